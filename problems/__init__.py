@@ -1,0 +1,1 @@
+"""Named problems and systems, one family a file, each with its published answer and source."""

@@ -1,0 +1,1 @@
+"""Optimal-control trajectories of mechanical systems, with a certificate."""

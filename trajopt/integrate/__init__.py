@@ -1,0 +1,1 @@
+"""Forward integration of systems, with invariants stabilized."""

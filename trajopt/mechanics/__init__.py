@@ -1,0 +1,1 @@
+"""Mechanisms: from bodies, joints and constraints to equations of motion."""

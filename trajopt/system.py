@@ -1,0 +1,119 @@
+"""System: a first-order system x' = f(t, x, p) with named states, parameters, outputs and declared invariants.
+
+It is what an integrator needs and no more. Mechanisms become systems through ``trajopt.mechanics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import casadi
+import numpy as np
+
+from trajopt.errors import ModelError, UsageError, suggest
+
+# A stabilization law maps the deviations of the invariants and their known rates to the rates that are wanted of them:
+# wanted(y, y_rate, order) -> casadi column, of the length of y.  For order 2 it is the second derivative.
+Law = Callable[[casadi.SX, casadi.SX, int], casadi.SX]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A scalar with a name, a unit and a value: the start of a state, or the value of a parameter."""
+
+    name: str
+    value: float
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """What the exact motion keeps.
+
+    order 2: a position condition, kept at zero together with its rate; order 1: a velocity condition, kept at zero;
+    order 0: a first integral, kept at the value it has at the start.
+    """
+
+    name: str
+    expression: casadi.SX  # column y(t, x, p)
+    order: int = 0
+
+
+@dataclass(frozen=True)
+class Event:
+    """A scalar g(t, x, p) whose zero crossing is located; direction +1, -1 or 0 (both).
+
+    At the crossing the state jumps to ``reset`` (a column in t, x, p; None: no jump), and the run ends if ``terminal``.
+    """
+
+    name: str
+    expression: casadi.SX
+    direction: int = 0
+    reset: casadi.SX | None = None
+    terminal: bool = False
+
+
+@dataclass(frozen=True)
+class System:
+    """A named first-order system in CasADi.
+
+    ``through_reactions(law)`` gives the same motion with the invariants driven by a stabilization law through the reactions of
+    the mechanism behind it; None where there is no such mechanism.
+    """
+
+    name: str
+    time: casadi.SX
+    x: casadi.SX  # (n,) column of the state symbols
+    states: tuple[Variable, ...]
+    rate: casadi.SX  # (n,) column f(t, x, p)
+    p: casadi.SX = field(default_factory=lambda: casadi.SX(0, 1))
+    parameters: tuple[Variable, ...] = ()
+    invariants: tuple[Invariant, ...] = ()
+    outputs: Mapping[str, tuple[casadi.SX, str]] = field(default_factory=dict)  # name -> (expression, unit): energies, reactions
+    events: tuple[Event, ...] = ()
+    until: float = 10.0  # how long a default run takes
+    through_reactions: Callable[[Law], System] | None = None
+    description: str = ""
+    drawing: Any = None  # geometry for an animation
+
+    def __post_init__(self) -> None:
+        names = [s.name for s in self.states]
+        if self.x.numel() != len(names) or self.rate.numel() != len(names):
+            raise ModelError(
+                f"system '{self.name}': states and rates differ in number",
+                got=f"{len(names)} names, {self.x.numel()} symbols, {self.rate.numel()} rates",
+                expected="one name, one symbol and one rate for each state",
+            )
+        if len(set(names)) != len(names):
+            raise ModelError(f"system '{self.name}': a state name appears twice", got=names)
+        known = casadi.vertcat(self.time, self.x, self.p)
+        strays = [str(s) for s in casadi.symvar(self.rate) if not casadi.depends_on(known, s)]
+        if strays:
+            raise ModelError(f"system '{self.name}': the rates use unknown symbols", got=strays, expected="time, states and parameters")
+
+    @property
+    def start(self) -> np.ndarray:
+        """The initial state."""
+        return np.array([s.value for s in self.states], dtype=float)
+
+    @property
+    def parameter_values(self) -> np.ndarray:
+        return np.array([s.value for s in self.parameters], dtype=float)
+
+    def function(self, expression: casadi.SX) -> casadi.Function:
+        """A CasADi function of (t, x, p)."""
+        return casadi.Function("f", [self.time, self.x, self.p], [expression])
+
+    def starting_at(self, values: Mapping[str, float]) -> System:
+        """The same system with other initial values or parameters, by name."""
+        names = [v.name for v in (*self.states, *self.parameters)]
+        for name in values:
+            if name not in names:
+                raise UsageError(f"system '{self.name}' has no state or parameter '{name}'", expected=", ".join(names), hint=suggest(name, names))
+        return replace(
+            self,
+            states=tuple(replace(s, value=float(values.get(s.name, s.value))) for s in self.states),
+            parameters=tuple(replace(s, value=float(values.get(s.name, s.value))) for s in self.parameters),
+        )
