@@ -1,0 +1,83 @@
+"""The catalogue of named problems and systems: what exists under a name, found without building it.
+
+A package adds its own by an entry point of the group ``trajopt.problems`` that names a dictionary of ``Entry``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from trajopt.errors import UsageError, suggest
+
+GROUP = "trajopt.problems"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a named thing is built, the family it belongs to, and one line that says what it is."""
+
+    target: str  # "module:function"; the function's arguments all have defaults
+    family: str
+    summary: str
+    kind: str = "problem"  # or "system": something to simulate
+
+
+def catalogue() -> dict[str, Entry]:
+    """All named problems and systems of all installed packages."""
+    found: dict[str, Entry] = {}
+    for point in entry_points(group=GROUP):
+        found.update(point.load())
+    return found
+
+
+def builder(name: str, kind: str | None = None) -> Callable[..., Any]:
+    """The function that builds what a name stands for; ``./mine.py:build`` names a function in a file.
+
+    >>> builder("brachistochron")
+    Traceback (most recent call last):
+    trajopt.errors.UsageError: no problem or system is called 'brachistochron'
+      hint:     did you mean 'brachistochrone'?
+    """
+    if ":" in name or name.endswith(".py"):
+        return _from_file(name)
+    known = {key: entry for key, entry in catalogue().items() if kind is None or entry.kind == kind}
+    if name not in known:
+        others = catalogue()
+        if name in others:
+            verb = "simulate" if others[name].kind == "system" else "solve"
+            raise UsageError(f"'{name}' is a {others[name].kind}, not a {kind}", hint=f"trajopt {verb} {name}")
+        raise UsageError(
+            f"no {kind or 'problem or system'} is called '{name}'", hint=suggest(name, known) or "'trajopt list' shows the names"
+        )
+    module, function = known[name].target.split(":")
+    return getattr(importlib.import_module(module), function)  # type: ignore[no-any-return]
+
+
+def _from_file(name: str) -> Callable[..., Any]:
+    path_text, _, function = name.partition(":")
+    path, function = Path(path_text), function or "build"
+    if not path.is_file():
+        raise UsageError(f"there is no file '{path_text}'", expected="a Python file with a function, as in ./mine.py:build")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"'{path_text}' is not a Python file", expected="a name that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise UsageError(f"'{path_text}' is not valid Python", got=f"line {error.lineno}: {error.msg}") from error
+    finally:
+        sys.path.pop(0)
+    if not callable(getattr(module, function, None)):
+        names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        raise UsageError(f"'{path_text}' has no function '{function}'", hint=suggest(function, names))
+    return getattr(module, function)  # type: ignore[no-any-return]
