@@ -1,1 +1,30 @@
 """Optimal-control trajectories of mechanical systems, with a certificate."""
+
+import importlib
+from typing import Any
+
+# Public name -> the module that has it. Loaded on first use, so that `trajopt --help` does not wait for CasADi.
+_HOME = {
+    "Problem": "trajopt.problem",
+    "free": "trajopt.bounds",
+    "Reference": "trajopt.reference",
+    "solve": "trajopt.solve",
+    "load": "trajopt.storage",
+    "Solution": "trajopt.solution",
+    "Status": "trajopt.solution",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'trajopt' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+__version__ = "0.1.0"

@@ -1,0 +1,25 @@
+"""The brachistochrone: the fastest slide between two points under gravity."""
+
+from casadi import cos, pi, sin
+
+from trajopt import Problem, Reference, free
+
+REFERENCE = Reference(
+    objective=1.80160312245,
+    tolerance=1e-8,
+    costates={"x": -0.099287697, "y": -0.018415082, "v": -0.10197163},
+    source="cycloid through the two points (Bernoulli); OpenMDAO/dymos example: 1.8016",
+)
+
+
+def build(target=(10.0, 5.0), height=10.0, g=9.80665) -> Problem:
+    ocp = Problem("brachistochrone")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 10))
+    x = ph.state("x", start=0, end=target[0], unit="m")
+    y = ph.state("y", start=height, end=target[1], unit="m")
+    v = ph.state("v", start=0, unit="m/s")
+    theta = ph.control("theta", lower=0, upper=pi, unit="rad")
+    ph.dynamics({x: v * sin(theta), y: -v * cos(theta), v: g * cos(theta)})
+    ocp.minimize(ph.final(t))
+    return ocp

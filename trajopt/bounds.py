@@ -1,0 +1,121 @@
+"""Bound: an interval for each component of a vector; one idea for states, controls, times, paths and links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.errors import ProblemError
+
+INFINITY = float("inf")
+
+
+@dataclass(frozen=True)
+class Free:
+    """A value left to the solver between two limits, with an optional guess."""
+
+    lower: Any = -INFINITY
+    upper: Any = INFINITY
+    guess: Any = None
+
+
+def free(lower: Any = -INFINITY, upper: Any = INFINITY, guess: Any = None) -> Free:
+    """Leave a value to the solver, within limits.
+
+    >>> free(0.05, 10)
+    Free(lower=0.05, upper=10, guess=None)
+    """
+    return Free(lower, upper, guess)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """lower <= value <= upper, component by component; a guess where one was given."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    guess: NDArray[np.float64] | None = None
+
+    @staticmethod
+    def open(size: int) -> Bound:
+        return Bound(np.full(size, -INFINITY), np.full(size, INFINITY))
+
+    @property
+    def fixed(self) -> NDArray[np.bool_]:
+        return self.lower == self.upper
+
+    @property
+    def size(self) -> int:
+        return self.lower.size
+
+    def meet(self, other: Bound) -> Bound:
+        """The values that both allow (possibly none)."""
+        guess = self.guess if self.guess is not None else other.guess
+        return Bound(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper), guess)
+
+    def __str__(self) -> str:
+        return ", ".join(_interval(a, b) for a, b in zip(self.lower, self.upper, strict=True))
+
+
+def bound_of(value: Any, size: int, what: str) -> Bound:
+    """A boundary value: a number or array fixes, ``Free`` bounds, None leaves open."""
+    if value is None:
+        return Bound.open(size)
+    if isinstance(value, Free):
+        guess = None if value.guess is None else _spread(value.guess, size, what)
+        return _checked(Bound(_spread(value.lower, size, what), _spread(value.upper, size, what), guess), what)
+    fixed = _spread(value, size, what)
+    # NaN in an array leaves that component open: start=[0, nan] fixes only the first.
+    return _checked(Bound(np.where(np.isnan(fixed), -INFINITY, fixed), np.where(np.isnan(fixed), INFINITY, fixed)), what)
+
+
+def bound_between(lower: Any, upper: Any, equals: Any, size: int, what: str, allow_open: bool = False) -> Bound:
+    """lower <= value <= upper, or value = equals."""
+    if equals is not None:
+        if lower is not None or upper is not None:
+            raise ProblemError(f"{what} has both 'equals' and limits", expected="equals=, or lower= and upper=")
+        lower = upper = equals
+    elif lower is None and upper is None and not allow_open:
+        raise ProblemError(f"{what} has no limits", expected="lower=, upper= or equals=")
+    low = _spread(-INFINITY if lower is None else lower, size, what)
+    high = _spread(INFINITY if upper is None else upper, size, what)
+    return _checked(Bound(low, high), what)
+
+
+def _spread(value: Any, size: int, what: str) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(value, dtype=float).ravel()
+    except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+        raise ProblemError(
+            f"{what}: a bound must be a number", got=value, expected="a number or an array", hint="a bound that depends on other variables is a path constraint or a condition"
+        ) from error
+    if array.size not in (1, size):
+        raise ProblemError(f"{what}: wrong number of values", got=array.size, expected=size)
+    return np.broadcast_to(array, (size,)).astype(float)
+
+
+def _checked(bound: Bound, what: str) -> Bound:
+    if np.any(np.isnan(bound.lower)) or np.any(np.isnan(bound.upper)):
+        raise ProblemError(f"{what}: a bound is not a number", got=str(bound))
+    wrong = bound.lower > bound.upper
+    if np.any(wrong):
+        i = int(np.argmax(wrong))
+        raise ProblemError(f"empty bound on {what}", got=(float(bound.lower[i]), float(bound.upper[i])), expected="lower <= upper")
+    if np.any(np.isposinf(bound.lower)) or np.any(np.isneginf(bound.upper)):
+        raise ProblemError(f"{what} can never be met", got=str(bound), expected="finite limits, or -inf below and inf above")
+    return bound
+
+
+def _interval(lower: float, upper: float) -> str:
+    if lower == upper:
+        return f"{lower:g}"
+    if np.isinf(lower) and np.isinf(upper):
+        return "free"
+    if np.isinf(lower):
+        return f"<= {upper:g}"
+    if np.isinf(upper):
+        return f">= {lower:g}"
+    return f"[{lower:g}, {upper:g}]"

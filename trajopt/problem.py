@@ -1,0 +1,364 @@
+"""The statement of an optimal-control problem: what a person writes, with names.
+
+``Problem`` and ``Phase`` collect the statement; ``Problem.finish`` checks it and gives the ``NormalForm`` that solvers consume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi
+import numpy as np
+
+from trajopt.bounds import Bound, Free, bound_between, bound_of
+from trajopt.errors import ProblemError
+from trajopt.normal_form import Condition, Link, NormalForm, Parameter, normal_form
+from trajopt.printing import print_problem
+
+Expression = Any  # a casadi.SX or casadi.MX, or a number
+Guess = float | Sequence[float] | np.ndarray | Callable[[float], Any] | None
+
+
+class _Named:
+    """A CasADi symbol that knows its name and can be a dictionary key."""
+
+    label: str
+    unit: str
+
+    def __hash__(self) -> int:  # CasADi's own __eq__ builds an expression, so identity is the only usable key
+        return id(self)
+
+
+class NamedSX(_Named, casadi.SX):  # type: ignore[misc]  # casadi is untyped
+    def __init__(self, label: str, size: int = 1, unit: str = "") -> None:
+        casadi.SX.__init__(self, casadi.SX.sym(label, size))
+        self.label, self.unit = label, unit
+
+    __hash__ = _Named.__hash__
+
+
+class NamedMX(_Named, casadi.MX):  # type: ignore[misc]  # casadi is untyped
+    def __init__(self, label: str, size: int = 1, unit: str = "") -> None:
+        casadi.MX.__init__(self, casadi.MX.sym(label, size))
+        self.label, self.unit = label, unit
+
+    __hash__ = _Named.__hash__
+
+
+@dataclass
+class Declared:
+    """A state, control, algebraic variable or static variable as it was declared."""
+
+    kind: str
+    name: str
+    size: int
+    unit: str
+    symbol: Any
+    bound: Bound
+    guess: Guess
+    scale: Any
+    start: Bound
+    end: Bound
+    at_start: Any = None  # the symbol of its value at the start of the phase
+    at_end: Any = None
+    rate: Any = None  # x' of a state
+
+
+@dataclass(frozen=True)
+class InvariantStatement:
+    name: str
+    expression: Any
+    order: int
+
+
+class Phase:
+    """One stretch of time with its own states, controls, dynamics and constraints. Made by ``Problem.phase``."""
+
+    def __init__(self, problem: Problem, name: str) -> None:
+        self._problem = problem
+        self.name = name
+        self.declared: dict[str, Declared] = {}
+        self.t: Any = None
+        self.t_start: Any = None
+        self.t_end: Any = None
+        self.start_time: Bound | None = None
+        self.end_time: Bound | None = None
+        self.algebraic_residuals: list[tuple[str, Any]] = []
+        self.paths: list[Condition] = []
+        self.integrals: list[tuple[Any, Any]] = []  # (symbol of the value, integrand)
+        self.invariants: list[InvariantStatement] = []
+        self.costates: dict[str, Any] = {}
+
+    def time(self, start: float | Free | None = None, end: float | Free | None = None, unit: str = "s") -> Any:
+        """The phase's time. Without ``start`` it begins at 0, or where the phase connected before it ends."""
+        self._open()
+        if self.t is not None:
+            raise ProblemError(f"the time of phase '{self.name}' is declared twice")
+        self.t = self._symbol("t", 1, unit)
+        self.t_start, self.t_end = self._endpoint("t", 1, "t0"), self._endpoint("t", 1, "tf")
+        self.start_time = None if start is None else bound_of(start, 1, f"start time of phase '{self.name}'")
+        self.end_time = bound_of(end, 1, f"end time of phase '{self.name}'")
+        return self.t
+
+    def state(
+        self, name: str, size: int = 1, *, start: Any = None, end: Any = None, lower: Any = None, upper: Any = None,
+        guess: Guess = None, unit: str = "", scale: Any = None,
+    ) -> Any:  # fmt: skip
+        """A state. A number (or array) for ``start`` or ``end`` fixes it there, ``free(...)`` bounds it, nothing leaves it open."""
+        declared = self._declare("state", name, size, lower, upper, guess, unit, scale)
+        declared.start = bound_of(start, size, f"start of state '{name}'")
+        declared.end = bound_of(end, size, f"end of state '{name}'")
+        return declared.symbol
+
+    def control(
+        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None, guess: Guess = None, unit: str = "", scale: Any = None
+    ) -> Any:
+        """A control: a function of time that the solver chooses within its bounds."""
+        return self._declare("control", name, size, lower, upper, guess, unit, scale).symbol
+
+    def algebraic(
+        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None, guess: Guess = None, unit: str = "", scale: Any = None
+    ) -> Any:
+        """An algebraic variable, determined by the equations given to ``require``."""
+        return self._declare("algebraic", name, size, lower, upper, guess, unit, scale).symbol
+
+    def dynamics(self, rates: Mapping[Any, Expression]) -> None:
+        """The time derivatives of states: ``{x: v, v: u}``."""
+        self._open()
+        by_symbol = {id(d.symbol): d for d in self.declared.values() if d.kind == "state"}
+        for symbol, rate in rates.items():
+            if id(symbol) not in by_symbol:
+                label = getattr(symbol, "label", str(symbol))
+                raise ProblemError(
+                    f"dynamics of phase '{self.name}': '{label}' is not a state of this phase",
+                    expected="one of " + ", ".join(d.name for d in by_symbol.values()),
+                    hint="a vector state is given as a whole, with a column of its length",
+                )
+            declared = by_symbol[id(symbol)]
+            if declared.rate is not None:
+                raise ProblemError(f"the derivative of state '{declared.name}' is given twice")
+            declared.rate = self._column(rate, declared.size, f"the derivative of state '{declared.name}'")
+
+    def require(self, expression: Expression, name: str | None = None) -> None:
+        """An equation 0 = expression that determines the algebraic variables."""
+        self._open()
+        column = self._column(expression, None, "an algebraic equation")
+        self.algebraic_residuals.append((name or _short(column), column))
+
+    def path(
+        self, expression: Expression, *, lower: Any = None, upper: Any = None, equals: Any = None, name: str | None = None
+    ) -> None:
+        """A constraint that holds all along the phase: lower <= expression <= upper, or expression = equals."""
+        self._open()
+        column = self._column(expression, None, "a path constraint")
+        label = name or _short(column)
+        self.paths.append(Condition(label, column, bound_between(lower, upper, equals, column.numel(), f"path constraint '{label}'")))
+
+    def initial(self, expression: Expression) -> Any:
+        """The value of an expression at the start of the phase."""
+        return self._at(expression, "at_start", self.t_start)
+
+    def final(self, expression: Expression) -> Any:
+        """The value of an expression at the end of the phase."""
+        return self._at(expression, "at_end", self.t_end)
+
+    def integral(self, expression: Expression) -> Any:
+        """The integral of a scalar expression over the phase."""
+        self._open()
+        column = self._column(expression, 1, f"an integral over phase '{self.name}'")
+        symbol = self._problem.symbols.sym(f"integral({_short(column, 60)})")
+        self.integrals.append((symbol, column))
+        return symbol
+
+    def costate(self, state: Any) -> Any:
+        """The symbol of a state's costate, for use in ``invariant``."""
+        for declared in self.declared.values():
+            if declared.symbol is state and declared.kind == "state":
+                if declared.name not in self.costates:
+                    self.costates[declared.name] = self._problem.symbols.sym(f"costate({declared.name})", declared.size)
+                return self.costates[declared.name]
+        raise ProblemError(f"costate: '{getattr(state, 'label', state)}' is not a state of phase '{self.name}'")
+
+    def invariant(self, name: str, expression: Expression, order: int = 0) -> None:
+        """Declare what the exact motion keeps: a first integral (order 0), a velocity (1) or a position condition (2)."""
+        self._open()
+        if order not in (0, 1, 2):
+            raise ProblemError(f"invariant '{name}': no such order", got=order, expected="0, 1 or 2")
+        self.invariants.append(InvariantStatement(name, self._column(expression, None, f"invariant '{name}'"), order))
+
+    def of_kind(self, kind: str) -> list[Declared]:
+        return [d for d in self.declared.values() if d.kind == kind]
+
+    def _declare(
+        self, kind: str, name: str, size: int, lower: Any, upper: Any, guess: Guess, unit: str, scale: Any
+    ) -> Declared:
+        self._open()
+        if name in self.declared or name == "t":
+            raise ProblemError(f"the name '{name}' is used twice in phase '{self.name}'", expected="a name of its own for each variable")
+        if not isinstance(size, int) or size < 1:
+            raise ProblemError(f"size of {kind} '{name}'", got=size, expected="a whole number of at least 1")
+        declared = Declared(
+            kind, name, size, unit, self._symbol(name, size, unit),
+            bound_between(lower, upper, None, size, f"{kind} '{name}'", allow_open=True), guess, scale, Bound.open(size), Bound.open(size),
+            self._endpoint(name, size, "t0"), self._endpoint(name, size, "tf"),
+        )  # fmt: skip
+        self.declared[name] = declared
+        return declared
+
+    def _symbol(self, name: str, size: int, unit: str) -> Any:
+        return (NamedSX if self._problem.symbols is casadi.SX else NamedMX)(name, size, unit)
+
+    def _endpoint(self, name: str, size: int, where: str) -> Any:
+        prefix = "" if self.name == "main" else f"{self.name}."
+        return self._problem.symbols.sym(f"{prefix}{name}({where})", size)
+
+    def _at(self, expression: Expression, where: str, time: Any) -> Any:
+        column = self._column(expression, None, f"an endpoint value of phase '{self.name}'")
+        before = [d.symbol for d in self.declared.values()]
+        after = [getattr(d, where) for d in self.declared.values()]
+        if self.t is not None:
+            before, after = [*before, self.t], [*after, time]
+        return casadi.substitute([column], before, after)[0]
+
+    def _column(self, expression: Expression, size: int | None, what: str) -> Any:
+        return as_column(expression, self._problem.symbols, size, what)
+
+    def _open(self) -> None:
+        self._problem._open()
+
+
+@dataclass(eq=False)
+class Problem:
+    """An optimal-control problem under construction.
+
+    >>> ocp = Problem("rest to rest")
+    >>> ph = ocp.phase()
+    >>> t = ph.time(start=0, end=1)
+    >>> x, v = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0)
+    >>> u = ph.control("u")
+    >>> ph.dynamics({x: v, v: u})
+    >>> ocp.minimize(ph.integral(u**2))
+    >>> print(ocp)
+    problem 'rest to rest'
+      minimize integral(sq(u))
+      phase 'main': t from 0 to 1 s
+        state    x     0 -> 1       x' = v
+        state    v     0 -> 0       v' = u
+        control  u
+    """
+
+    name: str
+    symbols: Any = casadi.SX
+    phases: dict[str, Phase] = field(default_factory=dict)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    variables: dict[str, Declared] = field(default_factory=dict)
+    conditions: list[Condition] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    objective: Any = None
+    sense: int = 1  # -1 where the user maximizes
+    _form: NormalForm | None = None
+
+    def phase(self, name: str = "main") -> Phase:
+        """A new phase."""
+        self._open()
+        if name in self.phases:
+            raise ProblemError(f"phase '{name}' exists already", expected="a name of its own for each phase")
+        self.phases[name] = Phase(self, name)
+        return self.phases[name]
+
+    def connect(self, before: Phase, after: Phase, states: Sequence[str] | None = None, time: bool = True) -> None:
+        """Make same-named states (all that both phases have, or those named) and time continuous from one phase to the next."""
+        self._open()
+        common = [d.name for d in before.of_kind("state") if d.name in after.declared and after.declared[d.name].kind == "state"]
+        for name in states if states is not None else common:
+            if name not in common:
+                raise ProblemError(f"connect: state '{name}' is not in both phases '{before.name}' and '{after.name}'", expected=common)
+            if before.declared[name].size != after.declared[name].size:
+                raise ProblemError(f"connect: state '{name}' has different sizes in phases '{before.name}' and '{after.name}'")
+        self.links.append(Link(before.name, after.name, tuple(states if states is not None else common), time))
+
+    def require(
+        self, expression: Expression, *, lower: Any = None, upper: Any = None, equals: Any = None, name: str | None = None
+    ) -> None:
+        """A condition over initial, final and integral values of any phases, static variables and parameters."""
+        self._open()
+        column = as_column(expression, self.symbols, None, "a condition")
+        label = name or _short(column)
+        self.conditions.append(Condition(label, column, bound_between(lower, upper, equals, column.numel(), f"condition '{label}'")))
+
+    def minimize(self, expression: Expression) -> None:
+        """The cost, of initial, final and integral values."""
+        self._set_objective(expression, 1)
+
+    def maximize(self, expression: Expression) -> None:
+        """The gain, of initial, final and integral values."""
+        self._set_objective(expression, -1)
+
+    def parameter(self, name: str, value: Any, unit: str = "") -> Any:
+        """A number (or column) that can change without rebuilding the problem."""
+        self._open()
+        values = np.atleast_1d(np.asarray(value, dtype=float)).ravel()
+        if name in self.parameters or name in self.variables:
+            raise ProblemError(f"the name '{name}' is used twice", expected="a name of its own for each parameter and variable")
+        if not np.all(np.isfinite(values)):
+            raise ProblemError(f"parameter '{name}' is not a finite number", got=value)
+        symbol = (NamedSX if self.symbols is casadi.SX else NamedMX)(name, values.size, unit)
+        self.parameters[name] = Parameter(name, values, unit, symbol)
+        return symbol
+
+    def variable(
+        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None, guess: Any = None, unit: str = "", scale: Any = None
+    ) -> Any:
+        """A static decision variable: one number (or column) for the whole problem."""
+        self._open()
+        if name in self.parameters or name in self.variables:
+            raise ProblemError(f"the name '{name}' is used twice", expected="a name of its own for each parameter and variable")
+        symbol = (NamedSX if self.symbols is casadi.SX else NamedMX)(name, size, unit)
+        bound = bound_between(lower, upper, None, size, f"variable '{name}'", allow_open=True)
+        self.variables[name] = Declared("variable", name, size, unit, symbol, bound, guess, scale, Bound.open(size), Bound.open(size))
+        return symbol
+
+    def finish(self) -> NormalForm:
+        """Check the statement and freeze it; solvers call this."""
+        if self._form is None:
+            self._form = normal_form(self)
+        return self._form
+
+    def __str__(self) -> str:
+        return print_problem(self)
+
+    def _set_objective(self, expression: Expression, sense: int) -> None:
+        self._open()
+        if self.objective is not None:
+            raise ProblemError(f"the objective of problem '{self.name}' is given twice", expected="one minimize or one maximize")
+        self.objective, self.sense = as_column(expression, self.symbols, 1, "the objective"), sense
+
+    def _open(self) -> None:
+        if self._form is not None:
+            raise ProblemError(
+                f"problem '{self.name}' is finished and can no longer be changed",
+                hint="state everything before solving, or build the problem again; numbers that change belong in ocp.parameter",
+            )
+
+
+def as_column(expression: Expression, symbols: Any, size: int | None, what: str) -> Any:
+    """The expression as a dense column of the problem's symbol type."""
+    try:
+        parts = [symbols(part) for part in expression] if isinstance(expression, (list, tuple)) else [symbols(expression)]
+    except (TypeError, ValueError, NotImplementedError) as error:
+        other = "casadi.MX" if symbols is casadi.SX else "casadi.SX"
+        hint = f"build the problem with symbols={other}" if "MX" in type(expression).__name__ + type(expression).__module__ else None
+        raise ProblemError(f"{what} is not an expression of this problem", got=type(expression).__name__, expected=symbols.__name__, hint=hint) from error
+    column = casadi.densify(casadi.vertcat(*[casadi.vec(part) for part in parts]))
+    if size is not None and column.numel() != size:
+        raise ProblemError(f"{what} has the wrong size", got=column.numel(), expected=size)
+    if symbols is casadi.SX and any(e.is_constant() and not np.isfinite(float(e)) for e in column.elements()):
+        raise ProblemError(f"{what} contains a number that is not finite", got=str(column))
+    return column
+
+
+def _short(expression: Any, width: int = 40) -> str:
+    text = str(expression)
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -1,0 +1,21 @@
+"""Reference: a published or independently computed answer, with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a problem's answer is known to be.
+
+    ``tolerance`` is relative; ``costates`` are the initial costates of the first phase, of H = L + costate . f minimized.
+    """
+
+    objective: float
+    source: str
+    tolerance: float = 1e-6
+    costates: Mapping[str, float] = field(default_factory=dict)
+    switches: tuple[float, ...] = ()
+    structure: str = ""

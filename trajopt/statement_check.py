@@ -1,0 +1,138 @@
+"""The checks of a finished statement, each with a message in the user's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import casadi
+import numpy as np
+
+from trajopt.bounds import Bound
+from trajopt.errors import ProblemError
+
+if TYPE_CHECKING:
+    from trajopt.normal_form import NormalForm
+    from trajopt.problem import Declared, Phase, Problem
+
+
+def check_statement(problem: Problem) -> None:
+    """What can be seen before the normal form is built: that everything is there, once, and not contradictory."""
+    if not problem.phases:
+        raise ProblemError(f"problem '{problem.name}' has no phase", hint="ph = ocp.phase()")
+    for phase in problem.phases.values():
+        _check_completeness(phase)
+        _check_times(phase)
+        for declared in phase.declared.values():
+            _check_bounds(declared, phase)
+        _check_symbols_of_phase(problem, phase)
+        _check_controls_used(phase)
+    _check_symbols_of_problem(problem)
+
+
+def check_form(problem: Problem, form: NormalForm) -> None:
+    """What is easier to see in the normal form: conditions that nothing can change."""
+    for name, lower, upper, row in zip(form.b_names, form.b_bound.lower, form.b_bound.upper, casadi.vertsplit(form.b), strict=True):
+        if row.is_constant() and not lower <= float(row) <= upper:
+            raise ProblemError(f"condition '{name}' does not depend on any unknown and is false", got=float(row), expected=f"[{lower:g}, {upper:g}]")
+
+
+def _check_completeness(phase: Phase) -> None:
+    if phase.t is None:
+        raise ProblemError(f"phase '{phase.name}' has no time", hint="t = ph.time(start=0, end=1), or end=free(0.1, 10)")
+    states = phase.of_kind("state")
+    if not states:
+        raise ProblemError(f"phase '{phase.name}' has no state", hint="x = ph.state('x', start=0)")
+    for declared in states:
+        if declared.rate is None:
+            raise ProblemError(
+                f"state '{declared.name}' of phase '{phase.name}' has no dynamics",
+                hint=f"ph.dynamics({{{declared.name}: ...}}) must give its time derivative",
+            )
+    unknowns = sum(d.size for d in phase.of_kind("algebraic"))
+    equations = sum(g.numel() for _, g in phase.algebraic_residuals)
+    if unknowns != equations:
+        raise ProblemError(
+            f"phase '{phase.name}': algebraic variables and equations differ in number",
+            got=f"{unknowns} variables, {equations} equations",
+            expected="one equation in ph.require(...) for each algebraic variable",
+        )
+
+
+def _check_times(phase: Phase) -> None:
+    start = phase.start_time or Bound(np.full(1, -np.inf), np.full(1, np.inf))
+    end = phase.end_time or Bound.open(1)
+    if start.fixed[0] and end.upper[0] <= start.lower[0]:
+        raise ProblemError(f"phase '{phase.name}': time ends before it starts", got=f"start {start}, end {end}", expected="end > start")
+    if start.fixed[0] and np.isfinite(end.lower[0]) and end.lower[0] < start.lower[0]:
+        raise ProblemError(f"phase '{phase.name}': time can run backwards", got=f"start {start}, end {end}", expected=f"an end of at least {start}")
+    if end.upper[0] <= start.lower[0]:
+        raise ProblemError(f"phase '{phase.name}': time can only run backwards", got=f"start {start}, end {end}", expected="end > start")
+
+
+def _check_bounds(declared: Declared, phase: Phase) -> None:
+    for where, boundary in (("start", declared.start), ("end", declared.end)):
+        both = boundary.meet(declared.bound)
+        wrong = both.lower > both.upper
+        if np.any(wrong):
+            i = int(np.argmax(wrong))
+            component = declared.name if declared.size == 1 else f"{declared.name}[{i}]"
+            raise ProblemError(
+                f"the {where} of state '{component}' in phase '{phase.name}' contradicts its bounds",
+                got=f"{where} {Bound(boundary.lower[i : i + 1], boundary.upper[i : i + 1])}",
+                expected=f"{Bound(declared.bound.lower[i : i + 1], declared.bound.upper[i : i + 1])}",
+            )
+    if declared.scale is not None:
+        scale = np.asarray(declared.scale, dtype=float)
+        if np.any(~np.isfinite(scale)) or np.any(scale <= 0) or scale.size not in (1, declared.size):
+            raise ProblemError(f"scale of {declared.kind} '{declared.name}'", got=declared.scale, expected="a positive number")
+
+
+def _check_symbols_of_phase(problem: Problem, phase: Phase) -> None:
+    own = [phase.t, *[d.symbol for d in phase.declared.values()]]
+    shared = [d.symbol for d in problem.variables.values()] + [q.symbol for q in problem.parameters.values()]
+    places = [(f"the derivative of state '{d.name}'", d.rate) for d in phase.of_kind("state")]
+    places += [(f"algebraic equation '{name}'", g) for name, g in phase.algebraic_residuals]
+    places += [(f"path constraint '{c.name}'", c.expression) for c in phase.paths]
+    places += [("an integral", l) for _, l in phase.integrals]
+    for what, expression in places:
+        _check_known(expression, [*own, *shared], f"{what} in phase '{phase.name}'", "this phase's variables, static variables and parameters")
+    for invariant in phase.invariants:
+        known = [*own, *shared, *phase.costates.values()]
+        _check_known(invariant.expression, known, f"invariant '{invariant.name}'", "this phase's variables, its costates and parameters")
+
+
+def _check_symbols_of_problem(problem: Problem) -> None:
+    known = [d.symbol for d in problem.variables.values()] + [q.symbol for q in problem.parameters.values()]
+    for phase in problem.phases.values():
+        known += [phase.t_start, phase.t_end, *[q for q, _ in phase.integrals]]
+        known += [symbol for d in phase.declared.values() for symbol in (d.at_start, d.at_end)]
+    places = [(f"condition '{c.name}'", c.expression) for c in problem.conditions]
+    if problem.objective is not None:
+        places.append(("the objective", problem.objective))
+    for what, expression in places:
+        _check_known(expression, known, what, "ph.initial(...), ph.final(...) and ph.integral(...) of phases, static variables, parameters")
+
+
+def _check_known(expression: Any, known: list[Any], what: str, expected: str) -> None:
+    names = {str(element) for symbol in known for element in _elements(symbol)}
+    strays = [str(s) for s in casadi.symvar(expression) if not {str(e) for e in _elements(s)} <= names]
+    if not strays:
+        columns = casadi.vertcat(*known) if known else casadi.SX(0, 1)
+        strays = [str(s) for s in casadi.symvar(expression) if not casadi.depends_on(columns, s)]  # same name, another phase
+    if strays:
+        raise ProblemError(f"{what} uses '{strays[0]}', which has no value there", expected=expected)
+
+
+def _elements(symbol: Any) -> list[Any]:
+    return symbol.elements() if isinstance(symbol, casadi.SX) else [symbol]
+
+
+def _check_controls_used(phase: Phase) -> None:
+    users = [d.rate for d in phase.of_kind("state")] + [g for _, g in phase.algebraic_residuals]
+    users += [c.expression for c in phase.paths] + [l for _, l in phase.integrals]
+    everything = casadi.vertcat(*users)
+    for declared in phase.of_kind("control"):
+        if not casadi.depends_on(everything, declared.symbol):
+            raise ProblemError(
+                f"control '{declared.name}' of phase '{phase.name}' is not used", expected="a control acts in the dynamics, a constraint or an integral"
+            )
