@@ -1,0 +1,118 @@
+"""Curve: a vector function of time, piecewise polynomial, as every trajectory, control and costate is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trajopt.errors import UsageError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Piecewise polynomial in time, through values at normalised nodes of each piece.
+
+    Parameters
+    ----------
+    breaks : (n + 1,) array
+        Where the pieces begin and end.
+    nodes : n arrays
+        For each piece, the interpolation nodes in [0, 1].
+    values : n arrays, each (number of nodes, size)
+    lower, upper : (size,) arrays or None
+        The curve never leaves these: polynomials overshoot between nodes where a control rides its bound.
+
+    >>> ramp = Curve(np.array([0.0, 2.0]), (np.array([0.0, 1.0]),), (np.array([[0.0], [4.0]]),))
+    >>> ramp(0.5)
+    1.0
+    >>> ramp([0.0, 1.0])
+    array([0., 2.])
+    """
+
+    breaks: Array
+    nodes: tuple[Array, ...]
+    values: tuple[Array, ...]
+    lower: Array | None = None
+    upper: Array | None = None
+    unit: str = ""
+
+    @property
+    def size(self) -> int:
+        return int(self.values[0].shape[1])
+
+    @property
+    def t(self) -> Array:
+        """The times of all nodes, in order."""
+        return np.concatenate([a + (b - a) * n for a, b, n in zip(self.breaks[:-1], self.breaks[1:], self.nodes, strict=True)])
+
+    @property
+    def points(self) -> Array:
+        """The values at all nodes: (number of nodes,), or (number of nodes, size) for a vector."""
+        stacked = np.concatenate(self.values)
+        return stacked[:, 0] if self.size == 1 else stacked
+
+    def __call__(self, t: ArrayLike) -> Any:
+        """The value at a time, or at each of several; right-continuous at breaks."""
+        times = np.asarray(t, dtype=float)
+        flat = self.evaluate(np.atleast_1d(times).ravel())
+        if times.ndim == 0:
+            return float(flat[0, 0]) if self.size == 1 else flat[0]
+        return flat[:, 0] if self.size == 1 else flat
+
+    def evaluate(self, times: Array, order: int = 0, left: bool = False) -> Array:
+        """(m,) -> (m, size): values (order 0) or derivatives (order 1); ``left`` takes the piece before a break."""
+        span = self.breaks[-1] - self.breaks[0]
+        if times.size and (times.min() < self.breaks[0] - 1e-9 * abs(span) or times.max() > self.breaks[-1] + 1e-9 * abs(span)):
+            raise UsageError(
+                "a time outside the trajectory", got=f"{times.min():g} to {times.max():g}", expected=f"{self.breaks[0]:g} to {self.breaks[-1]:g}"
+            )
+        which = np.clip(np.searchsorted(self.breaks, times, side="left" if left else "right") - 1, 0, len(self.nodes) - 1)
+        result = np.empty((times.size, self.size))
+        for piece in np.unique(which):
+            here = which == piece
+            width = self.breaks[piece + 1] - self.breaks[piece]
+            tau = np.clip((times[here] - self.breaks[piece]) / width, 0.0, 1.0) if width > 0 else np.zeros(here.sum())
+            basis = lagrange_basis(self.nodes[piece], tau, order)
+            result[here] = basis @ self.values[piece] / (width**order if width > 0 else 1.0)
+        if order == 0 and self.lower is not None:
+            result = np.maximum(result, self.lower)
+        if order == 0 and self.upper is not None:
+            result = np.minimum(result, self.upper)
+        return result
+
+    def rows(self, rows: slice, unit: str = "") -> Curve:
+        """The curve of some components."""
+        return Curve(
+            self.breaks, self.nodes, tuple(v[:, rows] for v in self.values),
+            None if self.lower is None else self.lower[rows], None if self.upper is None else self.upper[rows], unit,
+        )  # fmt: skip
+
+
+def lagrange_basis(nodes: Array, at: Array, order: int = 0) -> Array:
+    """(m, n) matrix: the n Lagrange polynomials on the nodes (or their derivatives), at m places.
+
+    >>> lagrange_basis(np.array([0.0, 1.0]), np.array([0.25]))
+    array([[0.75, 0.25]])
+    """
+    inverse = _inverse_legendre(tuple(nodes.tolist()))
+    return _legendre(np.asarray(at, dtype=float), len(nodes), order) @ inverse
+
+
+@lru_cache(maxsize=256)
+def _inverse_legendre(nodes: tuple[float, ...]) -> Array:
+    return np.linalg.inv(_legendre(np.array(nodes), len(nodes), 0))
+
+
+def _legendre(at: Array, count: int, order: int) -> Array:
+    # Legendre polynomials on [0, 1]: well conditioned for any number of nodes that collocation uses.
+    basis = np.polynomial.legendre
+    if order == 0:
+        return basis.legvander(2 * at - 1, count - 1)
+    columns = [basis.legval(2 * at - 1, basis.legder(np.eye(count)[k], order)) * 2.0**order for k in range(count)]
+    return np.stack(columns, axis=1)

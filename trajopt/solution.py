@@ -1,0 +1,163 @@
+"""Solution: the answer to a problem, as data; how it ended is a ``Status``."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import Curve
+from trajopt.errors import SolveError, UsageError, suggest
+
+Array = NDArray[np.float64]
+
+
+class Status(enum.Enum):
+    """How a solve ended; the text says what it means."""
+
+    SOLVED = "Solved to tolerance."
+    COARSE = "Optimal on the last mesh, but the estimated error is above the tolerance."
+    INFEASIBLE = "The constraints cannot all be met, as far as the solver can see from here."
+    ITERATIONS = "Iteration limit reached before convergence."
+    NOT_A_NUMBER = "The model gave a value that is not a number."
+    INTERRUPTED = "Interrupted; this is the best iterate so far."
+    FAILED = "The solver gave up."
+
+
+@dataclass(frozen=True)
+class MeshPass:
+    """One solve on one mesh."""
+
+    intervals: int
+    points: int
+    iterations: int
+    error: float
+    objective: float
+    seconds: float
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Arc:
+    """A stretch of a phase on which every control component keeps one role.
+
+    ``roles``: control component -> "lower", "upper", "interior" or "singular".
+    """
+
+    phase: str
+    start: float
+    end: float
+    roles: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseSolution:
+    """The trajectories of one phase. Names are the user's; a costate has its state's name."""
+
+    name: str
+    t0: float
+    tf: float
+    states: Mapping[str, Curve]
+    controls: Mapping[str, Curve]
+    algebraics: Mapping[str, Curve] = field(default_factory=dict)
+    costates: Mapping[str, Curve] = field(default_factory=dict)
+    path_multipliers: Mapping[str, Curve] = field(default_factory=dict)  # path constraint -> multiplier density in time
+    integrals: Array = field(default_factory=lambda: np.zeros(0))
+    breaks: Array = field(default_factory=lambda: np.zeros(0))  # of the mesh, in time
+    degrees: tuple[int, ...] = ()
+    errors: Array = field(default_factory=lambda: np.zeros(0))  # estimated relative error of each interval
+    time_unit: str = "s"
+
+    def __getitem__(self, name: str) -> Curve:
+        for group in (self.states, self.controls, self.algebraics):
+            if name in group:
+                return group[name]
+        known = [*self.states, *self.controls, *self.algebraics]
+        raise UsageError(f"phase '{self.name}' has no variable '{name}'", expected=", ".join(known), hint=suggest(name, known))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The answer to a problem.
+
+    ``solution["theta"](0.3)`` evaluates a variable, ``solution.costate("x")`` gives a costate's curve; with several phases
+    ``solution["flight", "q"]``. ``check()`` raises unless the solve succeeded, and returns the solution.
+    """
+
+    problem: str
+    method: str
+    status: Status
+    objective: float
+    phases: Mapping[str, PhaseSolution]
+    variables: Mapping[str, Array] = field(default_factory=dict)  # static decision variables
+    parameters: Mapping[str, Array] = field(default_factory=dict)
+    multipliers: Mapping[str, float] = field(default_factory=dict)  # of boundary, link and integral conditions, one each row
+    arcs: tuple[Arc, ...] = ()
+    history: tuple[MeshPass, ...] = ()
+    error: float = float("nan")  # estimated relative error, the largest of all intervals
+    tolerance: float = float("nan")  # that was asked for
+    iterations: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)  # build, solve, total
+    explanation: tuple[str, ...] = ()  # of a failure: the worst violations, saturated controls, what to try
+    log: tuple[str, ...] = ()  # one line for each rung of the ladder that was climbed
+    options: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    form: Any = None  # the NormalForm that was solved; None after loading from a file
+
+    @property
+    def success(self) -> bool:
+        return self.status is Status.SOLVED
+
+    def check(self) -> Solution:
+        """This solution, or a ``SolveError`` that explains why it is none."""
+        if not self.success:
+            raise SolveError(f"problem '{self.problem}' was not solved: {self.status.value}", hint="\n            ".join(self.explanation) or None)
+        return self
+
+    def __getitem__(self, key: str | tuple[str, str]) -> Curve:
+        if isinstance(key, tuple):
+            return self.phase(key[0])[key[1]]
+        holders = [ph for ph in self.phases.values() if key in {**ph.states, **ph.controls, **ph.algebraics}]
+        if len(holders) > 1:
+            names = ", ".join(f"solution['{ph.name}', '{key}']" for ph in holders)
+            raise UsageError(f"'{key}' exists in several phases", expected=f"one of {names}")
+        return (holders or list(self.phases.values()))[0][key]
+
+    def costate(self, name: str, phase: str | None = None) -> Curve:
+        """The costate of a state: the derivative of the optimal cost by it (for a maximum, of the negated gain)."""
+        holders = [self.phase(phase)] if phase is not None else [ph for ph in self.phases.values() if name in ph.costates]
+        if len(holders) != 1:
+            known = [n for ph in self.phases.values() for n in ph.costates]
+            what = "has no costate" if not holders else "exists in several phases; say which: the costate of"
+            raise UsageError(f"'{self.problem}' {what} '{name}'", expected=", ".join(dict.fromkeys(known)), hint=suggest(name, known))
+        if name not in holders[0].costates:
+            raise UsageError(f"phase '{holders[0].name}' has no costate '{name}'", hint=suggest(name, holders[0].costates))
+        return holders[0].costates[name]
+
+    def phase(self, name: str) -> PhaseSolution:
+        if name not in self.phases:
+            raise UsageError(f"'{self.problem}' has no phase '{name}'", expected=", ".join(self.phases), hint=suggest(name, self.phases))
+        return self.phases[name]
+
+    def save(self, path: str | Path) -> None:
+        """Write a self-describing netCDF file; an interrupted save leaves an older file whole."""
+        from trajopt.storage import save  # storage needs Solution
+
+        save(self, path)
+
+    def to_csv(self, path: str | Path, points: int = 201) -> None:
+        """Write the trajectories as a table, sampled uniformly in each phase."""
+        from trajopt.storage import to_csv
+
+        to_csv(self, path, points)
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary that ``trajopt solve --json -`` prints."""
+        from trajopt.storage import summary
+
+        return summary(self)
