@@ -1,0 +1,143 @@
+"""Constraints of a mechanism: what they are, whether they are independent, and values that satisfy them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.errors import ModelError
+
+Vector = NDArray[np.float64]
+
+# A row whose part outside the span of the rows before it is smaller than this, against its own length, adds no condition.
+RANK_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Holonomic:
+    """A position condition h(q, t) = 0.
+
+    Its reaction acts along dh/dq, as d'Alembert has it, unless ``along`` gives the generalized force that a unit of the
+    multiplier exerts, coordinate by coordinate: a programme that a steering torque has to realise, for one.
+    """
+
+    name: str
+    expression: casadi.SX
+    unit: str = ""
+    along: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Nonholonomic:
+    """A velocity condition f = N(q, t) v + n(q, t) = 0, given as the expression of f."""
+
+    name: str
+    expression: casadi.SX
+    unit: str = ""
+    along: Mapping[str, Any] | None = None
+
+
+Constraint = Holonomic | Nonholonomic
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """A constraint that adds nothing to the ones before it; ``on`` is empty where its own gradient vanishes."""
+
+    name: str
+    on: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"'{self.name}' follows from {', '.join(map(repr, self.on))}"
+            if self.on
+            else f"the gradient of '{self.name}' vanishes"
+        )
+
+
+def dependences(matrix: Vector, names: Sequence[str]) -> tuple[Dependence, ...]:
+    """The rows of a constraint matrix that depend on the rows before them, by name.
+
+    >>> dependences(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]]), ["rod", "slot", "pin"])
+    (Dependence(name='pin', on=('rod', 'slot')),)
+    """
+    kept: list[int] = []
+    found: list[Dependence] = []
+    largest = float(np.abs(matrix).max(initial=0.0))
+    for row, name in enumerate(names):
+        length = float(np.linalg.norm(matrix[row]))
+        if length <= RANK_TOLERANCE * largest or largest == 0.0:
+            found.append(Dependence(name, ()))
+            continue
+        unit = matrix[row] / length
+        basis = matrix[kept] / np.linalg.norm(matrix[kept], axis=1, keepdims=True) if kept else np.zeros((0, matrix.shape[1]))
+        weights = np.linalg.lstsq(basis.T, unit, rcond=None)[0] if kept else np.zeros(0)
+        if np.linalg.norm(unit - basis.T @ weights) > RANK_TOLERANCE:
+            kept.append(row)
+        else:
+            found.append(Dependence(name, tuple(names[k] for k, w in zip(kept, weights, strict=True) if abs(w) > 1e-7)))
+    return tuple(found)
+
+
+def newton(
+    residual: Callable[[Vector], Vector],
+    jacobian: Callable[[Vector], Vector],
+    guess: Vector,
+    names: Sequence[str],
+    tolerance: float = 1e-13,
+) -> Vector:
+    """The zero of ``residual`` nearest to a guess, by damped Gauss-Newton steps of least length.
+
+    Steps of least length move only what has to move, and take redundant conditions in their stride.
+    """
+    x = np.asarray(guess, dtype=float).copy()
+    y = residual(x)
+    for _ in range(100):
+        size = float(np.linalg.norm(y))
+        if size <= tolerance * (1.0 + float(np.linalg.norm(x))):
+            return x
+        step = np.linalg.lstsq(jacobian(x), -y, rcond=1e-12)[0]
+        fraction = 1.0
+        while fraction > 1e-6:
+            trial = x + fraction * step
+            value = residual(trial)
+            if np.all(np.isfinite(value)) and np.linalg.norm(value) < (1.0 - 1e-4 * fraction) * size:
+                break
+            fraction /= 2
+        else:
+            break  # a local minimum of the misfit, or round-off
+        x, y = trial, value
+    if np.linalg.norm(y) <= 1e3 * tolerance * (1.0 + float(np.linalg.norm(x))):
+        return x
+    worst = sorted(zip(names, np.abs(y), strict=True), key=lambda pair: -pair[1])
+    offending = [(name, value) for name, value in worst if value > 1e-3 * worst[0][1]]
+    raise ModelError(
+        "the constraints cannot be satisfied together: " + ", ".join(f"'{name}'" for name, _ in offending),
+        got=", ".join(f"{name} = {value:.3e}" for name, value in offending),
+        expected="zero",
+        hint="a loop may be too long to close from these starting values, or two constraints contradict each other",
+    )
+
+
+def nearest_velocity(matrix: Vector, offset: Vector, velocity: Vector, names: Sequence[str]) -> Vector:
+    """The velocity nearest to a given one with A v + b = 0."""
+    correction = np.linalg.lstsq(matrix, -(matrix @ velocity + offset), rcond=1e-12)[0]
+    found: Vector = velocity + correction
+    left = matrix @ found + offset
+    allowed = 1e-10 * (
+        1.0 + float(np.abs(offset).max(initial=0.0)) + float(np.abs(matrix).max(initial=0.0) * np.abs(found).max(initial=0.0))
+    )
+    bad = [(name, value) for name, value in zip(names, left, strict=True) if abs(value) > allowed]
+    if bad:
+        raise ModelError(
+            "no velocity satisfies the constraints " + ", ".join(f"'{name}'" for name, _ in bad),
+            got=", ".join(f"{name}: {value:.3e}" for name, value in bad),
+            expected="zero",
+            hint="the conditions contradict each other at this position, or too many coordinates are held",
+        )
+    return found

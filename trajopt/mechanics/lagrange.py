@@ -1,0 +1,456 @@
+"""Mechanisms: from energies, forces and constraints to equations of motion, by differentiation.
+
+With the Lagrangian L = T - V, the momentum dL/dv and the constraint rows A v + b = 0 (holonomic ones differentiated once):
+
+    M a + bias = Q + B r,    A a + drift = wanted
+
+M = d2L/dv2, bias = d2L/dvdq v + d2L/dvdt - dL/dq, r the reactions and B = A^T unless a constraint acts otherwise. ``wanted`` is
+zero for the exact motion, and what a stabilization law asks for otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import casadi
+import numpy as np
+
+from trajopt.errors import ModelError, suggest
+from trajopt.mechanics.constraints import (
+    Constraint,
+    Dependence,
+    Holonomic,
+    Nonholonomic,
+    Vector,
+    dependences,
+    nearest_velocity,
+    newton,
+)
+from trajopt.system import System, Variable
+
+if TYPE_CHECKING:
+    from trajopt.mechanics.formulations import Formulation
+
+SPEED_UNITS = {"m": "m/s", "rad": "rad/s", "": ""}
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinate:
+    """A generalized coordinate: its symbols ``q`` and ``v``, where it starts and how fast.
+
+    >>> theta = Coordinate("theta", start=0.5, unit="rad")
+    >>> theta.q, theta.v
+    (SX(theta), SX(theta_rate))
+    """
+
+    name: str
+    start: float = 0.0
+    speed: float = 0.0
+    unit: str = ""
+    rate: str = ""  # the name of the velocity; "<name>_rate" where nothing is said
+    q: Any = None
+    v: Any = None
+
+    def __post_init__(self) -> None:
+        rate = self.rate or f"{self.name}_rate"
+        object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "q", casadi.SX.sym(self.name) if self.q is None else self.q)
+        object.__setattr__(self, "v", casadi.SX.sym(rate) if self.v is None else self.v)
+
+    @property
+    def rate_unit(self) -> str:
+        return SPEED_UNITS.get(self.unit, f"{self.unit}/s")
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """A named number that stays a symbol in the model: a control, or a parameter."""
+
+    name: str
+    value: float = 0.0
+    unit: str = ""
+    symbol: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symbol", casadi.SX.sym(self.name) if self.symbol is None else self.symbol)
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass matrix and bias found in another way than by differentiation, where that is cheaper (long chains)."""
+
+    mass: casadi.SX  # (n, n)
+    bias: casadi.SX  # (n,)
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """Coordinates, energies, forces and constraints, and the equations of motion that follow from them.
+
+    Parameters
+    ----------
+    kinetic, potential : T(q, v, t) and V(q, t). A Lagrangian that does not split goes whole into ``kinetic``.
+    forces : generalized force by coordinate name, Q(q, v, u, p, t).
+    constraints : ``Holonomic`` and ``Nonholonomic``, each with a name.
+    controls, parameters : symbols of the model with default values.
+    time : the time symbol, where anything depends on it.
+    inertia : mass matrix and bias, if they are known already.
+
+    Examples
+    --------
+    A pendulum of length 2 m in Cartesian coordinates, and the pull in its rod (a force along +y is positive):
+
+    >>> x, y = Coordinate("x", start=0.0, unit="m"), Coordinate("y", start=-2.0, unit="m")
+    >>> pendulum = Mechanism(
+    ...     "pendulum", (x, y), kinetic=0.5 * (x.v**2 + y.v**2), potential=9.8 * y.q,
+    ...     constraints=(Holonomic("rod", x.q**2 + y.q**2 - 4.0),),
+    ... )
+    >>> pendulum.acceleration([0.0, -2.0], [3.0, 0.0])[1], pendulum.reaction_forces([0.0, -2.0], [3.0, 0.0])[1]
+    (DM(4.5), DM(14.3))
+    """
+
+    name: str
+    coordinates: tuple[Coordinate, ...]
+    kinetic: Any
+    potential: Any = 0.0
+    forces: Mapping[str, Any] = field(default_factory=dict)
+    constraints: tuple[Constraint, ...] = ()
+    controls: tuple[Quantity, ...] = ()
+    parameters: tuple[Quantity, ...] = ()
+    time: casadi.SX = field(default_factory=lambda: casadi.SX.sym("t"))
+    inertia: Inertia | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coordinates", tuple(self.coordinates))
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+        self._check_names()
+        self._check_symbols()
+        self._check_linear()
+
+    # Symbols and names ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def q(self) -> casadi.SX:
+        return _column([c.q for c in self.coordinates])
+
+    @cached_property
+    def v(self) -> casadi.SX:
+        return _column([c.v for c in self.coordinates])
+
+    @cached_property
+    def u(self) -> casadi.SX:
+        return _column([c.symbol for c in self.controls])
+
+    @cached_property
+    def p(self) -> casadi.SX:
+        return _column([c.symbol for c in self.parameters])
+
+    @cached_property
+    def rows(self) -> tuple[Constraint, ...]:
+        """The constraints in the order of every matrix here: the holonomic ones first."""
+        return (*self.holonomic, *self.nonholonomic)
+
+    @cached_property
+    def holonomic(self) -> tuple[Holonomic, ...]:
+        return tuple(c for c in self.constraints if isinstance(c, Holonomic))
+
+    @cached_property
+    def nonholonomic(self) -> tuple[Nonholonomic, ...]:
+        return tuple(c for c in self.constraints if isinstance(c, Nonholonomic))
+
+    def index(self, name: str) -> int:
+        """The place of a coordinate."""
+        names = [c.name for c in self.coordinates]
+        if name not in names:
+            raise ModelError(f"'{self.name}' has no coordinate '{name}'", expected=", ".join(names), hint=suggest(name, names))
+        return names.index(name)
+
+    # Equations of motion ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def lagrangian(self) -> casadi.SX:
+        return casadi.SX(self.kinetic) - casadi.SX(self.potential)
+
+    @cached_property
+    def momentum(self) -> casadi.SX:
+        return casadi.gradient(self.lagrangian, self.v)
+
+    @cached_property
+    def energy(self) -> casadi.SX:
+        """v . dL/dv - L: the energy T + V of a mechanism whose kinetic energy is quadratic in v."""
+        return casadi.dot(self.momentum, self.v) - self.lagrangian
+
+    @cached_property
+    def mass(self) -> casadi.SX:
+        return self.inertia.mass if self.inertia else casadi.jacobian(self.momentum, self.v)
+
+    @cached_property
+    def bias(self) -> casadi.SX:
+        if self.inertia:
+            return self.inertia.bias
+        gyroscopic = casadi.jtimes(self.momentum, self.q, self.v) + casadi.jacobian(self.momentum, self.time)
+        return gyroscopic - casadi.gradient(self.lagrangian, self.q)
+
+    @cached_property
+    def force(self) -> casadi.SX:
+        """The generalized forces Q, (n,)."""
+        return _column([self.forces.get(c.name, 0.0) for c in self.coordinates])
+
+    @cached_property
+    def position_residual(self) -> casadi.SX:
+        return _column([c.expression for c in self.holonomic])
+
+    @cached_property
+    def velocity_residual(self) -> casadi.SX:
+        """A v + b: the rates of the holonomic constraints, then the nonholonomic constraints."""
+        h = self.position_residual
+        rate = casadi.jacobian(h, self.q) @ self.v + casadi.jacobian(h, self.time)
+        return casadi.vertcat(rate, *[c.expression for c in self.nonholonomic])
+
+    @cached_property
+    def matrix(self) -> casadi.SX:
+        """A, (m, n)."""
+        return casadi.jacobian(self.velocity_residual, self.v)
+
+    @cached_property
+    def offset(self) -> casadi.SX:
+        """b, (m,): what is left of A v + b at rest."""
+        return casadi.substitute(self.velocity_residual, self.v, casadi.SX.zeros(self.v.shape))
+
+    @cached_property
+    def drift(self) -> casadi.SX:
+        """A' v + b': what the second derivatives of the constraints hold besides A a. It contains 2 h_qt v and h_tt."""
+        f = self.velocity_residual
+        return casadi.jtimes(f, self.q, self.v) + casadi.jacobian(f, self.time)
+
+    @cached_property
+    def directions(self) -> casadi.SX:
+        """B, (n, m): the generalized force of a unit of each reaction."""
+        columns = []
+        for row, constraint in enumerate(self.rows):
+            if constraint.along is None:
+                columns.append(self.matrix[row, :].T)
+            else:
+                columns.append(_column([constraint.along.get(c.name, 0.0) for c in self.coordinates]))
+        return casadi.horzcat(*columns) if columns else casadi.SX(len(self.coordinates), 0)
+
+    @cached_property
+    def ideal(self) -> bool:
+        """Whether every reaction acts along the gradient of its constraint."""
+        return all(c.along is None for c in self.constraints)
+
+    @cached_property
+    def conservative(self) -> bool:
+        """Whether the energy is kept: no forces, and nothing that depends on time or drives the constraints."""
+        timeless = not casadi.depends_on(casadi.vertcat(self.lagrangian, self.velocity_residual), self.time)
+        return timeless and self.ideal and self.force.is_zero() and casadi.SX(self.offset).is_zero()
+
+    # Numbers and functions --------------------------------------------------------------------------------------------------
+
+    @property
+    def start(self) -> tuple[Vector, Vector]:
+        """Starting position and velocity."""
+        return np.array([c.start for c in self.coordinates], float), np.array([c.speed for c in self.coordinates], float)
+
+    def function(self, *expressions: casadi.SX) -> casadi.Function:
+        """A CasADi function of (q, v, u, p, t)."""
+        return casadi.Function(
+            _identifier(self.name), [self.q, self.v, self.u, self.p, self.time], [casadi.SX(e) for e in expressions]
+        )
+
+    def evaluate(self, expression: casadi.SX, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
+        """An expression of the model at numbers or at symbols (SX or MX); controls and parameters default to their values."""
+        return self.function(expression)(*self._arguments(q, v, u, p, t))
+
+    def acceleration(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
+        """The acceleration, constraints included, at numbers or at symbols (SX or MX).
+
+        >>> import casadi
+        >>> x = Coordinate("x")
+        >>> push = Quantity("push", 0.0, "N")
+        >>> cart = Mechanism("cart", (x,), kinetic=x.v**2, forces={"x": push.symbol}, controls=(push,))
+        >>> cart.acceleration(casadi.MX.sym("q"), 0, 4.0).shape, cart.acceleration(0, 0, 4.0)
+        ((1, 1), DM(2))
+        """
+        return self._solved(*self._arguments(q, v, u, p, t))[0]
+
+    def reactions(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
+        """The reaction of each constraint; a positive one pushes towards growing h (or along growing f)."""
+        return self._solved(*self._arguments(q, v, u, p, t))[1]
+
+    def reaction_forces(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
+        """The generalized force of all reactions on each coordinate."""
+        return self._solved(*self._arguments(q, v, u, p, t))[2]
+
+    def residual(self, q: Any, v: Any, a: Any, reactions: Any, *, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
+        """The equations as a DAE of index 1, (n + m,): zero for the true acceleration and reactions.
+
+        With both as algebraic variables no matrix is inverted:
+        ``ph.dynamics({q: v, v: a}); ph.require(model.residual(q, v, a, r))``.
+        """
+        return self._implicit(*self._arguments(q, v, u, p, t), a, reactions)
+
+    def inverse(self, q: Any, v: Any, a: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
+        """The generalized forces, beyond Q, that the motion takes: M a + bias - Q."""
+        return self._inverse(*self._arguments(q, v, u, p, t), a)
+
+    @cached_property
+    def _solved(self) -> casadi.Function:
+        from trajopt.mechanics.formulations import Augmented
+
+        motion = Augmented().motion(self, casadi.SX.zeros(len(self.rows), 1))
+        return self.function(motion.acceleration, motion.reactions, self.directions @ motion.reactions)
+
+    @cached_property
+    def _implicit(self) -> casadi.Function:
+        a, r = casadi.SX.sym("a", len(self.coordinates)), casadi.SX.sym("r", len(self.rows))
+        equations = casadi.vertcat(self.mass @ a + self.bias - self.force - self.directions @ r, self.matrix @ a + self.drift)
+        return casadi.Function("residual", [self.q, self.v, self.u, self.p, self.time, a, r], [equations])
+
+    @cached_property
+    def _inverse(self) -> casadi.Function:
+        a = casadi.SX.sym("a", len(self.coordinates))
+        return casadi.Function(
+            "inverse", [self.q, self.v, self.u, self.p, self.time, a], [self.mass @ a + self.bias - self.force]
+        )
+
+    def _arguments(self, q: Any, v: Any, u: Any, p: Any, t: Any) -> tuple[Any, ...]:
+        u = [c.value for c in self.controls] if u is None else u
+        p = [c.value for c in self.parameters] if p is None else p
+        return q, v, u, p, t
+
+    # Consistent values and rank ---------------------------------------------------------------------------------------------
+
+    def starting_at(self, positions: Mapping[str, float] | None = None, speeds: Mapping[str, float] | None = None) -> Mechanism:
+        """The same mechanism with other starting values."""
+        positions, speeds = positions or {}, speeds or {}
+        for name in (*positions, *speeds):
+            self.index(name)
+        moved = tuple(
+            replace(c, start=float(positions.get(c.name, c.start)), speed=float(speeds.get(c.name, c.speed)))
+            for c in self.coordinates
+        )
+        return replace(self, coordinates=moved)
+
+    def consistent(self, hold: Sequence[str] = (), t: float = 0.0) -> Mechanism:
+        """The same mechanism with starting values that satisfy its constraints, the nearest to the given ones.
+
+        Coordinates named in ``hold`` keep position and velocity. Where there are no such values the error names the constraints.
+        """
+        if not self.rows:
+            return self
+        held = {self.index(name) for name in hold}
+        free = [k for k in range(len(self.coordinates)) if k not in held]
+        q, v = self.start
+        h, rows = (
+            self.function(self.position_residual, casadi.jacobian(self.position_residual, self.q)),
+            self.function(self.matrix, self.offset),
+        )
+
+        def at(values: Vector) -> tuple[Vector, ...]:
+            full = q.copy()
+            full[free] = values
+            y, G = h(*self._arguments(full, v, None, None, t))
+            return full, np.array(y).ravel(), np.array(G)[:, free]
+
+        if self.holonomic:
+            q = at(newton(lambda x: at(x)[1], lambda x: at(x)[2], q[free], [c.name for c in self.holonomic]))[0]
+        A, b = (np.array(e) for e in rows(*self._arguments(q, v, None, None, t)))
+        v[free] = nearest_velocity(A[:, free], A @ v + b.ravel() - A[:, free] @ v[free], v[free], [c.name for c in self.rows])
+        names = [c.name for c in self.coordinates]
+        return self.starting_at(dict(zip(names, q, strict=True)), dict(zip(names, v, strict=True)))
+
+    def dependent_constraints(self, q: Any = None, t: float = 0.0) -> tuple[Dependence, ...]:
+        """The constraints that follow from the others at a position (the starting one), by name."""
+        position, velocity = self.start
+        A = np.array(self.evaluate(self.matrix, position if q is None else q, velocity, t=t))
+        return dependences(A, [c.name for c in self.rows])
+
+    def require_independent(self, t: float = 0.0) -> None:
+        """Raise where the constraints are redundant, or singular at the start."""
+        found = self.dependent_constraints(t=t)
+        if not found:
+            return
+        rng = np.random.default_rng(0)
+        q = self.start[0]
+        nearby = self.starting_at(
+            {c.name: x for c, x in zip(self.coordinates, q + 1e-2 * rng.standard_normal(q.size), strict=True)}
+        )
+        everywhere = bool(nearby.consistent(t=t).dependent_constraints(t=t))
+        raise ModelError(
+            f"the constraints of '{self.name}' are {'redundant' if everywhere else 'singular at the start'}",
+            got="; ".join(map(str, found)),
+            expected="independent rows: reactions are not determined otherwise",
+            hint="leave out " + ", ".join(f"'{d.name}'" for d in found) if everywhere else "start from another position",
+        )
+
+    def system(self, formulation: Formulation | None = None, controls: Mapping[str, Any] | None = None, **details: Any) -> System:
+        """The mechanism as a first-order system; see ``trajopt.mechanics.formulations.as_system``."""
+        from trajopt.mechanics.formulations import Augmented, as_system
+
+        return as_system(self, formulation or Augmented(), controls or {}, details)
+
+    # Checks of the statement ------------------------------------------------------------------------------------------------
+
+    def _check_names(self) -> None:
+        named = [*self.coordinates, *self.controls, *self.parameters, *self.constraints]
+        names = [n.name for n in named] + [c.rate for c in self.coordinates]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if not self.coordinates:
+            raise ModelError(f"'{self.name}' has no coordinates")
+        if twice:
+            raise ModelError(f"'{self.name}': a name stands for two things", got=", ".join(twice))
+        for c in self.coordinates:
+            if not (math.isfinite(c.start) and math.isfinite(c.speed)):
+                raise ModelError(f"'{self.name}': coordinate '{c.name}' does not start at a number", got=(c.start, c.speed))
+        for name in (*self.forces, *(n for c in self.constraints for n in (c.along or {}))):
+            self.index(name)
+
+    def _check_symbols(self) -> None:
+        everywhere = casadi.vertcat(self.q, self.p, self.time)
+        allowed = {
+            "the kinetic energy": (self.kinetic, casadi.vertcat(everywhere, self.v)),
+            "the potential energy": (self.potential, everywhere),
+            **{f"the force on '{k}'": (f, casadi.vertcat(everywhere, self.v, self.u)) for k, f in self.forces.items()},
+            **{f"constraint '{c.name}'": (c.expression, everywhere) for c in self.holonomic},
+            **{f"constraint '{c.name}'": (c.expression, casadi.vertcat(everywhere, self.v)) for c in self.nonholonomic},
+        }
+        for what, (expression, known) in allowed.items():
+            if casadi.SX(expression).numel() != 1:
+                raise ModelError(f"'{self.name}': {what} is not a scalar", got=casadi.SX(expression).shape)
+            strays = [str(s) for s in casadi.symvar(casadi.SX(expression)) if not casadi.depends_on(known, s)]
+            if strays:
+                raise ModelError(
+                    f"'{self.name}': {what} uses symbols it may not use",
+                    got=", ".join(strays),
+                    expected=", ".join(str(known[i]) for i in range(known.numel())),
+                    hint="a position condition with velocities in it is Nonholonomic" if what.startswith("constraint") else None,
+                )
+
+    def _check_linear(self) -> None:
+        for c in self.nonholonomic:
+            if casadi.depends_on(casadi.jacobian(c.expression, self.v), self.v):
+                raise ModelError(
+                    f"'{self.name}': constraint '{c.name}' is not linear in the velocities", expected="N(q, t) v + n(q, t)"
+                )
+
+    def state_variables(self) -> tuple[Variable, ...]:
+        """Coordinates, then their rates, with starting values and units."""
+        return (
+            *(Variable(c.name, c.start, c.unit) for c in self.coordinates),
+            *(Variable(c.rate, c.speed, c.rate_unit) for c in self.coordinates),
+        )
+
+
+def _column(entries: Sequence[Any]) -> casadi.SX:
+    return casadi.vertcat(*[casadi.SX(e) for e in entries]) if entries else casadi.SX(0, 1)
+
+
+def _identifier(name: str) -> str:
+    """A name that CasADi accepts for a function."""
+    letters = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+    return "model_" + "_".join(part for part in letters.split("_") if part)
