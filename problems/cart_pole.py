@@ -1,0 +1,30 @@
+"""Swing up a pole on a cart with the least effort (Kelly 2017, section 6)."""
+
+from casadi import cos, pi, sin
+
+from trajopt import Problem, Reference
+
+REFERENCE = Reference(
+    objective=58.8076674582,
+    tolerance=1e-6,
+    costates={"x": 3.6189553, "q": -52.001219, "dx": 4.8504765, "dq": 4.2899048},
+    structure="smooth; a better local minimum of 57.94478031 swings more often",
+    source="collocation and shooting; Kelly, SIAM Review 59 (2017) 849: the same branch",
+)
+
+
+def build(distance=1.0, duration=2.0, limit=20.0, track=2.0, m1=1.0, m2=0.3, l=0.5, g=9.81) -> Problem:
+    ocp = Problem("cart-pole")
+    ph = ocp.phase()
+    ph.time(start=0, end=duration)
+    x = ph.state("x", start=0, end=distance, lower=-track, upper=track, unit="m")
+    q = ph.state("q", start=0, end=pi, unit="rad")
+    dx = ph.state("dx", start=0, end=0, unit="m/s")
+    dq = ph.state("dq", start=0, end=0, unit="rad/s")
+    F = ph.control("F", lower=-limit, upper=limit, unit="N")
+    inertia = m1 + m2 * sin(q) ** 2
+    ddx = (l * m2 * sin(q) * dq**2 + F + m2 * g * cos(q) * sin(q)) / inertia
+    ddq = -(l * m2 * cos(q) * sin(q) * dq**2 + F * cos(q) + (m1 + m2) * g * sin(q)) / (l * inertia)
+    ph.dynamics({x: dx, q: dq, dx: ddx, dq: ddq})
+    ocp.minimize(ph.integral(F**2))
+    return ocp

@@ -1,0 +1,111 @@
+"""A launcher with nine boosters and two stages carries the most mass into a transfer orbit (Benson's Delta III problem).
+
+The motion is written in metres, seconds and kilograms in an inertial frame, as published.
+"""
+
+from dataclasses import dataclass
+from math import cos, pi, radians, sin
+
+import casadi
+import numpy as np
+
+from trajopt import Problem, Reference, free
+
+REFERENCE = Reference(
+    objective=7529.71229624,
+    tolerance=1e-7,
+    structure="smooth steering; tf = 924.1392",
+    source="collocation with two schemes; stevenrhall/yapss tests/examples/test_delta_iii_ascent.py: 7529.712287",
+)
+
+MU = 3.986012e14  # m^3/s^2
+EARTH_RADIUS, EARTH_RATE = 6378145.0, 7.29211585e-5  # m, rad/s
+AREA, DRAG, DENSITY, SCALE_HEIGHT = 4 * pi, 0.5, 1.225, 7200.0  # m^2, -, kg/m^3, m
+
+
+@dataclass(frozen=True)
+class Burn:
+    """What burns in a phase: N, kg/s, and the kg dropped at its end."""
+
+    name: str
+    start: float
+    end: float
+    thrust: float
+    flow: float
+    dropped: float
+
+
+BOOSTER, FIRST, SECOND = (628500.0, 17010 / 75.2), (1083100.0, 95550 / 261), (110094.0, 16820 / 700)  # N, kg/s
+BURNS = (
+    Burn("six boosters", 0.0, 75.2, 6 * BOOSTER[0] + FIRST[0], 6 * BOOSTER[1] + FIRST[1], 6 * 2280.0),
+    Burn("three boosters", 75.2, 150.4, 3 * BOOSTER[0] + FIRST[0], 3 * BOOSTER[1] + FIRST[1], 3 * 2280.0),
+    Burn("first stage", 150.4, 261.0, *FIRST, 8830.0),
+    Burn("second stage", 261.0, 961.0, *SECOND, 0.0),
+)
+
+
+def build(latitude=28.5, mass=301454.0, a=24361140.0, e=0.7308, inclination=28.5, node=269.8, perigee=130.5) -> Problem:
+    """The pad's latitude and the target orbit's inclination, ascending node and argument of perigee are in degrees."""
+    ocp = Problem("launch-vehicle")
+    pad = EARTH_RADIUS * np.array([cos(radians(latitude)), 0.0, sin(radians(latitude))])
+    on_pad = (pad, np.array([0.0, EARTH_RATE * pad[0], 0.0]))
+    angles = (radians(inclination), radians(node), radians(perigee))
+    flown = []
+    for burn in BURNS:
+        # Nothing bounds position and velocity, so a guess is needed: near the pad at first, near perigee later.
+        guess = on_pad if burn.end < 200 else _at_perigee(a, e, *angles)
+        flown.append(_fly(ocp, burn, guess, mass, start=(*on_pad, mass) if burn is BURNS[0] else (None, None, None)))
+        mass -= burn.flow * (burn.end - burn.start) + burn.dropped
+    for burn, (before, *_, m_before), (after, *_, m_after) in zip(BURNS, flown, flown[1:], strict=False):
+        ocp.connect(before, after, states=["r", "v"])
+        ocp.require(
+            after.initial(m_after) - before.final(m_before), equals=-burn.dropped, name=f"mass dropped after '{burn.name}'"
+        )
+    last, r, v, m = flown[-1]
+    _require_orbit(ocp, last.final(r), last.final(v), (a, e, *angles))
+    ocp.maximize(last.final(m))
+    return ocp
+
+
+def _fly(ocp, burn, guess, mass, start):
+    """One phase of powered flight through the air of a turning planet."""
+    ph = ocp.phase(burn.name)
+    ends = free(burn.start, burn.end) if burn is BURNS[-1] else burn.end
+    ph.time(start=0 if burn is BURNS[0] else None, end=ends)
+    r = ph.state("r", 3, start=start[0], guess=guess[0], unit="m", scale=EARTH_RADIUS)
+    v = ph.state("v", 3, start=start[1], guess=guess[1], unit="m/s", scale=7900.0)
+    m = ph.state("m", start=start[2], guess=lambda tau: mass - tau * burn.flow * (burn.end - burn.start), unit="kg")
+    u = ph.control("u", 3, guess=guess[1] / np.linalg.norm(guess[1]))
+    height = casadi.norm_2(r) - EARTH_RADIUS
+    wind = v - casadi.cross(casadi.DM([0, 0, EARTH_RATE]), r)
+    drag = 0.5 * DENSITY * casadi.exp(-height / SCALE_HEIGHT) * AREA * DRAG * casadi.norm_2(wind) * wind
+    ph.dynamics({r: v, v: (burn.thrust * u - drag) / m - MU * r / casadi.norm_2(r) ** 3, m: -burn.flow})
+    ph.path(casadi.sumsqr(u), equals=1, name="thrust direction of length one")
+    return ph, r, v, m
+
+
+def _require_orbit(ocp, r, v, elements):
+    a, e, inclination, node, perigee = elements
+    h = casadi.cross(r, v)
+    line_of_nodes = casadi.vertcat(-h[1], h[0], 0)
+    to_perigee = casadi.cross(v, h) / MU - r / casadi.norm_2(r)  # the eccentricity vector
+    ocp.require(1 / (2 / casadi.norm_2(r) - casadi.sumsqr(v) / MU), equals=a, name="semi-major axis")
+    ocp.require(casadi.norm_2(to_perigee), equals=e, name="eccentricity")
+    ocp.require(casadi.atan2(casadi.norm_2(h[:2]), h[2]), equals=inclination, name="inclination")
+    ocp.require(_angle_from(node, line_of_nodes[0], line_of_nodes[1]), equals=0, name="ascending node")
+    ahead = casadi.cross(h, line_of_nodes) / casadi.norm_2(h)
+    turned = _angle_from(perigee, casadi.dot(line_of_nodes, to_perigee), casadi.dot(ahead, to_perigee))
+    ocp.require(turned, equals=0, name="argument of perigee")
+
+
+def _angle_from(target, x, y):
+    """The angle of (x, y) measured from a target angle, so that no angle jumps near the target."""
+    return casadi.atan2(y * cos(target) - x * sin(target), x * cos(target) + y * sin(target))
+
+
+def _at_perigee(a, e, inclination, node, perigee):
+    """Position and velocity at the perigee of an orbit."""
+    ci, si, cn, sn, cp, sp = (f(w) for w in (inclination, node, perigee) for f in (cos, sin))
+    outward = np.array([cn * cp - sn * sp * ci, sn * cp + cn * sp * ci, sp * si])
+    onward = np.array([-cn * sp - sn * cp * ci, -sn * sp + cn * cp * ci, cp * si])
+    return a * (1 - e) * outward, (MU / a * (1 + e) / (1 - e)) ** 0.5 * onward

@@ -1,0 +1,23 @@
+"""Land softly on the Moon with the least fuel."""
+
+from trajopt import Problem, Reference, free
+
+REFERENCE = Reference(
+    objective=8.24621125124,
+    tolerance=1e-6,
+    switches=(1.4154037504,),
+    structure="free fall, then full thrust; tf = 4.1641408342",
+    source="closed form; mpopt getting_started notebook: 8.24621",
+)
+
+
+def build(height=10.0, speed=-2.0, g=1.5, limit=3.0) -> Problem:
+    ocp = Problem("moon-lander")
+    ph = ocp.phase()
+    ph.time(start=0, end=free(0.1, 20))
+    h = ph.state("h", start=height, end=0, unit="m")
+    v = ph.state("v", start=speed, end=0, unit="m/s")
+    u = ph.control("u", lower=0, upper=limit, unit="m/s^2")
+    ph.dynamics({h: v, v: u - g})
+    ocp.minimize(ph.integral(u))
+    return ocp

@@ -1,0 +1,35 @@
+"""Swing a robot arm of three joints between two rest positions in the least time (COPS, after Moessner-Beigel).
+
+The arm of length L slides through its joint by rho and turns by theta about the vertical and by phi from it.
+"""
+
+from casadi import pi, sin
+
+from trajopt import Problem, Reference, free
+
+REFERENCE = Reference(
+    objective=9.14091174591,
+    tolerance=2e-6,
+    switches=(2.2852279365, 2.7960432, 4.5704558730, 6.3448685, 6.8556838094),
+    structure="u1 switches at tf/4 and 3 tf/4, u3 at 2.7960432 and 6.3448685, u2 at tf/2",
+    source="collocation and shooting on the switching structure; COPS 3.0 with 200 intervals: 9.14138",
+)
+
+
+def build(L=5.0, turn=2 * pi / 3, limit=1.0) -> Problem:
+    ocp = Problem("robot-arm")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 50))
+    rho = ph.state("rho", start=4.5, end=4.5, lower=0, upper=L)
+    theta = ph.state("theta", start=0, end=turn, lower=-pi, upper=pi, unit="rad")
+    phi = ph.state("phi", start=pi / 4, end=pi / 4, lower=0, upper=pi, unit="rad")
+    rho_d = ph.state("rho_d", start=0, end=0)
+    theta_d = ph.state("theta_d", start=0, end=0, unit="rad/s")
+    phi_d = ph.state("phi_d", start=0, end=0, unit="rad/s")
+    u1, u2, u3 = (ph.control(name, lower=-limit, upper=limit) for name in ("u1", "u2", "u3"))
+    inertia_phi = ((L - rho) ** 3 + rho**3) / 3
+    inertia_theta = inertia_phi * sin(phi) ** 2
+    ph.dynamics({rho: rho_d, theta: theta_d, phi: phi_d})
+    ph.dynamics({rho_d: u1 / L, theta_d: u2 / inertia_theta, phi_d: u3 / inertia_phi})
+    ocp.minimize(ph.final(t))
+    return ocp
