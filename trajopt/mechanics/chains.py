@@ -1,0 +1,388 @@
+"""Trees of links: planar and spatial, branching, with links of constant or variable length, in relative or absolute angles.
+
+A link hangs on its parent by a joint: a sequence of turns and slides, each by a coordinate, a constant or a function of time. A
+loop is a tree with ``closure`` constraints. Mass matrix and bias come from composite bodies and recursive Newton-Euler, in
+O(n^2) and O(n) operations, so that chains of fifty links stay cheap; the energies give the same by differentiation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import casadi
+import numpy as np
+
+from trajopt.errors import ModelError, suggest
+from trajopt.mechanics.constraints import Constraint, Holonomic
+from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity
+
+GROUND = "ground"
+AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """A rotation about an axis of the moving frame, by a coordinate, a constant or an expression of time (rad)."""
+
+    axis: str | tuple[float, float, float]
+    by: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Slide:
+    """A shift along an axis of the moving frame, by a coordinate, a constant or an expression of time (m)."""
+
+    axis: str | tuple[float, float, float]
+    by: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Back to the axes of the ground: the turns that follow are absolute angles, whatever the parent does."""
+
+
+Step = Turn | Slide | Level
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid body on a joint.
+
+    Parameters
+    ----------
+    parent : the name of the link that carries it, or ``"ground"``.
+    joint : the steps from the parent's frame to this link's frame.
+    mass, centre : kg, and the mass centre in the link's frame (m).
+    inertia : about the mass centre in the link's axes: a number (about z), three principal values, or a 3 x 3 matrix (kg m^2).
+    """
+
+    name: str
+    parent: str
+    joint: tuple[Step, ...]
+    mass: float = 0.0
+    centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    inertia: Any = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.mass >= 0:
+            raise ModelError(f"link '{self.name}' has a negative mass", got=self.mass, expected="a mass >= 0")
+        if np.linalg.eigvalsh(self.tensor)[0] < -1e-12 * max(1.0, float(np.abs(self.tensor).max())):
+            raise ModelError(f"link '{self.name}' has a negative moment of inertia", got=self.inertia, expected="values >= 0")
+
+    @property
+    def tensor(self) -> np.ndarray:
+        given = np.asarray(self.inertia, dtype=float)
+        if given.ndim == 0:
+            return np.diag([0.0, 0.0, float(given)])
+        return np.diag(given) if given.ndim == 1 else given
+
+
+def rod(name: str, parent: str, joint: tuple[Step, ...], mass: float, length: float) -> Link:
+    """A thin uniform rod along the x axis of its frame."""
+    across = mass * length**2 / 12
+    return Link(name, parent, joint, mass, (length / 2, 0.0, 0.0), (0.0, across, across))
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Where a frame is and how it moves, in the ground's axes."""
+
+    R: casadi.SX  # (3, 3) columns are the frame's axes
+    o: casadi.SX  # (3,)
+    w: casadi.SX  # angular velocity
+    v: casadi.SX  # velocity of the origin
+    dw: casadi.SX  # angular acceleration
+    dv: casadi.SX  # acceleration of the origin
+
+    def point(self, local: Any) -> casadi.SX:
+        return self.o + self.R @ casadi.SX(casadi.DM(local))
+
+    def velocity(self, local: Any) -> casadi.SX:
+        return self.v + casadi.cross(self.w, self.R @ casadi.SX(casadi.DM(local)))
+
+    def acceleration(self, local: Any) -> casadi.SX:
+        arm = self.R @ casadi.SX(casadi.DM(local))
+        return self.dv + casadi.cross(self.dw, arm) + casadi.cross(self.w, casadi.cross(self.w, arm))
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One step of one joint: the unit of the recursions. ``link`` is set where a link's body sits on the frame."""
+
+    parent: int  # -1: the ground
+    kind: Literal["turn", "slide", "level"]
+    axis: casadi.SX | None  # in the ground's axes
+    coordinate: int  # -1: nothing free
+    frame: Frame  # after the step
+    link: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Links in a tree. ``gravity`` is the acceleration of free fall in the ground's axes.
+
+    Examples
+    --------
+    A double pendulum, x down:
+
+    >>> a, b = Coordinate("a", 0.1, unit="rad"), Coordinate("b", 0.0, unit="rad")
+    >>> tree = Tree("double", (
+    ...     rod("upper", "ground", (Turn("z", a),), mass=1.0, length=1.0),
+    ...     rod("lower", "upper", (Slide("x", 1.0), Turn("z", b)), mass=1.0, length=1.0),
+    ... ), gravity=(9.81, 0, 0))
+    >>> tree.mechanism().evaluate(tree.mechanism().mass, [0, 0], [0, 0])
+    DM(
+    [[2.66667, 0.833333], 
+     [0.833333, 0.333333]])
+    """  # noqa: W291
+
+    name: str
+    links: tuple[Link, ...]
+    gravity: Any = (0.0, 0.0, -9.80665)
+    time: casadi.SX = field(default_factory=lambda: casadi.SX.sym("t"))
+
+    def __post_init__(self) -> None:
+        seen = {GROUND}
+        names = [link.name for link in self.links]
+        for link in self.links:
+            if link.name in seen:
+                raise ModelError(f"'{self.name}': two links are called '{link.name}'")
+            if link.parent not in seen:
+                raise ModelError(
+                    f"'{self.name}': link '{link.name}' is joined to '{link.parent}', which does not exist"
+                    + (" before it" if link.parent in names else ""),
+                    expected=", ".join(sorted(seen)),
+                    hint=suggest(link.parent, seen),
+                )
+            seen.add(link.name)
+
+    @cached_property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """In the order in which the joints use them."""
+        found: list[Coordinate] = []
+        for link in self.links:
+            for step in link.joint:
+                by = getattr(step, "by", None)
+                if isinstance(by, Coordinate) and by not in found:
+                    found.append(by)
+        return tuple(found)
+
+    @cached_property
+    def accelerations(self) -> casadi.SX:
+        """The symbols of the accelerations, (n,)."""
+        return casadi.SX.sym("a", len(self.coordinates))
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every joint step, parents first, with its frame and motion (forward half of Newton-Euler)."""
+        zero = casadi.SX.zeros(3, 1)
+        ground = Frame(casadi.SX.eye(3), zero, zero, zero, zero, zero)
+        last: dict[str, int] = {GROUND: -1}
+        nodes: list[Node] = []
+        for number, link in enumerate(self.links):
+            here = last[link.parent]
+            steps: tuple[Step, ...] = link.joint or (Slide("x", 0.0),)
+            for place, step in enumerate(steps):
+                before = nodes[here].frame if here >= 0 else ground
+                nodes.append(self._advance(step, before, here, number if place == len(steps) - 1 else -1))
+                here = len(nodes) - 1
+            last[link.name] = here
+        return tuple(nodes)
+
+    def _advance(self, step: Step, f: Frame, parent: int, link: int) -> Node:
+        if isinstance(step, Level):
+            zero = casadi.SX.zeros(3, 1)
+            return Node(parent, "level", None, -1, Frame(casadi.SX.eye(3), f.o, zero, f.v, zero, f.dv), link)
+        local = _unit(step.axis, self.name)
+        x, dx, ddx, coordinate = self._moved_by(step.by)
+        s = f.R @ casadi.SX(local)
+        cross = casadi.cross
+        if isinstance(step, Turn):
+            turned = Frame(f.R @ _rotation(local, x), f.o, f.w + s * dx, f.v, f.dw + s * ddx + cross(f.w, s * dx), f.dv)
+            return Node(parent, "turn", s, coordinate, turned, link)
+        arm = s * x
+        v = f.v + cross(f.w, arm) + s * dx
+        dv = f.dv + cross(f.dw, arm) + cross(f.w, cross(f.w, arm)) + 2 * cross(f.w, s * dx) + s * ddx
+        return Node(parent, "slide", s, coordinate, Frame(f.R, f.o + arm, f.w, v, f.dw, dv), link)
+
+    def _moved_by(self, by: Any) -> tuple[casadi.SX, casadi.SX, casadi.SX, int]:
+        if isinstance(by, Coordinate):
+            k = self.coordinates.index(by)
+            return by.q, by.v, self.accelerations[k], k
+        x = casadi.SX(by)
+        rate = casadi.jacobian(x, self.time)
+        return x, rate, casadi.jacobian(rate, self.time), -1
+
+    # Geometry ---------------------------------------------------------------------------------------------------------------
+
+    def frame(self, link: str) -> Frame:
+        """The frame of a link (or of the ground), in its motion."""
+        if link == GROUND:
+            zero = casadi.SX.zeros(3, 1)
+            return Frame(casadi.SX.eye(3), zero, zero, zero, zero, zero)
+        for node in self.nodes:
+            if node.link >= 0 and self.links[node.link].name == link:
+                return node.frame
+        names = [x.name for x in self.links]
+        raise ModelError(f"'{self.name}' has no link '{link}'", expected=", ".join((GROUND, *names)), hint=suggest(link, names))
+
+    def point(self, link: str, local: Any = (0.0, 0.0, 0.0)) -> casadi.SX:
+        """Where a point of a link is, (3,), in the ground's axes."""
+        return self.frame(link).point(local)
+
+    def closure(
+        self, name: str, first: str, second: str, points: tuple[Any, Any] = ((0, 0, 0), (0, 0, 0)), axes: str = "xyz"
+    ) -> tuple[Holonomic, ...]:
+        """Constraints that hold a point of one link on a point of another, along the given axes: the end of a loop."""
+        gap = self.point(first, points[0]) - self.point(second, points[1])
+        return tuple(Holonomic(f"{name}.{axis}", gap["xyz".index(axis)], "m") for axis in axes)
+
+    def force_at(self, link: str, force: Any, local: Any = (0.0, 0.0, 0.0)) -> dict[str, casadi.SX]:
+        """Generalized forces of a force (3,), in the ground's axes, at a point of a link."""
+        Q = casadi.jtimes(self.point(link, local), casadi.vertcat(*[c.q for c in self.coordinates]), casadi.SX(force), True)
+        return {c.name: Q[k] for k, c in enumerate(self.coordinates)}
+
+    # Energies and equations -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def kinetic(self) -> casadi.SX:
+        total = casadi.SX(0)
+        for link, frame in self._bodies():
+            spin = frame.R.T @ frame.w
+            v = frame.velocity(link.centre)
+            total += 0.5 * link.mass * casadi.dot(v, v) + 0.5 * casadi.dot(spin, casadi.SX(casadi.DM(link.tensor)) @ spin)
+        return total
+
+    @cached_property
+    def potential(self) -> casadi.SX:
+        g = casadi.vertcat(*[casadi.SX(x) for x in self.gravity])
+        return -sum((link.mass * casadi.dot(g, frame.point(link.centre)) for link, frame in self._bodies()), casadi.SX(0))
+
+    @cached_property
+    def torques(self) -> casadi.SX:
+        """Recursive Newton-Euler: the generalized forces of the motion (q, v, a), (n,)."""
+        g = casadi.vertcat(*[casadi.SX(x) for x in self.gravity])
+        cross, zero = casadi.cross, casadi.SX.zeros(3, 1)
+        moment, force = [zero] * len(self.nodes), [zero] * len(self.nodes)  # about the ground's origin
+        tau = [casadi.SX(0)] * len(self.coordinates)
+        for k in reversed(range(len(self.nodes))):
+            node = self.nodes[k]
+            f = node.frame
+            if node.link >= 0:
+                link = self.links[node.link]
+                inertia = f.R @ casadi.SX(casadi.DM(link.tensor)) @ f.R.T
+                F = link.mass * (f.acceleration(link.centre) - g)
+                force[k] = force[k] + F
+                moment[k] = moment[k] + cross(f.point(link.centre), F) + inertia @ f.dw + cross(f.w, inertia @ f.w)
+            if node.coordinate >= 0:
+                along = force[k] if node.kind == "slide" else moment[k] - cross(f.o, force[k])
+                tau[node.coordinate] = tau[node.coordinate] + casadi.dot(node.axis, along)
+            if node.parent >= 0:
+                # Absolute angles pass the force on, and the moment to the ground.
+                passed = cross(f.o, force[k]) if node.kind == "level" else moment[k]
+                moment[node.parent], force[node.parent] = moment[node.parent] + passed, force[node.parent] + force[k]
+        return casadi.vertcat(*tau)
+
+    @cached_property
+    def mass(self) -> casadi.SX:
+        """The mass matrix by composite bodies, all about the ground's origin so that nothing needs to be transformed."""
+        n, cross = len(self.coordinates), casadi.cross
+        entries: list[list[Any]] = [[0.0] * n for _ in range(n)]
+        bodies = self._composites()
+        for k, node in enumerate(self.nodes):
+            if node.coordinate < 0:
+                continue
+            m, mc, inertia = bodies[k]
+            w, v = _twist(node)
+            p, h = m * v + cross(w, mc), inertia @ w + cross(mc, v)  # momentum of everything outboard, for a unit rate
+            j = k
+            while j >= 0:
+                above = self.nodes[j]
+                if above.kind == "level":
+                    h = cross(above.frame.o, p)
+                elif above.coordinate >= 0:
+                    w, v = _twist(above)
+                    entry = casadi.dot(w, h) + casadi.dot(v, p)
+                    entries[above.coordinate][node.coordinate] += entry
+                    if j != k:
+                        entries[node.coordinate][above.coordinate] += entry
+                j = above.parent
+        return casadi.vertcat(*[casadi.horzcat(*row) for row in entries])
+
+    @cached_property
+    def bias(self) -> casadi.SX:
+        return casadi.substitute(self.torques, self.accelerations, casadi.SX.zeros(self.accelerations.shape))
+
+    def mechanism(
+        self,
+        forces: Mapping[str, Any] | None = None,
+        constraints: Sequence[Constraint] = (),
+        controls: Sequence[Quantity] = (),
+        parameters: Sequence[Quantity] = (),
+    ) -> Mechanism:
+        """The tree as a mechanism, with generalized forces, closures and other constraints."""
+        if not self.coordinates:
+            raise ModelError(f"'{self.name}' has no coordinates", hint="a joint moves by Turn or Slide with a Coordinate")
+        return Mechanism(
+            self.name,
+            self.coordinates,
+            self.kinetic,
+            self.potential,
+            forces=dict(forces or {}),
+            constraints=tuple(constraints),
+            controls=tuple(controls),
+            parameters=tuple(parameters),
+            time=self.time,
+            inertia=Inertia(self.mass, self.bias),
+        )
+
+    def _bodies(self) -> list[tuple[Link, Frame]]:
+        return [(self.links[node.link], node.frame) for node in self.nodes if node.link >= 0]
+
+    def _composites(self) -> list[tuple[casadi.SX, casadi.SX, casadi.SX]]:
+        """Mass, first moment and inertia about the ground's origin of what moves with each node."""
+        bodies = [(casadi.SX(0), casadi.SX.zeros(3, 1), casadi.SX.zeros(3, 3)) for _ in self.nodes]
+
+        def add(k: int, m: casadi.SX, c: casadi.SX, central: casadi.SX) -> None:
+            bodies[k] = (bodies[k][0] + m, bodies[k][1] + c, bodies[k][2] + central)
+
+        for k in reversed(range(len(self.nodes))):
+            node = self.nodes[k]
+            if node.link >= 0:
+                link = self.links[node.link]
+                c, m = node.frame.point(link.centre), casadi.SX(link.mass)
+                add(k, m, m * c, node.frame.R @ casadi.SX(casadi.DM(link.tensor)) @ node.frame.R.T + m * _spread(c))
+            if node.parent >= 0:
+                m, mc, inertia = bodies[k]
+                if node.kind == "level":  # below absolute angles only the translation of the origin is passed on: a point mass
+                    mc, inertia = m * node.frame.o, m * _spread(node.frame.o)
+                add(node.parent, m, mc, inertia)
+        return bodies
+
+
+def _twist(node: Node) -> tuple[casadi.SX, casadi.SX]:
+    """Angular velocity, and velocity at the ground's origin, of a unit rate of the node's coordinate."""
+    if node.kind == "slide":
+        return casadi.SX.zeros(3, 1), node.axis
+    return node.axis, casadi.cross(node.frame.o, node.axis)
+
+
+def _spread(c: casadi.SX) -> casadi.SX:
+    return casadi.dot(c, c) * casadi.SX.eye(3) - c @ c.T
+
+
+def _unit(axis: str | tuple[float, float, float], owner: str) -> casadi.DM:
+    vector = np.asarray(AXES.get(axis, (0.0, 0.0, 0.0)) if isinstance(axis, str) else axis, dtype=float)
+    length = float(np.linalg.norm(vector))
+    if vector.shape != (3,) or length == 0.0:
+        raise ModelError(f"'{owner}': not an axis", got=axis, expected="'x', 'y', 'z' or three numbers")
+    return casadi.DM(vector / length)
+
+
+def _rotation(axis: casadi.DM, angle: casadi.SX) -> casadi.SX:
+    """Rodrigues' rotation."""
+    K = casadi.SX(casadi.skew(axis))
+    return casadi.SX.eye(3) + casadi.sin(angle) * K + (1 - casadi.cos(angle)) * (K @ K)
