@@ -1,1 +1,82 @@
-"""Forward integration of systems, with invariants stabilized."""
+"""Forward integration: steppers, events, stabilized invariants, gains, flows with sensitivities."""
+
+from trajopt.integrate.adaptive import Dop853, Embedded, Fehlberg, Radau, Sundials
+from trajopt.integrate.choices import INTEGRATORS, STABILIZATIONS
+from trajopt.integrate.events import Occurrence
+from trajopt.integrate.forward import controlled, flow
+from trajopt.integrate.gains import (
+    check_gain,
+    component_range,
+    error_bound,
+    multiplier,
+    position_pair,
+    recommended_gain,
+    row_sum_test,
+    row_sums,
+    safe_range,
+    stability_function,
+    stability_limit,
+)
+from trajopt.integrate.path import Path, Piece
+from trajopt.integrate.sensitivity import Flow, Sensitivity
+from trajopt.integrate.simulate import Drift, Simulation, drifts, simulate
+from trajopt.integrate.stabilize import (
+    Baumgarte,
+    ExtendedHamiltonian,
+    LinearLaw,
+    MinimumNorm,
+    NonlinearLaw,
+    Projection,
+    Stabilization,
+    deviations,
+)
+from trajopt.integrate.steppers import Euler, Gill, Heun, Integrator, Newmark, Rk4, RungeKutta
+from trajopt.integrate.tableaus import Tableau
+
+__all__ = [
+    "INTEGRATORS",
+    "STABILIZATIONS",
+    "Baumgarte",
+    "Dop853",
+    "Drift",
+    "Embedded",
+    "Euler",
+    "ExtendedHamiltonian",
+    "Fehlberg",
+    "Flow",
+    "Gill",
+    "Heun",
+    "Integrator",
+    "LinearLaw",
+    "MinimumNorm",
+    "Newmark",
+    "NonlinearLaw",
+    "Occurrence",
+    "Path",
+    "Piece",
+    "Projection",
+    "Radau",
+    "Rk4",
+    "RungeKutta",
+    "Sensitivity",
+    "Simulation",
+    "Stabilization",
+    "Sundials",
+    "Tableau",
+    "check_gain",
+    "component_range",
+    "controlled",
+    "deviations",
+    "drifts",
+    "error_bound",
+    "flow",
+    "multiplier",
+    "position_pair",
+    "recommended_gain",
+    "row_sum_test",
+    "row_sums",
+    "safe_range",
+    "simulate",
+    "stability_function",
+    "stability_limit",
+]

@@ -1,0 +1,216 @@
+"""Motions with events: crossings located to round-off, resets, terminal events.
+
+A crossing is bracketed on the knots (and between them, where steps are long), found on the dense output, and then polished on the
+motion itself: re-integrated to the event from the last knot, with Newton steps in time until the event's function is at round-off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import casadi
+import numpy as np
+import scipy.optimize
+
+from trajopt.errors import SimulationError
+from trajopt.integrate.path import Path, Piece
+from trajopt.integrate.rates import Rate, evaluate, numpy_callable
+from trajopt.integrate.steppers import Integrator, advance, runge_kutta
+from trajopt.integrate.tableaus import RK4
+from trajopt.system import Event, System
+
+Progress = Callable[[float], None]  # called with the fraction done, 0 to 1
+
+CROWDED = 50  # so many events in a row, each closer than a billionth of the run to the one before, mean that they accumulate
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """An event that happened: when, and the state before and after its reset."""
+
+    name: str
+    time: float
+    before: np.ndarray
+    after: np.ndarray
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The events of a system as functions of (t, x): their values, the rates of these, and the resets."""
+
+    events: tuple[Event, ...]
+    values: casadi.Function
+    value: Callable[..., np.ndarray]
+    slope: Callable[..., np.ndarray]
+    resets: tuple[Callable[..., np.ndarray] | None, ...]
+
+
+def watch(system: System, extra: Sequence[Event] = ()) -> Watch:
+    """Compile the events of a system, and further ones in its symbols."""
+    events = (*system.events, *extra)
+    p = casadi.DM(system.parameter_values)
+
+    def function(name: str, expression: casadi.SX) -> casadi.Function:
+        return casadi.Function(name, [system.time, system.x], [casadi.densify(casadi.substitute(expression, system.p, p))])
+
+    g = casadi.vertcat(*(e.expression for e in events)) if events else casadi.SX(0, 1)
+    slope = casadi.jtimes(g, system.time, 1) + casadi.jtimes(g, system.x, system.rate)
+    values = function("events", g)
+    resets = tuple(None if e.reset is None else numpy_callable(function("reset", e.reset)) for e in events)
+    return Watch(events, values, numpy_callable(values), numpy_callable(function("slopes", slope)), resets)
+
+
+def run(
+    rate: Rate,
+    integrator: Integrator,
+    leg: tuple[float, np.ndarray, float],
+    watched: Watch | None = None,
+    project: casadi.Function | None = None,
+    progress: Progress | None = None,
+) -> tuple[Path, tuple[Occurrence, ...]]:
+    """The motion over a leg (t0, x0, t1) and what happened on the way."""
+    t0, x0, t1 = leg
+    t, x = t0, np.asarray(x0, dtype=float)
+    pieces: list[Piece] = []
+    happened: list[Occurrence] = []
+    fired: frozenset[int] = frozenset()
+    done = False
+    while not done and t != t1:
+        done = True
+        signs = None if watched is None else _starting_signs(watched, t, x, fired)
+        for piece in integrator.pieces(rate, t, x, t1, project):
+            stop = None
+            if watched is not None and watched.events:
+                assert signs is not None
+                stop = _scan(rate, integrator, watched, piece, signs, happened)
+            if stop is None:
+                pieces.append(piece)
+                t, x = float(piece.t[-1]), piece.x[-1]
+                _report(progress, t, t0, t1)
+                continue
+            at, before, firing = stop
+            pieces.append(piece.cut(at, before))
+            t, x = at, _fire(watched, at, before, firing, happened)  # type: ignore[arg-type]
+            fired = frozenset(firing)
+            _report(progress, t, t0, t1)
+            done = any(watched.events[j].terminal for j in firing)  # type: ignore[union-attr]
+            _check_crowding(happened, abs(t1 - t0))
+            break
+    return Path(tuple(pieces)), tuple(happened)
+
+
+def _report(progress: Progress | None, t: float, t0: float, t1: float) -> None:
+    if progress is not None:
+        progress((t - t0) / (t1 - t0))
+
+
+def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[int]) -> np.ndarray:
+    """The side on which each event's function starts; for one that has just fired, the side to which it moves."""
+    if not watched.events:
+        return np.zeros(0)
+    signs = np.sign(watched.value(t, x))
+    slopes = watched.slope(t, x)
+    for j in range(len(signs)):
+        if j in fired or signs[j] == 0:
+            signs[j] = np.sign(slopes[j])
+    return signs
+
+
+def _scan(
+    rate: Rate, integrator: Integrator, watched: Watch, piece: Piece, signs: np.ndarray, happened: list[Occurrence]
+) -> tuple[float, np.ndarray, list[int]] | None:
+    """Record the crossings of a piece; stop at the first that resets the state or ends the run. ``signs`` is brought up to date."""
+    samples = piece.t
+    if len(samples) <= 3:  # an adaptive step may be long: look inside
+        samples = np.unique(np.concatenate([np.linspace(a, b, 9) for a, b in zip(piece.t[:-1], piece.t[1:], strict=True)]))
+        samples = samples if piece.t[-1] >= piece.t[0] else samples[::-1]
+        states = np.vstack([piece.x[0], piece.interpolant(samples[1:-1]), piece.x[-1]])
+    else:
+        states = piece.x
+    values = evaluate(watched.values, samples, states)
+    crossings: list[tuple[float, int]] = []
+    for j, event in enumerate(watched.events):
+        crossings += [(time, j) for time in _roots(watched, piece, samples, values[:, j], j, signs, event.direction)]
+    crossings.sort(key=lambda c: c[0] if piece.t[-1] >= piece.t[0] else -c[0])
+    for index, (time, j) in enumerate(crossings):
+        at, state = _polish(rate, integrator, watched, piece, time, j)
+        event = watched.events[j]
+        if event.reset is None and not event.terminal:
+            happened.append(Occurrence(event.name, at, state, state))
+            continue
+        slack = 1e-10 * max(1.0, abs(at))
+        return at, state, [j, *(k for other, k in crossings[index + 1 :] if abs(other - time) <= slack)]
+    return None
+
+
+def _roots(
+    watched: Watch, piece: Piece, samples: np.ndarray, values: np.ndarray, j: int, signs: np.ndarray, direction: int
+) -> list[float]:
+    """The times in a piece at which event j crosses zero in the direction asked for."""
+    roots = []
+    for i in range(1, len(samples)):
+        sign = np.sign(values[i])
+        if sign == 0 or sign == signs[j]:
+            continue
+        if signs[j] != 0 and direction in (0, sign):
+            roots.append(_bracketed(watched, piece, (samples[i - 1], samples[i]), (values[i - 1], values[i]), j))
+        signs[j] = sign
+    return roots
+
+
+def _bracketed(watched: Watch, piece: Piece, times: tuple[float, float], values: tuple[float, float], j: int) -> float:
+    a, b = times
+
+    def g(time: float) -> float:
+        return float(watched.value(time, piece.interpolant(np.array([time]))[0])[j])
+
+    if values[0] * values[1] >= 0 or g(a) * g(b) >= 0:
+        # The left end is itself a zero, an event just past or a sample on the spot: divide that root out.
+        left = a + (b - a) * 1e-9
+
+        def deflated(time: float) -> float:
+            return g(time) / (time - a)
+
+        if deflated(left) * deflated(b) >= 0:
+            return a
+        return float(scipy.optimize.brentq(deflated, left, b, xtol=1e-15, rtol=1e-14))
+    return float(scipy.optimize.brentq(g, a, b, xtol=1e-15, rtol=1e-14))
+
+
+def _polish(rate: Rate, integrator: Integrator, watched: Watch, piece: Piece, time: float, j: int) -> tuple[float, np.ndarray]:
+    """The time and state of a crossing on the motion itself, to round-off."""
+    forward = piece.t[-1] >= piece.t[0]
+    i = int(np.searchsorted(piece.t if forward else -piece.t, time if forward else -time, side="right")) - 1
+    i = min(max(i, 0), len(piece.t) - 2)
+    x = advance(integrator, rate, float(piece.t[i]), piece.x[i], time)
+    for _ in range(10):
+        slope = watched.slope(time, x)[j]
+        if slope == 0:
+            break
+        move = -watched.value(time, x)[j] / slope
+        if not abs(move) < 1e-3 * abs(piece.t[-1] - piece.t[0]) or abs(move) <= 2 * np.spacing(abs(time)):
+            break
+        x, _ = runge_kutta(RK4, rate.call, time, x, move)
+        time += move
+    return float(time), x
+
+
+def _fire(watched: Watch, at: float, before: np.ndarray, firing: list[int], happened: list[Occurrence]) -> np.ndarray:
+    x = before
+    for j in firing:
+        reset = watched.resets[j]
+        after = x if reset is None else reset(at, x)
+        happened.append(Occurrence(watched.events[j].name, at, x, after))
+        x = after
+    return x
+
+
+def _check_crowding(happened: list[Occurrence], span: float) -> None:
+    recent = happened[-CROWDED:]
+    if len(recent) == CROWDED and abs(recent[-1].time - recent[0].time) < 1e-9 * span * CROWDED:
+        raise SimulationError(
+            f"the events '{recent[-1].name}' accumulate at t = {recent[-1].time:.6g}",
+            got=f"{CROWDED} of them within {abs(recent[-1].time - recent[0].time):.2g} s",
+            hint="end the run before, make the event terminal below some speed, or model a resting contact by a compliant one",
+        )

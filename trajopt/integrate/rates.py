@@ -1,0 +1,158 @@
+"""Rate: the right-hand side x' = f(t, x) in the forms that integrators want.
+
+A CasADi function gives all of them: a fast NumPy call without allocation, a symbolic call to build whole steps from, the second
+derivative for dense output. A Python callable gives the NumPy call only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi
+import numpy as np
+
+from trajopt.errors import ModelError, SimulationError
+from trajopt.system import System
+
+NumpyRate = Callable[[float, np.ndarray], np.ndarray]
+
+# Up to this many instructions a step is one flat SX function; beyond, the rate stays a call inside it, so that building stays cheap.
+FLAT_INSTRUCTIONS = 20_000
+
+
+@dataclass(frozen=True)
+class Rate:
+    """x' = f(t, x) with the names of the states, for error messages, and a store of compiled steps."""
+
+    call: NumpyRate
+    names: tuple[str, ...]
+    function: casadi.Function | None = None  # (t, x) -> x'
+    compiled: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def size(self) -> int:
+        return len(self.names)
+
+    def cached(self, key: object, build: Callable[[], Any]) -> Any:
+        """What ``build`` makes, made once for each key."""
+        if key not in self.compiled:
+            self.compiled[key] = build()
+        return self.compiled[key]
+
+    def kept(self, value: object) -> int:
+        """A key for a value that is not hashable, kept alive so that the key stays its own."""
+        self.compiled.setdefault(("kept", id(value)), value)
+        return id(value)
+
+    def many(self, t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """The rates at many points: (m,), (m, n) -> (m, n)."""
+        if self.function is None:
+            return np.array([self.call(ti, xi) for ti, xi in zip(t, x, strict=True)])
+        return evaluate(self.function, t, x)
+
+    def second(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:
+        """The second derivatives x'' = f_t + f_x f at many points, None where f is not a CasADi function."""
+        if self.function is None:
+            return None
+        return evaluate(self.cached("second", self._second), t, x)
+
+    def _second(self) -> casadi.Function:
+        assert self.function is not None
+        t, x = symbols(self.function, self.size)
+        f = self.function(t, x)
+        return casadi.Function("second", [t, x], [total_derivative(f, t, x, f)])
+
+    def symbolic(self, stages: int = 1) -> tuple[Any, Any, Any]:
+        """Symbols t, x, h of the type in which a step of that many stages is best written."""
+        assert self.function is not None
+        flat = self.function.is_a("SXFunction") and self.function.n_instructions() * stages <= FLAT_INSTRUCTIONS
+        kind = casadi.SX if flat else casadi.MX
+        return kind.sym("t"), kind.sym("x", self.size), kind.sym("h")
+
+
+def total_derivative(expression: Any, t: Any, x: Any, f: Any) -> Any:
+    """d/dt of an expression in t and x along x' = f."""
+    return casadi.jtimes(expression, t, 1) + casadi.jtimes(expression, x, f)
+
+
+def symbols(function: casadi.Function, size: int) -> tuple[Any, Any]:
+    kind = casadi.SX if function.is_a("SXFunction") else casadi.MX
+    return kind.sym("t"), kind.sym("x", size)
+
+
+def evaluate(function: casadi.Function, t: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """A CasADi function of (t, x) at many points: (m,), (m, n) -> (m, rows)."""
+    t, x = np.asarray(t, dtype=float), np.asarray(x, dtype=float)
+    if len(t) == 0:
+        return np.zeros((0, function.size1_out(0)))
+    return np.asarray(function(t.reshape(1, -1), x.T)).T
+
+
+def numpy_callable(function: casadi.Function) -> Callable[..., np.ndarray]:
+    """A CasADi function with one output as a Python function of floats and vectors, some thirty times faster than calling it.
+
+    >>> x = casadi.SX.sym("x", 2)
+    >>> numpy_callable(casadi.Function("f", [x], [x**2]))(np.array([2.0, 3.0]))
+    array([4., 9.])
+    """
+    dense = _dense(function)
+    buffer, trigger = dense.buffer()
+    arguments = [np.zeros(max(dense.numel_in(i), 1)) for i in range(dense.n_in())]
+    result = np.zeros(dense.numel_out(0))
+    for i, argument in enumerate(arguments):
+        buffer.set_arg(i, memoryview(argument))
+    buffer.set_res(0, memoryview(result))
+
+    def call(*values: float | np.ndarray) -> np.ndarray:
+        for argument, value in zip(arguments, values, strict=True):
+            argument[:] = value
+        trigger()
+        return result.copy()
+
+    call.keeps = (dense, buffer)  # type: ignore[attr-defined]  # the trigger does not own what it fires
+    return call
+
+
+def _dense(function: casadi.Function) -> casadi.Function:
+    inputs = [casadi.MX.sym(function.name_in(i), *function.size_in(i)) for i in range(function.n_in())]
+    if all(function.sparsity_in(i).is_dense() for i in range(function.n_in())) and function.sparsity_out(0).is_dense():
+        return function
+    return casadi.Function("dense", inputs, [casadi.densify(function(*inputs))])
+
+
+def rate_of_system(system: System) -> Rate:
+    """The rate of a system, with its parameters at their values."""
+    expression = casadi.densify(casadi.substitute(system.rate, system.p, casadi.DM(system.parameter_values)))
+    return rate_of(casadi.Function("rate", [system.time, system.x], [expression]), tuple(s.name for s in system.states))
+
+
+def rate_of(function: casadi.Function | NumpyRate, names: tuple[str, ...]) -> Rate:
+    """The rate given by a CasADi function of (t, x) or by a Python callable of the same arguments."""
+    if not isinstance(function, casadi.Function):
+        return Rate(lambda t, x: np.asarray(function(t, x), dtype=float).reshape(-1), names)
+    if function.n_in() != 2 or function.n_out() != 1 or function.numel_out(0) != len(names) or function.numel_in(1) != len(names):
+        raise ModelError(
+            f"'{function.name()}' is not the rate of {len(names)} states",
+            got=str(function),
+            expected=f"a function of (t, x[{len(names)}]) with one output of {len(names)} rows",
+        )
+    return Rate(numpy_callable(function), names, function)
+
+
+def check_finite(rate: Rate, t: float, x: np.ndarray, hint: str) -> None:
+    """Raise, in the names of the states, if the motion cannot go on from here."""
+    if not np.all(np.isfinite(x)):
+        lost = [name for name, value in zip(rate.names, x, strict=True) if not np.isfinite(value)]
+        raise SimulationError(f"the motion diverges at t = {t:.6g}", got=f"{', '.join(lost)} not finite", hint=hint)
+    f = rate.call(t, x)
+    if not np.all(np.isfinite(f)):
+        lost = [name for name, value in zip(rate.names, f, strict=True) if not np.isfinite(value)]
+        at = ", ".join(f"{name} = {value:.6g}" for name, value in zip(rate.names, x, strict=True))
+        raise SimulationError(
+            f"the rate of {', '.join(lost)} is not finite at t = {t:.6g}",
+            got=at,
+            expected="numbers",
+            hint="a singular configuration or a division by zero in the model",
+        )

@@ -1,0 +1,167 @@
+"""simulate: a named system, an integrator, a stabilization, and the motion with its drift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import casadi
+import numpy as np
+
+from trajopt.errors import UsageError, suggest
+from trajopt.integrate.adaptive import Dop853, Embedded
+from trajopt.integrate.events import Occurrence, Progress, run, watch
+from trajopt.integrate.gains import check_gain, recommended_gain
+from trajopt.integrate.path import Path
+from trajopt.integrate.rates import evaluate, rate_of_system
+from trajopt.integrate.stabilize import Stabilization, deviation, with_gain
+from trajopt.integrate.steppers import Integrator, Newmark, RungeKutta, positive
+from trajopt.integrate.tableaus import DOP853
+from trajopt.system import System
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far an invariant strayed: at most, and at the end."""
+
+    max: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A motion of a system.
+
+    ``simulation["theta"]`` is a state or an output at the times ``t``; ``simulation.at(0.5)`` the state at any time. The drift of an
+    invariant is the length of its deviation: from zero for constraints, from its starting value for first integrals.
+    """
+
+    system: System
+    integrator: Integrator
+    stabilization: Stabilization | None
+    t: np.ndarray  # (k,)
+    x: np.ndarray  # (k, n)
+    events: tuple[Occurrence, ...]
+    outputs: Mapping[str, np.ndarray]
+    drift: Mapping[str, Drift]
+    path: Path = field(repr=False)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        names = [s.name for s in self.system.states]
+        if name in names:
+            column: np.ndarray = self.x[:, names.index(name)]
+            return column
+        if name in self.outputs:
+            return self.outputs[name]
+        known = [*names, *self.outputs]
+        raise UsageError(
+            f"'{self.system.name}' has no state or output '{name}'", expected=", ".join(known), hint=suggest(name, known)
+        )
+
+    def at(self, time: float | np.ndarray, name: str | None = None) -> np.ndarray:
+        """The state, or one of its components by name, at any time or times."""
+        values = self.path(time)
+        if name is None:
+            return values
+        names = [s.name for s in self.system.states]
+        if name not in names:
+            raise UsageError(f"'{self.system.name}' has no state '{name}'", expected=", ".join(names), hint=suggest(name, names))
+        column: np.ndarray = values[..., names.index(name)]
+        return column
+
+    @property
+    def final(self) -> dict[str, float]:
+        """The last state, by name."""
+        return {s.name: float(v) for s, v in zip(self.system.states, self.x[-1], strict=True)}
+
+
+def simulate(
+    system: System,
+    integrator: Integrator | None = None,
+    until: float | None = None,
+    stabilization: Stabilization | None = None,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Run a system from its start at t = 0.
+
+    Parameters
+    ----------
+    integrator : ``Dop853(1e-10)`` unless told otherwise.
+    until : how long; the system's own default otherwise.
+    stabilization : how to keep the invariants; one without a gain gets the gain that suits step and scheme.
+    progress : called with the fraction done.
+
+    Examples
+    --------
+    >>> from problems.lecture import pendulum
+    >>> motion = simulate(pendulum(), until=10)
+    >>> round(motion.final["theta"], 7), motion.drift["energy"].max < 1e-8
+    (-0.2193942, True)
+    """
+    method = integrator or Dop853(1e-10)
+    duration = positive(system.until if until is None else until, "duration of a run")
+    prepared = None
+    if stabilization is not None:
+        stabilization = with_gain(
+            stabilization, lambda order: recommended_gain(_scheme(method), _step(system, method, duration), order), system
+        )
+        _check_stabilization(stabilization, system, method)
+        prepared = stabilization.prepare(system)
+    motion = system if prepared is None else prepared.system
+    guards = () if prepared is None else prepared.guards
+    watched = watch(motion, [g.event for g in guards])
+    path, events = run(
+        rate_of_system(motion),
+        method,
+        (0.0, motion.start, duration),
+        watched,
+        None if prepared is None else prepared.project,
+        progress,
+    )
+    for guard in guards:
+        happened = [e for e in events if e.name == guard.event.name]
+        if happened:
+            raise type(guard.error)(guard.error.what, got=f"t = {happened[0].time:.6g}", hint=guard.error.hint)
+    t, x = path.t, path.x
+    return Simulation(motion, method, stabilization, t, x, events, _outputs(motion, t, x), drifts(system, t, x), path)
+
+
+def _check_stabilization(stabilization: Stabilization, system: System, method: Integrator) -> None:
+    """An integrator of fixed step must be able to follow the decay it is asked for; others shorten their steps."""
+    K = stabilization.matrix(system)
+    if K is not None and isinstance(method, RungeKutta):
+        check_gain(K, method, method.step)
+
+
+def _scheme(method: Integrator) -> Integrator:
+    """The scheme whose stability function stands for an integrator; SUNDIALS and Radau are so stable that any explicit one will do."""
+    return method if isinstance(method, RungeKutta | Newmark | Embedded | Dop853) else Embedded(DOP853)
+
+
+def _step(system: System, method: Integrator, duration: float) -> float:
+    """The step an integrator takes on a system without stabilization: its own, or the mean over a short run."""
+    if isinstance(method, RungeKutta | Newmark):
+        return method.step
+    pilot = min(duration, 10.0)
+    path, _ = run(rate_of_system(system), method, (0.0, system.start, pilot))
+    return pilot / max(len(path.t) - 1, 1)
+
+
+def drifts(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, Drift]:
+    """The drift of each invariant along a motion: t (k,), x (k, n)."""
+    found = {}
+    for invariant in system.invariants:
+        y = np.linalg.norm(_along(system, deviation(system, invariant), t, x), axis=1)
+        found[invariant.name] = Drift(float(np.max(y)), float(y[-1]))
+    return found
+
+
+def _outputs(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+    values = {name: _along(system, expression, t, x) for name, (expression, _) in system.outputs.items()}
+    return {name: v[:, 0] if v.shape[1] == 1 else v for name, v in values.items()}
+
+
+def _along(system: System, expression: casadi.SX, t: np.ndarray, x: np.ndarray) -> np.ndarray:
+    p = casadi.DM(system.parameter_values)
+    dense = casadi.densify(casadi.substitute(casadi.SX(expression), system.p, p))
+    return evaluate(casadi.Function("along", [system.time, system.x], [dense]), t, x)

@@ -1,0 +1,429 @@
+"""Stabilization: dy/dt = K y for the deviations y of any set of invariants, and the ways to realise it.
+
+Through reactions        ``Baumgarte``, ``LinearLaw``, ``NonlinearLaw``: constraint forces that pull back; mechanisms only.
+Minimum-norm correction  ``MinimumNorm``: the smallest change of the rates; works always.
+Extended Hamiltonian     ``ExtendedHamiltonian``: H + gamma g; canonical systems, and only while the bracket of the integrals is not zero.
+Projection               ``Projection``: back on the manifold after each step.
+
+For a position condition h the deviations are h and h', for a velocity condition f, for a first integral g - g(start). Stabilization
+restores these, not the trajectory: a motion that has left the true one stays on the level set, not on the motion.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import casadi
+import numpy as np
+
+from trajopt.errors import ModelError, SimulationError, UsageError, suggest
+from trajopt.integrate.rates import total_derivative
+from trajopt.integrate.steppers import positive
+from trajopt.system import Event, Invariant, Law, System
+
+PROJECTION_STEPS = 3  # Gauss-Newton steps; each squares a deviation that is already of the size of one step's error
+ROW_DAMPING = 1e-14  # relative; keeps the correction finite where an invariant is stationary
+
+
+@dataclass(frozen=True)
+class Guard:
+    """An event that must not happen, and what to say when it does."""
+
+    event: Event
+    error: SimulationError
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A system made ready: its stabilized rates, a projection for after each step, and what must not happen."""
+
+    system: System
+    project: casadi.Function | None = None
+    guards: tuple[Guard, ...] = ()
+
+
+class Stabilization(abc.ABC):
+    """A way to keep the invariants of a system."""
+
+    @abc.abstractmethod
+    def prepare(self, system: System) -> Prepared:
+        """The system with stabilized invariants."""
+
+    @abc.abstractmethod
+    def matrix(self, system: System) -> np.ndarray | None:
+        """K of dy/dt = K y, where there is one; it meets the step in ``gains.check_gain``."""
+
+    @property
+    @abc.abstractmethod
+    def label(self) -> str:
+        """A name with its settings, for reports."""
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """The deviations y (m,) of chosen invariants as expressions, with the name and order of the invariant of each row."""
+
+    y: casadi.SX
+    names: tuple[str, ...]
+    orders: tuple[int, ...]
+
+
+def deviations(system: System, only: Sequence[str] = (), targets: Mapping[str, float | np.ndarray] | None = None) -> Deviations:
+    """The deviations of the invariants of a system: (h, h') for order 2, f for order 1, g - target for order 0.
+
+    The target of a first integral is its value at the start, unless ``targets`` has one.
+    """
+    rows: list[casadi.SX] = []
+    names: list[str] = []
+    orders: list[int] = []
+    for invariant in _chosen(system, only):
+        block = [deviation(system, invariant, targets)]
+        if invariant.order == 2:
+            block.append(total_derivative(block[0], system.time, system.x, system.rate))
+        for part in block:
+            rows.append(part)
+            names += [invariant.name] * part.numel()
+            orders += [invariant.order] * part.numel()
+    return Deviations(casadi.vertcat(*rows), tuple(names), tuple(orders))
+
+
+def deviation(system: System, invariant: Invariant, targets: Mapping[str, float | np.ndarray] | None = None) -> casadi.SX:
+    """What should be zero of one invariant."""
+    if invariant.order != 0:
+        return invariant.expression
+    if targets and invariant.name in targets:
+        return invariant.expression - casadi.DM(np.asarray(targets[invariant.name], dtype=float))
+    start = system.function(invariant.expression)(0.0, system.start, system.parameter_values)
+    return invariant.expression - start
+
+
+def _chosen(system: System, only: Sequence[str]) -> list[Invariant]:
+    known = [i.name for i in system.invariants]
+    for name in only:
+        if name not in known:
+            raise UsageError(
+                f"system '{system.name}' has no invariant '{name}'",
+                expected=", ".join(known) or "none",
+                hint=suggest(name, known),
+            )
+    chosen = [i for i in system.invariants if not only or i.name in only]
+    if not chosen:
+        raise ModelError(f"system '{system.name}' has no invariants to stabilize", hint="run it without stabilization")
+    return chosen
+
+
+# Through reactions ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Baumgarte(Stabilization):
+    """h'' = -2 a h' - a^2 h for position conditions, f' = -a f for velocity conditions, with the gain a in 1/s.
+
+    Without a gain the one that suits step and scheme is taken (``gains.recommended_gain``).
+    """
+
+    gain: float | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.gain)
+
+    @property
+    def label(self) -> str:
+        return _label("baumgarte", self.gain)
+
+    def prepare(self, system: System) -> Prepared:
+        a = _set(self.gain)
+
+        def law(y: casadi.SX, y_rate: casadi.SX, order: int) -> casadi.SX:
+            return -2 * a * y_rate - a**2 * y if order == 2 else -a * y
+
+        return Prepared(_through_reactions(system, law))
+
+    def matrix(self, system: System) -> np.ndarray | None:
+        a = _set(self.gain)
+        K = np.zeros((0, 0))
+        for order, count in _reacting(system):
+            for _ in range(count):
+                K = _block_diagonal(K, np.array([[0.0, 1.0], [-(a**2), -2 * a]]) if order == 2 else np.array([[-a]]))
+        return K
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLaw(Stabilization):
+    """The general linear form through reactions: h'' = A h + B h' + C f, f' = D h' + E f, with matrices A to E (None is zero)."""
+
+    A: np.ndarray | None = None
+    B: np.ndarray | None = None
+    C: np.ndarray | None = None
+    D: np.ndarray | None = None
+    E: np.ndarray | None = None
+
+    @property
+    def label(self) -> str:
+        return "linear law"
+
+    def prepare(self, system: System) -> Prepared:
+        A, B, C, D, E = self._blocks(system)
+        h, f = _stacked(system, 2), _stacked(system, 1)
+        h_rate = total_derivative(h, system.time, system.x, system.rate)
+
+        def law(y: casadi.SX, y_rate: casadi.SX, order: int) -> casadi.SX:
+            return A @ y + B @ y_rate + C @ f if order == 2 else D @ h_rate + E @ y
+
+        return Prepared(_through_reactions(system, law))
+
+    def matrix(self, system: System) -> np.ndarray | None:
+        A, B, C, D, E = self._blocks(system)
+        k, m = A.shape[0], E.shape[0]
+        top = np.hstack([np.zeros((k, k)), np.eye(k), np.zeros((k, m))])
+        return np.vstack([top, np.hstack([A, B, C]), np.hstack([np.zeros((m, k)), D, E])])
+
+    def _blocks(self, system: System) -> list[np.ndarray]:
+        k, m = _stacked(system, 2).numel(), _stacked(system, 1).numel()
+        shapes = {"A": (k, k), "B": (k, k), "C": (k, m), "D": (m, k), "E": (m, m)}
+        blocks = []
+        for name, shape in shapes.items():
+            given = getattr(self, name)
+            block = np.zeros(shape) if given is None else np.atleast_2d(np.asarray(given, dtype=float))
+            if block.shape != shape:
+                raise UsageError(
+                    f"the matrix {name} of the linear law does not fit '{system.name}'", got=block.shape, expected=shape
+                )
+            blocks.append(block)
+        return blocks
+
+
+@dataclass(frozen=True)
+class NonlinearLaw(Stabilization):
+    """Any law through reactions: ``law(y, y_rate, order)`` gives y'' (order 2) or y' (order 1), zero where its arguments are."""
+
+    law: Law
+
+    @property
+    def label(self) -> str:
+        return "nonlinear law"
+
+    def prepare(self, system: System) -> Prepared:
+        for order, count in _reacting(system):
+            y = casadi.SX.sym("y", count)
+            zero = np.zeros(count)
+            wanted = casadi.Function("law", [y], [casadi.densify(casadi.SX(self.law(casadi.SX(zero), casadi.SX(zero), order)))])(
+                zero
+            )
+            if not np.allclose(np.asarray(wanted), 0, atol=1e-14):
+                raise UsageError("the stabilization law does not vanish at zero", got=wanted, expected="law(0, 0, order) = 0")
+        return Prepared(_through_reactions(system, self.law))
+
+    def matrix(self, system: System) -> np.ndarray | None:
+        """Its linearization at zero."""
+        h, v, f = (casadi.SX.sym(name, dict(_reacting(system)).get(order, 0)) for name, order in (("h", 2), ("v", 2), ("f", 1)))
+        top = self.law(h, v, 2) if h.numel() else h
+        bottom = self.law(f, casadi.SX.zeros(f.numel(), 1), 1) if f.numel() else f
+        y = casadi.vertcat(h, v, f)
+        K = casadi.Function("K", [y], [casadi.jacobian(casadi.vertcat(v, top, bottom), y)])
+        return np.array(K(np.zeros(y.numel())))
+
+
+def _through_reactions(system: System, law: Law) -> System:
+    if system.through_reactions is None:
+        raise ModelError(
+            f"system '{system.name}' has no reactions to stabilize it through",
+            hint="use the minimum-norm correction or projection" if system.invariants else "run it without stabilization",
+        )
+    stabilized = system.through_reactions(law)
+    # The start may have been changed after the mechanism was built.
+    return replace(stabilized, states=system.states, parameters=system.parameters)
+
+
+def _stacked(system: System, order: int) -> casadi.SX:
+    return casadi.vertcat(casadi.SX(0, 1), *(i.expression for i in system.invariants if i.order == order))
+
+
+def _reacting(system: System) -> list[tuple[int, int]]:
+    """(order, number of rows) of the invariants that reactions can reach."""
+    found = [(order, _stacked(system, order).numel()) for order in (2, 1)]
+    return [(order, count) for order, count in found if count]
+
+
+# On the rates ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MinimumNorm(Stabilization):
+    """The smallest change of the rates that gives dy/dt = -gain y: x' = f + Y^+ (K y - y_t - Y f), Y = dy/dx.
+
+    ``gain`` may be one number or one for each row of the deviations; ``only`` names invariants, all by default; ``targets`` gives
+    first integrals other values than their starting ones.
+    """
+
+    gain: float | tuple[float, ...] | None = None
+    only: tuple[str, ...] = ()
+    targets: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check(self.gain)
+
+    @property
+    def label(self) -> str:
+        return _label("minimum-norm", self.gain)
+
+    def prepare(self, system: System) -> Prepared:
+        y = deviations(system, self.only, self.targets).y
+        K = casadi.DM(_diagonal(self.gain, y.numel()))
+        wanted = K @ y - total_derivative(y, system.time, system.x, system.rate)
+        return Prepared(
+            replace(system, rate=system.rate + least_change(casadi.jacobian(y, system.x), wanted), through_reactions=None)
+        )
+
+    def matrix(self, system: System) -> np.ndarray | None:
+        return _diagonal(self.gain, deviations(system, self.only, self.targets).y.numel())
+
+
+def least_change(Y: casadi.SX, wanted: casadi.SX) -> casadi.SX:
+    """The shortest d with Y d = wanted; rows are scaled to equal length first, so that units do not matter."""
+    size = casadi.sqrt(casadi.sum2(Y**2) + 1e-300)
+    rows, target = Y / casadi.repmat(size, 1, Y.shape[1]), wanted / size
+    normal = rows @ rows.T + ROW_DAMPING * casadi.SX.eye(Y.shape[0])
+    return rows.T @ casadi.solve(casadi.densify(normal), target)
+
+
+PREFIXES = ("costate_", "lam_", "lambda_", "momentum_")
+
+
+@dataclass(frozen=True)
+class ExtendedHamiltonian(Stabilization):
+    """Canonical equations of H + gamma . g instead of H, with gamma such that dy/dt = -gain y.
+
+    gamma follows from the brackets {g_i, g_j}; the run stops with an error where their matrix becomes singular. ``pairs`` names the
+    canonical pairs (state, costate); by default a state ``x`` and its ``costate_x`` (or ``lam_x``) are a pair.
+    """
+
+    gain: float | tuple[float, ...] | None = None
+    only: tuple[str, ...] = ()
+    targets: Mapping[str, float] = field(default_factory=dict)
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        _check(self.gain)
+
+    @property
+    def label(self) -> str:
+        return _label("extended Hamiltonian", self.gain)
+
+    def prepare(self, system: System) -> Prepared:
+        y = deviations(system, self.only, self.targets).y
+        J = self._symplectic(system)
+        Y = casadi.jacobian(y, system.x)
+        brackets = Y @ J @ Y.T  # {y_i, y_j} = y_x g_lam - y_lam g_x
+        names = ", ".join(self.only or (i.name for i in system.invariants))
+        if y.numel() % 2:
+            raise ModelError(
+                "the extended Hamiltonian needs an even number of first integrals",
+                got=f"{y.numel()} ({names})",
+                hint="an antisymmetric matrix of brackets of odd size is singular; leave one out, or use the minimum-norm correction",
+            )
+        determinant = casadi.det(casadi.densify(brackets))
+        at_start = float(system.function(determinant)(0.0, system.start, system.parameter_values))
+        lost = SimulationError(
+            f"the bracket of {names} vanishes: the extended Hamiltonian cannot act here",
+            hint="the minimum-norm correction works through such points",
+        )
+        if not abs(at_start) > 1e-24:
+            raise lost
+        K = casadi.DM(_diagonal(self.gain, y.numel()))
+        wanted = K @ y - total_derivative(y, system.time, system.x, system.rate)
+        gamma = casadi.solve(casadi.densify(brackets), wanted)
+        # det is the square of the Pfaffian: the bracket is stopped at a thousandth of where it started.
+        guard = Event("bracket vanishes", determinant / at_start - 1e-6, direction=-1, terminal=True)
+        return Prepared(replace(system, rate=system.rate + J @ Y.T @ gamma, through_reactions=None), guards=(Guard(guard, lost),))
+
+    def matrix(self, system: System) -> np.ndarray | None:
+        return _diagonal(self.gain, deviations(system, self.only, self.targets).y.numel())
+
+    def _symplectic(self, system: System) -> casadi.SX:
+        names = [s.name for s in system.states]
+        pairs = self.pairs or tuple((n, p + n) for n in names for p in PREFIXES if p + n in names)
+        if not pairs:
+            raise ModelError(
+                f"system '{system.name}' is not canonical",
+                got=", ".join(names),
+                expected="states in pairs: x and costate_x",
+                hint="name them by pairs=((state, costate), ...), or use the minimum-norm correction",
+            )
+        J = casadi.SX(len(names), len(names))
+        for state, costate in pairs:
+            for name in (state, costate):
+                if name not in names:
+                    raise UsageError(f"system '{system.name}' has no state '{name}'", hint=suggest(name, names))
+            i, j = names.index(state), names.index(costate)
+            J[i, j], J[j, i] = 1, -1
+        return J
+
+
+@dataclass(frozen=True)
+class Projection(Stabilization):
+    """After each step the shortest way back to y = 0, by Gauss-Newton steps of least length."""
+
+    only: tuple[str, ...] = ()
+    targets: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return "projection"
+
+    def prepare(self, system: System) -> Prepared:
+        p = casadi.DM(system.parameter_values)
+        y = casadi.substitute(deviations(system, self.only, self.targets).y, system.p, p)
+        once = casadi.Function("once", [system.time, system.x], [system.x + least_change(casadi.jacobian(y, system.x), -y)])
+        t, x = casadi.SX.sym("t"), casadi.SX.sym("x", system.x.numel())
+        projected = x
+        for _ in range(PROJECTION_STEPS):
+            projected = once(t, projected)
+        return Prepared(system, project=casadi.Function("project", [t, x], [projected]))
+
+    def matrix(self, system: System) -> np.ndarray | None:
+        return None
+
+
+# Gains ----------------------------------------------------------------------------------------------------------------------
+
+
+def with_gain(stabilization: Stabilization, choose: Callable[[int], float], system: System) -> Stabilization:
+    """The same stabilization with its gain chosen, by the highest order it has to deal with, where none was given."""
+    if not isinstance(stabilization, Baumgarte | MinimumNorm | ExtendedHamiltonian) or stabilization.gain is not None:
+        return stabilization
+    second = isinstance(stabilization, Baumgarte) and any(i.order == 2 for i in system.invariants)
+    return replace(stabilization, gain=choose(2 if second else 1))
+
+
+def _check(gain: float | tuple[float, ...] | None) -> None:
+    for value in gain if isinstance(gain, tuple) else () if gain is None else (gain,):
+        positive(value, "gain")
+
+
+def _set(gain: float | None) -> float:
+    if gain is None:
+        raise UsageError("the stabilization has no gain", hint="give one, or let simulate choose it from step and scheme")
+    return gain
+
+
+def _diagonal(gain: float | tuple[float, ...] | None, rows: int) -> np.ndarray:
+    if isinstance(gain, tuple):
+        if len(gain) != rows:
+            raise UsageError(
+                "the gains do not fit the deviations", got=f"{len(gain)} gains", expected=f"{rows}, one for each row"
+            )
+        return -np.diag(np.array(gain, dtype=float))
+    return -_set(gain) * np.eye(rows)
+
+
+def _block_diagonal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    out = np.zeros((a.shape[0] + b.shape[0], a.shape[1] + b.shape[1]))
+    out[: a.shape[0], : a.shape[1]], out[a.shape[0] :, a.shape[1] :] = a, b
+    return out
+
+
+def _label(name: str, gain: float | tuple[float, ...] | None) -> str:
+    return name if gain is None else f"{name}, gain {gain:g}" if not isinstance(gain, tuple) else f"{name}, gains {gain}"
