@@ -1,0 +1,1 @@
+"""Direct collocation: from a problem to a nonlinear program and back."""

@@ -1,0 +1,104 @@
+"""The kernels of a problem: what is evaluated at one collocation point, and what at the endpoints. Built once per problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.nlp.program import Kernel, make_kernel
+from trajopt.normal_form import NormalForm, PhaseForm
+
+
+@dataclass(frozen=True)
+class PhaseKernels:
+    """At a collocation point: span f, g, c, span l (integrals that are unknowns) as constraints; the running cost as objective.
+
+    Inputs w = (x, z, u, s[, start and end of the span]); data = (normalised time[, start and end of the span]).
+    """
+
+    free_time: Kernel
+    fixed_time: Kernel
+    unknown_integrals: tuple[int, ...]  # integrals that enter nonlinearly or in conditions; the others are summed into the cost
+    affine: NDArray[np.bool_]  # (controls,): the Hamiltonian is affine in this control
+
+
+@dataclass(frozen=True)
+class Kernels:
+    form: NormalForm
+    phases: tuple[PhaseKernels, ...]
+    endpoints: Kernel  # w = (endpoint column, s): conditions b, then state-only path constraints at the open starts; cost phi
+    start_paths: tuple[tuple[int, int], ...]  # (phase, path row) for each of those appended rows
+
+
+def make_kernels(form: NormalForm) -> Kernels:
+    """Differentiate what needs to be differentiated, once per problem."""
+    ends = [part for ph in form.phases for part in ph.ends]
+    phases, replacements = [], []
+    for phase in form.phases:
+        weights = casadi.gradient(form.phi, phase.ends.q) if phase.l.numel() else form.symbols(0, 1)
+        in_conditions = set(casadi.jacobian(form.b, phase.ends.q).sparsity().get_triplet()[1]) if phase.l.numel() else set()
+        unknown = [j for j in range(phase.l.numel()) if j in in_conditions or _depends(weights[j], [*ends, form.s])]
+        summed = [j for j in range(phase.l.numel()) if j not in unknown]
+        cost = sum((weights[j] * phase.l[j] for j in summed), form.symbols(0)) if summed else form.symbols(0, 1)
+        phases.append(_phase_kernels(form, phase, cost, tuple(unknown)))
+        mask = np.zeros(phase.l.numel())
+        mask[unknown] = 1.0
+        replacements.append(phase.ends.q * casadi.DM(mask) if summed else phase.ends.q)
+    phi = casadi.substitute([form.phi], [ph.ends.q for ph in form.phases], replacements)[0]
+    rows, start_paths = [form.b], []
+    for i, phase in enumerate(form.phases):
+        for row in _state_only_paths(phase):
+            rows.append(casadi.substitute([phase.c[row]], [phase.t, phase.x], [phase.ends.t0, phase.ends.x0])[0])
+            start_paths.append((i, row))
+    endpoints = _kernel(form.symbols, "endpoints", [*ends, form.s], [], form.p, casadi.vertcat(*rows), phi)
+    return Kernels(form, tuple(phases), endpoints, tuple(start_paths))
+
+
+def _phase_kernels(form: NormalForm, phase: PhaseForm, cost: Any, unknown: tuple[int, ...]) -> PhaseKernels:
+    sym = form.symbols
+    start, end, theta = sym.sym("start"), sym.sym("end"), sym.sym("theta")
+    span = end - start
+    integrals = casadi.vertcat(sym(0, 1), *[phase.l[j] for j in unknown])
+    at_time = casadi.substitute([phase.f, phase.g, phase.c, integrals, cost], [phase.t], [start + span * theta])
+    constraints = casadi.vertcat(span * at_time[0], at_time[1], at_time[2], span * at_time[3])
+    objective = span * at_time[4] if cost.numel() else cost
+    local = [phase.x, phase.z, phase.u, form.s]
+    kernels = []
+    for free in (True, False):
+        w = [*local, start, end] if free else local
+        data = [theta] if free else [theta, start, end]
+        kernels.append(_kernel(sym, f"{'free' if free else 'fixed'}", w, data, form.p, constraints, objective))
+    hamiltonian_rows = casadi.vertcat(phase.f, phase.g, phase.c, phase.l)
+    return PhaseKernels(kernels[0], kernels[1], unknown, _affine(hamiltonian_rows, phase.u))
+
+
+def _kernel(sym: Any, name: str, w: list[Any], data: list[Any], p: Any, constraints: Any, objective: Any) -> Kernel:
+    if sym is casadi.SX:
+        return make_kernel(name, casadi.vertcat(*w), casadi.vertcat(casadi.SX(0, 1), *data), p, constraints, objective)
+    # A function of an MX needs one pure symbol for each input: stack them.
+    stack_w, stack_d = sym.sym("w", sum(a.numel() for a in w)), sym.sym("d", sum(a.numel() for a in data))
+    parts_w = casadi.vertsplit(stack_w, [0, *np.cumsum([a.numel() for a in w]).tolist()])
+    parts_d = casadi.vertsplit(stack_d, [0, *np.cumsum([a.numel() for a in data]).tolist()]) if data else []
+    stacked = casadi.substitute([constraints, objective], [*w, *data], [*parts_w, *parts_d])
+    return make_kernel(name, stack_w, stack_d, p, *stacked)
+
+
+def _state_only_paths(phase: PhaseForm) -> list[int]:
+    """Path constraints on states alone bind at the very start too, unless the start is given."""
+    given = all(bool(np.all(q.start.fixed)) for q in phase.states) or not phase.c.numel()
+    return [] if given else [i for i in range(phase.c.numel()) if not _depends(phase.c[i], [phase.z, phase.u])]
+
+
+def _affine(rows: Any, u: Any) -> NDArray[np.bool_]:
+    if not u.numel():
+        return np.zeros(0, dtype=bool)
+    second = casadi.which_depends(rows, u, 2, False)  # for each control: does any row depend on it other than affinely
+    return ~np.array(second, dtype=bool)
+
+
+def _depends(expression: Any, symbols: list[Any]) -> bool:
+    return any(symbol.numel() and casadi.jacobian(expression, symbol).nnz() for symbol in symbols)

@@ -1,0 +1,65 @@
+"""Mesh: where a phase is cut, with what degree, and what its controls may do on each interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.errors import UsageError
+
+Array = NDArray[np.float64]
+
+FREE, AT_LOWER, AT_UPPER = 0, -1, 1
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """The intervals of one phase.
+
+    Parameters
+    ----------
+    breaks : (n + 1,) array
+        Increasing from 0 to 1, in normalised time.
+    degrees : (n,) integers
+        Degree of the state polynomial on each interval.
+    knots : indices of inner breaks
+        Breaks that the solver may move: their times are unknowns of the program (switching times).
+    roles : (n, controls) integers
+        FREE, or held AT_LOWER or AT_UPPER.
+    control_points : (n, controls) integers
+        Number of values that describe a control on an interval; 0 for one at every collocation point.
+
+    >>> Mesh.uniform(4, 3).breaks
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+
+    breaks: Array
+    degrees: NDArray[np.int_]
+    knots: tuple[int, ...] = ()
+    roles: NDArray[np.int_] | None = None
+    control_points: NDArray[np.int_] | None = None
+
+    def __post_init__(self) -> None:
+        if self.breaks.ndim != 1 or self.breaks.size < 2 or np.any(np.diff(self.breaks) <= 0) or self.breaks[0] != 0 or self.breaks[-1] != 1:
+            raise UsageError("the breaks of a mesh", got=self.breaks, expected="numbers increasing from 0 to 1")
+        if self.degrees.shape != (self.intervals,):
+            raise UsageError("the degrees of a mesh", got=self.degrees.shape, expected=f"one for each of the {self.intervals} intervals")
+
+    @staticmethod
+    def uniform(intervals: int, degree: int) -> Mesh:
+        """Intervals of equal width and degree."""
+        if intervals < 1:
+            raise UsageError("the number of intervals of a mesh", got=intervals, expected="at least 1")
+        return Mesh(np.linspace(0.0, 1.0, intervals + 1), np.full(intervals, degree, dtype=int))
+
+    @property
+    def intervals(self) -> int:
+        return self.breaks.size - 1
+
+    @property
+    def spans(self) -> tuple[Array, NDArray[np.int_]]:
+        """The normalised times of start, knots and end; and for each interval, the span between them that it lies in."""
+        ends = np.array([0, *self.knots, self.intervals])
+        return self.breaks[ends], np.searchsorted(ends, np.arange(self.intervals), side="right") - 1

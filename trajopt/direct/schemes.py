@@ -1,0 +1,178 @@
+"""Collocation schemes: on one interval, the defect, the quadrature, the interpolant and the order together.
+
+On an interval of width h with state values X at the support points and rates F at the collocation points, the defect is
+P X + h Q F, linear in both, so that one transcription serves every scheme.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.polynomial import legendre
+from numpy.typing import NDArray
+
+from trajopt.curve import lagrange_basis
+from trajopt.errors import UsageError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A scheme on one interval, normalised to [0, 1]."""
+
+    degree: int  # of the state polynomial
+    support: Array  # where the state has values; begins with 0 and ends with 1
+    points: Array  # where the rate is evaluated
+    at: NDArray[np.int_]  # the place of each collocation point among the support points
+    P: Array  # (defects, support)
+    Q: Array  # (defects, points)
+    weights: Array  # of the quadrature over the points
+    order: int  # of the error at the nodes, for smooth problems
+
+    @property
+    def defects(self) -> int:
+        return self.P.shape[0]
+
+
+class Scheme(Protocol):
+    """A family of rules, one for each degree."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def degree(self) -> int:
+        """The degree that a mesh begins with."""
+        ...
+
+    @property
+    def shares_nodes(self) -> bool:
+        """Whether collocation points at the nodes, and the controls there, are shared by neighbouring intervals."""
+        ...
+
+    def rule(self, degree: int) -> Rule: ...
+
+
+@dataclass(frozen=True)
+class Radau:
+    """Radau IIA: collocation at the right end and inside; order 2 d - 1. Damps what is stiff."""
+
+    degree: int = 4
+    name: str = "radau"
+    shares_nodes: bool = False
+
+    def rule(self, degree: int) -> Rule:
+        return _radau(_at_least(degree, 1, "Radau"))
+
+
+@dataclass(frozen=True)
+class Gauss:
+    """Gauss-Legendre: collocation inside only; order 2 d, the highest possible."""
+
+    degree: int = 4
+    name: str = "gauss"
+    shares_nodes: bool = False
+
+    def rule(self, degree: int) -> Rule:
+        return _gauss(_at_least(degree, 1, "Gauss"))
+
+
+@dataclass(frozen=True)
+class Lobatto:
+    """Lobatto IIIA: collocation at both ends and inside, controls continuous; order 2 d."""
+
+    degree: int = 3
+    name: str = "lobatto"
+    shares_nodes: bool = True
+
+    def rule(self, degree: int) -> Rule:
+        return _lobatto(_at_least(degree, 1, "Lobatto"))
+
+
+@dataclass(frozen=True)
+class Trapezoidal:
+    """The trapezoidal rule; order 2."""
+
+    degree: int = 1
+    name: str = "trapezoidal"
+    shares_nodes: bool = True
+
+    def rule(self, degree: int) -> Rule:
+        return _lobatto(1)  # the degree is the scheme's own; only widths can be refined
+
+
+@dataclass(frozen=True)
+class HermiteSimpson:
+    """Hermite-Simpson: Lobatto IIIA with a midpoint; order 4."""
+
+    degree: int = 2
+    name: str = "hermite-simpson"
+    shares_nodes: bool = True
+
+    def rule(self, degree: int) -> Rule:
+        return _lobatto(2)
+
+
+def can_raise_degree(scheme: Scheme) -> bool:
+    return scheme.rule(scheme.degree + 1).degree > scheme.rule(scheme.degree).degree
+
+
+@lru_cache(maxsize=64)
+def _radau(d: int) -> Rule:
+    # Roots of P_d - P_(d-1) on [-1, 1] contain the right end; they are the mirrored left Radau points.
+    series = np.zeros(d + 1)
+    series[d], series[d - 1] = 1.0, -1.0
+    points = _polished((np.sort(legendre.legroots(series).real) + 1) / 2, series)
+    points[-1] = 1.0
+    support = np.concatenate([[0.0], points])
+    return Rule(d, support, points, np.arange(1, d + 1), lagrange_basis(support, points, 1), -np.eye(d), _quadrature(points), 2 * d - 1)
+
+
+@lru_cache(maxsize=64)
+def _gauss(d: int) -> Rule:
+    points = (legendre.leggauss(d)[0] + 1) / 2
+    inner = np.concatenate([[0.0], points])
+    P = np.zeros((d + 1, d + 2))
+    P[:d, : d + 1] = lagrange_basis(inner, points, 1)
+    P[d, : d + 1] = -lagrange_basis(inner, np.ones(1))[0]  # the end value continues the polynomial
+    P[d, d + 1] = 1.0
+    Q = np.vstack([-np.eye(d), np.zeros((1, d))])
+    return Rule(d, np.concatenate([inner, [1.0]]), points, np.arange(1, d + 1), P, Q, _quadrature(points), 2 * d)
+
+
+@lru_cache(maxsize=64)
+def _lobatto(d: int) -> Rule:
+    inner = legendre.legroots(legendre.legder(np.eye(d + 1)[d])).real if d > 1 else np.zeros(0)
+    points = (np.concatenate([[-1.0], np.sort(inner), [1.0]]) + 1) / 2
+    A = integration_matrix(points, points)
+    P = np.hstack([-np.ones((d, 1)), np.eye(d)])
+    return Rule(d, points, points, np.arange(d + 1), P, -A[1:], A[-1].copy(), 2 * d)
+
+
+def integration_matrix(nodes: Array, ends: Array) -> Array:
+    """(m, n): integrals from 0 to each end of the Lagrange polynomials on the nodes."""
+    x, w = legendre.leggauss(len(nodes) // 2 + 1)
+    x, w = (x + 1) / 2, w / 2
+    return np.stack([(e * w) @ lagrange_basis(nodes, e * x) for e in ends])
+
+
+def _quadrature(points: Array) -> Array:
+    weights: Array = integration_matrix(points, np.ones(1))[0]
+    return weights
+
+
+def _polished(points: Array, series: Array) -> Array:
+    x = 2 * points - 1
+    for _ in range(3):  # Newton brings the eigenvalue roots to round-off
+        x = x - legendre.legval(x, series) / legendre.legval(x, legendre.legder(series))
+    return (x + 1) / 2
+
+
+def _at_least(degree: int, least: int, name: str) -> int:
+    if int(degree) != degree or degree < least:
+        raise UsageError(f"degree of the {name} scheme", got=degree, expected=f"a whole number of at least {least}")
+    return int(degree)

@@ -1,0 +1,386 @@
+"""From a problem and its meshes to a program, and from the program's answer back to values by phase.
+
+``PhaseLayout`` owns every index of a phase: nothing else does arithmetic on the decision vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from trajopt.bounds import Bound
+from trajopt.curve import lagrange_basis
+from trajopt.direct.kernels import Kernels, PhaseKernels
+from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
+from trajopt.direct.schemes import Rule, Scheme
+from trajopt.nlp.program import Block, Program
+from trajopt.normal_form import NormalForm, PhaseForm
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int_]
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseLayout:
+    """Where the unknowns and the constraint rows of one phase are."""
+
+    form: PhaseForm
+    mesh: Mesh
+    rules: tuple[Rule, ...]  # of each interval
+    first: Index  # (intervals + 1,): the place of each node among the state points
+    first_point: Index  # (intervals,): the first collocation point of each interval
+    points: int
+    point_state: Index  # (points,): the state point that each collocation point sits at
+    x: int  # offsets of the blocks of unknowns
+    z: int
+    u: int
+    times: int
+    integrals: int
+    end: int
+    u_first: Index  # (intervals, controls): the first unknown of each control on each interval (unused where nodes are shared)
+    u_count: Index
+    defect_first: Index  # (intervals,): the first defect, in units of nx rows
+    rows: int  # the first constraint row of the phase
+    g_rows: int
+    c_rows: int
+    q_rows: int
+    span_rows: int  # that keep moving knots in order
+    rows_end: int
+
+    @property
+    def free_time(self) -> bool:
+        return bool(self.mesh.knots) or not (self.form.start_time.fixed[0] and self.form.end_time.fixed[0])
+
+    @property
+    def state_points(self) -> int:
+        return int(self.first[-1]) + 1
+
+    @property
+    def nx(self) -> int:
+        return int(self.form.x.numel())
+
+    @property
+    def nz(self) -> int:
+        return int(self.form.z.numel())
+
+    @property
+    def nu(self) -> int:
+        return int(self.form.u.numel())
+
+    def state_times(self) -> Array:
+        """(state points,) normalised times."""
+        return np.concatenate([[0.0], *[a + (b - a) * r.support[1:] for a, b, r in self._intervals()]])
+
+    def point_times(self) -> Array:
+        """(points,) normalised times of the collocation points."""
+        times = np.empty(self.points)
+        for (a, b, rule), start in zip(self._intervals(), self.first_point, strict=True):
+            times[start : start + rule.points.size] = a + (b - a) * rule.points
+        return times
+
+    def _intervals(self) -> Any:
+        return zip(self.mesh.breaks[:-1], self.mesh.breaks[1:], self.rules, strict=True)
+
+    def control_nodes(self, interval: int, control: int) -> Array:
+        """Normalised places of the values that describe a control on an interval."""
+        rule, count = self.rules[interval], self.u_count[interval, control]
+        return rule.points if count == rule.points.size else (np.polynomial.legendre.leggauss(count)[0] + 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where everything is in the decision vector and among the constraint rows."""
+
+    form: NormalForm
+    scheme: Scheme
+    phases: tuple[PhaseLayout, ...]
+    s: int
+    unknowns: int
+    b_rows: int
+    constraints: int
+
+
+def make_layout(form: NormalForm, kernels: Kernels, scheme: Scheme, meshes: tuple[Mesh, ...]) -> Layout:
+    """Number the unknowns and the constraint rows."""
+    phases, unknown, row = [], 0, 0
+    for phase, kernel, mesh in zip(form.phases, kernels.phases, meshes, strict=True):
+        layout = _phase_layout(phase, kernel, scheme, mesh, unknown, row)
+        phases.append(layout)
+        unknown, row = layout.end, layout.rows_end
+    return Layout(form, scheme, tuple(phases), unknown, unknown + form.s.numel(), row, row + form.b.numel() + len(kernels.start_paths))
+
+
+def _phase_layout(phase: PhaseForm, kernels: PhaseKernels, scheme: Scheme, mesh: Mesh, unknown: int, row: int) -> PhaseLayout:
+    rules = tuple(scheme.rule(int(d)) for d in mesh.degrees)
+    nx, nz, nu = phase.x.numel(), phase.z.numel(), phase.u.numel()
+    inner = np.array([r.support.size - 1 for r in rules])
+    first = np.concatenate([[0], np.cumsum(inner)])
+    sizes = np.array([r.points.size for r in rules])
+    if scheme.shares_nodes:
+        first_point, points = first[:-1], int(first[-1]) + 1
+        point_state = np.arange(points)
+    else:
+        first_point, points = np.concatenate([[0], np.cumsum(sizes)[:-1]]), int(sizes.sum())
+        point_state = np.concatenate([f + r.at for f, r in zip(first[:-1], rules, strict=True)])
+    count = np.repeat(sizes[:, None], nu, axis=1)
+    if mesh.control_points is not None and not scheme.shares_nodes:
+        count = np.where(mesh.control_points > 0, np.minimum(mesh.control_points, count), count)
+    x = unknown
+    z = x + (int(first[-1]) + 1) * nx
+    u = z + points * nz
+    u_first = u + np.concatenate([[0], np.cumsum(count.ravel())[:-1]]).reshape(count.shape) if nu else np.zeros(count.shape, int)
+    times = u + (points * nu if scheme.shares_nodes else int(count.sum()))
+    integrals = times + 2 + len(mesh.knots)
+    defects = np.array([r.defects for r in rules])
+    g_rows = row + int(defects.sum()) * nx
+    c_rows = g_rows + points * phase.g.numel()
+    q_rows = c_rows + points * phase.c.numel()
+    unknown_integrals = len(kernels.unknown_integrals)
+    span_rows = q_rows + unknown_integrals
+    spans = len(mesh.knots) + 1 if mesh.knots else 0
+    return PhaseLayout(
+        phase, mesh, rules, first, first_point, points, point_state, x, z, u, times, integrals, integrals + unknown_integrals,
+        u_first, count, np.concatenate([[0], np.cumsum(defects)[:-1]]), row, g_rows, c_rows, q_rows, span_rows, span_rows + spans,
+    )  # fmt: skip
+
+
+def transcribe(kernels: Kernels, layout: Layout, start: Array, parameters: Array) -> Program:
+    """The program, in physical units."""
+    blocks = [_phase_block(ph, k, layout) for ph, k in zip(layout.phases, kernels.phases, strict=True)]
+    blocks.append(_endpoint_block(kernels, layout))
+    lower, upper = variable_bounds(layout)
+    g_lower, g_upper = np.zeros(layout.constraints), np.zeros(layout.constraints)
+    for ph in layout.phases:
+        bound = ph.form.c_bound
+        g_lower[ph.c_rows : ph.q_rows] = np.tile(bound.lower, ph.points)
+        g_upper[ph.c_rows : ph.q_rows] = np.tile(bound.upper, ph.points)
+        g_upper[ph.span_rows : ph.rows_end] = np.inf
+    ends = [layout.phases[i].form.c_bound for i, _ in kernels.start_paths]
+    rows = [row for _, row in kernels.start_paths]
+    g_lower[layout.b_rows :] = [*layout.form.b_bound.lower, *[b.lower[r] for b, r in zip(ends, rows, strict=True)]]
+    g_upper[layout.b_rows :] = [*layout.form.b_bound.upper, *[b.upper[r] for b, r in zip(ends, rows, strict=True)]]
+    linear = sum((_linear_part(ph, layout) for ph in layout.phases), sp.csr_matrix((layout.constraints, layout.unknowns)))
+    return Program(tuple(blocks), linear.tocsr(), lower, upper, g_lower, g_upper, np.clip(start, lower, upper), parameters)
+
+
+def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Block:
+    kernel = kernels.free_time if ph.free_time else kernels.fixed_time
+    knots, span_of = ph.mesh.spans
+    point_span = np.empty(ph.points, dtype=int)
+    for k, (start, rule) in enumerate(zip(ph.first_point, ph.rules, strict=True)):
+        point_span[start : start + rule.points.size] = span_of[k]
+    theta = (ph.point_times() - knots[point_span]) / (knots[point_span + 1] - knots[point_span])
+    data = theta[None, :]
+    if not ph.free_time:
+        ends = np.array([ph.form.start_time.lower[0], ph.form.end_time.lower[0]])
+        data = np.vstack([theta, np.full(ph.points, ends[0]), np.full(ph.points, ends[1])])
+    return Block(kernel, ph.points, _gather(ph, layout, point_span), data, _scatter(ph, layout), _cost_weights(ph, kernel.objective_rows))
+
+
+def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> sp.csr_matrix:
+    """Inputs (x, z, u, s[, start, end of span]) of every collocation point from the unknowns."""
+    nx, nz, nu, ns = ph.nx, ph.nz, ph.nu, layout.form.s.numel()
+    inputs = nx + nz + nu + ns + (2 if ph.free_time else 0)
+    base = np.arange(ph.points) * inputs
+    parts = [
+        (base[:, None] + np.arange(nx), ph.x + ph.point_state[:, None] * nx + np.arange(nx)),
+        (base[:, None] + nx + np.arange(nz), ph.z + np.arange(ph.points)[:, None] * nz + np.arange(nz)),
+        (base[:, None] + nx + nz + nu + np.arange(ns), layout.s + np.zeros((ph.points, 1), int) + np.arange(ns)),
+    ]
+    if ph.free_time:
+        parts.append((base[:, None] + nx + nz + nu + ns + np.arange(2), ph.times + point_span[:, None] + np.arange(2)))
+    rows, columns = (np.concatenate([np.ravel(np.broadcast_arrays(*p)[i]) for p in parts]) for i in (0, 1))
+    u_rows, u_columns, u_values = control_matrix(ph, layout)
+    point, component = u_rows // max(nu, 1), u_rows % max(nu, 1)
+    rows = np.concatenate([rows, base[point] + nx + nz + component])
+    columns = np.concatenate([columns, u_columns])
+    values = np.concatenate([np.ones(columns.size - u_columns.size), u_values])
+    return sp.csr_matrix((values, (rows, columns)), (ph.points * inputs, layout.unknowns))
+
+
+def control_matrix(ph: PhaseLayout, layout: Layout) -> tuple[Index, Index, Array]:
+    """Triplets of the map from the unknowns to the controls at the collocation points, row = point * nu + control."""
+    nu = ph.nu
+    if layout.scheme.shares_nodes:
+        index = np.arange(ph.points * nu)
+        return index, ph.u + index, np.ones(index.size)
+    rows, columns, values = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0)]
+    sizes = np.array([r.points.size for r in ph.rules])
+    for j in range(nu):
+        for size, count in {(int(a), int(b)) for a, b in zip(sizes, ph.u_count[:, j], strict=True)}:
+            here = np.flatnonzero((sizes == size) & (ph.u_count[:, j] == count))
+            basis = np.eye(size) if size == count else lagrange_basis(ph.control_nodes(int(here[0]), j), ph.rules[here[0]].points)
+            a, b = np.nonzero(basis)
+            rows.append(((ph.first_point[here][:, None] + a) * nu + j).ravel())
+            columns.append((ph.u_first[here, j][:, None] + b).ravel())
+            values.append(np.tile(basis[a, b], here.size))
+    return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
+
+
+def span_widths(ph: PhaseLayout) -> Array:
+    """(intervals,) widths as fractions of their spans."""
+    knots, span_of = ph.mesh.spans
+    return np.diff(ph.mesh.breaks) / np.diff(knots)[span_of]
+
+
+def _scatter(ph: PhaseLayout, layout: Layout) -> sp.csc_matrix:
+    """Constraint rows from the outputs (span f, g, c, span l) of every collocation point."""
+    nx, ng, nc = ph.nx, ph.form.g.numel(), ph.form.c.numel()
+    nq = ph.end - ph.integrals
+    outputs = nx + ng + nc + nq
+    h = span_widths(ph)
+    rows, columns, values = [], [], []
+    for degree in np.unique(ph.mesh.degrees):
+        here = np.flatnonzero(ph.mesh.degrees == degree)
+        rule = ph.rules[here[0]]
+        a, e = np.nonzero(rule.Q)
+        i = np.arange(nx)
+        row = ph.rows + (ph.defect_first[here][:, None, None] + a[:, None]) * nx + i
+        column = (ph.first_point[here][:, None, None] + e[:, None]) * outputs + i
+        value = h[here][:, None, None] * rule.Q[a, e][:, None]
+        rows.append(row.ravel())
+        columns.append(column.ravel())
+        values.append(np.broadcast_to(value, row.shape).ravel())
+        for j in range(nq):
+            column = (ph.first_point[here][:, None] + np.arange(rule.points.size)) * outputs + nx + ng + nc + j
+            rows.append(np.full(column.size, ph.q_rows + j))
+            columns.append(column.ravel())
+            values.append((-h[here][:, None] * rule.weights).ravel())
+    for count, offset, first in ((ng, nx, ph.g_rows), (nc, nx + ng, ph.c_rows)):
+        rows.append(first + np.arange(ph.points * count))
+        columns.append((np.arange(ph.points)[:, None] * outputs + offset + np.arange(count)).ravel())
+        values.append(np.ones(ph.points * count))
+    triplets = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+    return sp.csc_matrix(triplets, (layout.constraints, ph.points * outputs))
+
+
+def _cost_weights(ph: PhaseLayout, objective_rows: int) -> Array:
+    """Quadrature weights of the running cost at the collocation points."""
+    return point_weights(ph) if objective_rows else np.zeros(0)
+
+
+def point_weights(ph: PhaseLayout) -> Array:
+    """(points,) quadrature weights, as fractions of the spans; where nodes are shared both neighbours add."""
+    weights = np.zeros(ph.points)
+    for start, width, rule in zip(ph.first_point, span_widths(ph), ph.rules, strict=True):
+        weights[start : start + rule.points.size] += width * rule.weights
+    return weights
+
+
+def _linear_part(ph: PhaseLayout, layout: Layout) -> sp.csr_matrix:
+    """P X in the defects, the unknown integrals in their rows, and the lengths of the spans between moving knots."""
+    nx = ph.nx
+    rows, columns, values = [], [], []
+    for degree in np.unique(ph.mesh.degrees):
+        here = np.flatnonzero(ph.mesh.degrees == degree)
+        rule = ph.rules[here[0]]
+        a, c = np.nonzero(rule.P)
+        i = np.arange(nx)
+        row = ph.rows + (ph.defect_first[here][:, None, None] + a[:, None]) * nx + i
+        rows.append(row.ravel())
+        columns.append((ph.x + (ph.first[here][:, None, None] + c[:, None]) * nx + i).ravel())
+        values.append(np.broadcast_to(rule.P[a, c][:, None], row.shape).ravel())
+    count = ph.end - ph.integrals
+    rows.append(ph.q_rows + np.arange(count))
+    columns.append(ph.integrals + np.arange(count))
+    values.append(np.ones(count))
+    for j in range(ph.rows_end - ph.span_rows):
+        rows.append(np.full(2, ph.span_rows + j))
+        columns.append(ph.times + np.array([j, j + 1]))
+        values.append(np.array([-1.0, 1.0]))
+    return sp.csr_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), (layout.constraints, layout.unknowns))
+
+
+def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
+    rows, columns, values, place = [], [], [], 0
+
+    def put(count: int, first: int) -> None:
+        nonlocal place
+        rows.extend(range(place, place + count))
+        columns.extend(range(first, first + count))
+        values.extend([1.0] * count)
+        place += count
+
+    for ph, kernel in zip(layout.phases, kernels.phases, strict=True):
+        put(1, ph.times)
+        put(1, ph.times + 1 + len(ph.mesh.knots))
+        put(ph.nx, ph.x)
+        put(ph.nx, ph.x + (ph.state_points - 1) * ph.nx)
+        for interval, at in ((0, 0.0), (-1, 1.0)):  # algebraic variables at the ends continue their polynomials
+            rule, start = ph.rules[interval], int(ph.first_point[interval])
+            basis = lagrange_basis(rule.points, np.array([at]))[0]
+            for j in range(ph.nz):
+                rows.extend([place + j] * basis.size)
+                columns.extend(ph.z + (start + np.arange(basis.size)) * ph.nz + j)
+                values.extend(basis)
+            place += ph.nz
+        for interval, at in ((0, 0.0), (ph.mesh.intervals - 1, 1.0)):
+            for j in range(ph.nu):
+                nodes = ph.control_nodes(interval, j)
+                basis = lagrange_basis(nodes, np.array([at]))[0]
+                rows.extend([place + j] * basis.size)
+                columns.extend(control_unknowns(ph, layout, interval, j))
+                values.extend(basis)
+            place += ph.nu
+        for j in range(ph.form.l.numel()):
+            if j in kernel.unknown_integrals:
+                put(1, ph.integrals + kernel.unknown_integrals.index(j))
+            else:
+                place += 1  # summed into the cost directly; its place in the endpoint column stays zero
+    put(layout.form.s.numel(), layout.s)
+    gather = sp.csr_matrix((values, (rows, columns)), (place, layout.unknowns))
+    count = kernels.endpoints.constraint_rows
+    scatter = sp.csc_matrix((np.ones(count), (layout.b_rows + np.arange(count), np.arange(count))), (layout.constraints, count))
+    return Block(kernels.endpoints, 1, gather, np.zeros((0, 1)), scatter, np.ones(1))
+
+
+def control_unknowns(ph: PhaseLayout, layout: Layout, interval: int, control: int) -> Index:
+    """The unknowns that describe a control on an interval."""
+    if layout.scheme.shares_nodes:
+        return ph.u + (ph.first_point[interval] + np.arange(ph.rules[interval].points.size)) * ph.nu + control
+    return ph.u_first[interval, control] + np.arange(ph.u_count[interval, control])
+
+
+def variable_bounds(layout: Layout) -> tuple[Array, Array]:
+    """Bounds of all unknowns, in physical units."""
+    lower, upper = np.full(layout.unknowns, -np.inf), np.full(layout.unknowns, np.inf)
+    for ph in layout.phases:
+        form = ph.form
+        _set(lower, upper, ph.x, form.x_bound, ph.state_points)
+        _set(lower, upper, ph.z, form.z_bound, ph.points)
+        for place, side in ((ph.x, "start"), (ph.x + (ph.state_points - 1) * ph.nx, "end")):
+            for q in form.states:
+                both = getattr(q, side).meet(q.bound)
+                lower[place + q.rows.start : place + q.rows.stop] = both.lower
+                upper[place + q.rows.start : place + q.rows.stop] = both.upper
+        _control_bounds(ph, layout, lower, upper)
+        knots = ph.mesh.spans[0]
+        last = ph.times + knots.size - 1
+        lower[ph.times], upper[ph.times] = form.start_time.lower[0], form.start_time.upper[0]
+        lower[last], upper[last] = form.end_time.lower[0], form.end_time.upper[0]
+    for q in layout.form.statics:
+        lower[layout.s + q.rows.start : layout.s + q.rows.stop] = q.bound.lower
+        upper[layout.s + q.rows.start : layout.s + q.rows.stop] = q.bound.upper
+    return lower, upper
+
+
+def _set(lower: Array, upper: Array, first: int, bound: Bound, repeat: int) -> None:
+    lower[first : first + repeat * bound.size] = np.tile(bound.lower, repeat)
+    upper[first : first + repeat * bound.size] = np.tile(bound.upper, repeat)
+
+
+def _control_bounds(ph: PhaseLayout, layout: Layout, lower: Array, upper: Array) -> None:
+    bound = ph.form.u_bound
+    if layout.scheme.shares_nodes:
+        _set(lower, upper, ph.u, bound, ph.points)
+        return
+    roles = ph.mesh.roles if ph.mesh.roles is not None else np.full((ph.mesh.intervals, ph.nu), FREE)
+    low = np.where(roles == AT_UPPER, bound.upper, bound.lower)  # (intervals, controls)
+    high = np.where(roles == AT_LOWER, bound.lower, bound.upper)
+    counts = ph.u_count.ravel()
+    lower[ph.u : ph.times] = np.repeat(low.ravel(), counts)
+    upper[ph.u : ph.times] = np.repeat(high.ravel(), counts)

@@ -1,0 +1,201 @@
+"""Guesses: where a solver begins. Straight lines from the statement, or an earlier solution of any mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.bounds import Bound
+from trajopt.errors import GuessError
+from trajopt.normal_form import NormalForm, PhaseForm, Quantity
+from trajopt.solution import Solution
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PhaseGuess:
+    """Times, and functions of normalised time: (m,) in [0, 1] -> (m, size)."""
+
+    t0: float
+    tf: float
+    x: Callable[[Array], Array]
+    z: Callable[[Array], Array]
+    u: Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Guess:
+    phases: tuple[PhaseGuess, ...]
+    s: Array
+
+
+def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0) -> Guess:
+    """From the statement alone: the user's guesses, else straight lines between boundary values, else the middle of bounds.
+
+    Parameters
+    ----------
+    duration : float
+        Multiplies free durations, where no guess was given.
+    bend : float
+        How far a control without a guess is moved from the middle of its range, as a fraction of it: an asymmetric second try.
+    """
+    phases, clock = [], 0.0
+    for phase in form.phases:
+        t0, tf = _times(phase, clock, duration)
+        clock = tf
+        phases.append(
+            PhaseGuess(
+                t0, tf,
+                _stack([_state_line(q) for q in phase.states]),
+                _stack([_constant_line(q, bend) for q in phase.algebraics]),
+                _stack([_constant_line(q, bend) for q in phase.controls]),
+            )
+        )  # fmt: skip
+    s = [np.broadcast_to(_number(q, q.guess) if q.guess is not None else _middle(q.bound), (q.size,)) for q in form.statics]
+    return Guess(tuple(phases), np.concatenate([np.zeros(0), *s]))
+
+
+def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
+    """From an earlier solution: variables with the same phase and name are taken over, others start plain."""
+    plain = plain_guess(form)
+    if not any(ph.name in solution.phases for ph in form.phases):
+        raise GuessError(
+            f"the guess for problem '{form.name}' has none of its phases", got=", ".join(solution.phases), expected=", ".join(ph.name for ph in form.phases)
+        )
+    phases = []
+    for phase, default in zip(form.phases, plain.phases, strict=True):
+        earlier = solution.phases.get(phase.name)
+        if earlier is None:
+            phases.append(default)
+            continue
+        groups = ((phase.states, earlier.states, default.x), (phase.algebraics, earlier.algebraics, default.z), (phase.controls, earlier.controls, default.u))
+        phases.append(PhaseGuess(earlier.t0, earlier.tf, *[_taken(q, curves, line, earlier.t0, earlier.tf) for q, curves, line in groups]))
+    s = plain.s.copy()
+    for q in form.statics:
+        if q.name in solution.variables and solution.variables[q.name].size == q.size:
+            s[q.rows] = solution.variables[q.name]
+    return Guess(tuple(phases), s)
+
+
+def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
+    """Raise where the model is not a number on the guess, naming the equation, phase and time."""
+    tau = np.linspace(0.0, 1.0, 9)
+    for phase, start in zip(form.phases, guess.phases, strict=True):
+        if not start.tf > start.t0:
+            raise GuessError(
+                f"the guess for phase '{phase.name}' does not move forward in time", got=f"{start.t0:g} to {start.tf:g}", hint="free(lower, upper, guess=...) of ph.time"
+            )
+        rows = casadi.vertcat(phase.f, phase.g, phase.c, phase.l)
+        names = [f"the derivative of state '{n}'" for n in phase.x_names] + [f"algebraic equation '{n}'" for n in phase.g_names]
+        names += [f"path constraint '{n}'" for n in phase.c_names] + ["an integrand"] * phase.l.numel()
+        model = casadi.Function("model", [phase.t, phase.x, phase.z, phase.u, form.s, form.p], [rows])
+        x, z, u = start.x(tau), start.z(tau), start.u(tau)
+        for i, t in enumerate(start.t0 + tau * (start.tf - start.t0)):
+            values = np.asarray(model(t, x[i], z[i], u[i], guess.s, parameters)).ravel()
+            bad = np.flatnonzero(~np.isfinite(values))
+            if bad.size and 0 < i < tau.size - 1:  # the ends are often singular on purpose (rest, a pole) and are not collocated alone
+                here = dict(zip((*phase.x_names, *phase.z_names, *phase.u_names), (*x[i], *z[i], *u[i]), strict=True))
+                raise GuessError(
+                    f"{names[bad[0]]} in phase '{phase.name}' is not a number on the guess",
+                    got=f"{values[bad[0]]} at t = {t:g} with " + ", ".join(f"{n} = {v:.4g}" for n, v in here.items()),
+                    hint="give the variables it divides by, or takes a root or logarithm of, a guess= or bounds that keep them away from there",
+                )
+
+
+def _times(phase: PhaseForm, clock: float, factor: float) -> tuple[float, float]:
+    t0 = _time_value(phase.start_time, clock)
+    bound = phase.end_time
+    if bound.guess is not None:
+        return t0, float(bound.guess[0])
+    if bound.fixed[0]:
+        return t0, float(bound.lower[0])
+    low, high = max(float(bound.lower[0]) - t0, 0.0), float(bound.upper[0]) - t0
+    if np.isfinite(high) and low > 0 and high / low > 10:
+        length = np.sqrt(low * high)  # limits that differ by orders of magnitude: the middle of the orders
+    elif np.isfinite(high):
+        length = low + 0.5 * (high - low)
+    else:
+        length = max(2 * low, 1.0)
+    return t0, t0 + float(np.clip(length * factor, low, high))
+
+
+def _time_value(bound: Bound, clock: float) -> float:
+    if bound.guess is not None:
+        return float(bound.guess[0])
+    return float(np.clip(clock, bound.lower[0], bound.upper[0]))
+
+
+def _state_line(q: Quantity) -> Callable[[Array], Array]:
+    if q.guess is not None:
+        return _user_line(q)
+    start, end = _end_value(q.start, q.bound), _end_value(q.end, q.bound)
+    middle = _middle(q.bound)
+    start, end = np.where(np.isnan(start), np.where(np.isnan(end), middle, end), start), np.where(np.isnan(end), np.where(np.isnan(start), middle, start), end)
+    start, end = np.clip(start, q.bound.lower, q.bound.upper), np.clip(end, q.bound.lower, q.bound.upper)
+    return lambda tau: start + np.asarray(tau)[:, None] * (end - start)
+
+
+def _end_value(boundary: Bound, path: Bound) -> Array:
+    """The value at an end, NaN where nothing is known."""
+    if boundary.guess is not None:
+        return boundary.guess
+    known = np.isfinite(boundary.lower) & np.isfinite(boundary.upper)
+    half = np.where(np.isfinite(boundary.lower), boundary.lower, np.where(np.isfinite(boundary.upper), boundary.upper, np.nan))
+    with np.errstate(invalid="ignore"):
+        return np.where(known, 0.5 * (boundary.lower + boundary.upper), half)
+
+
+def _constant_line(q: Quantity, bend: float) -> Callable[[Array], Array]:
+    if q.guess is not None:
+        return _user_line(q)
+    value = _middle(q.bound)
+    finite = np.isfinite(q.bound.lower) & np.isfinite(q.bound.upper)
+    width = np.where(finite, np.where(finite, q.bound.upper, 0) - np.where(finite, q.bound.lower, 0), 2.0)
+    value = np.clip(value + bend * width / 2, q.bound.lower, q.bound.upper)
+    return lambda tau: np.broadcast_to(value, (np.size(tau), q.size)).copy()
+
+
+def _user_line(q: Quantity) -> Callable[[Array], Array]:
+    if callable(q.guess):
+        function = q.guess
+        return lambda tau: np.stack([_number(q, function(float(a))) for a in tau])
+    value = _number(q, q.guess)
+    return lambda tau: np.broadcast_to(value, (np.size(tau), q.size)).copy()
+
+
+def _number(q: Quantity, value: Any) -> Array:
+    try:
+        array = np.asarray(value, dtype=float).ravel()
+        array = np.broadcast_to(array, (q.size,)).astype(float)
+    except (TypeError, ValueError) as error:
+        raise GuessError(f"the guess of '{q.name}'", got=value, expected=f"a number, {q.size} numbers, or a function of normalised time 0..1") from error
+    if not np.all(np.isfinite(array)):
+        raise GuessError(f"the guess of '{q.name}' is not a finite number", got=value)
+    return array
+
+
+def _middle(bound: Bound) -> Array:
+    both = np.isfinite(bound.lower) & np.isfinite(bound.upper)
+    low, high = np.where(np.isfinite(bound.lower), bound.lower, 0.0), np.where(np.isfinite(bound.upper), bound.upper, 0.0)
+    return np.where(both, 0.5 * (low + high), np.clip(0.0, bound.lower, bound.upper))
+
+
+def _stack(lines: list[Callable[[Array], Array]]) -> Callable[[Array], Array]:
+    return lambda tau: np.hstack([line(np.asarray(tau, dtype=float)) for line in lines]) if lines else np.zeros((np.size(tau), 0))
+
+
+def _taken(quantities: tuple[Quantity, ...], curves: Any, default: Callable[[Array], Array], t0: float, tf: float) -> Callable[[Array], Array]:
+    def values(tau: Array) -> Array:
+        result = default(tau)
+        for q in quantities:
+            if q.name in curves and curves[q.name].size == q.size:
+                result[:, q.rows] = curves[q.name].evaluate(t0 + np.asarray(tau) * (tf - t0))
+        return result
+
+    return values

@@ -1,0 +1,176 @@
+"""Solvers for programs: small final classes over CasADi's interfaces, with one ``Result``."""
+
+from __future__ import annotations
+
+import enum
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.nlp.program import Program, functions_of
+
+Array = NDArray[np.float64]
+
+
+class Outcome(enum.Enum):
+    """How a solver ended."""
+
+    SOLVED = "solved"
+    INFEASIBLE = "infeasible"
+    ITERATIONS = "iteration limit"
+    NOT_A_NUMBER = "not a number"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Unknowns, objective, constraint values and multipliers (of L = f + bounds . y + constraints . g) where the solver stopped."""
+
+    outcome: Outcome
+    message: str  # the solver's own word
+    y: Array
+    f: float
+    g: Array
+    bound_multipliers: Array
+    constraint_multipliers: Array
+    iterations: int
+    seconds: float
+    build_seconds: float
+
+
+class Backend(Protocol):
+    """Anything that solves a program."""
+
+    @property
+    def name(self) -> str: ...
+
+    def solve(self, program: Program, warm: float | None = None) -> Result:
+        """``warm``: the program starts near a solution; the number says how near (the barrier to begin with)."""
+        ...
+
+    def tightened(self, tolerance: float) -> Backend: ...
+
+
+_IPOPT_OUTCOMES = {
+    "Solve_Succeeded": Outcome.SOLVED,
+    "Solved_To_Acceptable_Level": Outcome.SOLVED,
+    "Feasible_Point_Found": Outcome.SOLVED,
+    "Infeasible_Problem_Detected": Outcome.INFEASIBLE,
+    "Restoration_Failed": Outcome.INFEASIBLE,
+    "Maximum_Iterations_Exceeded": Outcome.ITERATIONS,
+    "Maximum_CpuTime_Exceeded": Outcome.ITERATIONS,
+    "Maximum_WallTime_Exceeded": Outcome.ITERATIONS,
+    "Invalid_Number_Detected": Outcome.NOT_A_NUMBER,
+    "User_Requested_Stop": Outcome.INTERRUPTED,
+}
+
+
+@dataclass(frozen=True)
+class Ipopt:
+    """Interior point with a filter line search (Wächter and Biegler 2006), sparse linear algebra by MUMPS."""
+
+    tolerance: float = 1e-9
+    max_iterations: int = 1000
+    verbose: bool = False
+    options: dict[str, Any] = field(default_factory=dict)  # IPOPT's own, these win
+    name: str = "ipopt"
+
+    def tightened(self, tolerance: float) -> Ipopt:
+        return replace(self, tolerance=min(self.tolerance, tolerance))
+
+    def solve(self, program: Program, warm: float | None = None) -> Result:
+        began = time.perf_counter()
+        functions = functions_of(program)
+        ipopt: dict[str, Any] = {
+            "tol": self.tolerance,
+            "max_iter": self.max_iterations,
+            "print_level": 5 if self.verbose else 0,
+            "sb": "yes",
+            # The program is scaled already, so MUMPS need not permute and scale it again: a quarter of its time.
+            "mumps_permuting_scaling": 0,
+            "mumps_scaling": 0,
+            "mumps_pivot_order": 0,
+            "mu_strategy": "monotone",
+            "bound_relax_factor": 0.0,
+            "nlp_scaling_method": "gradient-based",
+        }
+        if warm is not None:
+            ipopt.update(mu_init=warm, bound_push=min(1e-2, warm), bound_frac=min(1e-2, warm), slack_bound_push=min(1e-2, warm))
+            if program.start_multipliers is not None:
+                ipopt.update(
+                    warm_start_init_point="yes", warm_start_bound_push=warm, warm_start_bound_frac=warm,
+                    warm_start_slack_bound_push=warm, warm_start_slack_bound_frac=warm, warm_start_mult_bound_push=warm,
+                )  # fmt: skip
+        options = {
+            "ipopt": {**ipopt, **self.options},
+            "print_time": False,
+            "calc_lam_p": False,
+            "calc_multipliers": False,
+            **functions.derivatives,
+        }
+        return _run("ipopt", functions.nlp, options, program, began, _IPOPT_OUTCOMES)
+
+
+@dataclass(frozen=True)
+class Sqp:
+    """CasADi's sequential quadratic programming, for polishing small programs that start close to their solution."""
+
+    tolerance: float = 1e-9
+    max_iterations: int = 100
+    verbose: bool = False
+    name: str = "sqp"
+
+    def tightened(self, tolerance: float) -> Sqp:
+        return replace(self, tolerance=min(self.tolerance, tolerance))
+
+    def solve(self, program: Program, warm: float | None = None) -> Result:
+        began = time.perf_counter()
+        functions = functions_of(program)
+        quiet = not self.verbose
+        options = {
+            "qpsol": "qrqp",
+            "qpsol_options": {"print_iter": False, "print_header": False, "print_info": False, "error_on_fail": False},
+            "tol_pr": self.tolerance, "tol_du": self.tolerance, "max_iter": self.max_iterations, "print_time": False,
+            "print_header": not quiet, "print_iteration": not quiet, "print_status": not quiet, "error_on_fail": False,
+            "jac_fg": None, "hess_lag": functions.derivatives["hess_lag"],
+        }  # fmt: skip
+        del options["jac_fg"]
+        outcomes = {"Solve_Succeeded": Outcome.SOLVED, "Maximum_Iterations_Exceeded": Outcome.ITERATIONS, "Infeasible_Problem_Detected": Outcome.INFEASIBLE}
+        return _run("sqpmethod", functions.nlp, options, program, began, outcomes)
+
+
+def _run(plugin: str, nlp: dict[str, Any], options: dict[str, Any], program: Program, began: float, outcomes: dict[str, Outcome]) -> Result:
+    solver = casadi.nlpsol("solver", plugin, nlp, options)
+    start = {"x0": program.start, "p": program.parameters, "lbx": program.lower, "ubx": program.upper, "lbg": program.g_lower, "ubg": program.g_upper}
+    if program.start_multipliers is not None:
+        start.update(lam_x0=program.start_multipliers[0], lam_g0=program.start_multipliers[1])
+    built = time.perf_counter()
+    try:
+        answer, message, iterations = solver(**start), "", None
+    except RuntimeError as error:  # CasADi raises where the very first evaluation fails
+        nothing = np.full(program.constraints, np.nan)
+        outcome = Outcome.NOT_A_NUMBER if "nan" in str(error).lower() or "inf" in str(error).lower() else Outcome.FAILED
+        return Result(outcome, str(error).strip().splitlines()[-1], program.start, np.nan, nothing, np.zeros(program.unknowns), nothing, 0, time.perf_counter() - built, built - began)
+    stats = solver.stats()
+    message, iterations = str(stats["return_status"]), int(stats.get("iter_count", 0))
+    return Result(
+        outcome=outcomes.get(message, Outcome.FAILED),
+        message=message,
+        y=_array(answer["x"]),
+        f=float(answer["f"]),
+        g=_array(answer["g"]),
+        bound_multipliers=_array(answer["lam_x"]),
+        constraint_multipliers=_array(answer["lam_g"]),
+        iterations=iterations,
+        seconds=time.perf_counter() - built,
+        build_seconds=built - began,
+    )
+
+
+def _array(column: Any) -> Array:
+    return np.asarray(column, dtype=float).ravel()

@@ -1,0 +1,279 @@
+"""Program: a sparse nonlinear program, assembled from small kernels between constant sparse matrices.
+
+A kernel r(w, d, p) is a small CasADi function. A block evaluates it at n places whose inputs are linear in the unknowns,
+W = G y; constraints and objective are linear in the outputs of all blocks:
+
+    g(y) = sum_b A_b r_b(G_b y) + B y,        f(y) = sum_b a_b . r_b(G_b y).
+
+So the derivatives of the whole are derivatives of the kernels, placed by sparse matrices that depend on the mesh only:
+nothing large is ever differentiated, and the kernels are built once per problem, not once per mesh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A small function of w (unknowns), d (data of the place) and p (parameters), with first and second derivatives.
+
+    Its outputs are constraint rows, then ``objective_rows`` rows that enter the objective only.
+    """
+
+    inputs: int
+    data: int
+    parameters: int
+    outputs: int
+    objective_rows: int
+    constraints: casadi.Function  # (w, d, p) -> constraint rows
+    objective: casadi.Function  # (w, d, p) -> objective rows
+    constraint_jacobian: casadi.Function  # nonzeros
+    objective_jacobian: casadi.Function
+    hessian: casadi.Function  # (w, d, p, multipliers of all rows) -> nonzeros of the upper triangle
+    constraint_pattern: tuple[NDArray[np.int_], NDArray[np.int_]]  # rows, columns of the nonzeros
+    objective_pattern: tuple[NDArray[np.int_], NDArray[np.int_]]
+    hessian_pattern: tuple[NDArray[np.int_], NDArray[np.int_]]
+
+    @property
+    def constraint_rows(self) -> int:
+        return self.outputs - self.objective_rows
+
+
+def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: Any) -> Kernel:
+    """Differentiate the small function once."""
+    rows = casadi.vertcat(constraints, objective)
+    multipliers = type(w).sym("multipliers", rows.numel())
+    jacobian_c, jacobian_o = casadi.jacobian(constraints, w), casadi.jacobian(objective, w)
+    gradient = casadi.jtimes(rows, w, multipliers, True) if rows.numel() else type(w)(w.numel(), 1)
+    hessian = casadi.triu(casadi.jacobian(gradient, w, {"symmetric": True}))
+
+    def function(label: str, inputs: list[Any], output: Any) -> casadi.Function:
+        return casadi.Function(f"{name}_{label}", inputs, [output])
+
+    return Kernel(
+        inputs=w.numel(),
+        data=d.numel(),
+        parameters=p.numel(),
+        outputs=rows.numel(),
+        objective_rows=objective.numel(),
+        constraints=function("c", [w, d, p], casadi.densify(constraints)),
+        objective=function("o", [w, d, p], casadi.densify(objective)),
+        constraint_jacobian=function("jc", [w, d, p], _nonzeros(jacobian_c)),
+        objective_jacobian=function("jo", [w, d, p], _nonzeros(jacobian_o)),
+        hessian=function("h", [w, d, p, multipliers], _nonzeros(hessian)),
+        constraint_pattern=_pattern(jacobian_c),
+        objective_pattern=_pattern(jacobian_o),
+        hessian_pattern=_pattern(hessian),
+    )
+
+
+@dataclass(frozen=True)
+class Block:
+    """A kernel at n places."""
+
+    kernel: Kernel
+    count: int
+    gather: sp.csr_matrix  # (count * inputs, unknowns): W = G y, place by place
+    data: Array  # (data, count)
+    scatter: sp.csc_matrix  # (constraints, count * constraint rows)
+    weights: Array  # (count * objective rows,)
+
+
+@dataclass(frozen=True)
+class Program:
+    """min f(y) subject to lower <= y <= upper and g_lower <= g(y) <= g_upper. ``start`` is where the solver begins."""
+
+    blocks: tuple[Block, ...]
+    linear: sp.csr_matrix  # B
+    lower: Array
+    upper: Array
+    g_lower: Array
+    g_upper: Array
+    start: Array
+    parameters: Array
+    start_multipliers: tuple[Array, Array] | None = None  # of the bounds and of the constraints
+
+    @property
+    def unknowns(self) -> int:
+        return self.lower.size
+
+    @property
+    def constraints(self) -> int:
+        return self.g_lower.size
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The program as CasADi functions, in the form that CasADi's solvers take."""
+
+    nlp: dict[str, Any]
+    derivatives: dict[str, casadi.Function]
+
+
+def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
+    """The same program in y / unknowns, with constraint rows multiplied by ``constraints``."""
+    columns, rows = sp.diags(unknowns), sp.diags(constraints)
+    blocks = tuple(
+        Block(b.kernel, b.count, (b.gather @ columns).tocsr(), b.data, (rows @ b.scatter).tocsc(), b.weights) for b in program.blocks
+    )
+    multipliers = program.start_multipliers
+    return Program(
+        blocks, (rows @ program.linear @ columns).tocsr(), program.lower / unknowns, program.upper / unknowns,
+        program.g_lower * constraints, program.g_upper * constraints, program.start / unknowns, program.parameters,
+        None if multipliers is None else (multipliers[0] * unknowns, multipliers[1] / constraints),
+    )  # fmt: skip
+
+
+def functions_of(program: Program) -> Functions:
+    """Objective, constraints and their exact sparse derivatives."""
+    y, p = casadi.MX.sym("y", program.unknowns), casadi.MX.sym("p", program.parameters.size)
+    lam_f, lam_g = casadi.MX.sym("lam_f"), casadi.MX.sym("lam_g", program.constraints)
+    f, g = casadi.MX(0), _times(program.linear, y)
+    gradient = casadi.MX.zeros(program.unknowns)
+    jacobian = _Placement(program.constraints, program.unknowns)
+    hessian = _Placement(program.unknowns, program.unknowns)
+    jacobian.add_constant(program.linear)
+    for block in program.blocks:
+        kernel = block.kernel
+        W = casadi.reshape(_times(block.gather, y), kernel.inputs, block.count)
+        places = [W, casadi.DM(block.data.reshape(kernel.data, block.count)), p]
+        if kernel.constraint_rows:
+            g = g + _times(block.scatter, casadi.vec(_mapped(kernel.constraints, block.count)(*places)))
+        if kernel.constraint_pattern[0].size:
+            values = casadi.vec(_mapped(kernel.constraint_jacobian, block.count)(*places))
+            jacobian.add(*_jacobian_entries(block), values)
+        if kernel.objective_rows:
+            f = f + casadi.dot(casadi.DM(block.weights), casadi.vec(_mapped(kernel.objective, block.count)(*places)))
+        if kernel.objective_pattern[0].size:
+            values = casadi.vec(_mapped(kernel.objective_jacobian, block.count)(*places))
+            gradient = gradient + _times(_gradient_matrix(block), values)
+        if kernel.hessian_pattern[0].size:
+            weights = casadi.reshape(casadi.DM(block.weights), kernel.objective_rows, block.count) * lam_f
+            multipliers = casadi.reshape(_times(block.scatter.T, lam_g), kernel.constraint_rows, block.count)
+            values = casadi.vec(_mapped(kernel.hessian, block.count)(*places, casadi.vertcat(multipliers, weights)))
+            hessian.add(*_hessian_entries(block), values)
+    jacobian_matrix, hessian_matrix = jacobian.matrix(), hessian.matrix()
+    return Functions(
+        nlp={"x": y, "p": p, "f": f, "g": g},
+        derivatives={
+            "grad_f": casadi.Function("nlp_grad_f", [y, p], [f, gradient], ["x", "p"], ["f", "grad_f_x"]),
+            "jac_g": casadi.Function("nlp_jac_g", [y, p], [g, jacobian_matrix], ["x", "p"], ["g", "jac_g_x"]),
+            "hess_lag": casadi.Function("nlp_hess_l", [y, p, lam_f, lam_g], [hessian_matrix], ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]),
+        },
+    )
+
+
+class _Placement:
+    """Collects (row, column, coefficient, source) entries and packs them into one sparse matrix; entries at one place add up."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.shape = (rows, columns)
+        self.rows: list[Any] = []
+        self.columns: list[Any] = []
+        self.sources: list[Any] = []
+        self.coefficients: list[Any] = []
+        self.values: list[Any] = []
+        self.offset = 0
+
+    def add(self, rows: Any, columns: Any, sources: Any, coefficients: Any, values: Any) -> None:
+        self.rows.append(rows)
+        self.columns.append(columns)
+        self.sources.append(sources + self.offset)
+        self.coefficients.append(coefficients)
+        self.values.append(values)
+        self.offset += values.numel()
+
+    def add_constant(self, matrix: Any) -> None:
+        coo = matrix.tocoo()
+        self.add(coo.row, coo.col, np.zeros(coo.nnz, dtype=int), coo.data, casadi.DM.ones(1))
+
+    def matrix(self) -> Any:
+        rows, columns = (np.concatenate(a) if a else np.zeros(0, int) for a in (self.rows, self.columns))
+        place = columns.astype(np.int64) * self.shape[0] + rows
+        unique, index = np.unique(place, return_inverse=True)
+        pattern = casadi.Sparsity.triplet(*self.shape, (unique % self.shape[0]).tolist(), (unique // self.shape[0]).tolist())
+        if not unique.size:
+            return casadi.MX(pattern)
+        matrix = sp.csr_matrix((np.concatenate(self.coefficients), (index, np.concatenate(self.sources))), (unique.size, self.offset))
+        return casadi.MX(pattern, _times(matrix, casadi.vertcat(*self.values)))
+
+
+def _jacobian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
+    """Where each nonzero of each place's Jacobian goes: A[:, output] x G[input, :]."""
+    rows, columns = block.kernel.constraint_pattern
+    places = np.repeat(np.arange(block.count), rows.size)
+    outputs = np.tile(rows, block.count) + places * block.kernel.constraint_rows
+    inputs = np.tile(columns, block.count) + places * block.kernel.inputs
+    to, scatter, source = _expand(block.scatter.indptr, block.scatter.indices, block.scatter.data, outputs)
+    by, gather, which = _expand(block.gather.indptr, block.gather.indices, block.gather.data, inputs[source])
+    return to[which], by, source[which], scatter[which] * gather
+
+
+def _hessian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
+    """Where each nonzero of each place's Hessian goes: G[input, :] x G[other input, :], upper triangle."""
+    rows, columns = block.kernel.hessian_pattern
+    places = np.repeat(np.arange(block.count), rows.size) * block.kernel.inputs
+    first, second = np.tile(rows, block.count) + places, np.tile(columns, block.count) + places
+    G = block.gather
+    i, a, source = _expand(G.indptr, G.indices, G.data, first)
+    j, b, which = _expand(G.indptr, G.indices, G.data, second[source])
+    i, a, source = i[which], a[which], source[which]
+    coefficient = a * b
+    # A kernel's off-diagonal entry stands for both triangles; where both inputs are the same unknown it counts twice.
+    off_diagonal = (first != second)[source]
+    both = off_diagonal & (i == j)
+    coefficient = np.where(both, 2 * coefficient, coefficient)
+    # A diagonal kernel entry spreads over G x G symmetrically: keep one triangle of it.
+    keep = off_diagonal | (i <= j)
+    low, high = np.minimum(i, j), np.maximum(i, j)
+    return low[keep], high[keep], source[keep], coefficient[keep]
+
+
+def _gradient_matrix(block: Block) -> Any:
+    rows, columns = block.kernel.objective_pattern
+    places = np.repeat(np.arange(block.count), rows.size)
+    weights = block.weights[np.tile(rows, block.count) + places * block.kernel.objective_rows]
+    inputs = np.tile(columns, block.count) + places * block.kernel.inputs
+    G = block.gather
+    unknown, coefficient, source = _expand(G.indptr, G.indices, G.data, inputs)
+    return sp.csr_matrix((coefficient * weights[source], (unknown, source)), (G.shape[1], inputs.size))
+
+
+def _expand(pointers: Any, indices: Any, data: Any, lines: Any) -> tuple[Any, Any, Any]:
+    """All entries of the given compressed lines: their indices, values, and which of ``lines`` each came from."""
+    counts = pointers[lines + 1] - pointers[lines]
+    source = np.repeat(np.arange(lines.size), counts)
+    firsts = np.repeat(pointers[lines] - np.concatenate([[0], np.cumsum(counts)[:-1]]) if lines.size else pointers[:0], counts)
+    positions = np.arange(source.size) + firsts
+    return indices[positions], data[positions], source
+
+
+def _mapped(function: casadi.Function, count: int) -> casadi.Function:
+    """The function at many places; the parameters (third input) are the same everywhere."""
+    return function if count == 1 else function.map("m_" + function.name(), "serial", count, [2], [])
+
+
+def _times(matrix: Any, vector: Any) -> Any:
+    coo = matrix.tocoo()
+    if coo.nnz == 0:
+        return casadi.MX.zeros(matrix.shape[0])
+    constant = casadi.DM.triplet(coo.row.tolist(), coo.col.tolist(), casadi.DM(coo.data), *matrix.shape)
+    return casadi.densify(casadi.mtimes(constant, vector))
+
+
+def _nonzeros(matrix: Any) -> Any:
+    return matrix.nz[:] if matrix.nnz() else type(matrix)(0, 1)
+
+
+def _pattern(matrix: Any) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    rows, columns = matrix.sparsity().get_triplet()
+    return np.array(rows, dtype=int), np.array(columns, dtype=int)
