@@ -1,0 +1,188 @@
+"""Files: what is saved comes back, what is broken is said so, what was there is not lost."""
+
+import csv
+import dataclasses
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from trajopt.curve import Curve
+from trajopt.errors import FileError
+from trajopt.solution import Solution, Status
+from trajopt.storage import load, save, summary, to_csv
+
+
+def same(a, b):
+    """Equal to the last bit, in every field that there is."""
+    if dataclasses.is_dataclass(a):
+        names = [f.name for f in dataclasses.fields(a) if f.name != "form"]
+        return type(a) is type(b) and all(same(getattr(a, n), getattr(b, n)) for n in names)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, (tuple, list)):
+        return type(a) is type(b) and len(a) == len(b) and all(same(p, q) for p, q in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.shape == b.shape and np.array_equal(a, b, equal_nan=True)
+    if isinstance(a, float):
+        return isinstance(b, float) and (a == b or (a != a and b != b))
+    return a == b
+
+
+@pytest.mark.parametrize(("status", "phases"), [(Status.SOLVED, 1), (Status.COARSE, 3), *((status, 2) for status in Status)])
+def test_round_trip_keeps_every_field(tmp_path, status, phases, handmade):
+    original = handmade(status, phases)
+    save(original, tmp_path / "a.nc")
+    again = load(tmp_path / "a.nc")
+    assert again.form is None
+    assert same(original, again)
+
+
+def test_round_trip_of_a_bare_solution(tmp_path, handmade):
+    full = handmade(phases=1)
+    bare = Solution(full.problem, full.method, Status.FAILED, float("nan"), full.phases)
+    save(bare, tmp_path / "a.nc")
+    assert same(bare, load(tmp_path / "a.nc"))
+
+
+def test_same_helper_can_fail(tmp_path, handmade):
+    a = handmade()
+    assert not same(a, dataclasses.replace(a, iterations=a.iterations + 1))
+    ph = a.phases["stance"]
+    shifted = Curve(ph.breaks, ph.states["r"].nodes, tuple(v + 1e-16 + 1e-15 for v in ph.states["r"].values), unit="m/s")
+    other = dataclasses.replace(ph, states={**ph.states, "r": shifted})
+    assert not same(a, dataclasses.replace(a, phases={**a.phases, "stance": other}))
+
+
+def test_file_is_readable_without_trajopt(tmp_path, handmade):
+    import xarray
+
+    save(handmade(), tmp_path / "a.nc")
+    with xarray.open_dataset(tmp_path / "a.nc", group="phase_0", engine="h5netcdf") as data:
+        assert data["state.r"].attrs["units"] == "m/s"
+        assert data.attrs["name"] == "stance"
+        time = data[f"grid{data['state.r'].attrs['grid']}.time"].values
+        np.testing.assert_allclose(data["state.r"].values[:, 0], np.cos(time), atol=1e-15)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_truncated_file(tmp_path, share, handmade):
+    path = tmp_path / "a.nc"
+    save(handmade(), path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(FileError, match=r"a\.nc"):
+        load(path)
+
+
+def test_foreign_files(tmp_path):
+    import xarray
+
+    (tmp_path / "text.nc").write_text("hello")
+    (tmp_path / "pickle.nc").write_bytes(pickle.dumps({"format": "trajopt solution"}))
+    xarray.Dataset({"a": ("x", np.arange(3.0))}).to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
+    xarray.Dataset(attrs={"format": "trajopt solution", "format_version": 1}).to_netcdf(tmp_path / "hollow.nc", engine="h5netcdf")
+    for name in ("text.nc", "pickle.nc", "other.nc", "hollow.nc", "missing.nc", "."):
+        with pytest.raises(FileError):
+            load(tmp_path / name)
+
+
+def test_newer_format_is_named(tmp_path):
+    import xarray
+
+    xarray.Dataset(attrs={"format": "trajopt solution", "format_version": 99}).to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    with pytest.raises(FileError, match="newer"):
+        load(tmp_path / "a.nc")
+
+
+def test_loading_executes_nothing(tmp_path):
+    """A pickle that would run a command is refused as a foreign file and does not run."""
+
+    class Trap:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "trapped"),))
+
+    (tmp_path / "a.nc").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(FileError):
+        load(tmp_path / "a.nc")
+    assert not (tmp_path / "trapped").exists()
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_interrupted_save_leaves_the_old_file_whole(tmp_path, monkeypatch, failure, handmade):
+    import xarray
+
+    path = tmp_path / "a.nc"
+    old, new = handmade(), handmade(objective=2.0)
+    save(old, path)
+    genuine, calls = xarray.Dataset.to_netcdf, []
+
+    def dies_half_way(self, *args, **kwargs):
+        calls.append(1)
+        if len(calls) == 3:
+            raise failure
+        return genuine(self, *args, **kwargs)
+
+    monkeypatch.setattr(xarray.Dataset, "to_netcdf", dies_half_way)
+    with pytest.raises((FileError, KeyboardInterrupt)):
+        save(new, path)
+    monkeypatch.undo()
+    assert same(load(path), old)
+    assert os.listdir(tmp_path) == ["a.nc"]  # and nothing is left lying about
+    save(new, path)
+    assert load(path).objective == 2.0
+
+
+@pytest.mark.parametrize("write", [save, to_csv])
+def test_places_that_cannot_be_written(tmp_path, write, handmade):
+    (tmp_path / "folder").mkdir()
+    for place, word in (("folder", "directory"), ("missing/a.nc", "no folder")):
+        with pytest.raises(FileError, match=word):
+            write(handmade(), tmp_path / place)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_no_permission(tmp_path, handmade):
+    tmp_path.chmod(0o500)
+    with pytest.raises(FileError, match="permission"):
+        save(handmade(), tmp_path / "a.nc")
+
+
+def test_saving_through_a_link_keeps_the_link(tmp_path, handmade):
+    save(handmade(), tmp_path / "a.nc")
+    (tmp_path / "link.nc").symlink_to(tmp_path / "a.nc")
+    save(handmade(objective=5.0), tmp_path / "link.nc")
+    assert (tmp_path / "link.nc").is_symlink()
+    assert load(tmp_path / "a.nc").objective == 5.0
+
+
+def test_csv_has_names_units_and_the_curves_values(tmp_path, handmade):
+    answer = handmade()
+    to_csv(answer, tmp_path / "a.csv", points=7)
+    with open(tmp_path / "a.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 14
+    assert {"phase", "t [s]", "z last [m]", "r[2] [m/s]", "u/limit [N]", "costate r[0]", "multiplier no crash"} <= set(rows[0])
+    for row in rows:
+        t = float(row["t [s]"])
+        assert float(row["r[1] [m/s]"]) == pytest.approx(answer[row["phase"], "r"](t)[1], abs=1e-15)
+
+
+def test_summary_is_the_contract_and_valid_json(handmade):
+    answer = summary(handmade(objective=float("inf"), error=float("nan")))
+    contract = (
+        "problem method status success objective phases iterations mesh_passes error seconds initial final costates_initial"
+    )
+    assert set(contract.split()) <= set(answer)
+    assert json.loads(json.dumps(answer, allow_nan=False)) == answer
+    assert (answer["objective"], answer["error"]) == (None, None)
+    assert answer["status"] == "solved"
+    assert answer["success"] is True
+    assert answer["mesh_passes"] == 2
+    assert answer["phases"]["stance"]["intervals"] == 3
+    assert set(answer["seconds"]) == {"build", "solve", "total"}
+    assert answer["initial"]["r"] == pytest.approx([1.0, 0.0, 0.0], abs=1e-15)
+    assert answer["final"]["z last"] == pytest.approx(np.sin(2.5), abs=1e-15)
+    assert answer["costates_initial"]["r"] == pytest.approx([0.0, 1.0, 0.0], abs=1e-15)

@@ -1,0 +1,56 @@
+"""Writing files so that nothing is lost: outputs are checked before the work, and replace what was there in one step."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trajopt.errors import FileError
+
+
+def check_writable(path: str | Path, endings: tuple[str, ...] = ()) -> None:
+    """Raise a ``FileError`` unless a file of this name can be written.
+
+    >>> check_writable("no-such-folder/answer.nc")
+    Traceback (most recent call last):
+    trajopt.errors.FileError: cannot write 'no-such-folder/answer.nc'
+      got:      there is no folder 'no-such-folder'
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise FileError(f"cannot write '{path}'", got="it is a directory", expected="the name of a file")
+    if not target.parent.is_dir():
+        raise FileError(f"cannot write '{path}'", got=f"there is no folder '{target.parent}'")
+    if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise FileError(f"cannot write '{path}'", got="no permission")
+    if endings and target.suffix.lower() not in endings:
+        raise FileError(f"cannot write '{path}'", got=f"ending '{target.suffix}'", expected=" or ".join(endings))
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A file to write beside ``path`` that takes its place when all went well; otherwise the old one stays whole."""
+    check_writable(path)
+    target = Path(path).resolve()  # through a link, so that the link stays
+    part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        yield part
+        with part.open("rb") as written:
+            os.fsync(written.fileno())  # the bytes are on the disk before the name is
+        os.replace(part, target)
+    except OSError as error:
+        raise FileError(f"cannot write '{path}'", got=error.strerror or str(error)) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file in one step."""
+    if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
+        Path(path).write_text(text, encoding="utf-8")  # a pipe or a terminal cannot be replaced
+        return
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
