@@ -1,22 +1,79 @@
 """Mechanical systems: from energies, bodies or chains of links to equations of motion."""
 
+from trajopt.mechanics.bodies import Body, Drive, Fixed, Force, Prismatic, Revolute, Spring, Torque, TorsionSpring, assemble
+from trajopt.mechanics.chains import Frame, Level, Link, Slide, Tree, Turn, rod
+from trajopt.mechanics.check import ModelCheck, ModelReport, check_model
 from trajopt.mechanics.constraints import Dependence, Holonomic, Nonholonomic
+from trajopt.mechanics.contact import (
+    Arctangent,
+    Contact,
+    Coulomb,
+    Hertz,
+    Hooke,
+    HuntCrossley,
+    KelvinVoigt,
+    Line,
+    NewtonImpact,
+    PoissonImpact,
+    Sigmoid,
+    impact,
+)
 from trajopt.mechanics.formulations import Augmented, Chaplygin, Eliminated, Formulation, Motion, Penalty, Voronets
+from trajopt.mechanics.inverse import ClosedLoop, ParallelTorques, newton_euler, parallel
+from trajopt.mechanics.kinematics import Kinematics, kinematics
 from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity
 
 __all__ = [
+    "Arctangent",
     "Augmented",
+    "Body",
     "Chaplygin",
+    "ClosedLoop",
+    "Contact",
     "Coordinate",
+    "Coulomb",
     "Dependence",
+    "Drive",
     "Eliminated",
+    "Fixed",
+    "Force",
     "Formulation",
+    "Frame",
+    "Hertz",
     "Holonomic",
+    "Hooke",
+    "HuntCrossley",
     "Inertia",
+    "KelvinVoigt",
+    "Kinematics",
+    "Level",
+    "Line",
+    "Link",
     "Mechanism",
+    "ModelCheck",
+    "ModelReport",
     "Motion",
+    "NewtonImpact",
     "Nonholonomic",
+    "ParallelTorques",
     "Penalty",
+    "PoissonImpact",
+    "Prismatic",
     "Quantity",
+    "Revolute",
+    "Sigmoid",
+    "Slide",
+    "Spring",
+    "Torque",
+    "TorsionSpring",
+    "Tree",
+    "Turn",
     "Voronets",
+    "assemble",
+    "check_model",
+    "impact",
+    "kinematics",
+    "newton_euler",
+    "parallel",
+    "rod",
 ]

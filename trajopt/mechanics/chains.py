@@ -114,7 +114,7 @@ class Node:
 
     parent: int  # -1: the ground
     kind: Literal["turn", "slide", "level"]
-    axis: casadi.SX | None  # in the ground's axes
+    axis: Any  # in the ground's axes; none where the step levels
     coordinate: int  # -1: nothing free
     frame: Frame  # after the step
     link: int = -1
@@ -133,11 +133,10 @@ class Tree:
     ...     rod("upper", "ground", (Turn("z", a),), mass=1.0, length=1.0),
     ...     rod("lower", "upper", (Slide("x", 1.0), Turn("z", b)), mass=1.0, length=1.0),
     ... ), gravity=(9.81, 0, 0))
-    >>> tree.mechanism().evaluate(tree.mechanism().mass, [0, 0], [0, 0])
-    DM(
-    [[2.66667, 0.833333], 
-     [0.833333, 0.333333]])
-    """  # noqa: W291
+    >>> model = tree.mechanism()
+    >>> casadi.det(model.evaluate(model.mass, [0, 0], [0, 0]))
+    DM(0.194444)
+    """
 
     name: str
     links: tuple[Link, ...]
@@ -310,7 +309,7 @@ class Tree:
                     if j != k:
                         entries[node.coordinate][above.coordinate] += entry
                 j = above.parent
-        return casadi.vertcat(*[casadi.horzcat(*row) for row in entries])
+        return casadi.SX(casadi.vertcat(*[casadi.horzcat(*row) for row in entries]))
 
     @cached_property
     def bias(self) -> casadi.SX:

@@ -1,0 +1,179 @@
+"""Checks of a mechanism at random states: what must hold of any model, whatever it describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import casadi
+import numpy as np
+import scipy.linalg
+
+from trajopt.errors import ModelError
+from trajopt.mechanics.constraints import Vector
+from trajopt.mechanics.lagrange import Mechanism
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """One row of a report: the worst figure found, what it may be, and where it was found."""
+
+    name: str
+    value: float
+    tolerance: float
+    ok: bool
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """The checks of a model; ``print`` shows them as a table."""
+
+    model: str
+    rows: tuple[ModelCheck, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(row.ok for row in self.rows)
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        return tuple(row.name for row in self.rows if not row.ok)
+
+    def check(self) -> ModelReport:
+        """Itself, or an error that names the failing rows."""
+        if not self.ok:
+            raise ModelError(f"'{self.model}' fails its checks: {', '.join(self.failing)}", got="\n" + str(self))
+        return self
+
+    def __str__(self) -> str:
+        width = max(len(row.name) for row in self.rows)
+        lines = [f"{self.model}"]
+        for row in self.rows:
+            verdict = "ok" if row.ok else "FAILS"
+            lines.append(f"  {row.name:<{width}}  {row.value:9.2e}  {row.tolerance:9.2e}  {verdict:5}  {row.where}".rstrip())
+        return "\n".join(lines)
+
+
+def check_model(mechanism: Mechanism, samples: int = 20, seed: int = 0, spread: float = 0.3) -> ModelReport:
+    """Symmetry and definiteness of M, power balance, agreement of derivations and rank of constraints, at random states.
+
+    The states are consistent: positions around the start (``spread`` is their standard deviation), velocities of the same size,
+    both moved to the nearest that satisfy the constraints. Definiteness is asked of the motions that the constraints allow.
+
+    >>> from trajopt.mechanics.lagrange import Coordinate
+    >>> x = Coordinate("x", 1.0)
+    >>> check_model(Mechanism("oscillator", (x,), x.v**2 / 2, x.q**2)).ok
+    True
+    >>> check_model(Mechanism("nonsense", (x,), -(x.v**2) / 2)).failing
+    ('definiteness of M',)
+    """
+    worst: dict[str, tuple[float, str]] = {}
+
+    def note(name: str, value: float, where: str) -> None:
+        value = float(value) if np.isfinite(value) else np.inf
+        if name not in worst or value > worst[name][0]:
+            worst[name] = (value, where)
+
+    evaluator = _Evaluator.of(mechanism)
+    for q, v, t in _states(mechanism, samples, seed, spread):
+        where = "q = " + np.array2string(q, precision=3, suppress_small=True, threshold=8)
+        for name, value in evaluator.figures(q, v, t):
+            note(name, value, where)
+    rows = [
+        ModelCheck(name, value, _TOLERANCES[name], value <= _TOLERANCES[name], "" if value <= _TOLERANCES[name] else where)
+        for name, (value, where) in worst.items()
+    ]
+    return ModelReport(mechanism.name, tuple(rows))
+
+
+# Relative figures; round-off of the sums behind them decides. Definiteness is minus the smallest eigenvalue over the largest.
+_TOLERANCES = {
+    "symmetry of M": 1e-12,
+    "definiteness of M": -1e-12,
+    "power balance": 1e-9,
+    "equations of motion": 1e-9,
+    "Lagrange and Newton-Euler": 1e-10,
+    "dependent constraints": 0.0,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluator:
+    mechanism: Mechanism
+    whole: casadi.Function
+
+    @staticmethod
+    def of(m: Mechanism) -> _Evaluator:
+        other = replace(m, inertia=None) if m.inertia else m
+        a, r = casadi.SX.sym("a", len(m.coordinates)), casadi.SX.sym("r", len(m.rows))
+        reaction = m.directions @ r
+        energy_rate = (
+            casadi.gradient(m.energy, m.q).T @ m.v + casadi.gradient(m.energy, m.v).T @ a + casadi.jacobian(m.energy, m.time)
+        )
+        power = casadi.dot(m.force + reaction, m.v) - casadi.jacobian(m.lagrangian, m.time)
+        traffic = casadi.fabs(casadi.gradient(m.energy, m.q)).T @ casadi.fabs(m.v) + casadi.fabs(
+            casadi.gradient(m.energy, m.v)
+        ).T @ casadi.fabs(a)
+        motion = m.mass @ a + m.bias - m.force - reaction
+        closing = m.matrix @ a + m.drift
+        scale = (
+            casadi.sum1(casadi.fabs(m.mass) @ casadi.fabs(a))
+            + casadi.sum1(casadi.fabs(m.bias))
+            + casadi.sum1(casadi.fabs(m.matrix) @ casadi.fabs(a))
+        )
+        outputs = [
+            m.mass,
+            m.matrix,
+            energy_rate - power,
+            traffic,
+            casadi.vertcat(motion, closing),
+            scale,
+            other.mass,
+            other.bias,
+            m.bias,
+        ]
+        return _Evaluator(m, casadi.Function("checks", [m.q, m.v, m.u, m.p, m.time, a, r], [casadi.densify(o) for o in outputs]))
+
+    def figures(self, q: Vector, v: Vector, t: float) -> Iterator[tuple[str, float]]:
+        m = self.mechanism
+        arguments = m._arguments(q, v, None, None, t)
+        a, r, _ = m._solved(*arguments)
+        M, A, imbalance, traffic, residual, scale, M_other, bias_other, bias = (np.array(e) for e in self.whole(*arguments, a, r))
+        size = float(np.abs(M).max())
+        yield "symmetry of M", float(np.abs(M - M.T).max()) / size
+        allowed = scipy.linalg.null_space(A) if len(A) else np.eye(len(M))
+        if allowed.shape[1]:
+            values = np.linalg.eigvalsh(allowed.T @ (M + M.T) @ allowed / 2)
+            yield "definiteness of M", float(-values[0] / np.abs(values).max())
+        yield "power balance", abs(imbalance.item()) / (1e-3 + traffic.item())
+        yield "equations of motion", float(np.abs(residual).max()) / (1e-3 + scale.item())
+        if m.inertia:
+            difference = max(
+                float(np.abs(M - M_other).max()) / size, float(np.abs(bias - bias_other).max() / (1.0 + np.abs(bias).max()))
+            )
+            yield "Lagrange and Newton-Euler", difference
+        if m.rows:
+            yield "dependent constraints", float(len(m.dependent_constraints(q, t)))
+
+
+def _states(mechanism: Mechanism, samples: int, seed: int, spread: float) -> Iterator[tuple[Vector, Vector, float]]:
+    rng = np.random.default_rng(seed)
+    names = [c.name for c in mechanism.coordinates]
+    q0, v0 = mechanism.start
+    for _ in range(samples):
+        t, reach = float(rng.uniform(0.0, 1.0)), spread
+        dq, dv = rng.standard_normal(q0.size), rng.standard_normal(q0.size)
+        while True:
+            moved = mechanism.starting_at(
+                dict(zip(names, q0 + reach * dq, strict=True)), dict(zip(names, v0 + spread * dv, strict=True))
+            )
+            try:
+                q, v = moved.consistent(t=t).start
+            except ModelError:
+                reach /= 2  # the constraints cannot reach so far
+                if reach < 1e-3 * spread:
+                    raise
+            else:
+                yield q, v, t
+                break
