@@ -1,0 +1,195 @@
+"""The command line: everything by name from a shell. The only home of option strings.
+
+Heavy libraries are imported inside the commands, so that ``trajopt --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trajopt.commands.boundary import reported
+
+app = typer.Typer(
+    name="trajopt",
+    help="Optimal-control trajectories of mechanical systems, with a certificate. "
+    "Exit code 0: solved (and certified, where asked); 1: not; 2: bad input.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Method(StrEnum):
+    direct = "direct"
+    indirect = "indirect"
+    both = "both"
+
+
+def _complete(incomplete: str) -> list[tuple[str, str]]:
+    from trajopt.catalogue import catalogue
+
+    return [(name, entry.summary) for name, entry in catalogue().items() if name.startswith(incomplete)]
+
+
+NAME_HELP = "A name from 'trajopt list', or ./mine.py:build."
+Name = Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP, autocompletion=_complete)]
+NameOrFile = Annotated[
+    str, typer.Argument(metavar="NAME|FILE.nc", help=NAME_HELP + " Or a saved answer.", autocompletion=_complete)
+]
+File = Annotated[Path, typer.Argument(metavar="FILE.nc", help="A saved answer.")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change an argument or a parameter; repeatable.")
+]
+MethodOption = Annotated[
+    Method, typer.Option("--method", help="Collocation, multiple shooting on the maximum principle, or both.")
+]
+Tolerance = Annotated[float | None, typer.Option("--tolerance", metavar="NUMBER", help="Estimated relative error to reach.")]
+GuessOption = Annotated[Path | None, typer.Option("--guess", metavar="FILE.nc", help="Begin at a saved answer.")]
+Save = Annotated[Path | None, typer.Option("--save", metavar="FILE.nc", help="Keep the result (netCDF).")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw the result (png, pdf, svg).")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write the result as a table.")]
+Json = Annotated[
+    str | None, typer.Option("--json", metavar="FILE|-", help="Write a summary; '-' is standard output, with nothing else on it.")
+]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show the solver's own log.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show nothing but errors.")]
+IntegratorOption = Annotated[
+    str,
+    typer.Option("--integrator", metavar="NAME", help="euler, heun, rk4, gill, newmark, fehlberg, dop853, radau or sundials."),
+]
+Step = Annotated[float | None, typer.Option("--step", metavar="SECONDS", help="Of an integrator with fixed steps.")]
+StepTolerance = Annotated[
+    float | None, typer.Option("--tolerance", metavar="NUMBER", help="Of an integrator that chooses its steps.")
+]
+Until = Annotated[float | None, typer.Option("--until", metavar="SECONDS", help="How long; the system's own default otherwise.")]
+Stabilize = Annotated[
+    str | None,
+    typer.Option(
+        "--stabilize", metavar="METHOD", help="Keep the invariants: baumgarte, minimum-norm, extended-hamiltonian or projection."
+    ),
+]
+Gain = Annotated[
+    float | None, typer.Option("--gain", metavar="NUMBER", help="Of the stabilization; chosen from step and scheme otherwise.")
+]
+Agreement = Annotated[
+    float | None,
+    typer.Option("--tolerance", metavar="NUMBER", help="Exit code 1 where objective, times or states differ by more."),
+]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from trajopt import __version__
+
+        typer.echo(f"trajopt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("list")
+@reported
+def list_(family: Annotated[str | None, typer.Option("--family", metavar="NAME", help="Only this family.")] = None) -> int:
+    """The named problems and systems."""
+    from trajopt.commands.listing import run_list
+
+    return run_list(family)
+
+
+@app.command()
+@reported
+def show(name: Name, settings: Set = None) -> int:
+    """A problem as one would write it on paper, with what can be set and its known answer."""
+    from trajopt.commands.building import parse_settings
+    from trajopt.commands.listing import run_show
+
+    return run_show(name, parse_settings(settings or []))
+
+
+@app.command()
+@reported
+def solve(
+    name: Name, settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None,
+    guess: GuessOption = None, save: Save = None, plot: Plot = None, csv: Csv = None, json: Json = None,
+    verbose: Verbose = False, quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """Solve a problem."""
+    from trajopt.commands.building import parse_settings
+    from trajopt.commands.outputs import Outputs
+    from trajopt.commands.solving import Wish, run_solve
+
+    wish = Wish(method.value, tolerance, guess, verbose, quiet)
+    return run_solve(name, parse_settings(settings or []), wish, Outputs(save, plot, csv, json))
+
+
+@app.command()
+@reported
+def simulate(
+    name: Name, settings: Set = None, integrator: IntegratorOption = "dop853", step: Step = None, tolerance: StepTolerance = None,
+    until: Until = None, stabilize: Stabilize = None, gain: Gain = None, save: Save = None, plot: Plot = None, csv: Csv = None,
+    json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """Run a system forward and show the drift of its invariants."""
+    from trajopt.commands.building import parse_settings
+    from trajopt.commands.outputs import Outputs
+    from trajopt.commands.simulating import Run, run_simulate
+
+    run = Run(integrator, step, tolerance, until, stabilize, gain, quiet)
+    return run_simulate(name, parse_settings(settings or []), run, Outputs(save, plot, csv, json))
+
+
+@app.command()
+@reported
+def certify(
+    name: NameOrFile, settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None, json: Json = None,
+    verbose: Verbose = False, quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """Check an answer independently of how it was found."""
+    from trajopt.commands.building import parse_settings
+    from trajopt.commands.certifying import run_certify
+    from trajopt.commands.outputs import Outputs
+    from trajopt.commands.solving import Wish
+
+    wish = Wish(method.value, tolerance, None, verbose, quiet)
+    return run_certify(name, parse_settings(settings or []), wish, Outputs(json=json))
+
+
+@app.command()
+@reported
+def compare(first: File, second: File, tolerance: Agreement = None, json: Json = None, quiet: Quiet = False) -> int:
+    """How far two saved answers agree."""
+    from trajopt.commands.comparing import run_compare
+    from trajopt.commands.outputs import Outputs
+
+    return run_compare(first, second, tolerance, Outputs(json=json), quiet)
+
+
+@app.command()
+@reported
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE.py", help="Where to write it; an existing file is never touched.")],
+) -> int:
+    """Write a small commented problem of your own that runs."""
+    from trajopt.commands.starting import run_new
+
+    return run_new(file)
+
+
+def main() -> None:
+    """The entry point of the ``trajopt`` command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the commands do; their options are declared in ``trajopt.__main__``."""

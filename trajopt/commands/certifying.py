@@ -1,0 +1,44 @@
+"""``certify``: the independent checks of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trajopt.commands.boundary import NOT_SOLVED, SOLVED
+from trajopt.commands.display import console, table
+from trajopt.commands.outputs import Outputs
+from trajopt.commands.solving import Wish, solve_name
+
+if TYPE_CHECKING:
+    from trajopt.certify import Certificate
+
+
+def run_certify(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
+    """Certify a saved answer, or solve a named problem and certify that."""
+    from trajopt.certify import certify
+    from trajopt.storage import load, plain_json
+
+    outputs.check()
+    with outputs.clean_standard_output():
+        solution = load(name) if Path(name).suffix == ".nc" else solve_name(name, settings, wish)[0]
+        certificate = certify(solution)
+        if not wish.quiet:
+            print_certificate(certificate, solution.problem, error=outputs.json_on_standard_output)
+    checks = [{"name": row.name, "value": row.value, "tolerance": row.tolerance, "ok": row.ok} for row in certificate.rows]
+    outputs.write_json(plain_json({"problem": solution.problem, "ok": certificate.ok, "checks": checks}))
+    return SOLVED if certificate.ok else NOT_SOLVED
+
+
+def print_certificate(certificate: Certificate, problem: str, error: bool = False) -> None:
+    """Every check with its figure, its tolerance and its verdict."""
+    screen = console(error=error)
+    screen.print(
+        f"{problem}: " + ("certified" if certificate.ok else "not certified"),
+        style="bold green" if certificate.ok else "bold red",
+    )
+    content = table("  check", "figure", "tolerance", "verdict", right=("figure", "tolerance"))
+    for row in certificate.rows:
+        content.add_row(f"  {row.name}", f"{row.value:.2e}", f"{row.tolerance:.0e}", "ok" if row.ok else "FAILS")
+    screen.print(content)

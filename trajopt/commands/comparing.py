@@ -1,0 +1,103 @@
+"""``compare``: how far two saved answers agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trajopt.commands.boundary import NOT_SOLVED, SOLVED
+from trajopt.commands.display import console, table
+from trajopt.commands.outputs import Outputs
+from trajopt.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from trajopt.solution import Solution
+
+SAMPLES = 1001
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of one curve, over normalised time: the largest and the mean difference, relative to the curve's largest value."""
+
+    phase: str
+    name: str
+    largest: float
+    mean: float
+
+
+def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Outputs, quiet: bool) -> int:
+    """Compare two files; with a tolerance the exit code says whether objective, times and states agree."""
+    from trajopt.storage import load, plain_json
+
+    a, b = load(first), load(second)
+    outputs.check()
+    if list(a.phases) != list(b.phases):
+        raise UsageError("the files have different phases", got=f"{', '.join(a.phases)} and {', '.join(b.phases)}")
+    headline = {
+        "objective": _relative(a.objective, b.objective),
+        **{f"end of {name}": _relative(ph.tf, b.phases[name].tf) for name, ph in a.phases.items()},
+    }
+    curves = differences(a, b)
+    judged = [*headline.values(), *(d.largest for d in curves if d.name in a.phases[d.phase].states)]
+    agree = tolerance is None or max(judged) <= tolerance
+    if not quiet:
+        _print(a, b, headline, curves, error=outputs.json_on_standard_output)
+    outputs.write_json(
+        plain_json(
+            {
+                "files": [str(first), str(second)],
+                "problems": [a.problem, b.problem],
+                "objectives": [a.objective, b.objective],
+                "relative": headline,
+                "curves": [vars(d) for d in curves],
+                "tolerance": tolerance,
+                "agree": agree,
+            }
+        )
+    )
+    return SOLVED if agree else NOT_SOLVED
+
+
+def differences(a: Solution, b: Solution) -> list[Difference]:
+    """Of every curve that both have, at equal fractions of each phase."""
+    import numpy as np
+
+    found = []
+    for name, one in a.phases.items():
+        other = b.phases[name]
+        for field, prefix in (("states", ""), ("controls", ""), ("algebraics", ""), ("costates", "costate ")):
+            ours, theirs = getattr(one, field), getattr(other, field)
+            for key in ours:
+                if key in theirs and ours[key].size == theirs[key].size:
+                    values = [_sampled(curve, ph.t0, ph.tf) for curve, ph in ((ours[key], one), (theirs[key], other))]
+                    gap = np.abs(values[0] - values[1]) / max(float(np.max(np.abs(values[0]))), 1e-12)
+                    found.append(Difference(name, prefix + key, float(np.max(gap)), float(np.mean(gap))))
+    return found
+
+
+def _sampled(curve: Any, t0: float, tf: float) -> np.ndarray:
+    import numpy as np
+
+    values: np.ndarray = curve.evaluate(np.linspace(t0, tf, SAMPLES))
+    return values
+
+
+def _relative(a: float, b: float) -> float:
+    return abs(a - b) / max(abs(a), abs(b), 1e-12)
+
+
+def _print(a: Solution, b: Solution, headline: dict[str, float], curves: list[Difference], error: bool) -> None:
+    screen = console(error=error)
+    screen.print(f"{a.problem} ({a.method}) and {b.problem} ({b.method})", style="bold")
+    screen.print(f"  objectives {a.objective:.10g} and {b.objective:.10g}")
+    for name, value in headline.items():
+        screen.print(f"  {name}: relative difference {value:.1e}")
+    content = table("  phase", "curve", "largest", "mean", right=("largest", "mean"))
+    for d in curves:
+        content.add_row(f"  {d.phase}", d.name, f"{d.largest:.1e}", f"{d.mean:.1e}")
+    screen.print(content)
+    screen.print("  relative to the largest value of each curve, at equal fractions of each phase", style="dim")

@@ -1,0 +1,105 @@
+"""``list`` and ``show``: what there is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from trajopt.catalogue import Entry, builder, catalogue
+from trajopt.commands.boundary import SOLVED
+from trajopt.commands.building import build_problem, build_system, reference_of
+from trajopt.commands.display import console, number, table
+from trajopt.errors import UsageError, suggest
+
+if TYPE_CHECKING:
+    from trajopt.reference import Reference
+    from trajopt.system import System
+
+
+def run_list(family: str | None) -> int:
+    """Print the named problems and systems by family."""
+    entries = catalogue()
+    families = list(dict.fromkeys(entry.family for entry in entries.values()))
+    if family is not None and family not in families:
+        raise UsageError(f"no family is called '{family}'", expected=", ".join(families), hint=suggest(family, families))
+    screen = console()
+    for kind, verb in (("problem", "solve"), ("system", "simulate")):
+        chosen = {name: e for name, e in entries.items() if e.kind == kind and family in (None, e.family)}
+        if chosen:
+            screen.print(f"{kind}s: trajopt {verb} NAME", style="bold")
+            _print_families(chosen)
+    return SOLVED
+
+
+def _print_families(entries: Mapping[str, Entry]) -> None:
+    screen = console()
+    width = max(len(name) for name in entries)
+    for family in dict.fromkeys(entry.family for entry in entries.values()):
+        screen.print(f"  {family}", style="cyan")
+        for name, entry in entries.items():
+            if entry.family == family:
+                screen.print(f"    {name:<{width}}  {entry.summary}")
+    screen.print()
+
+
+def run_show(name: str, settings: Mapping[str, Any]) -> int:
+    """Print a problem as one would write it on paper, or a system, with what can be set and what is known."""
+    screen = console()
+    entry = catalogue().get(name)
+    if entry is not None and entry.kind == "system":
+        _print_system(build_system(name, settings))
+    else:
+        problem = build_problem(name, settings).problem
+        problem.finish()
+        screen.print(str(problem))
+    build = builder(name)
+    arguments = {key: p.default for key, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
+    if arguments:
+        values = ", ".join(f"{key}={_default(value)}" for key, value in (arguments | dict(settings)).items())
+        screen.print(f"\nsettings (--set): {values}")
+    reference = reference_of(build)
+    if reference is not None:
+        _print_reference(reference)
+    source = inspect.getsourcefile(build)
+    screen.print(f"\nstated in {source}", style="dim")
+    return SOLVED
+
+
+def _default(value: Any) -> str:
+    return (
+        ",".join(f"{item:g}" for item in value)
+        if isinstance(value, tuple)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+def _print_reference(reference: Reference) -> None:
+    screen = console()
+    screen.print(f"\nknown optimum: {reference.objective:.12g}, to a relative {reference.tolerance:g}")
+    if reference.structure:
+        screen.print(f"  structure: {reference.structure}")
+    if reference.costates:
+        screen.print("  initial costates: " + ", ".join(f"{key} {number(value, 8)}" for key, value in reference.costates.items()))
+    screen.print(f"  source: {reference.source}")
+
+
+def _print_system(system: System) -> None:
+    screen = console()
+    screen.print(f"system '{system.name}'" + (f": {system.description}" if system.description else ""))
+    content = table("state", "start", "unit", "rate", right=("start",))
+    for i, state in enumerate(system.states):
+        content.add_row(state.name, number(state.value), state.unit, _short(str(system.rate[i])))
+    screen.print(content)
+    for parameter in system.parameters:
+        screen.print(f"parameter {parameter.name} = {parameter.value:g} {parameter.unit}".rstrip())
+    for invariant in system.invariants:
+        screen.print(f"invariant '{invariant.name}' of order {invariant.order}")
+    for event in system.events:
+        screen.print(f"event '{event.name}'" + (", ends the run" if event.terminal else ""))
+
+
+def _short(text: str, width: int = 80) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."

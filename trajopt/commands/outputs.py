@@ -1,0 +1,70 @@
+"""Where results go: files checked before the work starts, standard output kept clean for JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trajopt.errors import UsageError
+from trajopt.files import check_writable, write_text
+
+PICTURES = (".png", ".pdf", ".svg", ".jpg")
+STANDARD_OUTPUT = "-"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files a person asked for."""
+
+    save: Path | None = None
+    plot: Path | None = None
+    csv: Path | None = None
+    json: str | None = None
+
+    def check(self) -> None:
+        """Raise before hours of work are lost for a wrong file name."""
+        named = {"--save": self.save, "--plot": self.plot, "--csv": self.csv}
+        if self.json not in (None, STANDARD_OUTPUT):
+            named["--json"] = Path(str(self.json))
+        taken: dict[Path, str] = {}
+        for option, path in named.items():
+            if path is None:
+                continue
+            check_writable(path, PICTURES if option == "--plot" else ())
+            if path.resolve() in taken:
+                raise UsageError(f"{taken[path.resolve()]} and {option} name the same file", got=str(path))
+            taken[path.resolve()] = option
+
+    @property
+    def json_on_standard_output(self) -> bool:
+        return self.json == STANDARD_OUTPUT
+
+    def write_json(self, content: Any) -> None:
+        """The JSON that was asked for, if any."""
+        text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        if self.json_on_standard_output:
+            sys.stdout.write(text)
+        elif self.json is not None:
+            write_text(self.json, text)
+
+    @contextlib.contextmanager
+    def clean_standard_output(self) -> Iterator[None]:
+        """While JSON is to be all there is on standard output, send what solvers and models print to standard error."""
+        if not self.json_on_standard_output:
+            yield
+            return
+        sys.stdout.flush()
+        kept = os.dup(1)
+        os.dup2(2, 1)  # solvers print from C, past Python's own standard output
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)

@@ -1,0 +1,92 @@
+"""``simulate``: run a named system forward."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trajopt.commands.boundary import SOLVED
+from trajopt.commands.building import build_system
+from trajopt.commands.display import console, number, progress_bar, table
+from trajopt.commands.outputs import Outputs
+from trajopt.errors import UsageError
+
+if TYPE_CHECKING:
+    from trajopt.integrate.simulate import Simulation
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a person wants a system run."""
+
+    integrator: str = "dop853"
+    step: float | None = None
+    tolerance: float | None = None
+    until: float | None = None
+    stabilize: str | None = None
+    gain: float | None = None
+    quiet: bool = False
+
+
+def run_simulate(name: str, settings: Mapping[str, Any], run: Run, outputs: Outputs) -> int:
+    """Simulate, show, write."""
+    outputs.check()
+    if run.gain is not None and run.stabilize is None:
+        raise UsageError("--gain needs a stabilization", hint="--stabilize baumgarte")
+    with outputs.clean_standard_output():
+        simulation = _simulate(name, settings, run)
+        if not run.quiet:
+            print_simulation(simulation, error=outputs.json_on_standard_output)
+        _write(simulation, outputs)
+    from trajopt.simulation_files import simulation_summary
+
+    outputs.write_json(simulation_summary(simulation))
+    return SOLVED
+
+
+def _simulate(name: str, settings: Mapping[str, Any], run: Run) -> Simulation:
+    from trajopt.integrate.choices import integrator, stabilization
+    from trajopt.integrate.simulate import simulate
+
+    method = integrator(run.integrator, run.step, run.tolerance)
+    keeper = None if run.stabilize is None else stabilization(run.stabilize, run.gain)
+    system = build_system(name, settings)
+    with progress_bar(f"simulating {name}", run.quiet) as show:
+        return simulate(system, method, run.until, keeper, progress=show)
+
+
+def _write(simulation: Simulation, outputs: Outputs) -> None:
+    from trajopt.simulation_files import save_simulation, simulation_to_csv
+
+    if outputs.save is not None:
+        save_simulation(simulation, outputs.save)
+    if outputs.csv is not None:
+        simulation_to_csv(simulation, outputs.csv)
+    if outputs.plot is not None:
+        from trajopt.show.plots import plot_simulation
+
+        plot_simulation(simulation, outputs.plot)
+
+
+def print_simulation(simulation: Simulation, error: bool = False) -> None:
+    """The end of a motion, its events and its drift on a terminal."""
+    screen = console(error=error)
+    keeper = "" if simulation.stabilization is None else f", {simulation.stabilization.label}"
+    screen.print(
+        f"{simulation.system.name}: t = {simulation.t[-1]:.8g} s after {len(simulation.t) - 1} steps", style="bold green"
+    )
+    screen.print(f"  {simulation.integrator.label}{keeper}")
+    states = table("  state", "start", "end", "unit", right=("start", "end"))
+    for i, state in enumerate(simulation.system.states):
+        states.add_row(f"  {state.name}", number(simulation.x[0, i]), number(simulation.x[-1, i]), state.unit)
+    screen.print(states)
+    if simulation.drift:
+        drifts = table("  invariant", "largest drift", "at the end", right=("largest drift", "at the end"))
+        for name, drift in simulation.drift.items():
+            drifts.add_row(f"  {name}", f"{drift.max:.2e}", f"{drift.end:.2e}")
+        screen.print(drifts)
+    for event in simulation.events[:10]:
+        screen.print(f"  event '{event.name}' at {event.time:.8g} s")
+    if len(simulation.events) > 10:
+        screen.print(f"  and {len(simulation.events) - 10} more events")

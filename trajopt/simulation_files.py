@@ -1,0 +1,73 @@
+"""Simulations as files: netCDF to keep, CSV and JSON to pass on."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trajopt.files import replacing, write_text
+from trajopt.integrate.simulate import Simulation
+from trajopt.storage import ENGINE, plain_json
+
+FORMAT = "trajopt simulation"
+
+
+def simulation_columns(simulation: Simulation) -> dict[str, tuple[np.ndarray, str]]:
+    """Every scalar that a simulation knows at its times: name -> (values, unit)."""
+    columns = {s.name: (simulation.x[:, i], s.unit) for i, s in enumerate(simulation.system.states)}
+    for name, values in simulation.outputs.items():
+        unit = simulation.system.outputs[name][1]
+        if values.ndim == 1:
+            columns[name] = (values, unit)
+        else:
+            columns |= {f"{name}[{i}]": (values[:, i], unit) for i in range(values.shape[1])}
+    return columns
+
+
+def save_simulation(simulation: Simulation, path: str | Path) -> None:
+    """Write a self-describing netCDF file."""
+    import xarray  # takes half a second, so only where files are written
+
+    columns = {
+        name.replace("/", "∕"): ("t", values, {"units": unit, "name": name})
+        for name, (values, unit) in simulation_columns(simulation).items()
+    }
+    attributes: dict[str, Any] = {"format": FORMAT, "system": simulation.system.name, "integrator": simulation.integrator.label}
+    attributes["stabilization"] = "" if simulation.stabilization is None else simulation.stabilization.label
+    for name, drift in simulation.drift.items():
+        attributes |= {f"drift of {name}, max": drift.max, f"drift of {name}, end": drift.end}
+    for parameter in simulation.system.parameters:
+        attributes[f"parameter {parameter.name}"] = parameter.value
+    dataset = xarray.Dataset(columns, coords={"t": ("t", simulation.t, {"units": "s"})}, attrs=attributes)
+    with replacing(path) as part:
+        dataset.to_netcdf(part, engine=ENGINE)
+
+
+def simulation_to_csv(simulation: Simulation, path: str | Path) -> None:
+    """Write states and outputs at the integrator's steps as a table; the header has names and units."""
+    columns = simulation_columns(simulation)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["t [s]", *(f"{name} [{unit}]" if unit else name for name, (_, unit) in columns.items())])
+    for i, time in enumerate(simulation.t):
+        writer.writerow([repr(float(time)), *(repr(float(values[i])) for values, _ in columns.values())])
+    write_text(path, text.getvalue())
+
+
+def simulation_summary(simulation: Simulation) -> dict[str, Any]:
+    """What ``trajopt simulate --json -`` prints."""
+    content = {
+        "system": simulation.system.name,
+        "integrator": simulation.integrator.label,
+        "stabilization": None if simulation.stabilization is None else simulation.stabilization.label,
+        "t": float(simulation.t[-1]),
+        "steps": len(simulation.t) - 1,
+        "final": simulation.final,
+        "drift": {name: {"max": drift.max, "end": drift.end} for name, drift in simulation.drift.items()},
+        "events": [{"name": event.name, "t": event.time} for event in simulation.events],
+    }
+    return dict(plain_json(content))
