@@ -15,6 +15,7 @@ from trajopt.mechanics.contact import (
     Line,
     NewtonImpact,
     PoissonImpact,
+    Resting,
     Sigmoid,
     impact,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "PoissonImpact",
     "Prismatic",
     "Quantity",
+    "Resting",
     "Revolute",
     "Sigmoid",
     "Slide",

@@ -87,10 +87,10 @@ def check_model(mechanism: Mechanism, samples: int = 20, seed: int = 0, spread: 
     return ModelReport(mechanism.name, tuple(rows))
 
 
-# Relative figures; round-off of the sums behind them decides. Definiteness is minus the smallest eigenvalue over the largest.
+# Relative figures; round-off of the sums behind them decides. Definiteness is the largest eigenvalue over the smallest.
 _TOLERANCES = {
     "symmetry of M": 1e-12,
-    "definiteness of M": -1e-12,
+    "definiteness of M": 1e12,
     "power balance": 1e-9,
     "equations of motion": 1e-9,
     "Lagrange and Newton-Euler": 1e-10,
@@ -145,7 +145,7 @@ class _Evaluator:
         allowed = scipy.linalg.null_space(A) if len(A) else np.eye(len(M))
         if allowed.shape[1]:
             values = np.linalg.eigvalsh(allowed.T @ (M + M.T) @ allowed / 2)
-            yield "definiteness of M", float(-values[0] / np.abs(values).max())
+            yield "definiteness of M", float(values[-1] / values[0]) if values[0] > 0 else np.inf
         yield "power balance", abs(imbalance.item()) / (1e-3 + traffic.item())
         yield "equations of motion", float(np.abs(residual).max()) / (1e-3 + scale.item())
         if m.inertia:

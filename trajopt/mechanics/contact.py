@@ -249,6 +249,29 @@ class _Touch:
         return _Touch(gap, n, t, casadi.dot(centre.velocity, n), casadi.dot(centre.velocity, t) + radius * centre.spin)
 
 
+@dataclass(frozen=True, eq=False)
+class Resting:
+    """The ground under a body that came to rest on it after rigid impacts: a constant normal force, and friction."""
+
+    name: str
+    body: str
+    normal_force: float
+    friction: Coulomb | None = None
+    at: tuple[float, float] = (0.0, 0.0)
+    radius: float = 0.0
+    surface: Line = Line()
+
+    def effects(self, scene: Scene) -> Effects:
+        centre = scene.place(self.body, self.at, self.name)
+        touch = _Touch.of(centre, self.radius, self.surface)
+        # Events are located to round-off, and a resting body moves along the surface only: both hold exactly or not at all.
+        rests = casadi.logic_and(touch.gap < 1e-9, casadi.fabs(touch.normal_speed) < 1e-9)
+        normal = casadi.if_else(rests, self.normal_force, 0)
+        sideways = self.friction.force(normal, touch.slip) if self.friction else casadi.SX(0)
+        foot = Place(centre.position - self.radius * touch.normal, centre.velocity, centre.angle, centre.spin, centre.body)
+        return Effects(forces=push(foot, normal * touch.normal + sideways * touch.tangent))
+
+
 # Impacts --------------------------------------------------------------------------------------------------------------------
 
 
@@ -266,13 +289,15 @@ class NewtonImpact:
 
     restitution: float
     friction: float = 0.0
+    rest_speed: float = 0.0  # slower impacts do not come back: the end of an infinite series of bounces
 
     def __post_init__(self) -> None:
         _restitution(self.restitution)
         _positive("friction coefficient", self.friction, zero=True)
 
     def impulse(self, before: casadi.SX, mobility: casadi.SX) -> casadi.SX:
-        return _phase(before, mobility, -(1 + self.restitution) * before[0], self.friction)
+        e = casadi.if_else(-before[0] < self.rest_speed, 0, self.restitution)
+        return _phase(before, mobility, -(1 + e) * before[0], self.friction)
 
 
 @dataclass(frozen=True)
@@ -281,6 +306,7 @@ class PoissonImpact:
 
     restitution: float
     friction: float = 0.0
+    rest_speed: float = 0.0  # slower impacts do not come back: the end of an infinite series of bounces
 
     def __post_init__(self) -> None:
         _restitution(self.restitution)
@@ -289,7 +315,7 @@ class PoissonImpact:
     def impulse(self, before: casadi.SX, mobility: casadi.SX) -> casadi.SX:
         compression = _phase(before, mobility, -before[0], self.friction)
         middle = before + mobility @ compression
-        normal = self.restitution * compression[0]
+        normal = casadi.if_else(-before[0] < self.rest_speed, 0, self.restitution) * compression[0]
         hold = -(middle[1] + mobility[1, 0] * normal) / mobility[1, 1]
         limit = self.friction * normal
         return compression + casadi.vertcat(normal, casadi.fmax(casadi.fmin(hold, limit), -limit))

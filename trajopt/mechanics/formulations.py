@@ -58,7 +58,7 @@ class Augmented:
         else:
             whole = casadi.vertcat(casadi.horzcat(M, -B), casadi.horzcat(A, casadi.SX(m, m)))
             solution = casadi.solve(casadi.densify(whole), casadi.vertcat(pull, target))
-            acceleration, reactions = solution[:n], solution[n:]
+            acceleration, reactions = solution[:n, 0], solution[n:, 0]
         return Motion(acceleration, reactions, tuple(range(n)), mechanism.v)
 
 

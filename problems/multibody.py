@@ -1,0 +1,293 @@
+"""Planar multibody systems: free and sprung bodies, pendulums, sliders, a crank.
+
+Source: Inoue, Introduction to multibody dynamics (Japanese, Corona 2024), chapters 2-14. Only the free body's data are given
+there (m = 2, g = 9.81, start (0, 1), velocity (3, 1)); the rest is chosen here: bars of 1 kg and 1 m unless said otherwise.
+Systems with joints have ``formulation`` = augmented, eliminated, voronets or penalty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi
+
+from trajopt.errors import UsageError, suggest
+from trajopt.mechanics import (
+    Augmented,
+    Body,
+    Drive,
+    Eliminated,
+    Fixed,
+    Force,
+    Formulation,
+    Mechanism,
+    Penalty,
+    Prismatic,
+    Quantity,
+    Revolute,
+    Spring,
+    Torque,
+    TorsionSpring,
+    Voronets,
+    assemble,
+)
+from trajopt.system import System
+
+G = 9.81
+PLAIN = ("x", "y", "theta")
+
+# Each takes the names of the dependent coordinates.
+FORMULATIONS: Mapping[str, Callable[[tuple[str, ...]], Formulation]] = {
+    "augmented": lambda dependent: Augmented(),
+    "eliminated": Eliminated,
+    "voronets": Voronets,
+    "penalty": lambda dependent: Penalty(stiffness=1e7, damping=1e3),
+}
+
+
+def _system(mechanism: Mechanism, formulation: str, independent: tuple[str, ...], **details: Any) -> System:
+    """A mechanism in a formulation; ``independent`` coordinates determine its position everywhere, not only at the start."""
+    if formulation not in FORMULATIONS:
+        raise UsageError(
+            f"no formulation is called '{formulation}'", expected=", ".join(FORMULATIONS), hint=suggest(formulation, FORMULATIONS)
+        )
+    dependent = tuple(c.name for c in mechanism.coordinates if c.name not in independent)
+    return mechanism.system(FORMULATIONS[formulation](dependent), **details)
+
+
+def bar(name: str, start: tuple[float, float], angle: float, mass: float = 1.0, length: float = 1.0, spin: float = 0.0) -> Body:
+    """A uniform bar from a point, in a direction; its reference point is its middle."""
+    c, s = math.cos(angle), math.sin(angle)
+    middle = (start[0] + length / 2 * c, start[1] + length / 2 * s)
+    velocity = (-spin * length / 2 * s, spin * length / 2 * c)
+    return Body(name, mass, mass * length**2 / 12, middle, angle, velocity, spin)
+
+
+def _tip(body: Body, length: float = 1.0) -> tuple[float, float]:
+    return body.position[0] + length / 2 * math.cos(body.angle), body.position[1] + length / 2 * math.sin(body.angle)
+
+
+# Free and sprung bodies -----------------------------------------------------------------------------------------------------
+
+
+def free_body(mass: float = 2.0, gravity: float = G, vx: float = 3.0, vy: float = 1.0, spin: float = 2.0) -> System:
+    """A body thrown from (0, 1)."""
+    body = Body("body", mass, 0.1, (0.0, 1.0), 0.0, (vx, vy), spin, names=PLAIN)
+    return assemble("free-body", [body], gravity=(0.0, -gravity)).system(until=1.0, description="a body thrown under gravity")
+
+
+def sprung_body(stiffness: float = 50.0, damping: float = 1.0, torsion: float = 2.0, torsion_damping: float = 0.05) -> System:
+    """A plate hung by a corner spring to the ground, and held by a rotational spring."""
+    plate = Body("plate", 2.0, 0.1, (0.3, -0.8), 0.2, names=PLAIN)
+    elements = [
+        Spring("spring", "ground", "plate", stiffness, damping, length=0.5, on_second=(-0.2, 0.1)),
+        TorsionSpring("twist", "ground", "plate", torsion, torsion_damping),
+    ]
+    return assemble("sprung-body", [plate], elements).system(until=5.0, description="a body on springs and dampers")
+
+
+def sprung_pair(stiffness: float = 80.0, damping: float = 0.5, torsion: float = 1.0) -> System:
+    """Two bodies, one hung to the ground and the other to the first, by springs and dampers."""
+    upper = Body("upper", 2.0, 0.1, (0.1, -0.6))
+    lower = Body("lower", 1.0, 0.05, (0.3, -1.4))
+    elements = [
+        Spring("hanger", "ground", "upper", 2 * stiffness, damping, length=0.5, on_second=(0.1, 0.0)),
+        Spring("link", "upper", "lower", stiffness, damping, length=0.5, on_first=(-0.1, 0.0), on_second=(0.1, 0.0)),
+        TorsionSpring("twist", "upper", "lower", torsion, 0.02),
+    ]
+    return assemble("sprung-pair", [upper, lower], elements).system(
+        until=5.0, description="two bodies joined by springs and dampers"
+    )
+
+
+def offset_body(offset: float = 0.2, formulation: str = "augmented") -> System:
+    """A bar on a pin whose reference point is the pin, so that mass matrix and weight couple the coordinates."""
+    body = Body("bar", 1.0, 1.0 / 12.0, (0.0, 0.0), -math.pi / 3, centre=(offset, 0.0), names=PLAIN)
+    pin = Revolute("pin", "ground", "bar")
+    return _system(
+        assemble("offset-body", [body], [pin]),
+        formulation,
+        ("theta",),
+        until=5.0,
+        description="reference point off the mass centre",
+    )
+
+
+# Pendulums ------------------------------------------------------------------------------------------------------------------
+
+
+def chain(links: int, angles: tuple[float, ...], name: str) -> Mechanism:
+    """Bars hung one on the other, from the origin."""
+    bodies: list[Body] = []
+    joints = []
+    at, before = (0.0, 0.0), "ground"
+    for k in range(links):
+        body = bar(f"bar{k + 1}", at, angles[k])
+        on_first = (0.0, 0.0) if k == 0 else (0.5, 0.0)
+        joints.append(Revolute(f"pin{k + 1}", before, body.name, on_first, (-0.5, 0.0)))
+        bodies.append(body)
+        at, before = _tip(body), body.name
+    return assemble(name, bodies, joints)
+
+
+def double_pendulum(theta1: float = -math.pi / 6, theta2: float = 0.0, formulation: str = "augmented") -> System:
+    """Two bars; angles from the horizontal."""
+    model = chain(2, (theta1, theta2), "double-pendulum")
+    return _system(model, formulation, ("bar1_theta", "bar2_theta"), until=5.0, description="two hinged bars")
+
+
+def triple_pendulum(
+    theta1: float = -math.pi / 4, theta2: float = -math.pi / 6, theta3: float = 0.0, formulation: str = "augmented"
+) -> System:
+    """Three bars; angles from the horizontal."""
+    model = chain(3, (theta1, theta2, theta3), "triple-pendulum")
+    return _system(model, formulation, ("bar1_theta", "bar2_theta", "bar3_theta"), until=3.0, description="three hinged bars")
+
+
+def disc_pendulum(radius: float = 0.3, spin: float = 5.0, formulation: str = "augmented") -> System:
+    """A bar hinged to the rim of a disc that turns about its fixed centre."""
+    disc = Body("disc", 2.0, radius**2, (0.0, 0.0), 0.0, spin=spin)  # m r^2 / 2
+    arm = bar("bar", (radius, 0.0), -math.pi / 2)
+    joints = [
+        Revolute("axle", "ground", "disc"),
+        Revolute("hinge", "disc", "bar", (radius, 0.0), (-0.5, 0.0)),
+    ]
+    model = assemble("disc-pendulum", [disc, arm], joints).consistent(hold=("disc_theta",))
+    return _system(model, formulation, ("disc_theta", "bar_theta"), until=5.0, description="a bar on the rim of a turning disc")
+
+
+def inverted_pendulum(
+    amplitude: float = 0.02, frequency: float = 150.0, length: float = 0.3, tilt: float = 0.1, formulation: str = "augmented"
+) -> System:
+    """A bar that stands on a pivot shaken up and down; it stays up where amplitude x frequency > sqrt(4/3 g length)."""
+    body = bar("bar", (0.0, 0.0), math.pi / 2 - tilt, length=length)
+    pivot = Revolute("pivot", "ground", "bar", lambda t: (0.0, amplitude * casadi.sin(frequency * t)), (-length / 2, 0.0))
+    model = assemble("inverted-pendulum", [body], [pivot]).consistent(hold=("bar_theta",))
+    return _system(model, formulation, ("bar_theta",), until=2.0, description="a bar that stands on a shaken pivot")
+
+
+def mounted_pendulum(formulation: str = "augmented") -> System:
+    """A bar hinged to a body that is fixed to the ground."""
+    base = Body("base", 3.0, 0.2, (0.0, 0.5))
+    arm = bar("bar", (0.2, 0.5), -math.pi / 6)
+    joints = [
+        Fixed("mount", "ground", "base", (0.0, 0.5)),
+        Revolute("hinge", "base", "bar", (0.2, 0.0), (-0.5, 0.0)),
+    ]
+    return _system(
+        assemble("mounted-pendulum", [base, arm], joints),
+        formulation,
+        ("bar_theta",),
+        until=5.0,
+        description="a pendulum on a fixed body",
+    )
+
+
+def welded_pendulum(angle: float = math.pi / 2, formulation: str = "augmented") -> System:
+    """Two bars fixed to each other at an angle, swinging as one."""
+    first = bar("first", (0.0, 0.0), -math.pi / 6)
+    second = bar("second", _tip(first), -math.pi / 6 + angle)
+    joints = [
+        Revolute("pin", "ground", "first", (0.0, 0.0), (-0.5, 0.0)),
+        Fixed("weld", "first", "second", (0.5, 0.0), (-0.5, 0.0), angle),
+    ]
+    return _system(
+        assemble("welded-pendulum", [first, second], joints),
+        formulation,
+        ("first_theta",),
+        until=5.0,
+        description="two bars fixed together",
+    )
+
+
+def two_link_robot(torque1: float = 5.0, torque2: float = 1.0, formulation: str = "augmented") -> System:
+    """Two hinged bars with motors: one on the ground, one on the first bar. The torques are parameters."""
+    first = bar("bar1", (0.0, 0.0), -math.pi / 3)
+    second = bar("bar2", _tip(first), -math.pi / 6)
+    motors = (Quantity("torque1", torque1, "N m"), Quantity("torque2", torque2, "N m"))
+    elements = [
+        Revolute("shoulder", "ground", "bar1", (0.0, 0.0), (-0.5, 0.0)),
+        Revolute("elbow", "bar1", "bar2", (0.5, 0.0), (-0.5, 0.0)),
+        Torque("motor1", "bar1", motors[0]),
+        Torque("motor2", "bar2", motors[1], carrier="bar1"),
+    ]
+    model = assemble("two-link-robot", [first, second], elements, controls=motors)
+    return _system(model, formulation, ("bar1_theta", "bar2_theta"), until=3.0, description="two links with motors")
+
+
+# Sliders --------------------------------------------------------------------------------------------------------------------
+
+
+def ground_slider(slope: float = -math.pi / 6, stiffness: float = 20.0, formulation: str = "augmented") -> System:
+    """A block on an inclined rail of the ground, held by a spring."""
+    along = (math.cos(slope), math.sin(slope))
+    block = Body("block", 1.0, 0.02, (0.5 * along[0], 0.5 * along[1]), slope)
+    elements = [
+        Prismatic("rail", "ground", "block", along, angle=slope),
+        Spring("spring", "ground", "block", stiffness, 0.2, length=0.4),
+    ]
+    return _system(
+        assemble("ground-slider", [block], elements),
+        formulation,
+        ("block_x",),
+        until=5.0,
+        description="a block on an inclined rail",
+    )
+
+
+def body_slider(stiffness: float = 100.0, formulation: str = "augmented") -> System:
+    """A collar on a swinging bar, held by a spring."""
+    arm = bar("bar", (0.0, 0.0), -math.pi / 4)
+    collar = Body("collar", 0.5, 0.005, arm.position, arm.angle)
+    elements = [
+        Revolute("pin", "ground", "bar", (0.0, 0.0), (-0.5, 0.0)),
+        Prismatic("rail", "bar", "collar"),
+        Spring("spring", "bar", "collar", stiffness, 0.1, length=0.5, on_first=(-0.5, 0.0)),
+    ]
+    return _system(
+        assemble("body-slider", [arm, collar], elements),
+        formulation,
+        ("bar_theta", "collar_x"),
+        until=3.0,
+        description="a collar on a swinging bar",
+    )
+
+
+def slider_crank_mechanism(crank: float = 0.2, rod: float = 0.6, torque: Any = 0.0, drive: float | None = None) -> Mechanism:
+    """Crank, rod and piston from a crank angle of 60 degrees; ``drive`` turns the crank at a given rate instead of freely."""
+    angle = math.pi / 3
+    lean = -math.asin(crank * math.sin(angle) / rod)
+    first = bar("crank", (0.0, 0.0), angle, 1.0, crank, spin=10.0)
+    second = bar("rod", _tip(first, crank), lean, 2.0, rod)
+    piston = Body("piston", 1.0, 0.01, (crank * math.cos(angle) + rod * math.cos(lean), 0.0))
+    elements: list[Any] = [
+        Revolute("main", "ground", "crank", (0.0, 0.0), (-crank / 2, 0.0)),
+        Revolute("crankpin", "crank", "rod", (crank / 2, 0.0), (-rod / 2, 0.0)),
+        Revolute("wristpin", "rod", "piston", (rod / 2, 0.0), (0.0, 0.0)),
+        Prismatic("cylinder", "ground", "piston"),
+    ]
+    motor = Quantity("torque", float(torque), "N m")
+    load = Quantity("load", 0.0, "N")
+    elements += [Torque("motor", "crank", motor), Force("gas", "piston", (load, 0.0))]
+    if drive is not None:
+        elements.append(Drive("drive", "crank", lambda t: angle + drive * t))
+    model = assemble("slider-crank", [first, second, piston], elements, controls=(motor, load))
+    return model.consistent(hold=() if drive is not None else ("crank_theta",))
+
+
+def slider_crank(
+    crank: float = 0.2, rod: float = 0.6, torque: float = 0.0, load: float = 0.0, formulation: str = "augmented"
+) -> System:
+    """A slider-crank that starts at 10 rad/s, with a constant torque on the crank and a force on the piston."""
+    model = slider_crank_mechanism(crank, rod)
+    driven = torque != 0.0 or load != 0.0
+    return _system(
+        model,
+        formulation,
+        ("crank_theta",),
+        controls={"torque": torque, "load": load},
+        until=2.0,
+        description="crank, rod and piston" + (", driven" if driven else ""),
+    )
