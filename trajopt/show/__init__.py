@@ -1,0 +1,1 @@
+"""Pictures of answers and motions, made without a display."""
