@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from trajopt.errors import FileError
 from trajopt.files import replacing
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from trajopt.curve import Curve
     from trajopt.integrate.simulate import Simulation
     from trajopt.solution import Arc, PhaseSolution, Solution
+
+T = TypeVar("T")
 
 # Okabe and Ito's palette, which the colour-blind tell apart; lines differ in their dashes as well.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -57,25 +59,21 @@ def plot_solution(solution: Solution, path: str | Path | None = None) -> Figure:
 
 def plot_simulation(simulation: Simulation, path: str | Path | None = None) -> Figure:
     """States over time, and the drift of every invariant on a logarithmic axis."""
-    states = simulation.system.states
-    columns = min(3, max(len(states), 1))
-    rows = -(-len(states) // columns)
+    rows = _balanced(list(range(len(simulation.system.states))))
     drifts = _deviations(simulation)
-    figure = _figure(columns, rows + (1 if drifts else 0))
-    grid = figure.add_gridspec(rows + (1 if drifts else 0), columns)
+    count = len(rows) + (1 if drifts else 0)
+    figure = _figure(max(len(row) for row in rows), count)
+    grid = figure.add_gridspec(count, 1)
     times, motion = _dense(simulation)
-    for i, state in enumerate(states):
-        axes = figure.add_subplot(grid[i // columns, i % columns])
-        _tidy(axes)
-        axes.plot(times, motion[:, i], color=COLOURS[0], **STYLE)
-        for event in simulation.events:
-            axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
-        axes.set_title(_labelled(state.name, state.unit), loc="left", fontsize=9.5, color=INK)
-        axes.set_xlim(simulation.t[0], simulation.t[-1])
-        if i + columns >= len(states):
-            axes.set_xlabel("t [s]")
+    for number, row in enumerate(rows):
+        cells = grid[number].subgridspec(1, len(row))
+        for column, i in enumerate(row):
+            axes = figure.add_subplot(cells[column])
+            _motion_panel(axes, simulation, (times, motion[:, i]), i)
+            if number == count - 1:
+                axes.set_xlabel("t [s]")
     if drifts:
-        _drift_panel(figure.add_subplot(grid[rows, :]), simulation.t, drifts)
+        _drift_panel(figure.add_subplot(grid[count - 1]), simulation.t, drifts)
     keeper = "not stabilized" if simulation.stabilization is None else simulation.stabilization.label
     figure.suptitle(
         f"{simulation.system.name}   {simulation.integrator.label}, {keeper}", x=0.01, ha="left", fontsize=11, color=INK
@@ -94,7 +92,7 @@ def _kinds(solution: Solution) -> list[tuple[str, list[str]]]:
     return found
 
 
-def _balanced(names: list[str], most: int = 3) -> list[list[str]]:
+def _balanced(names: list[T], most: int = 3) -> list[list[T]]:
     """Rows of nearly equal length: four panels are two and two, not three and one."""
     rows = -(-len(names) // most)
     size = -(-len(names) // rows)
@@ -216,12 +214,23 @@ def _legend(figure: Figure, solution: Solution) -> None:
     figure.legend(handles=handles, loc="outside lower right", ncols=len(handles), frameon=False, fontsize=8)
 
 
+def _motion_panel(axes: Any, simulation: Simulation, motion: tuple[np.ndarray, np.ndarray], index: int) -> None:
+    _tidy(axes)
+    axes.plot(*motion, color=COLOURS[0], **STYLE)
+    for event in simulation.events:
+        axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
+    state = simulation.system.states[index]
+    axes.set_title(_labelled(state.name, state.unit), loc="left", fontsize=9.5, color=INK)
+    axes.set_xlim(simulation.t[0], simulation.t[-1])
+
+
 def _drift_panel(axes: Any, t: np.ndarray, drifts: Mapping[str, np.ndarray]) -> None:
     _tidy(axes)
     floor = 1e-17
     for i, (name, values) in enumerate(drifts.items()):
         style = {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i % len(DASHES)], "linewidth": 1.4}
         axes.semilogy(t, np.maximum(np.abs(values), floor), label=name, **style)
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_title("drift of the invariants", loc="left", fontsize=9.5, color=INK)
     axes.set_xlabel("t [s]")
     axes.set_xlim(t[0], t[-1])
@@ -264,6 +273,7 @@ def _tidy(axes: Any) -> None:
     axes.tick_params(labelsize=8, length=0, labelcolor=INK)  # the grid marks the ticks; marks on the axis are the mesh
     axes.xaxis.label.set_size(8.5)
     axes.margins(y=0.08)
+    axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.yaxis.set_major_locator(MaxNLocator(5))
 
 
