@@ -1,0 +1,92 @@
+"""Curves: polynomials are kept exactly, bounds are respected, breaks are right-continuous."""
+
+import numpy as np
+import pytest
+
+from trajopt.curve import Curve, lagrange_basis
+from trajopt.errors import UsageError
+
+BREAKS = np.array([-1.0, 0.5, 0.6, 4.0])
+
+
+def interpolant(function, count, breaks=BREAKS, **limits):
+    nodes = tuple(0.5 - 0.5 * np.cos(np.pi * (np.arange(count) + 0.5) / count) for _ in breaks[:-1])
+    values = tuple(
+        np.array([np.atleast_1d(function(a + (b - a) * s)) for s in place])
+        for a, b, place in zip(breaks[:-1], breaks[1:], nodes, strict=True)
+    )
+    return Curve(np.asarray(breaks, dtype=float), nodes, values, **limits)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 5, 9])
+def test_polynomials_are_reproduced_with_their_derivatives(degree):
+    p = np.polynomial.Polynomial(np.random.default_rng(degree).normal(size=degree + 1))
+    curve = interpolant(p, degree + 1)
+    times = np.linspace(-1.0, 4.0, 101)
+    scale = np.max(np.abs(p(times)))
+    np.testing.assert_allclose(curve(times), p(times), atol=1e-13 * scale)
+    np.testing.assert_allclose(
+        curve.evaluate(times, order=1)[:, 0], p.deriv()(times), atol=1e-11 * np.max(np.abs(p.deriv()(times)))
+    )
+
+
+def test_error_falls_with_the_order_of_the_nodes():
+    errors = []
+    for pieces in (4, 8, 16):
+        curve = interpolant(np.sin, 4, np.linspace(0, 3, pieces + 1))
+        times = np.linspace(0, 3, 997)
+        errors.append(np.max(np.abs(curve(times) - np.sin(times))))
+    slopes = np.log2(np.array(errors[:-1]) / errors[1:])
+    np.testing.assert_allclose(slopes, 4.0, atol=0.25)
+
+
+def test_high_degrees_stay_well_conditioned():
+    curve = interpolant(np.cos, 31, [0.0, 4.0])
+    times = np.linspace(0, 4, 333)
+    assert np.max(np.abs(curve(times) - np.cos(times))) < 1e-12
+
+
+def test_basis_is_a_partition_of_unity_and_cardinal():
+    nodes = np.array([0.05, 0.3, 0.62, 0.97])
+    np.testing.assert_allclose(lagrange_basis(nodes, nodes), np.eye(4), atol=1e-13)
+    at = np.linspace(0, 1, 23)
+    np.testing.assert_allclose(lagrange_basis(nodes, at).sum(axis=1), 1.0, atol=1e-13)
+    np.testing.assert_allclose(lagrange_basis(nodes, at, order=1).sum(axis=1), 0.0, atol=1e-11)
+
+
+def test_breaks_are_right_continuous_and_left_takes_the_piece_before():
+    step = Curve(np.array([0.0, 1.0, 2.0]), (np.array([0.5]),) * 2, (np.array([[3.0]]), np.array([[-7.0]])))
+    assert step(1.0) == -7.0
+    assert step.evaluate(np.array([1.0]), left=True)[0, 0] == 3.0
+    assert step(np.nextafter(1.0, 0.0)) == 3.0
+    assert step(2.0) == -7.0
+
+
+def test_limits_hold_between_the_nodes():
+    overshooting = interpolant(lambda t: np.sign(t - 1.9), 6)
+    limited = interpolant(lambda t: np.sign(t - 1.9), 6, lower=np.array([-1.0]), upper=np.array([1.0]))
+    times = np.linspace(-1, 4, 501)
+    assert np.max(np.abs(overshooting(times))) > 1.05  # so that the next line says something
+    assert np.max(np.abs(limited(times))) <= 1.0
+
+
+def test_vectors_scalars_and_components():
+    curve = interpolant(lambda t: [t, t**2, 1.0], 3)
+    assert curve.size == 3
+    assert curve(2.0).shape == (3,)
+    assert curve([1.0, 2.0]).shape == (2, 3)
+    part = curve.rows(slice(1, 2), unit="m")
+    assert part.unit == "m"
+    assert isinstance(part(3.0), float)
+    assert part(3.0) == pytest.approx(9.0, abs=1e-13)
+    assert curve.points.shape == (curve.t.size, 3)
+    np.testing.assert_allclose(curve.points[:, 1], curve.t**2, atol=1e-13)
+
+
+def test_times_outside_are_refused_and_rounding_is_not():
+    curve = interpolant(np.sin, 3)
+    with pytest.raises(UsageError, match="outside"):
+        curve(4.001)
+    with pytest.raises(UsageError, match="outside"):
+        curve([-1.1, 0.0])
+    assert curve(4.0 + 1e-12) == curve(4.0)

@@ -1,0 +1,61 @@
+"""The public surface: what programs may import, and nothing by accident."""
+
+import importlib
+
+import trajopt
+
+PUBLIC = {"Problem", "Reference", "Solution", "Status", "free", "load", "solve"}
+
+
+def test_public_names_are_these():
+    assert set(trajopt.__all__) >= PUBLIC
+    for name in trajopt.__all__:
+        assert getattr(trajopt, name) is not None
+        assert name in dir(trajopt)
+
+
+def test_every_name_comes_from_the_module_it_is_said_to():
+    for name, home in trajopt._HOME.items():
+        assert getattr(importlib.import_module(home), name) is getattr(trajopt, name)
+
+
+def test_unknown_names_are_attribute_errors():
+    assert not hasattr(trajopt, "solvee")
+
+
+def test_public_names_have_docstrings():
+    for name in trajopt.__all__:
+        assert (getattr(trajopt, name).__doc__ or "").strip(), name
+
+
+def test_the_statement_is_the_contract():
+    """The calls of the statement that programs are written against, with their arguments."""
+    import inspect
+
+    from trajopt.problem import Phase, Problem
+
+    contract = {
+        Problem.phase: ["name"],
+        Problem.connect: ["before", "after", "states", "time"],
+        Problem.require: ["expression", "lower", "upper", "equals", "name"],
+        Problem.minimize: ["expression"],
+        Problem.maximize: ["expression"],
+        Problem.parameter: ["name", "value", "unit"],
+        Problem.variable: ["name", "size", "lower", "upper", "guess"],
+        Phase.time: ["start", "end"],
+        Phase.state: ["name", "size", "start", "end", "lower", "upper", "guess", "unit", "scale"],
+        Phase.control: ["name", "size", "lower", "upper", "guess", "unit", "scale"],
+        Phase.algebraic: ["name", "size", "lower", "upper", "guess", "unit", "scale"],
+        Phase.dynamics: ["rates"],
+        Phase.require: ["expression"],
+        Phase.path: ["expression", "lower", "upper", "equals", "name"],
+        Phase.initial: ["expression"],
+        Phase.final: ["expression"],
+        Phase.integral: ["expression"],
+        Phase.invariant: ["name", "expression", "order"],
+        Phase.costate: ["state"],
+        trajopt.free: ["lower", "upper", "guess"],
+        trajopt.solve: ["problem", "method", "guess", "parameters"],
+    }
+    for function, arguments in contract.items():
+        assert set(arguments) <= set(inspect.signature(function).parameters), function
