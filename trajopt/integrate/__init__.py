@@ -8,9 +8,9 @@ from trajopt.integrate.gains import (
     check_gain,
     component_range,
     error_bound,
+    fastest_gain,
     multiplier,
     position_pair,
-    recommended_gain,
     row_sum_test,
     row_sums,
     safe_range,
@@ -32,6 +32,7 @@ from trajopt.integrate.stabilize import (
 )
 from trajopt.integrate.steppers import Euler, Gill, Heun, Integrator, Newmark, Rk4, RungeKutta
 from trajopt.integrate.tableaus import Tableau
+from trajopt.integrate.tuning import recommended_gain
 
 __all__ = [
     "INTEGRATORS",
@@ -69,6 +70,7 @@ __all__ = [
     "deviations",
     "drifts",
     "error_bound",
+    "fastest_gain",
     "flow",
     "multiplier",
     "position_pair",

@@ -1,6 +1,7 @@
 """Integrators that choose their steps: Fehlberg 4(5), and SciPy's DOP853 and Radau and SUNDIALS behind the same interface.
 
 One tolerance serves as absolute and as relative: an error e of a component x counts as e / (tolerance (1 + |x|)).
+It is meant for the whole of a run of some periods. The errors of steps add up, so that a single step gets a share of it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from trajopt.integrate.steppers import Integrator, combine, positive, runge_kutt
 from trajopt.integrate.tableaus import FEHLBERG, Tableau
 
 SMALLEST, LARGEST = 0.2, 5.0  # how far one step may differ from the one before
+CVODES_SHARE = 0.01  # its many short steps of low order add up to a hundred times the error of one
 NEAR_SINGULAR = "a singularity or a stiff system; for a stiff one try Radau or SUNDIALS, or a smaller gain"
 
 
@@ -30,6 +32,7 @@ class Embedded(Integrator):
     tableau: Tableau
     tolerance: float = 1e-8
     safety: float = 0.9
+    share: float = 0.1  # of the tolerance, for one step
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
@@ -98,7 +101,7 @@ def adaptive_steps(
         t1 = end if last else t + direction * h
         with np.errstate(all="ignore"):
             x1, errors = trial(t, x, t1 - t)
-            error = error_norm(errors, method.tolerance * (1 + np.maximum(abs(x), abs(x1))))
+            error = error_norm(errors, method.share * method.tolerance * (1 + np.maximum(abs(x), abs(x1))))
             factor = LARGEST if error == 0 else method.safety * error**-method.tableau.error_exponent
         if error <= 1:
             x1 = x1 if projected is None else projected(t1, x1)
@@ -124,7 +127,7 @@ def error_norm(errors: np.ndarray, scale: np.ndarray) -> float:
 def first_step(rate: Rate, method: Embedded, t: float, x: np.ndarray, end: float) -> float:
     """Hairer, Norsett, Wanner, II.4: a first step from the sizes of x, x' and x''."""
     span = abs(end - t)
-    scale = method.tolerance * (1 + abs(x))
+    scale = method.share * method.tolerance * (1 + abs(x))
     f = rate.call(t, x)
     with np.errstate(all="ignore"):
         d0, d1 = float(np.max(abs(x) / scale)), float(np.max(abs(f) / scale))
@@ -279,5 +282,6 @@ class Sundials(Integrator):
         s, x, _ = rate.symbolic()
         leg = type(s).sym("leg", 2)  # where it starts and how long it is: one solver serves all legs
         dae = {"t": s, "x": x, "p": leg, "ode": leg[1] * rate.function(leg[0] + s * leg[1], x)}
-        options = {"abstol": self.tolerance, "reltol": self.tolerance, "max_num_steps": 1_000_000, "show_eval_warnings": False}
+        share = max(CVODES_SHARE * self.tolerance, 1e-14)
+        options = {"abstol": share, "reltol": share, "max_num_steps": 1_000_000, "show_eval_warnings": False}
         return casadi.integrator("cvodes", "cvodes", dae, 0.0, list(np.arange(1, count + 1) / count), options)

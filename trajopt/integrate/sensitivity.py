@@ -69,7 +69,7 @@ class Flow:
 
     @cached_property
     def _method(self) -> Embedded:
-        return Embedded(DOP853, self.tolerance)
+        return Embedded(DOP853, self.tolerance, share=1.0)
 
     @cached_property
     def _motion(self) -> tuple[Rate, Trial]:

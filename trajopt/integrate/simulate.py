@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import casadi
 import numpy as np
 
 from trajopt.errors import UsageError, suggest
-from trajopt.integrate.adaptive import Dop853, Embedded
+from trajopt.integrate.adaptive import Dop853
 from trajopt.integrate.events import Occurrence, Progress, run, watch
-from trajopt.integrate.gains import check_gain, recommended_gain
+from trajopt.integrate.gains import check_gain
 from trajopt.integrate.path import Path
 from trajopt.integrate.rates import evaluate, rate_of_system
-from trajopt.integrate.stabilize import Stabilization, deviation, with_gain
-from trajopt.integrate.steppers import Integrator, Newmark, RungeKutta, positive
-from trajopt.integrate.tableaus import DOP853
+from trajopt.integrate.stabilize import Stabilization, deviation
+from trajopt.integrate.steppers import Integrator, RungeKutta, positive
+from trajopt.integrate.tuning import Tunable, recommended_gain
 from trajopt.system import System
 
 
@@ -102,9 +102,7 @@ def simulate(
     duration = positive(system.until if until is None else until, "duration of a run")
     prepared = None
     if stabilization is not None:
-        stabilization = with_gain(
-            stabilization, lambda order: recommended_gain(_scheme(method), _step(system, method, duration), order), system
-        )
+        stabilization = _with_gain(stabilization, system, method, duration)
         _check_stabilization(stabilization, system, method)
         prepared = stabilization.prepare(system)
     motion = system if prepared is None else prepared.system
@@ -126,25 +124,18 @@ def simulate(
     return Simulation(motion, method, stabilization, t, x, events, _outputs(motion, t, x), drifts(system, t, x), path)
 
 
+def _with_gain(stabilization: Stabilization, system: System, method: Integrator, duration: float) -> Stabilization:
+    """The same stabilization with its gain chosen, where none was given."""
+    if not isinstance(stabilization, Tunable) or stabilization.gain is not None:
+        return stabilization
+    return replace(stabilization, gain=recommended_gain(system, method, stabilization, duration))
+
+
 def _check_stabilization(stabilization: Stabilization, system: System, method: Integrator) -> None:
     """An integrator of fixed step must be able to follow the decay it is asked for; others shorten their steps."""
     K = stabilization.matrix(system)
     if K is not None and isinstance(method, RungeKutta):
         check_gain(K, method, method.step)
-
-
-def _scheme(method: Integrator) -> Integrator:
-    """The scheme whose stability function stands for an integrator; SUNDIALS and Radau are so stable that any explicit one will do."""
-    return method if isinstance(method, RungeKutta | Newmark | Embedded | Dop853) else Embedded(DOP853)
-
-
-def _step(system: System, method: Integrator, duration: float) -> float:
-    """The step an integrator takes on a system without stabilization: its own, or the mean over a short run."""
-    if isinstance(method, RungeKutta | Newmark):
-        return method.step
-    pilot = min(duration, 10.0)
-    path, _ = run(rate_of_system(system), method, (0.0, system.start, pilot))
-    return pilot / max(len(path.t) - 1, 1)
 
 
 def drifts(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, Drift]:

@@ -12,7 +12,7 @@ restores these, not the trajectory: a motion that has left the true one stays on
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import casadi
@@ -99,6 +99,13 @@ def deviation(system: System, invariant: Invariant, targets: Mapping[str, float 
     return invariant.expression - start
 
 
+def reached(stabilization: Stabilization, system: System) -> tuple[str, ...]:
+    """The names of the invariants that a stabilization acts on."""
+    if isinstance(stabilization, MinimumNorm | ExtendedHamiltonian | Projection):
+        return tuple(i.name for i in _chosen(system, stabilization.only))
+    return tuple(i.name for i in system.invariants if i.order > 0)
+
+
 def _chosen(system: System, only: Sequence[str]) -> list[Invariant]:
     known = [i.name for i in system.invariants]
     for name in only:
@@ -142,11 +149,15 @@ class Baumgarte(Stabilization):
         return Prepared(_through_reactions(system, law))
 
     def matrix(self, system: System) -> np.ndarray | None:
+        """In the order of ``deviations`` without the first integrals, which reactions do not reach."""
         a = _set(self.gain)
         K = np.zeros((0, 0))
-        for order, count in _reacting(system):
-            for _ in range(count):
-                K = _block_diagonal(K, np.array([[0.0, 1.0], [-(a**2), -2 * a]]) if order == 2 else np.array([[-a]]))
+        for invariant in system.invariants:
+            one = np.eye(invariant.expression.numel())
+            if invariant.order == 2:
+                K = _block_diagonal(K, np.kron(np.array([[0.0, 1.0], [-(a**2), -2 * a]]), one))
+            elif invariant.order == 1:
+                K = _block_diagonal(K, -a * one)
         return K
 
 
@@ -388,14 +399,6 @@ class Projection(Stabilization):
 
 
 # Gains ----------------------------------------------------------------------------------------------------------------------
-
-
-def with_gain(stabilization: Stabilization, choose: Callable[[int], float], system: System) -> Stabilization:
-    """The same stabilization with its gain chosen, by the highest order it has to deal with, where none was given."""
-    if not isinstance(stabilization, Baumgarte | MinimumNorm | ExtendedHamiltonian) or stabilization.gain is not None:
-        return stabilization
-    second = isinstance(stabilization, Baumgarte) and any(i.order == 2 for i in system.invariants)
-    return replace(stabilization, gain=choose(2 if second else 1))
 
 
 def _check(gain: float | tuple[float, ...] | None) -> None:

@@ -1,0 +1,68 @@
+"""A two-wheeled cart in a slalom on an incline (dissertation on constraint stabilization, 1.4): rolling and a programme."""
+
+from __future__ import annotations
+
+from math import pi
+
+from casadi import cos, sin, tan
+
+from trajopt.errors import ModelError
+from trajopt.integrate import Baumgarte
+from trajopt.mechanics import Coordinate, Holonomic, Mechanism, Nonholonomic
+from trajopt.system import System
+
+# f'' = k1 f' + k2 f with (k1, k2) = (-20, -100) is Baumgarte's law with this gain.
+STABILIZATION = Baumgarte(10.0)
+
+
+def cart_slalom(
+    slope: float = pi / 6,
+    body: float = 0.8,
+    wheel: float = 0.1,
+    inertia: float = 1.0,
+    gravity: float = 9.8,
+    actuation: str = "both",
+    gravity_at: str = "axle",
+) -> System:
+    """The cart rolls without slipping and follows y = sin(x), stated as tan(theta) = cos(x) by the blade condition.
+
+    ``body`` and ``wheel`` are masses; the mass centre lies 0.3 m before the axle, wheels of radius 0.15 m stand 0.25 m beside it.
+    The multiplier of the track is a control: along both x and theta (``actuation="both"``), or a steering torque ("torque").
+    """
+    if actuation not in ("both", "torque"):
+        raise ModelError("what keeps the cart on its track", got=actuation, expected="both or torque")
+    if gravity_at not in ("axle", "centre"):
+        raise ModelError("where gravity acts on the cart", got=gravity_at, expected="axle or centre")
+    radius, half_track, ahead = 0.15, 0.25, 0.3
+    amplitude, wave = 0.8 + 0.2, 1.0  # distance of the flags and clearance; wave number of the track
+    spin = wheel * radius**2 / 2
+    mass = body + 2 * wheel
+    x, y = Coordinate("x", unit="m"), Coordinate("y", unit="m")
+    theta = Coordinate("theta", pi / 4, unit="rad")
+    phi1, phi2 = Coordinate("phi1", unit="rad"), Coordinate("phi2", unit="rad")
+    forwards = x.v * cos(theta.q) + y.v * sin(theta.q)
+    sideways = y.v * cos(theta.q) - x.v * sin(theta.q)
+    weight = mass * x.q + (body * ahead * cos(theta.q) if gravity_at == "centre" else 0.0)
+    mechanism = Mechanism(
+        "cart-slalom",
+        (x, y, theta, phi1, phi2),
+        kinetic=(
+            mass * (x.v**2 + y.v**2)
+            + 2 * body * ahead * theta.v * sideways
+            + inertia * theta.v**2
+            + spin * (phi1.v**2 + phi2.v**2)
+        )
+        / 2,
+        potential=-gravity * float(sin(slope)) * weight,
+        constraints=(
+            Holonomic(
+                "track",
+                tan(theta.q) - wave * amplitude * cos(wave * x.q),
+                along={"theta": 1.0} if actuation == "torque" else None,
+            ),
+            Nonholonomic("right_wheel", forwards + half_track * theta.v + radius * phi1.v, "m/s"),
+            Nonholonomic("left_wheel", forwards - half_track * theta.v + radius * phi2.v, "m/s"),
+            Nonholonomic("blade", -sideways, "m/s"),
+        ),
+    )
+    return mechanism.system(until=20.0, description="a two-wheeled cart on a slalom track down an incline")
