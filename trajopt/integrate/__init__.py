@@ -1,6 +1,7 @@
 """Forward integration: steppers, events, stabilized invariants, gains, flows with sensitivities."""
 
 from trajopt.integrate.adaptive import Dop853, Embedded, Fehlberg, Radau, Sundials
+from trajopt.integrate.bypass import Price, bypass, price
 from trajopt.integrate.choices import INTEGRATORS, STABILIZATIONS
 from trajopt.integrate.events import Occurrence
 from trajopt.integrate.forward import controlled, flow
@@ -55,6 +56,7 @@ __all__ = [
     "Occurrence",
     "Path",
     "Piece",
+    "Price",
     "Projection",
     "Radau",
     "Rk4",
@@ -64,6 +66,7 @@ __all__ = [
     "Stabilization",
     "Sundials",
     "Tableau",
+    "bypass",
     "check_gain",
     "component_range",
     "controlled",
@@ -74,6 +77,7 @@ __all__ = [
     "flow",
     "multiplier",
     "position_pair",
+    "price",
     "recommended_gain",
     "row_sum_test",
     "row_sums",

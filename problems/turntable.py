@@ -1,0 +1,140 @@
+"""A ball rolling on a turntable (dissertation on constraint stabilization, 2.3): quaternions, or angles with a jump over their pole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi
+
+import casadi
+import numpy as np
+from casadi import SX, cos, sin, vertcat
+
+from trajopt.errors import ModelError
+from trajopt.integrate import LinearLaw, bypass, flow
+from trajopt.mechanics import Coordinate, Holonomic, Mechanism, Nonholonomic
+from trajopt.system import System
+
+START, VELOCITY, SPIN = (1.0, 0.0), (0.0, 0.5), 0.3
+POLE = 0.3  # sine of alpha where the ball passes the pole beta = pi/2
+Path = Callable[[np.ndarray], np.ndarray]
+
+
+def turntable_ball(
+    mass: float = 1.0,
+    radius: float = 1.0,
+    inertia: float = 0.4,
+    turning: float = 1.0,
+    coordinates: str = "quaternion",
+    margin: float = 0.05,
+    pole_at: float = 2.0,
+) -> System:
+    """A homogeneous ball that rolls without slipping on a plane that turns at the rate ``turning``.
+
+    The rolling conditions need the angular velocity in space, x' = r w2 - Omega y, y' = -r w1 + Omega x. The attitude is a unit
+    ``"quaternion"`` lambda, or the three ``"angles"`` with lambda = (ca cb cg, ca cb sg, ca sb, sa), which break down at beta = pi/2.
+    With angles the starting attitude is chosen so that the ball passes that pole at the time ``pole_at``; beta jumps over it from
+    ``margin`` before to ``margin`` after.
+    """
+    if coordinates not in ("quaternion", "angles"):
+        raise ModelError("the coordinates of the ball's attitude", got=coordinates, expected="quaternion or angles")
+    spin = _starting_rates(radius, turning)
+    x, y = Coordinate("x", START[0], VELOCITY[0], "m"), Coordinate("y", START[1], VELOCITY[1], "m")
+    if coordinates == "quaternion":
+        rates = np.asarray(casadi.DM(_product(casadi.DM([0.0, *spin]), casadi.DM([1.0, 0, 0, 0])))).ravel() / 2
+        attitude = tuple(Coordinate(f"lambda{i}", float(i == 0), rates[i]) for i in range(4))
+        quaternion = vertcat(*(c.q for c in attitude))
+        unit: tuple[Holonomic, ...] = (Holonomic("unit", (casadi.sumsqr(quaternion) - 1) / 2),)
+    else:
+        attitude = _angles(mass, radius, inertia, turning, pole_at)
+        quaternion = _quaternion(*(c.q for c in attitude))
+        unit = ()
+    q, v = vertcat(*(c.q for c in attitude)), vertcat(*(c.v for c in attitude))
+    velocity = casadi.jacobian(quaternion, q) @ v
+    w = 2 * _product(velocity, _conjugate(quaternion))[1:]  # in space; the document's (2.3.5) are the rates in the body
+    mechanism = Mechanism(
+        "turntable-ball",
+        (x, y, *attitude),
+        kinetic=mass / 2 * (x.v**2 + y.v**2) + 2 * inertia * casadi.sumsqr(velocity),
+        constraints=(
+            *unit,
+            Nonholonomic("rolling_x", x.v - radius * w[1] + turning * y.q, "m/s"),
+            Nonholonomic("rolling_y", y.v + radius * w[0] - turning * x.q, "m/s"),
+        ),
+    )
+    system = mechanism.system(until=20.0 if coordinates == "quaternion" else 5.0, description="a ball rolling on a turntable")
+    return system if coordinates == "quaternion" else bypass(system, "beta", pi / 2, margin)
+
+
+def exact_path(mass: float = 1.0, radius: float = 1.0, inertia: float = 0.4, turning: float = 1.0) -> Path:
+    """x and y in time, (m,) -> (m, 2): a circle at the rate Omega J / (J + m r^2)."""
+    rate, centre = _circle(mass, radius, inertia, turning)
+    arm = np.array(START) - centre
+
+    def path(t: np.ndarray) -> np.ndarray:
+        c, s = np.cos(rate * np.asarray(t)), np.sin(rate * np.asarray(t))
+        return np.column_stack([centre[0] + c * arm[0] - s * arm[1], centre[1] + s * arm[0] + c * arm[1]])
+
+    return path
+
+
+def _circle(mass: float, radius: float, inertia: float, turning: float) -> tuple[float, np.ndarray]:
+    """Rate and centre of the ball's path."""
+    rate = turning * inertia / (inertia + mass * radius**2)
+    return rate, np.array([START[0] - VELOCITY[1] / rate, START[1] + VELOCITY[0] / rate])
+
+
+def document_law(
+    k1: float = -2.0, k2: float = -1.0, k3: float = -1.0, k4: float = -1.0, coordinates: str = "quaternion"
+) -> LinearLaw:
+    """f1' = k1 f1 + k2 f2, f2' = k3 f1 + k4 f2 for the rolling conditions; stable only for k1 < -1 with the others at -1."""
+    E = np.array([[k1, k2], [k3, k4]])
+    if coordinates == "angles":
+        return LinearLaw(E=E)
+    return LinearLaw(A=np.array([[-100.0]]), B=np.array([[-20.0]]), E=E)
+
+
+def _starting_rates(radius: float, turning: float) -> tuple[float, float, float]:
+    """The angular velocity in space with which the ball starts rolling."""
+    return (turning * START[0] - VELOCITY[1]) / radius, (VELOCITY[0] + turning * START[1]) / radius, SPIN
+
+
+def _angles(mass: float, radius: float, inertia: float, turning: float, pole_at: float) -> tuple[Coordinate, ...]:
+    """Angles and rates at the start, such that the pole beta = pi/2 is passed at the given time.
+
+    A homogeneous ball does not know its attitude, so that any one may be taken for the starting one.
+    """
+    path, (rate, centre) = exact_path(mass, radius, inertia, turning), _circle(mass, radius, inertia, turning)
+
+    def turned(t: float, attitude: np.ndarray) -> np.ndarray:
+        x, y = path(np.array([t]))[0]
+        vx, vy = -rate * (y - centre[1]), rate * (x - centre[0])
+        w = casadi.DM([0.0, (turning * x - vy) / radius, (vx + turning * y) / radius, SPIN])
+        return np.asarray(_product(w, casadi.DM(attitude))).ravel() / 2
+
+    turn = casadi.DM(flow(turned, 0.0, pole_at, [1.0, 0.0, 0.0, 0.0])(pole_at))
+    pole = casadi.DM([0.0, 0.0, float(np.sqrt(1 - POLE**2)), POLE])
+    start = np.asarray(_product(_conjugate(turn), pole)).ravel()
+    alpha = np.arcsin(start[3])
+    beta = np.arcsin(start[2] / np.cos(alpha))
+    gamma = np.arctan2(start[1], start[0])
+    angles = SX.sym("angles", 3)
+    slope = casadi.Function("slope", [angles], [casadi.jacobian(_quaternion(angles[0], angles[1], angles[2]), angles)])
+    spin = casadi.DM([0.0, *_starting_rates(radius, turning)])
+    rates = np.linalg.lstsq(
+        np.asarray(slope([alpha, beta, gamma])), np.asarray(_product(spin, casadi.DM(start))).ravel() / 2, rcond=None
+    )[0]
+    values = zip(("alpha", "beta", "gamma"), (alpha, beta, gamma), rates, strict=True)
+    return tuple(Coordinate(name, float(angle), float(rate), "rad") for name, angle, rate in values)
+
+
+def _quaternion(alpha: SX, beta: SX, gamma: SX) -> SX:
+    return vertcat(cos(alpha) * cos(beta) * cos(gamma), cos(alpha) * cos(beta) * sin(gamma), cos(alpha) * sin(beta), sin(alpha))
+
+
+def _product(a: SX, b: SX) -> SX:
+    scalar = a[0] * b[0] - casadi.dot(a[1:], b[1:])
+    return vertcat(scalar, a[0] * b[1:] + b[0] * a[1:] + casadi.cross(a[1:], b[1:]))
+
+
+def _conjugate(a: SX) -> SX:
+    return vertcat(a[0], -a[1:])
