@@ -1,0 +1,320 @@
+"""The command line: exit codes, JSON and files; and for everything that is wrong one readable message without a traceback."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import trajopt.commands.solving
+from trajopt.__main__ import app
+from trajopt.solution import Status
+from trajopt.storage import load, save
+
+GOOD = """
+from casadi import SX, sin, vertcat
+from trajopt.problem import Problem
+from trajopt.system import Invariant, System, Variable
+
+print("a model may print")
+
+def build(distance=1.0, corners=(1.0, 2.0), label="a") -> Problem:
+    ocp = Problem("mine")
+    mass = ocp.parameter("mass", 2.0)
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x = ph.state("x", start=0, end=distance)
+    v = ph.state("v", start=0, end=0)
+    u = ph.control("u", lower=-9, upper=9)
+    ph.dynamics({x: v, v: u / mass})
+    ocp.minimize(ph.integral(u**2))
+    return ocp
+
+def swing(length=1.0):
+    t, x, p = SX.sym("t"), SX.sym("x", 2), SX.sym("p")
+    energy = x[1] ** 2 / 2 - p / length * casadi_cos(x[0])
+    return System("swing", t, x, (Variable("angle", 1.0, "rad"), Variable("rate", 0.0, "rad/s")),
+                  vertcat(x[1], -p / length * sin(x[0])), p, (Variable("g", 9.81),), (Invariant("energy", energy),), until=2.0)
+
+def casadi_cos(x):
+    from casadi import cos
+    return cos(x)
+
+def breaks(distance=1.0):
+    height = distance - distance
+    return 1 / height
+
+def nothing():
+    pass
+
+def needs(value):
+    return build(value)
+
+def no_dynamics():
+    ocp = Problem("p")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    forgotten = ph.state("forgotten", start=0)
+    return ocp
+
+def contradiction():
+    ocp = Problem("p")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x = ph.state("x", start=0, lower=1)
+    u = ph.control("u")
+    ph.dynamics({x: u})
+    return ocp
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with a person's own files."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(GOOD)
+    (tmp_path / "broken.py").write_text("def build(:\n    pass\n")
+    (tmp_path / "raises.py").write_text("import math\nvalue = math.sqrt(-1)\n")
+    (tmp_path / "text.nc").write_text("not a netCDF file")
+    (tmp_path / "results").mkdir()
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+# what is wrong: (the command line, words of the message)
+WRONG = {
+    "misspelt name": ("solve brachistochron", ["brachistochron", "did you mean 'brachistochrone'"]),
+    "missing file": ("solve ./nowhere.py:build", ["nowhere.py"]),
+    "missing function": ("solve ./mine.py:biuld", ["biuld", "did you mean 'build'"]),
+    "folder instead of a file": ("solve ./results:build", ["results"]),
+    "syntax error in the file": ("solve ./broken.py:build", ["broken.py", "line 1"]),
+    "exception while importing": ("solve ./raises.py:build", ["raises.py, line 2", "ValueError"]),
+    "exception while building": ("show ./mine.py:breaks", ["ZeroDivisionError", "mine.py, line 32", "return 1 / height"]),
+    "builder that returns nothing": ("solve ./mine.py:nothing", ["nothing", "Problem"]),
+    "builder that needs a value": ("solve ./mine.py:needs", ["value", "--set value="]),
+    "state without dynamics": ("show ./mine.py:no_dynamics", ["'forgotten'", "no dynamics"]),
+    "contradictory bounds": ("show ./mine.py:contradiction", ["'x'", "contradicts"]),
+    "unknown setting": ("solve ./mine.py:build --set distanse=2", ["distanse", "did you mean 'distance'"]),
+    "setting without a value": ("solve ./mine.py:build --set distance", ["distance", "name=value"]),
+    "word for a number": ("solve ./mine.py:build --set distance=far", ["distance", "'far'"]),
+    "number for a tuple": ("solve ./mine.py:build --set corners=3", ["corners", "2 values"]),
+    "directory as output": ("solve brachistochrone --save results", ["results", "directory"]),
+    "missing output folder": ("solve brachistochrone --csv nowhere/a.csv", ["nowhere"]),
+    "directory as JSON output": ("solve brachistochrone --json results", ["results", "directory"]),
+    "unknown kind of picture": ("solve brachistochrone --plot a.docx", ["a.docx", ".png"]),
+    "one file for two outputs": ("solve brachistochrone --save a.nc --csv a.nc", ["--save", "--csv", "same file"]),
+    "negative tolerance": ("solve brachistochrone --tolerance -1", ["--tolerance"]),
+    "tolerance that is a word": ("solve brachistochrone --tolerance small", ["--tolerance", "number"]),
+    "unknown method": ("solve brachistochrone --method magic", ["magic", "direct"]),
+    "unknown option": ("solve brachistochrone --colour red", ["--colour"]),
+    "unknown command": ("slove brachistochrone", ["slove"]),
+    "missing guess": ("solve brachistochrone --guess nowhere.nc", ["nowhere.nc"]),
+    "guess of another format": ("solve brachistochrone --guess text.nc", ["text.nc"]),
+    "system where a problem is wanted": ("solve ./mine.py:swing", ["swing", "Problem"]),
+    "problem where a system is wanted": ("simulate brachistochrone", ["brachistochrone", "trajopt solve brachistochrone"]),
+    "unknown integrator": ("simulate ./mine.py:swing --integrator rk5", ["rk5", "rk4"]),
+    "step for an adaptive integrator": ("simulate ./mine.py:swing --integrator dop853 --step 0.1", ["dop853", "step"]),
+    "negative step": ("simulate ./mine.py:swing --integrator rk4 --step -0.1", ["step"]),
+    "negative duration": ("simulate ./mine.py:swing --until -3", ["-3"]),
+    "unknown stabilization": ("simulate ./mine.py:swing --stabilize baumgart", ["baumgart", "'baumgarte'"]),
+    "gain without stabilization": ("simulate ./mine.py:swing --gain 3", ["--gain", "--stabilize"]),
+    "unknown initial value": ("simulate ./mine.py:swing --set angel=2", ["angel", "'angle'"]),
+    "word for an initial value": ("simulate ./mine.py:swing --set angle=wide", ["angle", "'wide'"]),
+    "comparing a missing file": ("compare nowhere.nc text.nc", ["nowhere.nc"]),
+    "comparing a foreign file": ("compare text.nc text.nc", ["text.nc"]),
+    "certifying a missing file": ("certify nowhere.nc", ["nowhere.nc"]),
+    "new over an existing file": ("new mine.py", ["mine.py", "exists"]),
+    "new without an ending": ("new mine", ["mine", ".py"]),
+    "new with a name that cannot be imported": ("new my-own.py", ["my-own.py"]),
+    "unknown family": ("list --family clasical", ["clasical", "'classical'"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_said_in_one_message(folder, what):
+    line, words = WRONG[what]
+    result = run(*line.split())
+    said = re.sub(r"\s+", " ", re.sub("[│╭╰─╮╯]", " ", result.stderr))
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    for word in words:
+        assert word in said, result.stderr
+    assert set(os.listdir(folder)) - {"__pycache__"} == {"broken.py", "mine.py", "raises.py", "results", "text.nc"}
+
+
+def test_there_are_twenty_ways_and_more():
+    assert len(WRONG) >= 20
+
+
+@pytest.fixture
+def solver(monkeypatch, handmade):
+    """Stands in for the solve: what it was asked is kept, what it answers can be chosen."""
+    asked = {}
+
+    def answer(built, guess, wish, show):
+        asked.update(built=built, guess=guess, wish=wish)
+        show("mesh 1: 10 intervals, error 1e-3")
+        if isinstance(asked.get("answer"), BaseException):
+            raise asked["answer"]
+        return asked.get("answer") or handmade()
+
+    monkeypatch.setattr(trajopt.commands.solving, "_solve", answer)
+    return asked
+
+
+def test_solve_writes_everything_that_was_asked_for(folder, solver):
+    line = "solve ./mine.py:build --save a.nc --plot a.png --csv a.csv --json a.json --set mass=3 --set distance=2"
+    result = run(*line.split())
+    assert result.exit_code == 0, result.output
+    assert "objective" in result.stdout
+    assert solver["built"].parameters == {"mass": 3}
+    assert solver["built"].problem.phases["main"].declared["x"].end.lower[0] == 2.0
+    assert load("a.nc").objective == pytest.approx(1 / 3)
+    assert json.loads((folder / "a.json").read_text())["status"] == "solved"
+    assert (folder / "a.png").read_bytes()[1:4] == b"PNG"
+    with open("a.csv", encoding="utf-8") as file:
+        assert len(list(csv.reader(file))) > 100
+
+
+def test_json_is_all_there_is_on_standard_output(folder, solver):
+    result = run("solve", "./mine.py:build", "--json", "-")
+    content = json.loads(result.stdout)
+    assert content["problem"] == "hand-made"
+    assert "mesh 1" in result.stderr
+    assert "a model may print" in result.stderr
+
+
+def test_quiet_says_nothing(folder, solver):
+    result = run("solve", "brachistochrone", "-q")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("status", [s for s in Status if s is not Status.SOLVED])
+def test_not_solved_is_exit_code_1_and_still_kept(folder, solver, handmade, status):
+    solver["answer"] = handmade(status)
+    result = run("solve", "brachistochrone", "--save", "a.nc")
+    assert result.exit_code == 1
+    assert load("a.nc").status is status
+    assert "end height" in result.stdout  # the explanation
+
+
+def test_interruption_before_any_answer(folder, solver):
+    solver["answer"] = KeyboardInterrupt()
+    result = run("solve", "brachistochrone", "--save", "a.nc")
+    assert result.exit_code == 1
+    assert "interrupted" in result.stderr
+    assert not (folder / "a.nc").exists()
+
+
+def test_a_fault_of_our_own_is_one_line(folder, solver):
+    solver["answer"] = RuntimeError("index 3 is out of bounds")
+    result = run("solve", "brachistochrone")
+    assert result.exit_code == 1
+    assert "Traceback" not in result.output
+    assert "index 3 is out of bounds" in result.stderr
+    assert "Traceback" in run("solve", "brachistochrone", "-v").stderr
+
+
+def test_outputs_are_checked_before_the_solve(folder, solver):
+    run("solve", "brachistochrone", "--save", "results")
+    assert "built" not in solver
+
+
+def test_guess_is_a_saved_answer(folder, solver, handmade):
+    save(handmade(objective=9.0), "g.nc")
+    assert run("solve", "brachistochrone", "--guess", "g.nc").exit_code == 0
+    assert solver["guess"].objective == 9.0
+
+
+def test_compare_finds_agreement_and_difference(folder, handmade):
+    save(handmade(), "a.nc")
+    save(handmade(objective=1 / 3 + 1e-3), "b.nc")
+    assert run("compare", "a.nc", "a.nc", "--tolerance", "1e-12").exit_code == 0
+    result = run("compare", "a.nc", "b.nc", "--tolerance", "1e-6", "--json", "-", "-q")
+    content = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert content["agree"] is False
+    assert content["relative"]["objective"] == pytest.approx(1e-3 / (1 / 3 + 1e-3), rel=1e-9)
+    assert max(c["largest"] for c in content["curves"]) == 0.0
+    save(handmade(phases=1), "c.nc")
+    assert run("compare", "a.nc", "c.nc").exit_code == 2
+
+
+def test_list_and_show():
+    listed = run("list").stdout
+    shown = run("show", "goddard-cops").stdout
+    for name in ("brachistochrone", "double-integrator-mintime", "launch-vehicle", "singular arcs"):
+        assert name in listed
+    assert "brachistochrone" not in run("list", "--family", "singular arcs").stdout
+    for words in ("maximize", "T ", "1.01283691832", "singular arc", "COPS", "final_mass=0.6"):
+        assert words in shown
+
+
+def test_simulate_json_and_files(folder):
+    line = "simulate ./mine.py:swing --integrator rk4 --step 0.01 --set angle=0.5 --save s.nc --csv s.csv --plot s.png --json -"
+    result = run(*line.split())
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
+    assert {"system", "integrator", "stabilization", "t", "final", "drift"} <= set(content)
+    assert (content["system"], content["t"], content["steps"]) == ("swing", 2.0, 200)
+    assert content["drift"]["energy"]["end"] <= content["drift"]["energy"]["max"] < 1e-7
+    with open("s.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert float(rows[-1]["angle [rad]"]) == content["final"]["angle"]
+    assert float(rows[0]["angle [rad]"]) == 0.5
+    import xarray
+
+    with xarray.open_dataset("s.nc", engine="h5netcdf") as data:
+        np.testing.assert_array_equal(data["angle"].values[-1], content["final"]["angle"])
+        assert data["angle"].attrs["units"] == "rad"
+
+
+def test_simulate_with_stabilization_keeps_the_energy(folder):
+    drift = {}
+    for extra in ("", " --stabilize projection"):
+        line = "simulate ./mine.py:swing --integrator heun --step 0.01 --until 20 --json -" + extra
+        drift[extra] = json.loads(run(*line.split()).stdout)["drift"]["energy"]["max"]
+    plain, kept = drift.values()
+    assert kept < 1e-13 < 1e-4 < plain
+
+
+def test_new_problem_is_shown_and_its_file_is_left_alone(folder):
+    assert run("new", "crane_move.py").exit_code == 0
+    before = (folder / "crane_move.py").read_text()
+    shown = run("show", "./crane_move.py:build")
+    assert shown.exit_code == 0, shown.output
+    assert "problem 'crane-move'" in shown.stdout
+    assert run("new", "crane_move.py").exit_code == 2
+    assert (folder / "crane_move.py").read_text() == before
+
+
+def test_every_named_thing_can_be_shown():
+    from trajopt.catalogue import catalogue
+
+    for name in catalogue():
+        result = run("show", name)
+        assert result.exit_code == 0, result.output
+
+
+def test_help_is_quick():
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        done = subprocess.run([sys.executable, "-m", "trajopt", "--help"], capture_output=True, text=True, check=True)
+        times.append(time.perf_counter() - start)
+    assert "simulate" in done.stdout
+    assert min(times) < 0.4
+
+
+def test_no_command_and_version():
+    assert "Usage" in run().output
+    assert run("--version").stdout.startswith("trajopt ")
