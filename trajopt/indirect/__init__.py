@@ -1,0 +1,1 @@
+"""Pontryagin's side: Hamiltonian system, control laws, arcs and shooting."""

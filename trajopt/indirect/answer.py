@@ -1,0 +1,107 @@
+"""From the unknowns of shooting to a ``Solution``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import Curve
+from trajopt.indirect.modes import roles_of_mode
+from trajopt.indirect.prepare import Preparation
+from trajopt.indirect.trace import NODES, ArcTrace
+from trajopt.normal_form import NormalForm, PhaseForm, Quantity
+from trajopt.solution import Arc, PhaseSolution, Solution, Status
+
+Array = NDArray[np.float64]
+
+
+def read_solution(prepared: Preparation, unknowns: Array, options: Any) -> Solution:
+    """The solution that a vector of unknowns stands for; its status is SOLVED until the caller knows better."""
+    form, layout = prepared.form, prepared.system.layout
+    traces = prepared.traces(unknowns)
+    phases, arcs, ends = {}, [], []
+    for i, ph in enumerate(form.phases):
+        own = [traces[k] for k in prepared.system.of_phase[i]]
+        integrals = unknowns[layout.integrals[i]]
+        phases[ph.name] = _phase_solution(ph, own, integrals)
+        arcs += [Arc(ph.name, float(t.breaks[0]), float(t.breaks[-1]), roles_of_mode(t.law.hamiltonian, t.law.mode)) for t in own]
+        nx = ph.x.numel()
+        rest = np.zeros(2 * (ph.z.numel() + ph.u.numel()))
+        ends.append(np.concatenate([[own[0].breaks[0], own[-1].breaks[-1]], own[0].values[0, 0, :nx], own[-1].values[-1, -1, :nx], rest, integrals]))
+    s, p = unknowns[layout.s], prepared.system.p
+    phi = casadi.Function("phi", [form.endpoint_column, form.s, form.p], [form.phi])(np.concatenate(ends), s, p)
+    return Solution(
+        problem=form.name, method="indirect", status=Status.SOLVED, objective=form.sense * float(phi), phases=phases,
+        variables={q.name: s[q.rows] for q in form.statics}, parameters=_parameters(form, p), multipliers=_multipliers(prepared, unknowns),
+        arcs=tuple(arcs), error=max(t.error for t in traces), tolerance=float(options.tolerance), options=_options(options), form=form,
+    )  # fmt: skip
+
+
+def failed(form: NormalForm, options: Any, p: Array, explanation: list[str], seconds: float) -> Solution:
+    """What is returned where not even a first system could be set up."""
+    return Solution(
+        problem=form.name, method="indirect", status=Status.FAILED, objective=float("nan"), phases={}, parameters=_parameters(form, p),
+        tolerance=float(options.tolerance), explanation=tuple(explanation), options=_options(options), form=form,
+        seconds={"build": seconds, "solve": 0.0, "total": seconds},
+    )  # fmt: skip
+
+
+def _phase_solution(ph: PhaseForm, traces: list[ArcTrace], integrals: Array) -> PhaseSolution:
+    nx = ph.x.numel()
+    bound = ph.u_bound
+    x = _joined(traces, [t.values[:, :, :nx] for t in traces])
+    costate = _joined(traces, [t.of(t.law.costate_direct) for t in traces])
+    u = _joined(traces, [t.of(t.law.u) for t in traces], bound.lower, bound.upper)
+    z = _joined(traces, [t.of(t.law.z) for t in traces])
+    return PhaseSolution(
+        ph.name, float(x.breaks[0]), float(x.breaks[-1]), _named(ph.states, x), _named(ph.controls, u), _named(ph.algebraics, z),
+        _named(ph.states, costate), _path_multipliers(ph, traces), integrals, x.breaks, (NODES.size - 1,) * (x.breaks.size - 1),
+        np.full(x.breaks.size - 1, max(t.error for t in traces)), ph.time_unit,
+    )  # fmt: skip
+
+
+def _path_multipliers(ph: PhaseForm, traces: list[ArcTrace]) -> dict[str, Curve]:
+    """Multipliers of path constraints, as densities in time, zero where they are not active."""
+    curves = {}
+    for name in ph.c_names:
+        values = []
+        for t in traces:
+            names = [t.law.hamiltonian.constraints[i].name for i, _ in t.law.mode.active]
+            along = t.of(t.law.densities) if names else None
+            values.append(np.zeros((*t.times.shape, 1)) if along is None or name not in names else along[:, :, [names.index(name)]])
+        curves[name] = _joined(traces, values)
+    return curves
+
+
+def _joined(traces: list[ArcTrace], values: list[Array], lower: Array | None = None, upper: Array | None = None) -> Curve:
+    breaks = np.concatenate([traces[0].breaks[:1], *[t.breaks[1:] for t in traces]])
+    pieces = tuple(piece for v in values for piece in v)
+    return Curve(breaks, (NODES,) * len(pieces), pieces, lower, upper)
+
+
+def _named(quantities: tuple[Quantity, ...], curve: Curve) -> dict[str, Curve]:
+    return {q.name: curve.rows(q.rows, q.unit) for q in quantities}
+
+
+def _multipliers(prepared: Preparation, unknowns: Array) -> dict[str, float]:
+    nu = iter(unknowns[prepared.system.layout.nu])
+    found = {}
+    for row, side in prepared.rows:
+        value = float(next(nu)) if side is not None else 0.0
+        if row.declared:
+            found[row.name] = value
+    return found
+
+
+def _parameters(form: NormalForm, p: Array) -> dict[str, Array]:
+    sizes = np.cumsum([0, *[q.value.size for q in form.parameters]])
+    return {q.name: p[a:b] for q, a, b in zip(form.parameters, sizes[:-1], sizes[1:], strict=True)}
+
+
+def _options(options: Any) -> Mapping[str, Any]:
+    return {k: v for k, v in asdict(options).items() if isinstance(v, (int, float, str, bool))} if is_dataclass(options) and not isinstance(options, type) else {}

@@ -1,0 +1,265 @@
+"""The whole shooting system: one vector of unknowns, one vector of residuals, one sparse matrix of derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sparse
+from numpy.typing import NDArray
+
+from trajopt.indirect.control_law import ArcLaw
+from trajopt.indirect.equations import ActiveRow, PhaseEnds, boundary, entrance, junction, with_derivatives
+from trajopt.indirect.flow import ArcFlow, Run
+from trajopt.indirect.grid import Grid
+from trajopt.normal_form import NormalForm
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ShootingArc:
+    """An arc ready for shooting."""
+
+    phase: int
+    flow: ArcFlow
+    grid: Grid
+    touched: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def law(self) -> ArcLaw:
+        return self.flow.law
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which entries of the vector of unknowns are what."""
+
+    times: tuple[Index, ...]  # for each phase: where its arcs begin and end
+    nodes: tuple[Index, ...]  # for each arc (segments, node size)
+    jumps: tuple[Index, ...]  # for each arc, of the costate where it begins
+    integrals: tuple[Index, ...]  # for each phase
+    weights: tuple[Index, ...]
+    s: Index
+    nu: Index
+    size: int
+
+
+class _Counter:
+    def __init__(self) -> None:
+        self.size = 0
+
+    def take(self, *shape: int) -> Index:
+        count = int(np.prod(shape))
+        self.size += count
+        return np.arange(self.size - count, self.size, dtype=np.int64).reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class ShootingSystem:
+    """Residual and derivatives of the boundary-value problem with a given structure."""
+
+    form: NormalForm
+    arcs: tuple[ShootingArc, ...]
+    active: tuple[ActiveRow, ...]
+    p: Array
+    constant_H: tuple[bool, ...]
+
+    @cached_property
+    def of_phase(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the arcs of each phase."""
+        return tuple(tuple(k for k, arc in enumerate(self.arcs) if arc.phase == i) for i in range(len(self.form.phases)))
+
+    @cached_property
+    def layout(self) -> Layout:
+        take = _Counter()
+        previous: dict[int, ArcLaw] = {}
+        jumps = []
+        times = tuple(take.take(len(numbers) + 1) for numbers in self.of_phase)
+        nodes = tuple(take.take(arc.grid.segments, arc.law.node_size) for arc in self.arcs)
+        for arc in self.arcs:
+            door = entrance(previous.get(arc.phase), arc.law, arc.touched)
+            jumps.append(take.take(door.jumps(arc.law.hamiltonian.constraints)))
+            previous[arc.phase] = arc.law
+        sizes = [ph.l.numel() for ph in self.form.phases]
+        return Layout(
+            times, nodes, tuple(jumps), tuple(take.take(n) for n in sizes), tuple(take.take(n) for n in sizes),
+            take.take(self.form.s.numel()), take.take(len(self.active)), take.size,
+        )  # fmt: skip
+
+    @cached_property
+    def _junctions(self) -> dict[int, Any]:
+        """Number of the later arc -> function."""
+        functions = {}
+        for numbers in self.of_phase:
+            for a, b in zip(numbers[:-1], numbers[1:], strict=True):
+                functions[b] = junction(self.arcs[a].law, self.arcs[b].law, self.arcs[b].touched)
+        return functions
+
+    @cached_property
+    def _boundary(self) -> Any:
+        ends = [PhaseEnds(self.arcs[k[0]].law, self.arcs[k[-1]].law, self.arcs[k[0]].touched) for k in self.of_phase]
+        return boundary(self.form, ends, list(self.active), self.constant_H)
+
+    @cached_property
+    def _consistency(self) -> dict[int, Any]:
+        """Arc number -> function (t, y, weight, s, p) -> E(v) and derivatives, for laws without a closed form."""
+        functions = {}
+        for k, arc in enumerate(self.arcs):
+            law, ham = arc.law, arc.law.hamiltonian
+            if law.v.numel():
+                y = _node_symbols(law)
+                functions[k] = with_derivatives("consistency", [ham.phase.t, y, ham.weight, ham.s, ham.p], [law.residual])
+        return functions
+
+    def numbers(self, k: int, unknowns: Array) -> tuple[Array, Index]:
+        """The numbers of an arc's flow (start and end time, weights, static variables), and where they are among the unknowns."""
+        arc, layout = self.arcs[k], self.layout
+        place = self.of_phase[arc.phase].index(k)
+        columns = np.concatenate([layout.times[arc.phase][place : place + 2], layout.weights[arc.phase], layout.s])
+        return unknowns[columns], columns
+
+    def evaluate(self, unknowns: Array) -> tuple[Array, Any]:
+        """Residual and sparse Jacobian."""
+        out = _Rows(self.layout.size)
+        runs: list[Run] = []
+        for k, arc in enumerate(self.arcs):
+            numbers, columns = self.numbers(k, unknowns)
+            nodes = self.layout.nodes[k]
+            run = arc.flow.run(unknowns[nodes], arc.grid.steps, numbers, self.p)
+            runs.append(run)
+            self._continuity(out, k, run, unknowns, columns)
+            if k in self._consistency:
+                self._consistent(out, k, unknowns)
+        for numbers_of_phase in self.of_phase:
+            for a, b in zip(numbers_of_phase[:-1], numbers_of_phase[1:], strict=True):
+                self._join(out, a, b, runs[a], unknowns)
+        self._ends(out, runs, unknowns)
+        return out.residual(), out.matrix()
+
+    def _continuity(self, out: _Rows, k: int, run: Run, unknowns: Array, columns: Index) -> None:
+        nodes, n = self.layout.nodes[k], 2 * self.arcs[k].law.hamiltonian.phase.x.numel()
+        count = nodes.shape[0] - 1
+        if count == 0:
+            return
+        rows = out.add(run.end[:-1, :n] - unknowns[nodes[1:, :n]]).reshape(count, n)
+        out.put(rows, nodes[:-1], run.by_start[:-1, :n])
+        out.put(rows, np.broadcast_to(columns, (count, columns.size)), run.by_numbers[:-1, :n])
+        out.put(rows, nodes[1:, :n], np.broadcast_to(-np.eye(n), (count, n, n)))
+
+    def _consistent(self, out: _Rows, k: int, unknowns: Array) -> None:
+        arc, layout = self.arcs[k], self.layout
+        numbers, columns = self.numbers(k, unknowns)
+        tau, nodes = arc.grid.starts, layout.nodes[k]
+        t = numbers[0] + tau * (numbers[1] - numbers[0])
+        ns, count, m = layout.s.size, tau.size, arc.law.v.numel()
+        inner = numbers[2:]
+        weight, s = inner[: inner.size - ns], inner[inner.size - ns :]
+        value, *derivatives = [np.asarray(d.full()) for d in self._consistency[k](t[None, :], unknowns[nodes].T, weight, s, self.p)]
+        by_t, by_y, by_w, by_s = (d.reshape(m, count, -1).transpose(1, 0, 2) for d in derivatives)
+        rows = out.add(value.T).reshape(count, m)
+        by_times = np.concatenate([by_t * (1 - tau)[:, None, None], by_t * tau[:, None, None]], axis=2)
+        out.put(rows, nodes, by_y)
+        out.put(rows, np.broadcast_to(columns, (count, columns.size)), np.concatenate([by_times, by_w, by_s], axis=2))
+
+    def _join(self, out: _Rows, a: int, b: int, run: Run, unknowns: Array) -> None:
+        layout, phase = self.layout, self.arcs[b].phase
+        time = layout.times[phase][self.of_phase[phase].index(b)]
+        end, start = self._end_columns(a, run), layout.nodes[b][0]
+        jumps, weights, s = layout.jumps[b], layout.weights[phase], layout.s
+        size = self.arcs[a].law.node_size
+        value, by_t, by_end, *by_rest = self._junctions[b](
+            unknowns[time], run.end[-1, :size], unknowns[start], unknowns[jumps], unknowns[weights], unknowns[s], self.p
+        )
+        rows = out.add(value.full())
+        out.put(rows, np.array([time]), by_t.full())
+        for columns, matrix in end:
+            out.put(rows, columns, by_end.full() @ matrix[:size])
+        for columns, derivative in zip((start, jumps, weights, s), by_rest, strict=True):
+            out.put(rows, columns, derivative.full())
+
+    def _end_columns(self, k: int, run: Run) -> list[tuple[Index, Array]]:
+        """How the end of an arc depends on the unknowns: columns and derivatives of the whole flow vector."""
+        _, columns = self.numbers(k, np.zeros(self.layout.size))
+        return [(self.layout.nodes[k][-1], run.by_start[-1]), (columns, run.by_numbers[-1])]
+
+    def _ends(self, out: _Rows, runs: list[Run], unknowns: Array) -> None:
+        layout, inputs = self.layout, []
+        places: list[list[tuple[Index, Array]]] = []  # for each input, its dependence on the unknowns
+        for i, numbers in enumerate(self.of_phase):
+            first, last = numbers[0], numbers[-1]
+            size, nq, ns = self.arcs[last].law.node_size, layout.integrals[i].size, layout.s.size
+            end = self._end_columns(last, runs[last])
+            found, by_s, by_found, by_by_s = self._quadratures(numbers, runs, nq, ns)
+            inputs += [unknowns[layout.times[i][0]], unknowns[layout.times[i][-1]], unknowns[layout.nodes[first][0]], runs[last].end[-1, :size]]
+            inputs += [found, by_s, unknowns[layout.integrals[i]], unknowns[layout.weights[i]], unknowns[layout.jumps[first]]]
+            places += [_itself(layout.times[i][:1]), _itself(layout.times[i][-1:]), _itself(layout.nodes[first][0])]
+            places += [[(columns, matrix[:size]) for columns, matrix in end], by_found, by_by_s]
+            places += [_itself(layout.integrals[i]), _itself(layout.weights[i]), _itself(layout.jumps[first])]
+        inputs += [unknowns[layout.s], unknowns[layout.nu]]
+        places += [_itself(layout.s), _itself(layout.nu)]
+        value, *derivatives = self._boundary(*inputs, self.p)
+        rows = out.add(value.full())
+        for place, derivative in zip(places, derivatives, strict=True):
+            for columns, matrix in place:
+                out.put(rows, columns, derivative.full() @ matrix)
+
+    def _quadratures(
+        self, numbers: tuple[int, ...], runs: list[Run], nq: int, ns: int
+    ) -> tuple[Array, Array, list[tuple[Index, Array]], list[tuple[Index, Array]]]:
+        """Integrals of a phase and of dH/ds, summed over segments, with their dependence on the unknowns."""
+        found, by_s = np.zeros(nq), np.zeros(ns)
+        places: tuple[list[tuple[Index, Array]], list[tuple[Index, Array]]] = ([], [])
+        if nq + ns == 0:
+            return found, by_s, *places
+        for k in numbers:
+            run, size, nodes = runs[k], self.arcs[k].law.node_size, self.layout.nodes[k]
+            found = found + run.end[:, size : size + nq].sum(axis=0)
+            by_s = by_s + run.end[:, size + nq :].sum(axis=0)
+            _, columns = self.numbers(k, np.zeros(self.layout.size))
+            for place, rows in zip(places, (slice(size, size + nq), slice(size + nq, None)), strict=True):
+                by_nodes = run.by_start[:, rows].transpose(1, 0, 2)
+                place.append((nodes.ravel(), by_nodes.reshape(by_nodes.shape[0], -1)))
+                place.append((columns, run.by_numbers[:, rows].sum(axis=0)))
+        return found, by_s, *places
+
+
+class _Rows:
+    """Residual rows and blocks of derivatives as they come."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns, self.count = columns, 0
+        self.values: list[Array] = []
+        self.triples: list[tuple[Index, Index, Array]] = []
+
+    def add(self, values: Array) -> Index:
+        flat = np.asarray(values, dtype=float).ravel()
+        self.values.append(flat)
+        self.count += flat.size
+        return np.arange(self.count - flat.size, self.count, dtype=np.int64)
+
+    def put(self, rows: Index, columns: Index, block: Array) -> None:
+        """One block (rows, columns), or many side by side with a leading axis."""
+        r = np.broadcast_to(rows[..., :, None], block.shape)
+        c = np.broadcast_to(columns[..., None, :], block.shape)
+        self.triples.append((r.ravel(), c.ravel(), block.ravel()))
+
+    def residual(self) -> Array:
+        return np.concatenate(self.values)
+
+    def matrix(self) -> Any:
+        r, c, v = (np.concatenate([triple[i] for triple in self.triples]) for i in range(3))
+        return sparse.coo_matrix((v, (r, c)), shape=(self.count, self.columns)).tocsr()
+
+
+def _itself(columns: Index) -> list[tuple[Index, Array]]:
+    return [(columns, np.eye(columns.size))]
+
+
+def _node_symbols(law: ArcLaw) -> Any:
+    import casadi
+
+    return casadi.vertcat(law.hamiltonian.phase.x, law.hamiltonian.costate, law.v)

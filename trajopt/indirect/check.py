@@ -1,0 +1,205 @@
+"""What an answer of shooting must still satisfy: the inequalities. Where one fails, the structure is revised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.indirect.arcs import affine_components
+from trajopt.indirect.control_law import Mode
+from trajopt.indirect.prepare import Preparation
+from trajopt.indirect.start import Start, StartArc
+from trajopt.indirect.trace import ArcTrace
+
+Array = NDArray[np.float64]
+SLACK = 1e-6  # relative
+VANISHED = 1e-6  # of the phase: an arc shorter than this is none
+SNAP = 0.02  # of an arc: a revision that ends so close to the end of its arc ends there
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An inequality that fails: in words, where, and how the structure would change."""
+
+    text: str
+    arc: int
+    start: float
+    end: float
+    change: Callable[[Mode], Mode] | None  # None: no other structure is known to help
+    size: float = 0.0
+
+
+def findings(prepared: Preparation, unknowns: Array) -> tuple[Finding, ...]:
+    """Everything that an answer violates."""
+    found: list[Finding] = []
+    for k, trace in enumerate(prepared.traces(unknowns)):
+        duration = float(np.diff(unknowns[prepared.system.layout.times[prepared.start.arcs[k].phase]]).sum())
+        if trace.breaks[-1] - trace.breaks[0] < VANISHED * duration:
+            found.append(Finding("an arc has no duration", k, trace.breaks[0], trace.breaks[-1], lambda mode: mode, np.inf))
+            continue
+        found += _controls(trace, k)
+        found += _constraints(trace, k)
+        found += _convexity(trace, k)
+    found += _rows(prepared, unknowns)
+    return tuple(found)
+
+
+def _controls(trace: ArcTrace, k: int) -> list[Finding]:
+    ham = trace.law.hamiltonian
+    bound, affine = ham.phase.u_bound, affine_components(ham)
+    u, slopes = trace.of(trace.law.u), trace.of(trace.law.stationarity)
+    found = []
+    for i, role in enumerate(trace.law.mode.roles):
+        name, span = ham.phase.u_names[i], bound.upper[i] - bound.lower[i]
+        slack = SLACK * (span if np.isfinite(span) else 1.0 + float(np.abs(u[:, :, i]).max()))
+        if role in ("interior", "singular"):
+            for side, beyond in (("lower", bound.lower[i] - u[:, :, i]), ("upper", u[:, :, i] - bound.upper[i])):
+                found += _where(trace, k, beyond, slack, f"control '{name}' is beyond its {side} bound", _with_role(i, side))
+        else:
+            wrong = -slopes[:, :, i] if role == "lower" else slopes[:, :, i]
+            other = ("upper" if role == "lower" else "lower") if affine[i] else "interior"
+            slack = SLACK * (1e-300 + float(np.abs(slopes[:, :, i]).max()))
+            text = f"control '{name}' is at its {role} bound, but H decreases away from it"
+            found += _where(trace, k, wrong, slack * 10, text, _with_role(i, other))
+    return found
+
+
+def _constraints(trace: ArcTrace, k: int) -> list[Finding]:
+    ham, mode = trace.law.hamiltonian, trace.law.mode
+    found = []
+    held = dict(mode.active)
+    densities = trace.of(trace.law.densities) if mode.active else np.zeros((*trace.times.shape, 0))
+    for j, constraint in enumerate(ham.constraints):
+        if constraint.equality:
+            continue
+        if j in held:
+            row = [number for number, _ in mode.active].index(j)
+            values = densities[:, :, row] * (1.0 if held[j] == "lower" else -1.0)
+            text = f"constraint '{constraint.name}' is held at its {held[j]} limit, but its multiplier has the wrong sign"
+            found += _where(trace, k, values, SLACK * 10 * (1e-300 + float(np.abs(values).max())), text, _without(j))
+            continue
+        values = trace.of(_inserted(trace, constraint.expression))[:, :, 0]
+        size = max(float(np.ptp(values)), float(np.abs(values).max()), 1e-12)
+        for side, beyond in (("lower", constraint.lower - values), ("upper", values - constraint.upper)):
+            change = _with_constraint(j, side) if constraint.order is not None else None
+            found += _where(trace, k, beyond, SLACK * size, f"constraint '{constraint.name}' is beyond its {side} limit", change)
+    return found
+
+
+def _convexity(trace: ArcTrace, k: int) -> list[Finding]:
+    """Legendre-Clebsch: on an arc without active constraints the second derivative of H is not negative."""
+    matrix = trace.law.convexity
+    n = matrix.shape[0]
+    if n == 0 or trace.law.mode.active:
+        return []
+    values = trace.of(matrix.reshape((n * n, 1))).reshape(-1, n, n)
+    smallest = np.linalg.eigvalsh(0.5 * (values + values.transpose(0, 2, 1)))[:, 0]
+    if smallest.min() < -SLACK * np.abs(values).max():
+        return [Finding("the controls make H a maximum or a saddle, not a minimum", k, trace.breaks[0], trace.breaks[-1], None)]
+    return []
+
+
+def _rows(prepared: Preparation, unknowns: Array) -> list[Finding]:
+    """Endpoint conditions with multipliers of the wrong sign."""
+    nu, found = iter(unknowns[prepared.system.layout.nu]), []
+    largest = float(np.abs(unknowns[prepared.system.layout.nu]).max(initial=0.0))
+    for row, side in prepared.rows:
+        if side is None:
+            continue
+        value = float(next(nu)) * (1.0 if side == "upper" else -1.0)
+        if not row.equality and value < -SLACK * largest:
+            found.append(Finding(f"condition '{row.name}' is held at its {side} limit, but its multiplier has the wrong sign", -1, 0.0, 0.0, None))
+    return found
+
+
+def _inserted(trace: ArcTrace, expression: object) -> object:
+    import casadi
+
+    ph = trace.law.hamiltonian.phase
+    return casadi.substitute(casadi.densify(expression), casadi.vertcat(ph.u, ph.z), casadi.vertcat(trace.law.u, trace.law.z))
+
+
+def _where(trace: ArcTrace, k: int, beyond: Array, slack: float, text: str, change: Callable[[Mode], Mode] | None) -> list[Finding]:
+    """The longest stretch on which a value is above its slack."""
+    flat, times = beyond.ravel(), trace.times.ravel()
+    bad = np.concatenate([[False], ~(flat <= slack), [False]])
+    if not bad.any():
+        return []
+    starts, ends = np.flatnonzero(bad[1:] & ~bad[:-1]), np.flatnonzero(~bad[1:] & bad[:-1]) - 1
+    longest = int(np.argmax(times[ends] - times[starts]))
+    a, b = float(times[starts[longest]]), float(times[ends[longest]])
+    return [Finding(f"{text} from t = {a:.6g} to {b:.6g}, by {float(np.nanmax(flat)):.3g}", k, a, b, change, float(np.nanmax(flat)) / slack)]
+
+
+def _with_role(i: int, role: str) -> Callable[[Mode], Mode]:
+    return lambda mode: Mode((*mode.roles[:i], role, *mode.roles[i + 1 :]), mode.active)
+
+
+def _without(j: int) -> Callable[[Mode], Mode]:
+    return lambda mode: Mode(mode.roles, tuple(a for a in mode.active if a[0] != j))
+
+
+def _with_constraint(j: int, side: str) -> Callable[[Mode], Mode]:
+    return lambda mode: Mode(mode.roles, tuple(sorted((*mode.active, (j, side)))))
+
+
+def revised(prepared: Preparation, unknowns: Array, converged: bool, found: tuple[Finding, ...]) -> Start | None:
+    """A start with another structure: without arcs that have vanished, and changed where an inequality fails."""
+    start = prepared.traced_start(unknowns) if converged else prepared.start
+    arcs: list[StartArc | None] = list(start.arcs)
+    layout, changed = prepared.system.layout, False
+    short = VANISHED if converged else 100 * VANISHED
+    for i, times in enumerate(layout.times):
+        numbers = prepared.system.of_phase[i]
+        durations = np.diff(unknowns[times]) / (unknowns[times[-1]] - unknowns[times[0]])
+        for place in np.flatnonzero(durations < short):
+            if sum(arcs[k] is not None for k in numbers) > 1:
+                arcs[numbers[place]] = None
+                changed = True
+    if not changed:
+        usable = [f for f in found if f.change is not None and np.isfinite(f.size)]
+        if not usable:
+            return None
+        for finding in {f.arc: f for f in sorted(usable, key=lambda f: f.end - f.start)}.values():
+            arcs[finding.arc : finding.arc + 1] = arcs[finding.arc : finding.arc + 1]
+        return replace(start, arcs=_merged([piece for k, arc in enumerate(arcs) if arc for piece in _split(arc, [f for f in usable if f.arc == k])]))
+    return replace(start, arcs=_merged([arc for arc in arcs if arc is not None]))
+
+
+def _split(arc: StartArc, found: list[Finding]) -> list[StartArc]:
+    """An arc cut at the worst finding on it, with its middle part changed."""
+    if not found:
+        return [arc]
+    finding = max(found, key=lambda f: f.end - f.start)
+    assert finding.change is not None
+    snap = SNAP * (arc.end - arc.start)
+    a = arc.start if finding.start - arc.start < snap else finding.start
+    b = arc.end if arc.end - finding.end < snap else finding.end
+    middle = replace(arc, mode=finding.change(arc.mode), start=a, end=b, touched=arc.touched if a == arc.start else ())
+    parts = [replace(arc, end=a)] if a > arc.start else []
+    return [*parts, middle, *([replace(arc, start=b, touched=())] if b < arc.end else [])]
+
+
+def _merged(arcs: list[StartArc]) -> tuple[StartArc, ...]:
+    """Neighbours with one mode become one arc; gaps that removed arcs leave are closed."""
+    merged: list[StartArc] = []
+    for arc in arcs:
+        if merged and merged[-1].phase == arc.phase:
+            last = merged[-1]
+            if last.mode == arc.mode and not arc.touched:
+                merged[-1] = _together(last, arc)
+                continue
+            if last.end < arc.start:
+                merged[-1] = replace(last, end=arc.start)
+        merged.append(arc)
+    return tuple(merged)
+
+
+def _together(a: StartArc, b: StartArc) -> StartArc:
+    def pick(first: Callable[[Array], Array], second: Callable[[Array], Array]) -> Callable[[Array], Array]:
+        return lambda t: np.where((t < b.start)[:, None], first(t), second(t))
+
+    return replace(a, end=b.end, x=pick(a.x, b.x), costate=pick(a.costate, b.costate), u=pick(a.u, b.u), z=pick(a.z, b.z), knots=np.union1d(a.knots, b.knots))

@@ -1,0 +1,291 @@
+"""The control law of an arc, found from the Hamiltonian.
+
+On an arc every control component keeps one role: at a bound, interior (H is stationary), or singular (a time derivative of the
+switching function gives it); some constraints are active. The free controls, the algebraic variables and the multipliers together
+solve a small system E(v; t, x, costate) = 0. Where E is affine in v the law is a closed form; otherwise v follows its own differential
+equation E_v v' = -(E_t + E_x x' + E_costate costate'), so that it stays on the branch where it starts, and only its start is solved for.
+Bryson & Ho, sections 3.8 to 3.11 (state constraints) and 8.3 (singular arcs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.indirect.hamiltonian import Constraint, PhaseHamiltonian, UnsupportedError
+
+Array = NDArray[np.float64]
+UserLaw = Callable[[PhaseHamiltonian], Any]  # -> column of controls in t, x, costate, weight, s, p of the phase
+SINGULAR_DERIVATIVES = 4  # of the switching function: orders one and two
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What holds on an arc: a role for each control component, and active constraints as (number, "lower" | "upper")."""
+
+    roles: tuple[str, ...]
+    active: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Points (t, x, costate, weight, s, p) of a guess, as columns, where the order of a singular arc is decided."""
+
+    points: tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ArcLaw:
+    """The Hamiltonian system of an arc with its law inserted, as expressions in t, x, costate, v and weight, s, p.
+
+    ``v`` is empty for a closed form. ``rate`` stacks the rates of x, costate, v, the integrals, and the derivative of H by s.
+    """
+
+    hamiltonian: PhaseHamiltonian
+    mode: Mode
+    v: Any
+    v_start: Callable[[Array, Array, Array], Array]  # (u, z, multipliers) columns -> a start for v, before E = 0 is solved
+    rate: Any
+    residual: Any  # E, which a start v must solve
+    u: Any
+    z: Any
+    multipliers: Any  # of the active constraints
+    H: Any
+    stationarity: Any  # dH/du, constraint terms included
+    switching: tuple[Any, ...]  # switching functions of the singular components and their derivatives, zero where the arc begins
+    costate_direct: Any  # costate in the convention where the constraint itself is adjoined, as a direct method gives it
+    densities: Any  # multipliers in that convention
+    convexity: Any  # generalized Legendre-Clebsch: of interior and singular controls, the matrix that must be positive
+
+    def singular_place(self, component: int) -> int:
+        """Which row of ``switching`` belongs to a control component."""
+        return [i for i, role in enumerate(self.mode.roles) if role == "singular"].index(component)
+
+    @property
+    def node_size(self) -> int:
+        """x, costate and v."""
+        return int(2 * self.hamiltonian.phase.x.numel() + self.v.numel())
+
+    @property
+    def size(self) -> int:
+        return int(self.rate.numel())
+
+
+class ArcParts:
+    """The pieces from which the law of one arc is put together."""
+
+    def __init__(self, ham: PhaseHamiltonian, mode: Mode) -> None:
+        self.ham, self.mode, self.ph = ham, mode, ham.phase
+        sym, ph = ham.symbols, ham.phase
+        bound = ph.u_bound
+        fixed = [bound.lower[i] if r == "lower" else bound.upper[i] for i, r in enumerate(mode.roles) if r in ("lower", "upper")]
+        self.at_bound = [i for i, r in enumerate(mode.roles) if r in ("lower", "upper")]
+        self.interior = [i for i, r in enumerate(mode.roles) if r == "interior"]
+        self.singular = [i for i, r in enumerate(mode.roles) if r == "singular"]
+        self.free = self.interior + self.singular
+        u_free = sym.sym("u_free", len(self.free))
+        self.u = _scattered(sym, mode.roles, self.free, u_free, self.at_bound, fixed)
+        self.mu = sym.sym("mu", len(mode.active))
+        self.kappa = sym.sym("kappa", ph.g.numel())
+        self.v = casadi.vertcat(u_free, ph.z, self.kappa, self.mu)
+        self.u_free = u_free
+        first = len(self.interior)
+        self.u_interior, self.u_singular = _pick(u_free, range(first)), _pick(u_free, range(first, len(self.free)))
+        self.constraints = [(ham.constraints[i], side) for i, side in mode.active]
+        self.adjoined = casadi.vertcat(sym(0, 1), *[_adjoined(c, side) for c, side in self.constraints])
+        # The last derivative of a constraint is adjoined, not the constraint: its multiplier then follows from stationarity alone.
+        H = ham.H + casadi.dot(self.kappa, ph.g) + casadi.dot(self.mu, self.adjoined)
+        gradients = [casadi.gradient(H, symbol) if symbol.numel() else sym(0, 1) for symbol in (ph.u, ph.x, ph.z, ham.s)]
+        inserted = casadi.substitute([H, ham.H, *gradients, ph.f, ph.g, ph.l, self.adjoined], [ph.u], [self.u])
+        self.H, self.bare_H, self.H_u, self.H_x, self.H_z, self.H_s, self.f, self.g, self.l, self.on_constraint = inserted
+
+    def equations(self) -> Any:
+        """E(v) without the rows of singular components."""
+        return casadi.vertcat(_pick(self.H_u, self.interior), self.H_z, self.g, self.on_constraint)
+
+    def others(self) -> Any:
+        """The unknowns that those equations determine."""
+        return casadi.vertcat(self.u_interior, self.ph.z, self.kappa, self.mu)
+
+
+def arc_law(ham: PhaseHamiltonian, mode: Mode, samples: Samples | None = None) -> ArcLaw:
+    """The law of an arc with the given roles and active constraints."""
+    arc = ArcParts(ham, mode)
+    if len(mode.active) > len(arc.free) + arc.ph.z.numel():
+        raise UnsupportedError(f"an arc of phase '{arc.ph.name}' has more active constraints than free controls", got=mode)
+    equations, others = arc.equations(), arc.others()
+    switching: tuple[Any, ...] = ()
+    strength = casadi.jacobian(_pick(arc.H_u, arc.interior), arc.u_interior)
+    if arc.singular:
+        solved = _closed_form(equations, others)
+        if solved is None:
+            raise UnsupportedError(f"a singular arc in phase '{arc.ph.name}' beside controls that have no closed form")
+        u_singular, switching, strength = _singular_controls(arc, others, solved, samples)
+        solved = casadi.substitute(solved, arc.u_singular, u_singular)
+        first = len(arc.interior)
+        values = casadi.vertcat(_pick(solved, range(first)), u_singular, _pick(solved, range(first, solved.numel())))
+        return _assembled(arc, values, None, switching, strength)
+    values = _closed_form(equations, others)
+    return _assembled(arc, values, equations, switching, strength)
+
+
+def user_law(ham: PhaseHamiltonian, law: UserLaw) -> ArcLaw:
+    """The Hamiltonian system with controls that the user gives as expressions in t, x, costate."""
+    if ham.phase.z.numel():
+        raise UnsupportedError(f"phase '{ham.phase.name}' has algebraic variables, which a given control law does not determine")
+    arc = ArcParts(ham, Mode(("interior",) * ham.phase.u.numel()))
+    column = casadi.densify(casadi.vertcat(ham.symbols(law(ham))))
+    if column.numel() != ham.phase.u.numel():
+        raise UnsupportedError(f"the control law given for phase '{ham.phase.name}'", got=column.numel(), expected=ham.phase.u.numel())
+    return _assembled(arc, column, None, (), casadi.jacobian(arc.H_u, arc.u_free))
+
+
+def _closed_form(equations: Any, unknowns: Any) -> Any:
+    """The solution of E(v) = 0 where E is affine in v, else None."""
+    if not unknowns.numel():
+        return unknowns
+    matrix = casadi.jacobian(equations, unknowns)
+    if casadi.depends_on(matrix, unknowns):
+        return None
+    if casadi.sprank(matrix) < unknowns.numel():
+        raise UnsupportedError("H does not determine the controls on an arc", hint="a control that H does not depend on, or a singular one")
+    constant = casadi.substitute(equations, unknowns, type(equations).zeros(unknowns.numel()))
+    return -solved_linear(matrix, constant)
+
+
+def solved_linear(matrix: Any, right: Any) -> Any:
+    """matrix^-1 right, written out for the small systems that control laws have."""
+    n = matrix.shape[0]
+    if n == 1:
+        return right / matrix
+    if n <= 3:
+        return casadi.mtimes(casadi.inv_minor(casadi.densify(matrix)), right)
+    return casadi.solve(casadi.densify(matrix), right)
+
+
+def _singular_controls(arc: ArcParts, others: Any, solved: Any, samples: Samples | None) -> tuple[Any, tuple[Any, ...], Any]:
+    """Controls on a singular arc, the derivatives of the switching functions that vanish where it begins, and their strength.
+
+    The switching functions are differentiated along the Hamiltonian flow (Lie brackets, by automatic differentiation) until the
+    controls appear; Kelley's condition makes the number of differentiations even for a single control.
+    """
+    ham, ph = arc.ham, arc.ph
+    u = arc.u_singular
+    y = casadi.vertcat(ph.x, ham.costate)
+    flow, switching = casadi.substitute([casadi.vertcat(arc.f, -arc.H_x), _pick(arc.H_u, arc.singular)], [others], [solved])
+    vanishing = []
+    for number in range(SINGULAR_DERIVATIVES + 1):
+        strength = casadi.jacobian(switching, u)
+        if number % 2 == 0 and number > 0 and _acts(strength, arc, samples):
+            law = -solved_linear(strength, casadi.substitute(switching, u, type(u).zeros(u.numel())))
+            return law, tuple(vanishing), (-1) ** (number // 2) * strength
+        if number % 2 == 1 and u.numel() > 1 and _acts(strength, arc, samples, whole=False):
+            raise UnsupportedError(f"controls of phase '{ph.name}' are singular together, and act on each other's switching functions")
+        # The brackets of odd order cancel exactly, but not in the expression graph.
+        switching = casadi.substitute(switching, u, type(u).zeros(u.numel()))
+        vanishing.append(switching)
+        switching = casadi.jtimes(switching, y, flow) + casadi.jacobian(switching, ph.t)
+    names = ", ".join(ph.u_names[i] for i in arc.singular)
+    raise UnsupportedError(f"the singular control of {names} is not determined by {SINGULAR_DERIVATIVES} time derivatives")
+
+
+def _acts(strength: Any, arc: ArcParts, samples: Samples | None, whole: bool = True) -> bool:
+    """Whether the controls really enter, judged at points of the guess (a bracket may vanish though its expression does not)."""
+    if casadi.densify(strength).is_zero() if isinstance(strength, casadi.SX) else strength.nnz() == 0:
+        return False
+    if samples is None:
+        return True
+    ham, ph = arc.ham, arc.ph
+    f = casadi.Function("strength", [ph.t, ph.x, ham.costate, ham.weight, ham.s, ham.p], [casadi.densify(strength)], {"allow_free": True})
+    if f.get_free():
+        return True  # depends on a control: no bracket that vanishes identically
+    values = np.asarray(f(*samples.points).full())
+    n = strength.shape[0]
+    matrices = values.reshape(n, -1, strength.shape[1]).transpose(1, 0, 2)
+    sizes = np.linalg.norm(matrices, axis=(1, 2))
+    if not whole:
+        return bool(sizes.max() > 1e-9)
+    smallest = np.array([np.linalg.svd(m, compute_uv=False)[-1] if np.all(np.isfinite(m)) else 0.0 for m in matrices])
+    return bool(np.median(smallest) > 1e-9 * max(1.0, float(np.median(sizes))))
+
+
+def _assembled(arc: ArcParts, values: Any, equations: Any, switching: tuple[Any, ...], strength: Any) -> ArcLaw:
+    """The law with ``values`` of v inserted (closed form), or with v as further variables of the flow."""
+    ham, ph = arc.ham, arc.ph
+    sym = ham.symbols
+    closed = values is not None
+    basic = [arc.f, -arc.H_x, arc.l, arc.H_s, arc.u, ph.z, arc.mu, arc.bare_H, arc.H_u, strength]
+    if closed:
+        basic = casadi.substitute(basic, [arc.v], [_in_order(arc, values)])
+        v, v_rate, residual = sym(0, 1), sym(0, 1), sym(0, 1)
+    else:
+        v, residual = arc.v, equations
+        drift = casadi.jtimes(residual, casadi.vertcat(ph.x, ham.costate), casadi.vertcat(arc.f, -arc.H_x))
+        drift += casadi.jacobian(residual, ph.t)
+        v_rate = -solved_linear(casadi.jacobian(residual, v), drift)
+    f, costate_rate, l, H_s, u, z, mu, H, stationarity, strength = basic
+    rate = casadi.densify(casadi.vertcat(f, costate_rate, v_rate, l, H_s))
+    costate_direct, densities = _direct_convention(arc, rate[: 2 * ph.x.numel() + v.numel()], v, mu)
+    return ArcLaw(
+        ham, arc.mode, v, _starter(arc), rate, residual, u, z, mu, H, stationarity,
+        switching, costate_direct, densities, strength,
+    )  # fmt: skip
+
+
+def _direct_convention(arc: ArcParts, rate: Any, v: Any, mu: Any) -> tuple[Any, Any]:
+    """Costate and multipliers as they are when the constraint itself, not its last derivative, is adjoined.
+
+    With mu of S^(k): costate + sum_j (-1)^(k-1-j) mu^(k-1-j) grad S^(j), j < k, and the density (-1)^k mu^(k).
+    """
+    ham, ph = arc.ham, arc.ph
+    y = casadi.vertcat(ph.x, ham.costate, v)
+    costate, densities = ham.costate, []
+    for row, (constraint, _) in enumerate(arc.constraints):
+        factor = mu[row]
+        for j in reversed(range(constraint.order or 0)):
+            costate = costate + factor * casadi.gradient(constraint.derivatives[j], ph.x)
+            factor = -(casadi.jtimes(factor, y, rate) + casadi.jacobian(factor, ph.t))
+        densities.append(factor)
+    return casadi.densify(costate), casadi.densify(casadi.vertcat(ham.symbols(0, 1), *densities))
+
+
+def _starter(arc: ArcParts) -> Callable[[Array, Array, Array], Array]:
+    free, algebraic, active = list(arc.free), arc.ph.z.numel(), len(arc.mode.active)
+
+    def start(u: Array, z: Array, multipliers: Array) -> Array:
+        count = u.shape[1]
+        mu = multipliers if multipliers.shape[0] == active else np.zeros((active, count))
+        return np.concatenate([u[free], z, np.zeros((algebraic, count)), mu])
+
+    return start
+
+
+def _pick(column: Any, rows: Iterable[int]) -> Any:
+    """Some rows of a column; CasADi's own slices turn a single entry into a row when nothing is picked."""
+    return casadi.vertcat(type(column)(0, 1), *[column[i] for i in rows])
+
+
+def _in_order(arc: ArcParts, values: Any) -> Any:
+    """Values given as (interior, singular, z, kappa, mu), which is the order of v."""
+    return casadi.densify(values) if values.numel() else values
+
+
+def _adjoined(constraint: Constraint, side: str) -> Any:
+    if constraint.order is None:
+        raise UnsupportedError(f"constraint '{constraint.name}' is active, but no control can hold it there")
+    last = constraint.derivatives[-1]
+    return last - constraint.limit(side) if constraint.order == 0 else last
+
+
+def _scattered(sym: Any, roles: tuple[str, ...], free: list[int], u_free: Any, at_bound: list[int], fixed: list[float]) -> Any:
+    entries: list[Any] = [sym(0)] * len(roles)
+    for place, i in enumerate(free):
+        entries[i] = u_free[place]
+    for value, i in zip(fixed, at_bound, strict=True):
+        entries[i] = sym(float(value))
+    return casadi.vertcat(sym(0, 1), *entries)

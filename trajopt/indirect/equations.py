@@ -1,0 +1,200 @@
+"""The equations of a boundary-value problem of several arcs, as CasADi functions with their derivatives.
+
+Conditions at junctions of arcs and at the ends of phases are small functions of the values on both sides. The system may have more
+equations than unknowns (a singular arc to the end repeats a transversality condition): they are consistent, and solved in least squares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+
+from trajopt.indirect.control_law import ArcLaw
+from trajopt.indirect.hamiltonian import BoundaryRow, Constraint
+from trajopt.normal_form import NormalForm
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The law of an arc at one of its ends, in symbols of its own for time and node values."""
+
+    law: ArcLaw
+    t: Any
+    y: Any
+
+    def at(self, expression: Any) -> Any:
+        ham, law = self.law.hamiltonian, self.law
+        old = casadi.vertcat(ham.phase.t, ham.phase.x, ham.costate, law.v)
+        return casadi.substitute(casadi.densify(expression), old, casadi.vertcat(self.t, self.y))
+
+    @property
+    def x(self) -> Any:
+        return self.y[: self.law.hamiltonian.phase.x.numel()]
+
+    @property
+    def costate(self) -> Any:
+        nx = self.law.hamiltonian.phase.x.numel()
+        return self.y[nx : 2 * nx]
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """State constraints that an arc meets where it begins: those it stays on, and those it only touches, as (number, side)."""
+
+    kept: tuple[tuple[int, str], ...]
+    touched: tuple[tuple[int, str], ...] = ()
+
+    def jumps(self, constraints: tuple[Constraint, ...]) -> int:
+        """How many multipliers the jump of the costate has there."""
+        return sum(constraints[i].order or 0 for i, _ in self.kept) + len(self.touched)
+
+
+def entrance(before: ArcLaw | None, after: ArcLaw, touched: tuple[tuple[int, str], ...] = ()) -> Entrance:
+    constraints = after.hamiltonian.constraints
+    held = before.mode.active if before is not None else ()
+    return Entrance(tuple(a for a in after.mode.active if constraints[a[0]].order and a not in held), touched)
+
+
+def jumped_costate(after: Side, door: Entrance, jumps: Any) -> Any:
+    """The costate just before an arc that begins on state constraints: it jumps along their gradients (Bryson & Ho, 3.11.9)."""
+    ham = after.law.hamiltonian
+    costate, place = after.costate, 0
+    for number, side in door.kept:
+        tangency = casadi.vertcat(*ham.constraints[number].tangency(side))
+        normals = after.at(casadi.jacobian(tangency, ham.phase.x).T)
+        costate = costate + casadi.mtimes(normals, jumps[place : place + tangency.numel()])
+        place += tangency.numel()
+    for number, _ in door.touched:
+        costate = costate + after.at(casadi.gradient(ham.constraints[number].expression, ham.phase.x)) * jumps[place]
+        place += 1
+    return costate
+
+
+def entry_equations(before: Side | None, after: Side, door: Entrance, jumps: Any) -> list[Any]:
+    """What must hold where an arc begins on a state constraint or becomes singular."""
+    law, ham = after.law, after.law.hamiltonian
+    rows, place = [], 0
+    for number, side in door.kept:
+        tangency = ham.constraints[number].tangency(side)
+        rows += [after.at(row) for row in tangency]
+        place += len(tangency)
+        # Equivalent to a control that is continuous (H regular) or to a vanishing switching function (H affine): with this jump
+        # the controls on both sides are stationary for the costate before.
+        rows.append(jumps[place - 1] - after.at(law.multipliers[law.mode.active.index((number, side))]))
+    for number, side in door.touched:
+        constraint = ham.constraints[number]
+        rows += [after.at(constraint.expression - constraint.limit(side)), after.at(constraint.derivatives[1])]
+    were = before.law.mode.roles if before is not None else ("",) * len(law.mode.roles)
+    for i, (was, role) in enumerate(zip(were, law.mode.roles, strict=True)):
+        if role == "singular" and was != "singular":
+            rows += [after.at(derivative[law.singular_place(i)]) for derivative in law.switching]
+    return rows
+
+
+def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...] = ()) -> Any:
+    """Function (t, y before, y after, jumps, weight, s, p) -> residual and its derivatives by all but p."""
+    ham = after.hamiltonian
+    sym = ham.symbols
+    t = sym.sym("t")
+    a, b = Side(before, t, sym.sym("before", before.node_size)), Side(after, t, sym.sym("after", after.node_size))
+    door = entrance(before, after, touched)
+    jumps = sym.sym("jumps", door.jumps(ham.constraints))
+    rows = [a.x - b.x, a.costate - jumped_costate(b, door, jumps), *entry_equations(a, b, door, jumps)]
+    rows += _multiplier_rows(a, b)
+    rows += _switch_rows(a, b)
+    return with_derivatives("junction", [t, a.y, b.y, jumps, ham.weight, ham.s, ham.p], rows)
+
+
+def _multiplier_rows(a: Side, b: Side) -> list[Any]:
+    """Multipliers vanish where a constraint is left, and where a mixed constraint is met."""
+    constraints = a.law.hamiltonian.constraints
+    rows = []
+    for row, held in enumerate(a.law.mode.active):
+        if held not in b.law.mode.active:
+            rows.append(a.at(a.law.multipliers[row]))
+    for row, held in enumerate(b.law.mode.active):
+        if held not in a.law.mode.active and constraints[held[0]].order == 0:
+            rows.append(b.at(b.law.multipliers[row]))
+    return rows
+
+
+def _switch_rows(a: Side, b: Side) -> list[Any]:
+    """What determines the time at which a control component changes its role."""
+    rows: list[Any] = []
+    same_constraints = set(a.law.mode.active) == set(b.law.mode.active)
+    H, u = a.law.hamiltonian.H, a.law.hamiltonian.phase.u
+    for i, (was, role) in enumerate(zip(a.law.mode.roles, b.law.mode.roles, strict=True)):
+        if was == role or "singular" in (was, role):
+            continue
+        if "interior" not in (was, role):
+            affine = not casadi.depends_on(casadi.jacobian(H, u[i]), u[i])
+            # H is continuous; divided by the jump of the control this is the switching function where H is affine.
+            rows.append(a.at(a.law.stationarity[i]) if affine else a.at(a.law.H) - b.at(b.law.H))
+        elif same_constraints:
+            # Continuity of H has a double root here; the control itself is continuous.
+            rows.append(a.at(a.law.stationarity[i]) if role == "interior" else b.at(b.law.stationarity[i]))
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseEnds:
+    """The laws of the first and last arc of a phase, and what the first one meets where it begins."""
+
+    first: ArcLaw
+    last: ArcLaw
+    touched: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class ActiveRow:
+    """A condition on endpoints that holds with equality, at this value."""
+
+    row: BoundaryRow
+    value: float
+
+
+def boundary(form: NormalForm, phases: list[PhaseEnds], active: list[ActiveRow], constant_H: tuple[bool, ...]) -> Any:
+    """Function of the endpoint values -> transversality conditions and boundary conditions, with derivatives.
+
+    Inputs, for each phase: t0, tf, y at the start, y at the end, integrals found, derivative of H by s integrated, integrals, weights,
+    jumps at the start; then s, multipliers nu, p.
+    """
+    sym = form.symbols
+    nu = sym.sym("nu", len(active))
+    inputs, rows = [], []
+    old, new, pieces = [], [], []
+    for ph, ends in zip(form.phases, phases, strict=True):
+        ham = ends.first.hamiltonian
+        t0, tf = sym.sym("t0"), sym.sym("tf")
+        start, end = Side(ends.first, t0, sym.sym("start", ends.first.node_size)), Side(ends.last, tf, sym.sym("end", ends.last.node_size))
+        found, by_s, integrals = sym.sym("found", ph.l.numel()), sym.sym("by_s", form.s.numel()), sym.sym("integrals", ph.l.numel())
+        door = entrance(None, ends.first, ends.touched)
+        jumps = sym.sym("jumps", door.jumps(ham.constraints))
+        inputs += [t0, tf, start.y, end.y, found, by_s, integrals, ham.weight, jumps]
+        old += [ph.ends.t0, ph.ends.tf, ph.ends.x0, ph.ends.xf, ph.ends.q]
+        new += [t0, tf, start.x, end.x, integrals]
+        rows += [integrals - found, *entry_equations(None, start, door, jumps)]
+        pieces.append((ph, ham, start, end, door, jumps, by_s))
+    G = form.phi + sum((nu[i] * a.row.expression for i, a in enumerate(active)), sym(0))
+    for (ph, ham, start, end, door, jumps, _), steady in zip(pieces, constant_H, strict=True):
+        e = ph.ends
+        gradient = [casadi.substitute(casadi.gradient(G, symbol), casadi.vertcat(*old), casadi.vertcat(*new)) for symbol in (e.x0, e.xf, e.t0, e.tf)]
+        # Transversality (Bryson & Ho, 2.7 and 2.8); the integrand of H weighs as the integral does in the cost.
+        last_H = start.at(start.law.H) if steady else end.at(end.law.H)
+        rows += [jumped_costate(start, door, jumps) + gradient[0], end.costate - gradient[1]]
+        rows += [start.at(start.law.H) - gradient[2], last_H + gradient[3]]
+        if e.q.numel():
+            rows.append(ham.weight - casadi.substitute(casadi.gradient(G, e.q), casadi.vertcat(*old), casadi.vertcat(*new)))
+    if form.s.numel():
+        total = sum((by_s for *_, by_s in pieces), sym.zeros(form.s.numel()))
+        rows.append(casadi.substitute(casadi.gradient(G, form.s), casadi.vertcat(*old), casadi.vertcat(*new)) + total)
+    rows += [casadi.substitute(a.row.expression, casadi.vertcat(*old), casadi.vertcat(*new)) - a.value for a in active]
+    return with_derivatives("boundary", [*inputs, form.s, nu, form.p], rows)
+
+
+def with_derivatives(name: str, inputs: list[Any], rows: list[Any]) -> Any:
+    """A function with the stacked rows, and their derivatives by each input but the last (the parameters)."""
+    column = casadi.densify(casadi.vertcat(type(inputs[0])(0, 1), *rows))
+    return casadi.Function(name, inputs, [column, *[casadi.densify(casadi.jacobian(column, symbol)) for symbol in inputs[:-1]]])

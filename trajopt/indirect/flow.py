@@ -1,0 +1,136 @@
+"""The flow of an arc and its exact sensitivities, for many segments at once.
+
+The steps of a segment are fixed numbers in its normalised time, so that the flow is a smooth function of its start and of the times of
+the arc, and the sensitivities are the derivatives of exactly this function: Newton's method then converges quadratically down to
+rounding. Where the steps are is decided before, from local errors (``grid.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.indirect.control_law import ArcLaw
+from trajopt.integrate.tableaus import DOP853
+
+Array = NDArray[np.float64]
+
+_A = [np.array(row) for row in DOP853.a]
+_B, _C = np.array(DOP853.b), np.array(DOP853.c)
+_E5, _E3 = (np.array(row) for row in DOP853.errors)
+STAGES = DOP853.stages
+
+
+@dataclass(frozen=True)
+class Run:
+    """Many trajectories side by side: ends (N, n), sensitivities to the start (N, n, n) and to the arc's numbers (N, n, m)."""
+
+    end: Array
+    by_start: Array
+    by_numbers: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ArcFlow:
+    """y' = rate of an arc over its normalised time 0..1; its numbers are (start time, end time, weights, static variables)."""
+
+    law: ArcLaw
+
+    @cached_property
+    def _symbols(self) -> tuple[Any, Any, Any, Any]:
+        """tau, y, numbers and dy/dtau."""
+        law, ham = self.law, self.law.hamiltonian
+        sym, ph = ham.symbols, ham.phase
+        tau, y = sym.sym("tau"), sym.sym("y", law.size)
+        numbers = sym.sym("numbers", 2 + ham.weight.numel() + ham.s.numel())
+        start, duration = numbers[0], numbers[1] - numbers[0]
+        old = casadi.vertcat(ph.t, ph.x, ham.costate, law.v, ham.weight, ham.s)
+        new = casadi.vertcat(start + tau * duration, y[: law.node_size], numbers[2:])
+        return tau, y, numbers, casadi.densify(duration * casadi.substitute(law.rate, old, new))
+
+    @cached_property
+    def _rate(self) -> Any:
+        tau, y, numbers, rate = self._symbols
+        return casadi.Function("rate", [tau, y, numbers, self.law.hamiltonian.p], [rate])
+
+    @cached_property
+    def _variational(self) -> Any:
+        tau, y, numbers, rate = self._symbols
+        jacobians = [casadi.densify(casadi.jacobian(rate, symbol)) for symbol in (y, numbers)]
+        return casadi.Function("variational", [tau, y, numbers, self.law.hamiltonian.p], [rate, *jacobians])
+
+    def rates(self, tau: Array, y: Array, numbers: Array, p: Array) -> Array:
+        """(N,), (N, n) -> (N, n)"""
+        return np.asarray(self._rate(tau[None, :], y.T, numbers, p).full()).T
+
+    def variational(self, tau: Array, y: Array, numbers: Array, p: Array) -> tuple[Array, Array, Array]:
+        """(N,), (N, n) -> rates (N, n), their derivatives by y (N, n, n) and by the numbers (N, n, m)."""
+        rate, by_y, by_numbers = self._variational(tau[None, :], y.T, numbers, p)
+        n, count = self.law.size, tau.size
+        return (
+            np.asarray(rate.full()).T,
+            np.asarray(by_y.full()).reshape(n, count, n).transpose(1, 0, 2),
+            np.asarray(by_numbers.full()).reshape(n, count, numbers.size).transpose(1, 0, 2),
+        )
+
+    def step(self, tau: Array, h: Array, y: Array, numbers: Array, p: Array) -> tuple[Array, Array]:
+        """One step of each trajectory, and its estimated error: (N,), (N,), (N, n) -> (N, n), (N, n)."""
+        k = np.empty((STAGES, *y.shape))
+        for i in range(STAGES):
+            inner = y + h[:, None] * np.tensordot(_A[i], k[:i], 1) if i else y
+            k[i] = self.rates(tau + _C[i] * h, inner, numbers, p)
+        return y + h[:, None] * np.tensordot(_B, k, 1), _error(k, h)
+
+    def step_with_sensitivity(self, tau: Array, h: Array, run: Run, numbers: Array, p: Array) -> tuple[Run, Array, Array]:
+        """The same together with the sensitivities, and the estimated errors of those to the start."""
+        y, w = run.end, np.concatenate([run.by_start, run.by_numbers], axis=2)
+        starts = run.by_start.shape[2]
+        k, kw = np.empty((STAGES, *y.shape)), np.empty((STAGES, *w.shape))
+        for i in range(STAGES):
+            inner = y + h[:, None] * np.tensordot(_A[i], k[:i], 1) if i else y
+            inner_w = w + h[:, None, None] * np.tensordot(_A[i], kw[:i], 1) if i else w
+            k[i], by_y, by_numbers = self.variational(tau + _C[i] * h, inner, numbers, p)
+            # The variational equation, stage by stage: the derivative of the step itself, not an approximation of the true one.
+            kw[i] = np.matmul(by_y, inner_w)
+            kw[i][:, :, starts:] += by_numbers
+        new_w = w + h[:, None, None] * np.tensordot(_B, kw, 1)
+        end = Run(y + h[:, None] * np.tensordot(_B, k, 1), new_w[:, :, :starts], new_w[:, :, starts:])
+        return end, _error(k, h), _error(kw[..., :starts], h)
+
+    def start(self, nodes: Array, numbers: Array) -> Run:
+        """Trajectories that begin at nodes (N, node size), with integrals at zero."""
+        count, size, n = nodes.shape[0], nodes.shape[1], self.law.size
+        y = np.concatenate([nodes, np.zeros((count, n - size))], axis=1)
+        by_start = np.zeros((count, n, size))
+        by_start[:, np.arange(size), np.arange(size)] = 1.0
+        return Run(y, by_start, np.zeros((count, n, numbers.size)))
+
+    def run(self, nodes: Array, steps: Array, numbers: Array, p: Array) -> Run:
+        """Segments from their nodes to their ends: nodes (N, node size), steps (N, number of steps + 1) in normalised time."""
+        run = self.start(nodes, numbers)
+        for j in range(steps.shape[1] - 1):
+            run, _, _ = self.step_with_sensitivity(steps[:, j], steps[:, j + 1] - steps[:, j], run, numbers, p)
+        return run
+
+    def trace(self, nodes: Array, steps: Array, numbers: Array, p: Array) -> tuple[Array, Array]:
+        """The values at the start of every step (N, number of steps + 1, n), and the estimated errors of the steps."""
+        y = self.start(nodes, numbers).end
+        values, errors = [y], []
+        for j in range(steps.shape[1] - 1):
+            y, error = self.step(steps[:, j], steps[:, j + 1] - steps[:, j], y, numbers, p)
+            values.append(y)
+            errors.append(error)
+        return np.stack(values, axis=1), np.stack(errors, axis=1)
+
+
+def _error(k: Array, h: Array) -> Array:
+    """Hairer's estimate of DOP853 from its embedded formulas of order five and three (II.10), component by component."""
+    fifth, third = np.tensordot(_E5, k, 1), np.tensordot(_E3, k, 1)
+    size = np.hypot(fifth, 0.1 * third)
+    fraction = np.divide(np.abs(fifth), size, out=np.zeros_like(size), where=size > 0)
+    return np.abs(fifth) * fraction * h.reshape(-1, *[1] * (k.ndim - 2))

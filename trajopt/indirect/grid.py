@@ -1,0 +1,117 @@
+"""Where the segments of an arc begin, and where their steps are.
+
+Both come from the guess: steps from local errors of the flow and of its sensitivities, segments from how fast neighbouring solutions
+separate. A hypersensitive problem has many short segments, because in each of them an error may grow only by a limited factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.indirect.flow import ArcFlow
+
+Array = NDArray[np.float64]
+
+PROBES = 40  # places along an arc where local errors are estimated at first
+MOST_PROBES = 4000
+STEPS = 8  # in a segment
+SENSITIVITY_TOLERANCE = 1e-6  # relative; only has to keep the discrete flow close to a symplectic one
+GROWTH = 1e3  # largest growth of an error over a segment
+MOST_STEPS = 200_000  # in one arc
+SMALLEST = 1e-9  # step in normalised time
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Segments of an arc: each row of ``steps`` (N, number of steps + 1) is one segment in normalised time."""
+
+    steps: Array
+
+    @property
+    def segments(self) -> int:
+        return int(self.steps.shape[0])
+
+    @property
+    def starts(self) -> Array:
+        return self.steps[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """The guess along an arc: values(tau) gives (N, node size).
+
+    ``scale`` is a typical size of each component of the flow, ``places`` are where the guess itself has its knots.
+    """
+
+    values: Callable[[Array], Array]
+    scale: Array
+    places: Array
+
+
+def choose_grid(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance: float) -> Grid:
+    """The grid of an arc along a guess."""
+    tau, density, growth = _densities(flow, probe, numbers, p, tolerance)
+    total = _cumulative(tau, density)
+    steps = int(min(STEPS, max(np.ceil(total[-1]), 1)))
+    # A segment has a limited number of steps and a limited growth of errors, whichever comes first.
+    measure = _cumulative(tau, np.maximum(density / steps, growth / np.log(GROWTH)))
+    segments = max(int(np.ceil(min(measure[-1], MOST_STEPS / steps) - 1e-9)), 1)
+    bounds = np.interp(np.linspace(0.0, measure[-1], segments + 1), measure, tau)
+    bounds[0], bounds[-1] = 0.0, 1.0
+    marks = np.interp(bounds, tau, total)
+    inner = marks[:-1, None] + np.diff(marks)[:, None] * np.linspace(0.0, 1.0, steps + 1)[None, :]
+    grid = np.interp(inner, total, tau)
+    grid[:, 0], grid[:, -1] = bounds[:-1], bounds[1:]
+    return Grid(grid)
+
+
+def _densities(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance: float) -> tuple[Array, Array, Array]:
+    """Places along the arc, how many steps per normalised time the tolerance asks for there, and growth rates of errors."""
+    tau = np.unique(np.concatenate([np.linspace(0.0, 1.0, PROBES + 1), np.clip(probe.places, 0.0, 1.0)]))
+    step, growth = _local_steps(flow, probe, numbers, p, tolerance, tau, np.full(tau.size, 1.0 / PROBES))
+    for _ in range(12):
+        gaps = np.diff(tau)
+        # The density is read between the places by linear interpolation, so neighbours must not differ by much.
+        ratio = np.maximum(step[1:] / step[:-1], step[:-1] / step[1:])
+        split = (ratio > 2.0) & (gaps > 3 * np.minimum(step[1:], step[:-1]))
+        if not np.any(split) or tau.size > MOST_PROBES:
+            break
+        between = 0.5 * (tau[1:] + tau[:-1])[split]
+        first = np.sqrt(step[1:] * step[:-1])[split]
+        more, more_growth = _local_steps(flow, probe, numbers, p, tolerance, between, first)
+        order = np.argsort(np.concatenate([tau, between]))
+        tau = np.concatenate([tau, between])[order]
+        step, growth = np.concatenate([step, more])[order], np.concatenate([growth, more_growth])[order]
+    return tau, 1.0 / step, growth
+
+
+def _local_steps(
+    flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance: float, tau: Array, step: Array
+) -> tuple[Array, Array]:
+    """The step that meets the tolerance at each place, and the growth rate of errors over it."""
+    run = flow.start(probe.values(tau), numbers)
+    nodes = run.by_start.shape[2]
+    relative = probe.scale[:nodes][None, None, :] / probe.scale[None, :, None]
+    forward = np.where(tau > 0.5, -1.0, 1.0)  # steps stay inside the arc: beyond it the model may not be defined
+    growth = np.zeros(tau.size)
+    with np.errstate(all="ignore"):
+        for _ in range(6):
+            step = np.clip(step, SMALLEST, np.where(forward > 0, 1.0 - tau, tau))
+            end, errors, variation = flow.step_with_sensitivity(tau, forward * step, run, numbers, p)
+            largest = np.abs(end.by_start * relative).max(axis=(1, 2))
+            ratio = (errors / (tolerance * (probe.scale + np.abs(run.end)))).max(axis=1)
+            ratio_variation = np.abs(variation * relative).max(axis=(1, 2)) / (SENSITIVITY_TOLERANCE * np.maximum(largest, 1.0))
+            worst = np.fmax(ratio, ratio_variation)
+            worst = np.where(np.all(np.isfinite(end.end), axis=1), worst, np.inf)
+            growth = np.log(np.maximum(np.where(np.isfinite(largest), largest, 1.0), 1.0)) / step
+            factor = np.clip(0.9 * np.maximum(worst, 1e-12) ** (-1 / 8), 0.1, 5.0)
+            step = step * np.where(np.isfinite(worst), factor, 0.1)
+    return np.clip(step, SMALLEST, 1.0), growth
+
+
+def _cumulative(tau: Array, density: Array) -> Array:
+    return np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(tau))])

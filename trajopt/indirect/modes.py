@@ -1,0 +1,34 @@
+"""Between the roles of an ``Arc``, in the user's names, and the ``Mode`` of a law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trajopt.errors import GuessError, suggest
+from trajopt.indirect.control_law import Mode
+from trajopt.indirect.hamiltonian import PhaseHamiltonian
+
+ROLES = ("lower", "upper", "interior", "singular")
+
+
+def mode_of_roles(ham: PhaseHamiltonian, roles: Mapping[str, str]) -> Mode:
+    """Roles of control components, and sides of active constraints by their names; equality constraints are always active."""
+    names, constraints = ham.phase.u_names, ham.constraints
+    known = [*names, *[c.name for c in constraints]]
+    for name, role in roles.items():
+        if name not in known:
+            raise GuessError(f"an arc of phase '{ham.phase.name}' has a role for '{name}'", hint=suggest(name, known))
+        if role not in ROLES:
+            raise GuessError(f"the role of '{name}' on an arc", got=role, expected=", ".join(ROLES))
+    missing = [name for name in names if name not in roles]
+    if missing:
+        raise GuessError(f"an arc of phase '{ham.phase.name}' has no role for control '{missing[0]}'", expected="one of " + ", ".join(ROLES))
+    active = tuple((i, "upper" if c.equality else roles[c.name]) for i, c in enumerate(constraints) if c.equality or roles.get(c.name) in ("lower", "upper"))
+    return Mode(tuple(roles[name] for name in names), active)
+
+
+def roles_of_mode(ham: PhaseHamiltonian, mode: Mode) -> dict[str, str]:
+    """The other way round; equality constraints are not named, since they hold everywhere."""
+    roles = dict(zip(ham.phase.u_names, mode.roles, strict=True))
+    roles.update({ham.constraints[i].name: side for i, side in mode.active if not ham.constraints[i].equality})
+    return roles

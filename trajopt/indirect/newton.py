@@ -1,0 +1,128 @@
+"""Damped Newton's method for consistent systems with at least as many equations as unknowns.
+
+Steps are damped by Deuflhard's natural monotonicity test (Newton Methods for Nonlinear Problems, section 3.3): the next correction,
+computed with the same matrix, must be shorter. It does not depend on how equations are scaled, as shooting equations badly are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as dense
+import scipy.sparse as sparse
+from numpy.typing import NDArray
+from scipy.sparse.linalg import splu
+
+Array = NDArray[np.float64]
+System = Callable[[Array], tuple[Array, Any]]
+
+DENSE = 700  # unknowns up to which a pivoted QR factorization is used, which also sees a deficient rank
+RANK = 1e-12
+REGULARIZATION = 1e-9  # of the sparse least-squares system, relative to equilibrated equations
+
+
+@dataclass(frozen=True)
+class NewtonResult:
+    """Where the iteration ended. ``residuals`` are norms of the equilibrated residual, ``steps`` of the scaled corrections."""
+
+    unknowns: Array
+    converged: bool
+    residuals: tuple[float, ...]
+    steps: tuple[float, ...]
+    damping: tuple[float, ...]
+    reason: str
+    condition: float
+
+
+class _Corrections:
+    """Solves J d = -r in least squares, scaled in unknowns and equations."""
+
+    def __init__(self, matrix: Any, scale: Array) -> None:
+        self.scale = scale
+        scaled = (matrix @ sparse.diags(scale)).tocsr()
+        size = np.asarray(np.abs(scaled).max(axis=1).todense()).ravel() if scaled.shape[0] else np.zeros(0)
+        self.rows = 1.0 / np.where(size > 0, size, 1.0)
+        self.matrix = (sparse.diags(self.rows) @ scaled).tocsc()
+        self.condition = float("nan")
+        m, n = self.matrix.shape
+        if n <= DENSE:
+            self.q, self.r, self.pivots = dense.qr(self.matrix.toarray(), mode="economic", pivoting=True)
+            diagonal = np.abs(np.diag(self.r))
+            self.rank = int(np.sum(diagonal > RANK * diagonal[0]))
+            self.condition = float(diagonal[0] / max(diagonal[min(m, n) - 1], 1e-300))
+            self.solve = self._solve_dense
+        elif m == n:
+            self.lu = splu(self.matrix)
+            self.solve = lambda residual: self.lu.solve(-residual)
+        else:
+            blocks = [[sparse.identity(m), self.matrix], [self.matrix.T, -(REGULARIZATION**2) * sparse.identity(n)]]
+            self.lu = splu(sparse.bmat(blocks).tocsc())
+            self.solve = lambda residual: self.lu.solve(np.concatenate([-residual, np.zeros(n)]))[m:]
+
+    def _solve_dense(self, residual: Array) -> Array:
+        step = np.zeros(self.matrix.shape[1])
+        right = (self.q.T @ -residual)[: self.rank]
+        step[self.pivots[: self.rank]] = dense.solve_triangular(self.r[: self.rank, : self.rank], right)
+        return step
+
+    def __call__(self, residual: Array) -> Array:
+        """The correction in scaled unknowns."""
+        return np.asarray(self.solve(self.rows * residual))
+
+    def norm(self, residual: Array) -> float:
+        return float(np.max(np.abs(self.rows * residual), initial=0.0))
+
+
+def newton(
+    system: System, start: Array, scale: Array, allowed: Callable[[Array, Array], float], *, tolerance: float, iterations: int
+) -> NewtonResult:
+    """Solve system(unknowns) = 0. ``allowed(unknowns, step)`` is the longest fraction of a step that keeps times in order."""
+    unknowns, damping = start.copy(), 1.0
+    residual, matrix = system(unknowns)
+    residuals: list[float] = []
+    steps: list[float] = []
+    dampings: list[float] = []
+
+    def ended(converged: bool, reason: str, condition: float = float("nan")) -> NewtonResult:
+        return NewtonResult(unknowns, converged, tuple(residuals), tuple(steps), tuple(dampings), reason, condition)
+
+    if not np.all(np.isfinite(residual)):
+        return ended(False, "the flow from the guess is not a number")
+    for _ in range(iterations):
+        try:
+            corrections = _Corrections(matrix, scale)
+        except (RuntimeError, ValueError, dense.LinAlgError):
+            return ended(False, "the shooting matrix is singular")
+        step = corrections(residual)
+        length = float(np.linalg.norm(step) / np.sqrt(step.size))
+        residuals.append(corrections.norm(residual))
+        steps.append(length)
+        if length < tolerance and residuals[-1] < np.sqrt(tolerance):
+            unknowns = unknowns + scale * step  # this last correction is quadratically better, and costs nothing
+            return ended(True, "converged", corrections.condition)
+        trial = _damped(system, unknowns, scale, step, corrections, min(1.0, 2 * damping, allowed(unknowns, scale * step)))
+        if trial is None:
+            stuck = residuals[-1] < np.sqrt(tolerance) and length < np.sqrt(tolerance)
+            return ended(False, "rounding errors stop the iteration" if stuck else "no step along Newton's direction brings the solution nearer", corrections.condition)
+        damping, unknowns, residual, matrix = trial
+        dampings.append(damping)
+    return ended(False, "iteration limit")
+
+
+def _damped(
+    system: System, unknowns: Array, scale: Array, step: Array, corrections: _Corrections, damping: float
+) -> tuple[float, Array, Array, Any] | None:
+    length = np.linalg.norm(step)
+    floor = 1e-14 * np.sqrt(step.size)
+    while damping > 1e-5:
+        trial = unknowns + damping * scale * step
+        residual, matrix = system(trial)
+        if np.all(np.isfinite(residual)):
+            following = np.linalg.norm(corrections(residual))
+            if following <= (1 - 0.25 * damping) * length or following < floor:
+                return damping, trial, residual, matrix
+        damping *= 0.5
+    return None

@@ -1,0 +1,245 @@
+"""From a start to a shooting system with a first vector of unknowns and its scaling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import casadi
+import numpy as np
+import scipy.sparse as sparse
+from numpy.typing import NDArray
+
+from trajopt.indirect.assembly import ShootingArc, ShootingSystem
+from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
+from trajopt.indirect.equations import ActiveRow
+from trajopt.indirect.flow import ArcFlow
+from trajopt.indirect.grid import Probe, choose_grid
+from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian, boundary_rows
+from trajopt.indirect.integrals import autonomous
+from trajopt.indirect.start import Scales, Start, StartArc, node_values, samples_of, scales, unconstrained_costate, weights_at
+from trajopt.indirect.trace import ArcTrace, trace_arc
+from trajopt.normal_form import NormalForm
+
+Array = NDArray[np.float64]
+NEAR = 1e-5  # relative distance from a limit below which an endpoint condition is taken as active
+NEGLIGIBLE = 1e-7  # multiplier, relative to the largest, of a condition that only seems active
+
+
+class Options(Protocol):
+    """What preparation needs to know of the options."""
+
+    @property
+    def tolerance(self) -> float: ...
+    @property
+    def use_integrals(self) -> bool: ...
+
+    def law_of(self, phase: str) -> UserLaw | None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """A shooting system with a start."""
+
+    form: NormalForm
+    hams: tuple[PhaseHamiltonian, ...]
+    start: Start
+    system: ShootingSystem
+    unknowns: Array
+    scale: Array
+    flow_scales: tuple[Array, ...]  # for each arc
+    rows: tuple[tuple[BoundaryRow, str | None], ...]  # all endpoint conditions, and the side on which they are active
+
+    def allowed(self, unknowns: Array, step: Array) -> float:
+        """The longest fraction of a step after which no arc is shorter than a tenth of what it was."""
+        fraction = 1.0
+        for times in self.system.layout.times:
+            durations, change = np.diff(unknowns[times]), np.diff(step[times])
+            shrinking = change < -0.9 * durations
+            if np.any(shrinking):
+                fraction = min(fraction, float(np.min(-0.9 * durations[shrinking] / change[shrinking])))
+        return max(fraction, 1e-4)
+
+    def traces(self, unknowns: Array) -> tuple[ArcTrace, ...]:
+        return tuple(trace_arc(self.system, k, unknowns, self.flow_scales[k]) for k in range(len(self.system.arcs)))
+
+    def traced_start(self, unknowns: Array) -> Start:
+        """The trajectories of a vector of unknowns, as a start."""
+        arcs = []
+        for old, trace in zip(self.start.arcs, self.traces(unknowns), strict=True):
+            nx = trace.law.hamiltonian.phase.x.numel()
+            x, costate = trace.curve(trace.values[:, :, :nx]), trace.curve(trace.values[:, :, nx : 2 * nx])
+            u, z = trace.curve(trace.of(trace.law.u)), trace.curve(trace.of(trace.law.z))
+            along = [lambda t, c=c: c.evaluate(np.clip(t, c.breaks[0], c.breaks[-1])) for c in (x, costate, u, z)]
+            arcs.append(replace(old, start=trace.breaks[0], end=trace.breaks[-1], x=along[0], costate=along[1], u=along[2], z=along[3], knots=trace.breaks))
+        return Start(tuple(arcs), unknowns[self.system.layout.s], own_costates=True)
+
+    def error(self, unknowns: Array) -> float:
+        """The largest local error, relative."""
+        return max(trace.error for trace in self.traces(unknowns))
+
+    @cached_property
+    def segments(self) -> int:
+        return sum(arc.grid.segments for arc in self.system.arcs)
+
+
+def prepare(form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, options: Options) -> Preparation:
+    """Laws, flows and grids for the arcs of a start, and all unknowns read off it."""
+    weights = weights_at(form, start, p)
+    laws = _laws(hams, start, weights, p, options)
+    if not start.own_costates:
+        start = _with_own_costates(start, laws, weights, p)
+    sizes = scales(form, start)
+    arcs, nodes, flow_scales = [], [], []
+    for arc, law in zip(start.arcs, laws, strict=True):
+        values = node_values(arc, law, weights[arc.phase], start.s, p)
+        flow, numbers = ArcFlow(law), np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
+        scale = _flow_scale(flow, values, sizes[arc.phase], numbers, p)
+        places = (arc.knots - arc.start) / (arc.end - arc.start)
+        grid = choose_grid(flow, Probe(values, scale, places[(places > 0) & (places < 1)]), numbers, p, 0.1 * options.tolerance)
+        arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched))
+        nodes.append(values(grid.starts))
+        flow_scales.append(scale)
+    steady = tuple(options.use_integrals and autonomous(ham) for ham in hams)
+    rows = _active_rows(form, start, sizes, p)
+    system = ShootingSystem(form, tuple(arcs), _held(rows), p, steady)
+    unknowns = _first_unknowns(system, start, nodes, weights)
+    prepared = Preparation(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), rows)
+    return _with_multipliers(prepared, sizes)
+
+
+def _laws(hams: tuple[PhaseHamiltonian, ...], start: Start, weights: list[Array], p: Array, options: Options) -> list[ArcLaw]:
+    found: dict[tuple[int, object], ArcLaw] = {}
+    for arc in start.arcs:
+        key = (arc.phase, arc.mode)
+        if key not in found:
+            given = options.law_of(hams[arc.phase].phase.name)
+            samples = samples_of(arc, weights[arc.phase], start.s, p)
+            found[key] = arc_law(hams[arc.phase], arc.mode, samples) if given is None else user_law(hams[arc.phase], given)
+    return [found[arc.phase, arc.mode] for arc in start.arcs]
+
+
+def _with_own_costates(start: Start, laws: list[ArcLaw], weights: list[Array], p: Array) -> Start:
+    """Costates on state-constrained arcs in the convention of the flow, from the last arc backwards."""
+    arcs = list(start.arcs)
+    for k in reversed(range(len(arcs))):
+        arc, law = arcs[k], laws[k]
+        constrained = any(law.hamiltonian.constraints[i].order for i, _ in arc.mode.active)
+        if constrained and not law.v.numel():
+            follows = k + 1 < len(arcs) and arcs[k + 1].phase == arc.phase
+            end = arcs[k + 1].costate(arcs[k + 1].times(np.zeros(1)))[0] if follows else arc.costate(arc.times(np.ones(1)))[0]
+            arcs[k] = replace(arc, costate=unconstrained_costate(arc, law, end, weights[arc.phase], start.s, p))
+    return replace(start, arcs=tuple(arcs))
+
+
+def _flow_scale(flow: ArcFlow, values: object, sizes: Scales, numbers: Array, p: Array) -> Array:
+    """Typical sizes of x, costate, v and the integrals along an arc."""
+    tau = np.linspace(0.0, 1.0, 21)
+    nodes = np.asarray(values(tau))  # type: ignore[operator]  # a function of normalised time
+    n = 2 * sizes.x.size
+    v = np.abs(nodes[:, n:]).max(axis=0, initial=0.0)
+    y = np.concatenate([nodes, np.zeros((tau.size, flow.law.size - nodes.shape[1]))], axis=1)
+    rates = np.abs(flow.rates(tau, y, numbers, p)[:, nodes.shape[1] :]).max(axis=0, initial=0.0)
+    rest = np.concatenate([v, np.where(np.isfinite(rates), rates, 1.0)])
+    return np.concatenate([sizes.x, sizes.costate, np.where(rest > 1e-8, rest, 1.0)])
+
+
+def _active_rows(form: NormalForm, start: Start, sizes: list[Scales], p: Array) -> tuple[tuple[BoundaryRow, str | None], ...]:
+    """All endpoint conditions; inequalities count as active where the start is at their limit."""
+    rows = boundary_rows(form)
+    if not rows:
+        return ()
+    values = []
+    for ph, (t0, tf, x0, xf) in zip(form.phases, start.endpoints(form), strict=True):
+        values.append(np.concatenate([[t0, tf], x0, xf, np.zeros(ph.ends.column.numel() - 2 - 2 * x0.size)]))
+    column = casadi.vertcat(*[row.expression for row in rows])
+    found = casadi.Function("rows", [form.endpoint_column, form.s, form.p], [column])(np.concatenate(values), start.s, p).full().ravel()
+    result: list[tuple[BoundaryRow, str | None]] = []
+    for row, value in zip(rows, found, strict=True):
+        size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value) if np.isfinite(b)))
+        if row.equality:
+            result.append((row, "lower"))
+        elif np.isfinite(row.lower) and value - row.lower <= NEAR * size:
+            result.append((row, "lower"))
+        elif np.isfinite(row.upper) and row.upper - value <= NEAR * size:
+            result.append((row, "upper"))
+        else:
+            result.append((row, None))
+    return tuple(result)
+
+
+def _held(rows: tuple[tuple[BoundaryRow, str | None], ...]) -> tuple[ActiveRow, ...]:
+    return tuple(ActiveRow(row, row.lower if side == "lower" else row.upper) for row, side in rows if side is not None)
+
+
+def _first_unknowns(system: ShootingSystem, start: Start, nodes: list[Array], weights: list[Array]) -> Array:
+    layout = system.layout
+    unknowns = np.zeros(layout.size)
+    for i, times in enumerate(layout.times):
+        arcs = start.of_phase(i)
+        unknowns[times] = [arcs[0].start, *[arc.end for arc in arcs]]
+        unknowns[layout.weights[i]] = weights[i]
+    for places, values in zip(layout.nodes, nodes, strict=True):
+        unknowns[places] = values
+    unknowns[layout.s] = start.s
+    return unknowns
+
+
+def _with_multipliers(prepared: Preparation, sizes: list[Scales]) -> Preparation:
+    """Multipliers from the residual, in which they are linear; inequalities whose multiplier has the wrong sign are let go."""
+    for _ in range(3):
+        system, unknowns, layout = prepared.system, prepared.unknowns.copy(), prepared.system.layout
+        scale = _scale(prepared, sizes)
+        linear = np.concatenate([layout.nu, *layout.jumps, *layout.weights, *layout.integrals])
+        for _ in range(2 if linear.size else 0):
+            residual, matrix = system.evaluate(unknowns)
+            if not np.all(np.isfinite(residual)):
+                break
+            others = np.setdiff1d(np.arange(layout.size), linear)
+            size = np.asarray(np.abs(matrix[:, others] @ sparse.diags(scale[others])).max(axis=1).todense()).ravel()
+            weigh = 1.0 / np.where(size > 0, size, 1.0)
+            block = weigh[:, None] * matrix[:, linear].toarray()
+            columns = np.abs(block).max(axis=0)
+            scale[linear] = 1.0 / np.where(columns > 0, columns, 1.0)
+            unknowns[linear] -= scale[linear] * np.linalg.lstsq(block * scale[linear], weigh * residual, rcond=1e-12)[0]
+        rows = _let_go(prepared.rows, unknowns[layout.nu])
+        prepared = replace(prepared, unknowns=unknowns, scale=scale)
+        if rows == prepared.rows:
+            break
+        prepared = with_rows(prepared, rows)
+    return prepared
+
+
+def with_rows(prepared: Preparation, rows: tuple[tuple[BoundaryRow, str | None], ...]) -> Preparation:
+    """The same with other endpoint conditions active."""
+    system = ShootingSystem(prepared.form, prepared.system.arcs, _held(rows), prepared.system.p, prepared.system.constant_H)
+    unknowns = np.zeros(system.layout.size)
+    kept = int(prepared.system.layout.nu.min()) if prepared.system.layout.nu.size else prepared.unknowns.size
+    unknowns[:kept] = prepared.unknowns[:kept]
+    return replace(prepared, system=system, unknowns=unknowns, scale=np.ones(unknowns.size), rows=rows)
+
+
+def _let_go(rows: tuple[tuple[BoundaryRow, str | None], ...], nu: Array) -> tuple[tuple[BoundaryRow, str | None], ...]:
+    largest = float(np.abs(nu).max(initial=0.0))
+    result, place = [], 0
+    for row, side in rows:
+        if side is None:
+            result.append((row, side))
+            continue
+        outward = nu[place] if side == "upper" else -nu[place]
+        place += 1
+        result.append((row, side if row.equality or outward > NEGLIGIBLE * largest else None))
+    return tuple(result)
+
+
+def _scale(prepared: Preparation, sizes: list[Scales]) -> Array:
+    layout = prepared.system.layout
+    scale = np.ones(layout.size)
+    for times, size in zip(layout.times, sizes, strict=True):
+        scale[times] = size.duration
+    for nodes, flow_scale in zip(layout.nodes, prepared.flow_scales, strict=True):
+        scale[nodes] = flow_scale[: nodes.shape[1]]
+    s = prepared.unknowns[layout.s]
+    scale[layout.s] = np.where(np.abs(s) > 1e-8, np.abs(s), 1.0)
+    return scale

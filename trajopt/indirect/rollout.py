@@ -1,0 +1,209 @@
+"""A start from initial costates alone: the Hamiltonian system is integrated forward, and changes its arc where the law says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from trajopt.errors import GuessError, suggest
+from trajopt.indirect.control_law import ArcLaw, Mode, UserLaw, arc_law, user_law
+from trajopt.indirect.hamiltonian import PhaseHamiltonian
+from trajopt.indirect.minimize import Minimizer
+from trajopt.indirect.modes import mode_of_roles
+from trajopt.indirect.start import Start, StartArc
+from trajopt.normal_form import NormalForm, PhaseForm
+from trajopt.solution import Arc
+
+Array = NDArray[np.float64]
+MOST_ARCS = 30
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class _Guess:
+    """What a hand-given guess says about a phase."""
+
+    t0: float
+    tf: float
+    x0: Array
+    costate0: Array | None
+    arcs: tuple[Arc, ...]
+
+
+def rollout(
+    form: NormalForm, hams: tuple[PhaseHamiltonian, ...], guess: Mapping[Any, Any], p: Array, law_of: Callable[[str], UserLaw | None]
+) -> Start:
+    """Integrate forward from initial costates, phase after phase."""
+    _check_names(form, guess)
+    s = np.concatenate([np.zeros(0), *[_static(q, guess) for q in form.statics]])
+    arcs: list[StartArc] = []
+    end: tuple[float, Array, Array] | None = None
+    for i, ham in enumerate(hams):
+        told = _read_guess(ham.phase, guess, end, form)
+        weight = _weights(form, i, p, s)
+        walker = _Walker(i, ham, weight, s, p, law_of(ham.phase.name))
+        arcs += walker.walk(told)
+        last = arcs[-1]
+        at_end = np.array([last.end])
+        end = (last.end, last.x(at_end)[0], last.costate(at_end)[0])
+    return Start(tuple(arcs), s, own_costates=True)
+
+
+class _Walker:
+    """Integrates one phase forward, arc by arc."""
+
+    def __init__(self, phase: int, ham: PhaseHamiltonian, weight: Array, s: Array, p: Array, law: UserLaw | None) -> None:
+        self.phase, self.ham, self.fixed, self.law = phase, ham, (weight, s, p), law
+        self.laws: dict[Mode, ArcLaw] = {}
+        self.minimizer = Minimizer(ham)
+
+    def walk(self, told: _Guess) -> list[StartArc]:
+        assert told.costate0 is not None
+        t, x, costate = told.t0, told.x0, told.costate0
+        arcs: list[StartArc] = []
+        if told.arcs:
+            for arc in told.arcs:
+                found, _ = self.integrate(mode_of_roles(self.ham, arc.roles), t, arc.end, x, costate, events=False)
+                arcs.append(found)
+                t, x, costate = found.end, found.x(np.array([found.end]))[0], found.costate(np.array([found.end]))[0]
+            return arcs
+        mode = self.first_mode(t, x, costate)
+        while len(arcs) < MOST_ARCS:
+            found, switched = self.integrate(mode, t, told.tf, x, costate, events=self.law is None)
+            arcs.append(found)
+            t, x, costate = found.end, found.x(np.array([found.end]))[0], found.costate(np.array([found.end]))[0]
+            if switched is None:
+                return arcs
+            mode = switched
+        raise GuessError(
+            f"from these initial costates the controls of phase '{self.ham.phase.name}' switch more than {MOST_ARCS} times",
+            hint="give the arcs too, or another guess",
+        )
+
+    def first_mode(self, t: float, x: Array, costate: Array) -> Mode:
+        ham = self.ham
+        active = tuple((i, "upper") for i, c in enumerate(ham.constraints) if c.equality)
+        if self.law is not None:
+            return Mode(("interior",) * ham.phase.u.numel())
+        u = self.minimizer(t, x, costate, self.fixed).u
+        bound = ham.phase.u_bound
+        roles = ["lower" if a >= v else "upper" if b <= v else "interior" for v, a, b in zip(u, bound.lower, bound.upper, strict=True)]
+        return Mode(tuple(roles), active)
+
+    def integrate(self, mode: Mode, t: float, end: float, x: Array, costate: Array, events: bool) -> tuple[StartArc, Mode | None]:
+        """One arc, to its end time or to the first place where a control component changes its role."""
+        ham = self.ham
+        if mode not in self.laws:
+            self.laws[mode] = arc_law(ham, mode) if self.law is None else user_law(ham, self.law)
+        law = self.laws[mode]
+        n = law.node_size
+        y0 = np.concatenate([x, costate])
+        if law.v.numel():
+            y0 = np.concatenate([y0, self.minimizer(t, x, costate, self.fixed).unknowns(law)])
+        symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v)]
+        inside = [casadi.Function(name, [*symbols, ham.weight, ham.s, ham.p], [e]) for name, e in (("rate", law.rate[:n]), ("u", law.u), ("z", law.z))]
+        rate, controls, algebraics = ((lambda t, y, f=f: np.asarray(f(t, y, *self.fixed).full())) for f in inside)
+        watches = self.watches(law) if events else []
+        found = solve_ivp(
+            lambda t, y: rate(t, y).ravel(), (t, end), y0, method="DOP853", rtol=TOLERANCE, atol=1e-12 * (1 + np.abs(y0)),
+            dense_output=True, events=[w.event for w in watches] or None,
+        )  # fmt: skip
+        if not found.success:
+            raise GuessError(f"from these initial costates the motion of phase '{ham.phase.name}' cannot be followed", got=found.message)
+        stop, nx = float(found.t[-1]), x.size
+
+        def along(part: Callable[[Array, Array], Array]) -> Callable[[Array], Array]:
+            return lambda times: part(np.clip(times, t, stop), np.asarray(found.sol(np.clip(times, t, stop))))
+
+        arc = StartArc(
+            self.phase, mode, t, stop, along(lambda _, y: y[:nx].T), along(lambda _, y: y[nx : 2 * nx].T),
+            along(lambda times, y: controls(times[None, :], y).T), along(lambda times, y: algebraics(times[None, :], y).T), found.t,
+        )  # fmt: skip
+        fired = [w for w, hits in zip(watches, found.t_events or [], strict=False) if len(hits)]
+        return arc, fired[0].next_mode(mode) if fired and stop < end else None
+
+    def watches(self, law: ArcLaw) -> list[_Watch]:
+        """Functions whose zeros end an arc."""
+        ham, bound, watches = self.ham, self.ham.phase.u_bound, []
+        symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v), ham.weight, ham.s, ham.p]
+        for i, role in enumerate(law.mode.roles):
+            if role in ("lower", "upper"):
+                affine = not casadi.depends_on(casadi.jacobian(ham.H, ham.phase.u[i]), ham.phase.u[i])
+                other = "upper" if role == "lower" else "lower"
+                watches.append(_Watch(casadi.Function("s", symbols, [law.stationarity[i]]), self.fixed, i, other if affine else "interior", -1 if role == "lower" else 1))
+            elif role == "interior":
+                for side, limit, sign in (("lower", bound.lower[i], -1), ("upper", bound.upper[i], 1)):
+                    if np.isfinite(limit):
+                        watches.append(_Watch(casadi.Function("d", symbols, [law.u[i] - limit]), self.fixed, i, side, sign))
+        return watches
+
+
+class _Watch:
+    def __init__(self, function: Any, fixed: tuple[Array, ...], component: int, role: str, direction: int) -> None:
+        self.component, self.role = component, role
+
+        def event(t: float, y: Array) -> float:
+            return float(function(t, y, *fixed))
+
+        event.terminal = True  # type: ignore[attr-defined]  # how scipy marks events
+        event.direction = direction  # type: ignore[attr-defined]
+        self.event = event
+
+    def next_mode(self, mode: Mode) -> Mode:
+        roles = list(mode.roles)
+        roles[self.component] = self.role
+        return Mode(tuple(roles), mode.active)
+
+
+def _check_names(form: NormalForm, guess: Mapping[Any, Any]) -> None:
+    known: list[str] = ["tf", "arcs", *[q.name for q in form.statics]]
+    for ph in form.phases:
+        known += [q.name for q in ph.states]
+    for key in guess:
+        name = key[1] if isinstance(key, tuple) else key
+        if name not in known:
+            raise GuessError(f"the guess has '{name}'", expected="costates by the names of states, tf, arcs", hint=suggest(str(name), known))
+
+
+def _static(q: Any, guess: Mapping[Any, Any]) -> Array:
+    value = guess.get(q.name, q.guess if q.guess is not None else np.zeros(q.size))
+    return np.broadcast_to(np.asarray(value, dtype=float).ravel(), (q.size,)).astype(float)
+
+
+def _read_guess(ph: PhaseForm, guess: Mapping[Any, Any], end: tuple[float, Array, Array] | None, form: NormalForm) -> _Guess:
+    t0 = float(ph.start_time.lower[0]) if ph.start_time.fixed[0] else (end[0] if end is not None else 0.0)
+    tf = float(guess.get((ph.name, "tf"), guess.get("tf", np.nan)))
+    if ph.end_time.fixed[0]:
+        tf = float(ph.end_time.lower[0])
+    arcs: Sequence[Arc] = tuple(arc for arc in guess.get("arcs", ()) if arc.phase == ph.name)
+    if arcs:
+        tf = float(arcs[-1].end)
+    if not np.isfinite(tf):
+        raise GuessError(f"the end of phase '{ph.name}' is free", hint='give it in the guess: {"tf": ...}')
+    x0, costate = [], []
+    for q in ph.states:
+        key = (ph.name, q.name) if (ph.name, q.name) in guess else q.name
+        if key not in guess and end is None:
+            raise GuessError(f"the guess has no initial costate of '{q.name}'", expected="one for each state: " + ", ".join(s.name for s in ph.states))
+        fixed = q.start.fixed
+        before = end[1][q.rows] if end is not None and end[1].size >= q.rows.stop else np.zeros(q.size)
+        x0.append(np.where(fixed, q.start.lower, before))
+        carried = end[2][q.rows] if end is not None and key not in guess else guess.get(key)
+        costate.append(np.broadcast_to(np.asarray(carried, dtype=float).ravel(), (q.size,)))
+    return _Guess(t0, tf, np.concatenate(x0), np.concatenate(costate), tuple(arcs))
+
+
+def _weights(form: NormalForm, i: int, p: Array, s: Array) -> Array:
+    """The derivatives of the cost by the integrals, where it is linear in them."""
+    q = form.phases[i].ends.q
+    if not q.numel():
+        return np.zeros(0)
+    gradient = casadi.gradient(form.phi, q)
+    column = form.endpoint_column
+    return np.asarray(casadi.Function("w", [column, form.s, form.p], [gradient])(np.zeros(column.numel()), s, p).full()).ravel()

@@ -1,0 +1,137 @@
+"""Multiple shooting over arcs: Pontryagin's conditions solved by Newton's method, with switching times among the unknowns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.errors import TrajoptError
+from trajopt.indirect.answer import failed, read_solution
+from trajopt.indirect.arcs import start_of_solution
+from trajopt.indirect.check import Finding, findings, revised
+from trajopt.indirect.control_law import UserLaw
+from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians
+from trajopt.indirect.newton import NewtonResult, newton
+from trajopt.indirect.prepare import Preparation, prepare
+from trajopt.indirect.rollout import rollout
+from trajopt.indirect.start import Start
+from trajopt.normal_form import NormalForm
+from trajopt.solution import Solution, Status
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Shooting:
+    """Options of the indirect method.
+
+    Parameters
+    ----------
+    tolerance
+        Relative error of the trajectories, and of Newton's last correction.
+    iterations
+        Of Newton's method, for each structure that is tried.
+    structures
+        How many arc structures are tried: the one that the guess shows, and revisions where the answer contradicts it.
+    law
+        A control law instead of the one that is found: a function of a ``PhaseHamiltonian`` that gives the column of controls as
+        expressions in its symbols; the same for all phases, or a mapping from phase names.
+    use_integrals
+        Let a Hamiltonian that is constant replace the condition at the end of a phase by the one at its start.
+    """
+
+    tolerance: float = 1e-10
+    iterations: int = 60
+    structures: int = 5
+    law: UserLaw | Mapping[str, UserLaw] | None = None
+    use_integrals: bool = True
+
+    def solve(self, form: NormalForm, guess: Solution | Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Solution:
+        """Solve a problem from a solution of any method, or from initial costates by name.
+
+        A mapping has the costate of each state where the first phase begins, and ``"tf"`` where the end time is free; further keys are
+        ``"arcs"`` (a sequence of ``Arc``) and, for several phases, ``(phase, state)``. A failure is a ``Solution`` that explains itself.
+        """
+        begun = time.perf_counter()
+        p = form.parameter_values(parameters)
+        try:
+            hams = hamiltonians(form)
+            start = self._start(form, hams, guess, p)
+            return self._solve(form, hams, start, p, begun)
+        except TrajoptError as error:
+            return failed(form, self, p, str(error).splitlines(), time.perf_counter() - begun)
+
+    def law_of(self, phase: str) -> UserLaw | None:
+        """The control law given for a phase, if any."""
+        return self.law.get(phase) if isinstance(self.law, Mapping) else self.law
+
+    def _start(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], guess: Solution | Mapping[Any, Any], p: Array) -> Start:
+        if isinstance(guess, Solution):
+            return start_of_solution(form, hams, guess, p, plain=self.law is not None)
+        return rollout(form, hams, guess, p, self.law_of)
+
+    def _solve(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, begun: float) -> Solution:
+        log: list[str] = []
+        outcome = self._attempt(form, hams, start, p)
+        for _ in range(self.structures - 1):
+            log += outcome.log
+            start_again = None if self.law is not None else revised(outcome.prepared, outcome.result.unknowns, outcome.result.converged, outcome.findings)
+            if start_again is None:
+                return self._answer(outcome, log, begun)
+            log += [f"revised: {f.text}" for f in outcome.findings]
+            outcome = self._attempt(form, hams, start_again, p)
+        return self._answer(outcome, log + outcome.log, begun)
+
+    def _attempt(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array) -> _Outcome:
+        """Newton's method for one structure, on grids that follow the solution until its error is within the tolerance."""
+        log: list[str] = []
+        prepared = prepare(form, hams, start, p, self)
+        result = self._newton(prepared)
+        total = len(result.steps)
+        for _ in range(3):
+            log.append(_line(prepared, result))
+            if not result.converged or prepared.error(result.unknowns) <= self.tolerance:
+                break
+            prepared = prepare(form, hams, prepared.traced_start(result.unknowns), p, self)
+            result = self._newton(prepared)
+            total += len(result.steps)
+        return _Outcome(prepared, result, findings(prepared, result.unknowns) if result.converged else (), total, log)
+
+    def _newton(self, prepared: Preparation) -> NewtonResult:
+        with np.errstate(all="ignore"):  # a trial step may leave the model's domain; it is shortened then
+            return newton(
+                prepared.system.evaluate, prepared.unknowns, prepared.scale, prepared.allowed, tolerance=self.tolerance, iterations=self.iterations
+            )
+
+    def _answer(self, outcome: _Outcome, log: list[str], begun: float) -> Solution:
+        result, wrong = outcome.result, [f.text for f in outcome.findings]
+        status = Status.SOLVED if result.converged and not wrong else Status.FAILED
+        if result.reason == "iteration limit":
+            status = Status.ITERATIONS
+        explanation = [] if result.converged else [f"Newton's method for Pontryagin's conditions: {result.reason}."]
+        seconds = time.perf_counter() - begun
+        return replace(
+            read_solution(outcome.prepared, result.unknowns, self), status=status, explanation=(*explanation, *wrong), log=tuple(log),
+            iterations=outcome.iterations, seconds={"build": 0.0, "solve": seconds, "total": seconds},
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    prepared: Preparation
+    result: NewtonResult
+    findings: tuple[Finding, ...]
+    iterations: int
+    log: list[str]
+
+
+def _line(prepared: Preparation, result: NewtonResult) -> str:
+    system = prepared.system
+    segments = sum(arc.grid.segments for arc in system.arcs)
+    residuals = ", ".join(f"{r:.1e}" for r in result.residuals)
+    return f"{len(system.arcs)} arcs, {segments} segments, {system.layout.size} unknowns: {result.reason} after residuals {residuals}"

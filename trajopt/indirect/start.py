@@ -1,0 +1,214 @@
+"""A start for shooting: trajectories of states, costates and controls on a sequence of arcs, from whatever guess there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from trajopt.curve import Curve
+from trajopt.errors import GuessError
+from trajopt.indirect.control_law import ArcLaw, Mode, Samples
+from trajopt.normal_form import NormalForm, Quantity
+from trajopt.solution import PhaseSolution, Solution
+
+Array = NDArray[np.float64]
+Along = Callable[[Array], Array]  # times (N,) -> values (N, n)
+SAMPLES = 41
+INSIDE = 1e-9  # of an arc's duration: values at its ends are read just inside, since controls and costates may jump there
+
+
+@dataclass(frozen=True, eq=False)
+class StartArc:
+    """One arc of a start: what holds on it, and trajectories that are good enough to begin with."""
+
+    phase: int
+    mode: Mode
+    start: float
+    end: float
+    x: Along
+    costate: Along
+    u: Along
+    z: Along
+    knots: Array = field(default_factory=lambda: np.zeros(0))  # times where the guess has its own mesh points
+    touched: tuple[tuple[int, str], ...] = ()  # state constraints that are only touched where the arc begins
+
+    def times(self, tau: Array) -> Array:
+        return self.start + (self.end - self.start) * np.clip(tau, INSIDE, 1.0 - INSIDE)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """All arcs in order of phases and time, and static variables.
+
+    ``own_costates``: on state-constrained arcs the costates are already those of the flow, which adjoins the last derivative of the constraint.
+    """
+
+    arcs: tuple[StartArc, ...]
+    s: Array
+    own_costates: bool = False
+
+    def of_phase(self, i: int) -> list[StartArc]:
+        return [arc for arc in self.arcs if arc.phase == i]
+
+    def endpoints(self, form: NormalForm) -> list[tuple[float, float, Array, Array]]:
+        """t0, tf, x0, xf of each phase."""
+        ends = []
+        for i in range(len(form.phases)):
+            first, last = self.of_phase(i)[0], self.of_phase(i)[-1]
+            zero, one = np.zeros(1), np.ones(1)
+            ends.append((first.start, last.end, first.x(first.times(zero))[0], last.x(last.times(one))[0]))
+        return ends
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """Typical sizes in a phase."""
+
+    x: Array
+    costate: Array
+    u: Array
+    duration: float
+
+
+def scales(form: NormalForm, start: Start) -> list[Scales]:
+    """From the largest values along the start; what stays near zero is measured by its part in the cost."""
+    result = []
+    tau = np.linspace(0.0, 1.0, SAMPLES)
+    for i, ph in enumerate(form.phases):
+        arcs = start.of_phase(i)
+        x, costate, u = (
+            np.max([np.abs(along(arc.times(tau))).max(axis=0) for arc, along in ((a, getattr(a, name)) for a in arcs)], axis=0)
+            for name in ("x", "costate", "u")
+        )
+        x = np.where(x > 1e-12 * max(1.0, float(x.max())), x, 1.0)
+        part = float(np.max(costate * x))
+        costate = np.maximum(costate, (1e-3 * part if part > 0 else 1.0) / x)
+        bound = ph.u_bound
+        span = np.where(np.isfinite(bound.lower) & np.isfinite(bound.upper), bound.upper - bound.lower, 0.0)
+        u = np.maximum(np.where(u > 0, u, 1.0), span)
+        result.append(Scales(x, costate, u, arcs[-1].end - arcs[0].start))
+    return result
+
+
+def weights_at(form: NormalForm, start: Start, p: Array) -> list[Array]:
+    """The derivatives of the cost by the integrals; conditions on integrals are not counted yet."""
+    symbols = [form.endpoint_column, form.s, form.p]
+    values = []
+    for ph, (t0, tf, x0, xf) in zip(form.phases, start.endpoints(form), strict=True):
+        rest = ph.ends.column.numel() - 2 - 2 * x0.size
+        values.append(np.concatenate([[t0, tf], x0, xf, np.zeros(rest)]))
+    gradients = [casadi.gradient(form.phi, ph.ends.q) if ph.ends.q.numel() else form.symbols(0, 1) for ph in form.phases]
+    found = casadi.Function("weights", symbols, gradients)(np.concatenate(values), start.s, p)
+    found = [found] if len(form.phases) == 1 else found
+    return [np.asarray(w.full()).ravel() for w in found]
+
+
+def samples_of(arc: StartArc, weight: Array, s: Array, p: Array) -> Samples:
+    """Points of an arc at which its singular order is judged."""
+    times = arc.times(np.linspace(0.05, 0.95, 9))
+    columns = [times[None, :], arc.x(times).T, arc.costate(times).T]
+    return Samples((*columns, *[np.repeat(c[:, None], times.size, axis=1) for c in (weight, s, p)]))
+
+
+def node_values(arc: StartArc, law: ArcLaw, weight: Array, s: Array, p: Array) -> Along:
+    """(x, costate, v) at normalised times of the arc; v solves the equations of the law."""
+    ham = law.hamiltonian
+    if not law.v.numel():
+        return lambda tau: np.concatenate([arc.x(arc.times(tau)), arc.costate(arc.times(tau))], axis=1)
+    inputs = [law.v, ham.phase.t, ham.phase.x, ham.costate, ham.weight, ham.s, ham.p]
+    equations = casadi.Function("equations", inputs, [law.residual, casadi.densify(casadi.jacobian(law.residual, law.v))])
+
+    def values(tau: Array) -> Array:
+        t = arc.times(tau)
+        x, costate, u, z = arc.x(t), arc.costate(t), arc.u(t), arc.z(t)
+        v = law.v_start(u.T, z.T, np.zeros((0, t.size)))
+        v = _multipliers_first(equations, v, len(law.mode.active) + ham.phase.g.numel(), (t, x, costate), (weight, s, p))
+        v = _polished(equations, v, (t, x, costate), (weight, s, p))
+        return np.concatenate([x, costate, v.T], axis=1)
+
+    return values
+
+
+def _evaluate(equations: casadi.Function, v: Array, at: tuple[Array, ...], fixed: tuple[Array, ...]) -> tuple[Array, Array]:
+    residual, jacobian = equations(v, at[0][None, :], at[1].T, at[2].T, *fixed)
+    n, count = v.shape
+    return np.asarray(residual.full()).T, np.asarray(jacobian.full()).reshape(n, count, n).transpose(1, 0, 2)
+
+
+def _multipliers_first(equations: casadi.Function, v: Array, count: int, at: tuple[Array, ...], fixed: tuple[Array, ...]) -> Array:
+    """Multipliers enter linearly: with them in place first, the full system does not leave the branch of the controls."""
+    if not count:
+        return v
+    residual, jacobian = _evaluate(equations, v, at, fixed)
+    for j in range(v.shape[1]):
+        v[-count:, j] -= np.linalg.lstsq(jacobian[j][:, -count:], residual[j], rcond=None)[0]
+    return v
+
+
+def _polished(equations: casadi.Function, v: Array, at: tuple[Array, ...], fixed: tuple[Array, ...]) -> Array:
+    """A few Newton steps; where they lead far away the start is kept, and shooting corrects it."""
+    first = v.copy()
+    with np.errstate(all="ignore"):
+        for _ in range(8):
+            residual, jacobian = _evaluate(equations, v, at, fixed)
+            for j in range(v.shape[1]):
+                if np.all(np.isfinite(jacobian[j])) and np.all(np.isfinite(residual[j])):
+                    v[:, j] -= np.linalg.lstsq(jacobian[j], residual[j], rcond=1e-12)[0]
+    far = ~np.all(np.isfinite(v), axis=0) | (np.abs(v - first).max(axis=0) > 1.0 + np.abs(first).max(axis=0))
+    v[:, far] = first[:, far]
+    return v
+
+
+def unconstrained_costate(arc: StartArc, law: ArcLaw, end: Array, weight: Array, s: Array, p: Array) -> Along:
+    """The costate on a state-constrained arc when the last derivative of the constraint is adjoined, back from its end.
+
+    The costates of a guess adjoin the constraint itself; both agree where the arc ends.
+    """
+    ham = law.hamiltonian
+    nx = ham.phase.x.numel()
+    rate = casadi.Function("rate", [ham.phase.t, ham.phase.x, ham.costate, ham.weight, ham.s, ham.p], [law.rate[nx : 2 * nx]])
+
+    def backward(t: float, costate: Array) -> Array:
+        return np.asarray(rate(t, arc.x(np.array([t]))[0], costate, weight, s, p).full()).ravel()
+
+    ends = arc.times(np.array([1.0, 0.0]))
+    found = solve_ivp(backward, (ends[0], ends[1]), end, rtol=1e-6, atol=1e-9 * (1 + np.abs(end).max()), dense_output=True)
+    if not found.success or not np.all(np.isfinite(found.y)):
+        return arc.costate
+    return lambda times: np.asarray(found.sol(np.clip(times, ends[1], ends[0]))).T
+
+
+def curves_of(ph: PhaseSolution, quantities: tuple[Quantity, ...], group: Mapping[str, Curve], what: str) -> Along:
+    """Several named curves as one function of time."""
+    missing = [q.name for q in quantities if q.name not in group]
+    if missing:
+        raise GuessError(f"the guess has no {what} of '{missing[0]}' in phase '{ph.name}'", hint="a Solution with costates, or initial costates by name")
+    curves = [group[q.name] for q in quantities]
+
+    def along(times: Array) -> Array:
+        inside = np.clip(times, ph.t0, ph.tf)
+        return np.concatenate([np.zeros((times.size, 0)), *[c.evaluate(inside) for c in curves]], axis=1)
+
+    return along
+
+
+def start_from(form: NormalForm, solution: Solution, structure: list[list[tuple[Mode, float, float, tuple[tuple[int, str], ...]]]]) -> Start:
+    """Trajectories of a solution, on the arcs of ``structure``: for each phase (mode, start, end, constraints touched at the start)."""
+    arcs = []
+    for i, ph in enumerate(form.phases):
+        given = solution.phase(ph.name)
+        x = curves_of(given, ph.states, given.states, "trajectory")
+        costate = curves_of(given, ph.states, given.costates, "costate")
+        u = curves_of(given, ph.controls, given.controls, "control")
+        z = curves_of(given, ph.algebraics, given.algebraics, "algebraic variable")
+        for mode, start, end, touched in structure[i]:
+            arcs.append(StartArc(i, mode, start, end, x, costate, u, z, np.asarray(given.breaks, dtype=float), touched))
+    s = [np.asarray(solution.variables[q.name], dtype=float).ravel() for q in form.statics]
+    return Start(tuple(arcs), np.concatenate([np.zeros(0), *s]))
+
+

@@ -1,0 +1,86 @@
+"""The trajectory of an arc as piecewise polynomials, one for each step of the flow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import Curve
+from trajopt.indirect.assembly import ShootingSystem
+from trajopt.indirect.control_law import ArcLaw
+
+Array = NDArray[np.float64]
+DEGREE = 9  # one more than the order of the flow, so that interpolation adds nothing to its error
+
+
+def lobatto(count: int) -> Array:
+    """Gauss-Lobatto nodes on [0, 1]: polynomials through them do not oscillate, and both ends are among them."""
+    inner = np.polynomial.legendre.Legendre.basis(count - 1).deriv().roots()
+    return np.concatenate([[0.0], 0.5 * (1.0 + np.sort(np.real(inner))), [1.0]])
+
+
+NODES = lobatto(DEGREE + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class ArcTrace:
+    """Flow values of an arc at the nodes of every step."""
+
+    law: ArcLaw
+    numbers: Array  # start and end time, weights, static variables
+    p: Array
+    steps: Array  # (pieces + 1,) normalised times
+    values: Array  # (pieces, nodes, flow size)
+    error: float  # the largest estimated error of a step, relative to the scale of its component
+
+    @property
+    def breaks(self) -> Array:
+        breaks = self.numbers[0] + (self.numbers[1] - self.numbers[0]) * self.steps
+        breaks[-1] = self.numbers[1]
+        return np.asarray(breaks)
+
+    @cached_property
+    def times(self) -> Array:
+        """(pieces, nodes)"""
+        return self.breaks[:-1, None] + np.diff(self.breaks)[:, None] * NODES[None, :]
+
+    def curve(self, values: Array) -> Curve:
+        """Values (pieces, nodes, n) as a curve."""
+        return Curve(self.breaks, (NODES,) * values.shape[0], tuple(values))
+
+    def of(self, expression: Any) -> Array:
+        """An expression of the law at all nodes: (pieces, nodes, n)."""
+        law, ham = self.law, self.law.hamiltonian
+        symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v), ham.weight, ham.s, ham.p]
+        function = casadi.Function("along", symbols, [casadi.densify(expression)])
+        count = self.values.shape[0] * NODES.size
+        nodes = self.values[:, :, : law.node_size].reshape(count, -1)
+        ns = ham.s.numel()
+        inner = self.numbers[2:]
+        found = function(self.times.reshape(1, count), nodes.T, inner[: inner.size - ns], inner[inner.size - ns :], self.p)
+        if found.shape[1] != count:  # a constant: CasADi still repeats it, unless nothing is left to repeat
+            found = casadi.repmat(found, 1, count)
+        return np.asarray(found.full()).T.reshape(*self.times.shape, expression.numel())
+
+
+def trace_arc(system: ShootingSystem, k: int, unknowns: Array, scale: Array) -> ArcTrace:
+    """The trajectory of arc number k; ``scale`` is a typical size of each component of its flow."""
+    arc = system.arcs[k]
+    numbers, _ = system.numbers(k, unknowns)
+    steps = arc.grid.steps
+    with np.errstate(all="ignore"):
+        values, errors = arc.flow.trace(unknowns[system.layout.nodes[k]], steps, numbers, system.p)
+        relative = float(np.max(errors / (scale + np.abs(values[:, 1:]))))
+        begin, h = steps[:, :-1].ravel(), np.diff(steps, axis=1).ravel()
+        first = values[:, :-1].reshape(begin.size, -1)
+        last = values[:, 1:].reshape(begin.size, -1)
+        inner = NODES[1:-1]
+        lanes = [np.repeat(a, inner.size, axis=0) for a in (begin, h, first)]
+        between, _ = arc.flow.step(lanes[0], lanes[1] * np.tile(inner, begin.size), lanes[2], numbers, system.p)
+    pieces = np.concatenate([first[:, None], between.reshape(begin.size, inner.size, -1), last[:, None]], axis=1)
+    return ArcTrace(arc.law, numbers, system.p, np.concatenate([begin, [1.0]]), pieces, relative)
