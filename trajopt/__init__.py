@@ -8,7 +8,7 @@ _HOME = {
     "Problem": "trajopt.problem",
     "free": "trajopt.bounds",
     "Reference": "trajopt.reference",
-    "solve": "trajopt.solve",
+    "solve": "trajopt.solving",
     "load": "trajopt.storage",
     "Solution": "trajopt.solution",
     "Status": "trajopt.solution",

@@ -46,13 +46,17 @@ def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0) -> G
         How far a control without a guess is moved from the middle of its range, as a fraction of it: an asymmetric second try.
     """
     phases, clock = [], 0.0
+    reached: dict[str, Array] = {}  # where the phases before left each state, by name
     for phase in form.phases:
         t0, tf = _times(phase, clock, duration)
         clock = tf
+        lift = _lift(phase, tf - t0)
+        lines = [_state_line(q, lift, reached.get(q.name)) for q in phase.states]
+        reached.update({q.name: line(np.ones(1))[0] for q, line in zip(phase.states, lines, strict=True)})
         phases.append(
             PhaseGuess(
                 t0, tf,
-                _stack([_state_line(q) for q in phase.states]),
+                _stack(lines),
                 _stack([_constant_line(q, bend) for q in phase.algebraics]),
                 _stack([_constant_line(q, bend) for q in phase.controls]),
             )
@@ -81,6 +85,21 @@ def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
         if q.name in solution.variables and solution.variables[q.name].size == q.size:
             s[q.rows] = solution.variables[q.name]
     return Guess(tuple(phases), s)
+
+
+def nudged(guess: Guess, amount: float = 1e-2) -> Guess:
+    """The guess with every state moved a little, more and more along the phase, away from places where derivatives do not exist."""
+
+    def moved(line: Callable[[Array], Array]) -> Callable[[Array], Array]:
+        def values(tau: Array) -> Array:
+            x = line(tau)
+            size = np.abs(x).max(axis=0)
+            directions = 1.0 + 0.1 * np.arange(x.shape[1])  # not the same for all, so that differences move too
+            return x + amount * (0.1 + np.asarray(tau)[:, None]) * np.where(size > 0, size, 1.0) * directions
+
+        return values
+
+    return Guess(tuple(PhaseGuess(ph.t0, ph.tf, moved(ph.x), ph.z, ph.u) for ph in guess.phases), guess.s)
 
 
 def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
@@ -131,17 +150,30 @@ def _time_value(bound: Bound, clock: float) -> float:
     return float(np.clip(clock, bound.lower[0], bound.upper[0]))
 
 
-def _state_line(q: Quantity) -> Callable[[Array], Array]:
+def _lift(phase: PhaseForm, duration: float) -> float:
+    """The mean speed of the states that are known to move: what a state that starts at zero and ends anywhere is sent to.
+
+    Left at zero such a state (a speed, say) often makes the equations singular all along the guess.
+    """
+    moves = [np.abs(_end_value(q.end) - _end_value(q.start)) for q in phase.states]
+    known = [m for move in moves for m in move if np.isfinite(m) and m > 0]
+    return float(np.mean(known)) / duration if known and duration > 0 else 1.0
+
+
+def _state_line(q: Quantity, lift: float, before: Array | None) -> Callable[[Array], Array]:
     if q.guess is not None:
         return _user_line(q)
-    start, end = _end_value(q.start, q.bound), _end_value(q.end, q.bound)
+    start, end = _end_value(q.start), _end_value(q.end)
+    if before is not None and before.size == q.size:
+        start = np.where(np.isnan(start), before, start)
+    end = np.where(np.isnan(end) & (start == 0) & ~np.isfinite(q.bound.upper), lift, end)
     middle = _middle(q.bound)
     start, end = np.where(np.isnan(start), np.where(np.isnan(end), middle, end), start), np.where(np.isnan(end), np.where(np.isnan(start), middle, start), end)
     start, end = np.clip(start, q.bound.lower, q.bound.upper), np.clip(end, q.bound.lower, q.bound.upper)
     return lambda tau: start + np.asarray(tau)[:, None] * (end - start)
 
 
-def _end_value(boundary: Bound, path: Bound) -> Array:
+def _end_value(boundary: Bound) -> Array:
     """The value at an end, NaN where nothing is known."""
     if boundary.guess is not None:
         return boundary.guess

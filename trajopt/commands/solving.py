@@ -59,7 +59,7 @@ def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> tuple[Solu
 
 
 def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str], None]) -> Solution:
-    from trajopt.solve import METHODS, solve
+    from trajopt.solving import METHODS, solve
 
     return solve(
         built.problem,

@@ -88,7 +88,10 @@ class PhaseLayout:
     def control_nodes(self, interval: int, control: int) -> Array:
         """Normalised places of the values that describe a control on an interval."""
         rule, count = self.rules[interval], self.u_count[interval, control]
-        return rule.points if count == rule.points.size else (np.polynomial.legendre.leggauss(count)[0] + 1) / 2
+        if count == rule.points.size:
+            return rule.points
+        # With its values at both ends a straight control stays within its bounds all along.
+        return np.full(1, 0.5) if count == 1 else np.linspace(0.0, 1.0, int(count))
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,8 +95,9 @@ class Ipopt:
             "mumps_permuting_scaling": 0,
             "mumps_scaling": 0,
             "mumps_pivot_order": 0,
-            "mu_strategy": "monotone",
-            "bound_relax_factor": 0.0,
+            "mu_strategy": "adaptive",
+            # A hair of room: held controls can leave a state no interior between its bounds.
+            "bound_relax_factor": 1e-8,
             "nlp_scaling_method": "gradient-based",
         }
         if warm is not None:
@@ -109,6 +110,7 @@ class Ipopt:
         options = {
             "ipopt": {**ipopt, **self.options},
             "print_time": False,
+            "show_eval_warnings": self.verbose,
             "calc_lam_p": False,
             "calc_multipliers": False,
             **functions.derivatives,

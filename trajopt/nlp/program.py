@@ -11,7 +11,7 @@ nothing large is ever differentiated, and the kernels are built once per problem
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi
@@ -131,6 +131,11 @@ def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
         program.g_lower * constraints, program.g_upper * constraints, program.start / unknowns, program.parameters,
         None if multipliers is None else (multipliers[0] * unknowns, multipliers[1] / constraints),
     )  # fmt: skip
+
+
+def without_cost(program: Program) -> Program:
+    """The same constraints with nothing to minimize."""
+    return replace(program, blocks=tuple(replace(b, weights=np.zeros_like(b.weights)) for b in program.blocks))
 
 
 def functions_of(program: Program) -> Functions:
@@ -271,7 +276,7 @@ def _times(matrix: Any, vector: Any) -> Any:
 
 
 def _nonzeros(matrix: Any) -> Any:
-    return matrix.nz[:] if matrix.nnz() else type(matrix)(0, 1)
+    return casadi.reshape(matrix.nz[:], matrix.nnz(), 1) if matrix.nnz() else type(matrix)(0, 1)
 
 
 def _pattern(matrix: Any) -> tuple[NDArray[np.int_], NDArray[np.int_]]:

@@ -1,0 +1,80 @@
+"""From the last iterate to a Solution in the user's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import Curve
+from trajopt.direct.collocation import Iterate
+from trajopt.direct.costates import costate_curve
+from trajopt.direct.mesh import AT_LOWER, AT_UPPER
+from trajopt.direct.refine import phase_integrals
+from trajopt.direct.values import control_curve, point_curve, state_curve
+from trajopt.normal_form import Quantity
+from trajopt.solution import Arc, PhaseSolution
+
+Array = NDArray[np.float64]
+
+
+def phase_solutions(iterate: Iterate) -> dict[str, PhaseSolution]:
+    """Curves by name."""
+    solutions = {}
+    for i, (ph, values, multipliers, estimate) in enumerate(zip(iterate.layout.phases, iterate.values, iterate.multipliers, iterate.estimates, strict=True)):
+        form = ph.form
+        path = point_curve(ph, values.breaks, multipliers.path)
+        solutions[form.name] = PhaseSolution(
+            name=form.name,
+            t0=values.t0,
+            tf=values.tf,
+            states=_by_name(form.states, state_curve(ph, values)),
+            controls=_by_name(form.controls, control_curve(ph, values)),
+            algebraics=_by_name(form.algebraics, point_curve(ph, values.breaks, values.Z)),
+            costates=_by_name(form.states, costate_curve(ph, values, multipliers)),
+            path_multipliers={name: path.rows(slice(r, r + 1)) for r, name in enumerate(form.c_names)},
+            integrals=phase_integrals(iterate.layout, iterate.program, i, values),
+            breaks=values.breaks,
+            degrees=tuple(int(d) for d in ph.mesh.degrees),
+            errors=estimate.errors,
+            time_unit=form.time_unit,
+        )
+    return solutions
+
+
+def arcs(iterate: Iterate, affine: tuple[NDArray[np.bool_], ...]) -> tuple[Arc, ...]:
+    """The arcs between moving knots, and what each control does on them."""
+    found = []
+    for ph, values, linear in zip(iterate.layout.phases, iterate.values, affine, strict=True):
+        if ph.mesh.roles is None:
+            continue
+        firsts = [0, *ph.mesh.knots]
+        for k, first in enumerate(firsts):
+            roles = {
+                name: _role(int(role), bool(is_affine)) for name, role, is_affine in zip(ph.form.u_names, ph.mesh.roles[first], linear, strict=True)
+            }
+            found.append(Arc(ph.form.name, float(values.spans[k]), float(values.spans[k + 1]), roles))
+    return tuple(found)
+
+
+def statics(iterate: Iterate) -> dict[str, Array]:
+    layout = iterate.layout
+    y = iterate.program.start[layout.s :]
+    return {q.name: y[q.rows] for q in layout.form.statics}
+
+
+def condition_multipliers(iterate: Iterate) -> dict[str, float]:
+    """Multipliers of the conditions over endpoints, by name."""
+    layout = iterate.layout
+    rows = iterate.constraint_multipliers[layout.b_rows :]
+    return {name: float(value) for name, value in zip(layout.form.b_names, rows, strict=False)}
+
+
+def _by_name(quantities: tuple[Quantity, ...], curve: Curve) -> Mapping[str, Curve]:
+    return {q.name: curve.rows(q.rows, q.unit) for q in quantities}
+
+
+def _role(role: int, affine: bool) -> str:
+    return {AT_LOWER: "lower", AT_UPPER: "upper"}.get(role, "singular" if affine else "interior")
+

@@ -1,0 +1,122 @@
+"""Costates and other multipliers from the multipliers of the program: each scheme's own covector map.
+
+At a node the costate is the derivative, by the state there, of everything in the Lagrangian that lies to the right of it;
+at a collocation point it is the derivative of the Lagrangian by the rate there, divided by the quadrature weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import Curve
+from trajopt.direct.kernels import Kernels
+from trajopt.direct.transcribe import Layout, PhaseLayout, point_weights, span_widths
+from trajopt.direct.values import PhaseValues
+from trajopt.nlp.program import Block, Program
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseMultipliers:
+    """The dual values of one phase."""
+
+    nodes: Array  # (intervals + 1, nx): costates just after each node, and at the end
+    before: Array  # (intervals, nx): costates just before the end of each interval
+    points: Array  # (points, nx): costates at the collocation points
+    path: Array  # (points, nc): multiplier densities of the path constraints
+    algebraic: Array  # (points, nz)
+
+
+def multipliers_of(
+    kernels: Kernels, layout: Layout, program: Program, values: tuple[PhaseValues, ...], bound_multipliers: Array, constraint_multipliers: Array
+) -> tuple[PhaseMultipliers, ...]:
+    """Costates and path multipliers of every phase, from the multipliers in physical units."""
+    result = []
+    for i, (ph, phase_values) in enumerate(zip(layout.phases, values, strict=True)):
+        lam = constraint_multipliers
+        mu = lam[ph.rows : ph.g_rows].reshape(-1, ph.nx)  # (defects, nx)
+        lengths = np.diff(phase_values.spans)[ph.mesh.spans[1]]  # (intervals,) times of the spans
+        weights = point_weights(ph)
+        rate = np.zeros((ph.points, ph.nx))
+        nodes = np.zeros((ph.mesh.intervals + 1, ph.nx))
+        for k, (rule, width) in enumerate(zip(ph.rules, span_widths(ph), strict=True)):
+            here = mu[ph.defect_first[k] : ph.defect_first[k] + rule.defects]
+            rate[ph.first_point[k] : ph.first_point[k] + rule.points.size] += width * rule.Q.T @ here
+            nodes[k] = rule.P[:, 0] @ here
+        if layout.scheme.shares_nodes:
+            nodes[:-1] += _at_shared_nodes(ph, layout, program, i, mu)
+        x_multipliers = bound_multipliers[ph.x : ph.z].reshape(-1, ph.nx)
+        nodes[-1] = _end_costate(kernels, layout, program, ph, lam) + x_multipliers[-1]
+        before = nodes[1:].copy()
+        before[:-1] += x_multipliers[ph.first[1:-1]]
+        span_of_point = np.empty(ph.points)
+        for k, rule in enumerate(ph.rules):
+            span_of_point[ph.first_point[k] : ph.first_point[k] + rule.points.size] = lengths[k]
+        density = (weights * span_of_point)[:, None]
+        result.append(
+            PhaseMultipliers(
+                nodes, before, rate / weights[:, None],
+                lam[ph.c_rows : ph.q_rows].reshape(ph.points, -1) / density if ph.form.c.numel() else np.zeros((ph.points, 0)),
+                lam[ph.g_rows : ph.c_rows].reshape(ph.points, -1) / density if ph.form.g.numel() else np.zeros((ph.points, 0)),
+            )
+        )  # fmt: skip
+    return tuple(result)
+
+
+def _at_shared_nodes(ph: PhaseLayout, layout: Layout, program: Program, index: int, mu: Array) -> Array:
+    """What the rates at a shared node contribute to the interval on its right: h (Q[:, 0] . mu) f_x + h b_0 L_x."""
+    block = program.blocks[index]
+    jacobian, gradient = point_derivatives(block, program)
+    result = np.zeros((ph.mesh.intervals, ph.nx))
+    for k, (rule, width) in enumerate(zip(ph.rules, span_widths(ph), strict=True)):
+        here = mu[ph.defect_first[k] : ph.defect_first[k] + rule.defects]
+        point = int(ph.first_point[k])
+        result[k] = width * (rule.Q[:, 0] @ here) @ jacobian[point, : ph.nx, : ph.nx]
+        if gradient is not None:
+            result[k] += width * rule.weights[0] * gradient[point, 0, : ph.nx]
+    return result
+
+
+def point_derivatives(block: Block, program: Program) -> tuple[Array, Array | None]:
+    """(points, rows, inputs) of the kernel at the program's start."""
+    kernel = block.kernel
+    W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
+    jacobian = np.zeros((block.count, kernel.constraint_rows, kernel.inputs))
+    rows, columns = kernel.constraint_pattern
+    parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
+    jacobian[:, rows, columns] = np.asarray(kernel.constraint_jacobian(W, block.data, parameters)).T
+    if not kernel.objective_rows:
+        return jacobian, None
+    gradient = np.zeros((block.count, kernel.objective_rows, kernel.inputs))
+    rows, columns = kernel.objective_pattern
+    gradient[:, rows, columns] = np.asarray(kernel.objective_jacobian(W, block.data, parameters)).T
+    return jacobian, gradient
+
+
+def _end_costate(kernels: Kernels, layout: Layout, program: Program, ph: PhaseLayout, lam: Array) -> Array:
+    """The derivative of the endpoint Lagrangian by the final state."""
+    block = program.blocks[-1]
+    jacobian, gradient = point_derivatives(block, program)
+    total = lam[layout.b_rows :] @ jacobian[0] + (gradient[0, 0] if gradient is not None else 0.0)
+    first = 0
+    for other in layout.phases:
+        if other is ph:
+            break
+        first += 2 + 2 * (other.nx + other.nz + other.nu) + other.form.l.numel()
+    start = first + 2 + ph.nx
+    return np.asarray(total[start : start + ph.nx])
+
+
+def costate_curve(ph: PhaseLayout, values: PhaseValues, multipliers: PhaseMultipliers) -> Curve:
+    """Polynomials through the costates at both nodes and at the collocation points between them."""
+    nodes, pieces = [], []
+    for k, rule in enumerate(ph.rules):
+        inside = (rule.points > 0) & (rule.points < 1)
+        stage = multipliers.points[ph.first_point[k] : ph.first_point[k] + rule.points.size]
+        nodes.append(np.concatenate([[0.0], rule.points[inside], [1.0]]))
+        pieces.append(np.vstack([multipliers.nodes[k], stage[inside], multipliers.before[k]]))
+    return Curve(values.breaks, tuple(nodes), tuple(pieces))

@@ -1,0 +1,172 @@
+"""The direct side's door: a first answer by ever more patient attempts, then refinement, then a Solution."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.direct.answer import arcs, condition_multipliers, phase_solutions, statics
+from trajopt.direct.collocation import Collocation, Iterate, Progress, Session, adapt, first_meshes, solve_on
+from trajopt.direct.explain import explain
+from trajopt.direct.mesh import Mesh
+from trajopt.guess import Guess, check_guess, nudged, plain_guess
+from trajopt.nlp.backends import Ipopt, Outcome
+from trajopt.normal_form import NormalForm
+from trajopt.solution import Solution, Status
+
+Array = NDArray[np.float64]
+
+_STATUS = {
+    Outcome.INFEASIBLE: Status.INFEASIBLE,
+    Outcome.ITERATIONS: Status.ITERATIONS,
+    Outcome.NOT_A_NUMBER: Status.NOT_A_NUMBER,
+    Outcome.INTERRUPTED: Status.INTERRUPTED,
+    Outcome.FAILED: Status.FAILED,
+}
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One attempt at a first answer."""
+
+    label: str
+    attempt: Callable[[Session], Iterate]
+
+
+def solve_directly(
+    form: NormalForm, method: Collocation, guess: Guess | None, parameters: Mapping[str, Any] | None, progress: Progress
+) -> Solution:
+    """The whole direct side: guess, first answer, adaptive meshes, solution."""
+    began = time.perf_counter()
+    values = form.parameter_values(parameters)
+    first_guess = guess if guess is not None else plain_guess(form)
+    check_guess(form, first_guess, values)
+    session = Session.start(form, method, values, progress)
+    iterate, log = _climb(session, first_guess, guess is not None)
+    history = [iterate.record]
+    if iterate.solved and method.max_passes > 1:
+        iterate, history = adapt(session, iterate)
+    status = _status(iterate, method)
+    total = time.perf_counter() - began
+    solving = sum(record.seconds for record in history)
+    return Solution(
+        problem=form.name,
+        method="direct",
+        status=status,
+        objective=iterate.objective,
+        phases=phase_solutions(iterate),
+        variables=statics(iterate),
+        parameters=_named_parameters(form, values),
+        multipliers=condition_multipliers(iterate),
+        arcs=arcs(iterate, tuple(k.affine for k in session.kernels.phases)),
+        history=tuple(history),
+        error=iterate.error,
+        tolerance=method.tolerance,
+        iterations=sum(record.iterations for record in history),
+        seconds={"build": total - solving, "solve": solving, "total": total},
+        explanation=() if status is Status.SOLVED else _explanation(iterate, status, method),
+        log=tuple(log),
+        options={"scheme": method.scheme.name, "tolerance": method.tolerance, "backend": method.backend.name},
+        versions={name: importlib.metadata.version(name) for name in ("trajopt", "casadi", "numpy")},
+        form=form,
+    )
+
+
+def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[str]]:
+    """Attempts, from the quickest to the most patient, until one succeeds; else the one that came closest."""
+    log: list[str] = []
+    best: Iterate | None = None
+    for rung in _rungs(session, guess, given):
+        iterate = rung.attempt(session)
+        if best is None or iterate.solved or iterate.violation < best.violation:
+            best = iterate
+        if iterate.solved or iterate.result.outcome is Outcome.INTERRUPTED:
+            if log:
+                log.append(f"{rung.label}: {iterate.result.outcome.value}")
+            break
+        log.append(f"{rung.label}: {iterate.result.outcome.value} ({iterate.result.message}), largest violation {iterate.violation:.1e}")
+        session.progress(log[-1])
+    assert best is not None
+    return best, log
+
+
+def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:
+    form = session.form
+    meshes = first_meshes(session)
+    patient = _with_options(session, mu_strategy="monotone")
+    yield Rung("first attempt", lambda s: solve_on(_hasty(s), meshes, guess, 1e-2 if given else None))
+    yield Rung("slower barrier", lambda _: solve_on(patient, meshes, guess, None))
+    yield Rung("guess moved aside", lambda _: solve_on(patient, meshes, nudged(guess, 0.05), None))
+    yield Rung("a feasible motion first", lambda _: _feasible_first(patient, meshes, nudged(guess, 0.01)))
+    if not given:
+        for label, options in (
+            ("shorter time", {"duration": 0.3}), ("longer time", {"duration": 3.0}), ("controls off centre", {"bend": 0.5}),
+            ("controls off centre, other side", {"bend": -0.5}),
+        ):  # fmt: skip
+            yield Rung(label, lambda _, options=options: solve_on(patient, meshes, nudged(plain_guess(form, **options), 0.01), None))
+    coarse = tuple(Mesh.uniform(4, int(m.degrees[0])) for m in meshes)
+    yield Rung("coarse mesh first", lambda _: _coarse_first(patient, coarse, meshes, guess))
+
+
+def _hasty(session: Session) -> Session:
+    """Few iterations: most problems need fewer, and those that need more are better served by another rung."""
+    backend = session.method.backend
+    if not isinstance(backend, Ipopt) or session.method.max_passes == 1:
+        return session
+    return replace(session, method=replace(session.method, backend=replace(backend, max_iterations=min(150, backend.max_iterations))))
+
+
+def _with_options(session: Session, **options: Any) -> Session:
+    backend = session.method.backend
+    if not isinstance(backend, Ipopt):
+        return session
+    return replace(session, method=replace(session.method, backend=replace(backend, options={**options, **backend.options})))
+
+
+def _feasible_first(session: Session, meshes: tuple[Mesh, ...], guess: Guess) -> Iterate:
+    from trajopt.direct.values import guess_of
+
+    feasible = solve_on(session, meshes, guess, None, with_cost=False)
+    if not feasible.solved:
+        return feasible
+    return solve_on(session, meshes, guess_of(feasible.layout, feasible.program.start), 1e-2)
+
+
+def _coarse_first(session: Session, coarse: tuple[Mesh, ...], meshes: tuple[Mesh, ...], guess: Guess) -> Iterate:
+    from trajopt.direct.values import guess_of
+
+    first = solve_on(session, coarse, guess, None)
+    return solve_on(session, meshes, guess_of(first.layout, first.program.start), 1e-3) if first.solved else first
+
+
+def _status(iterate: Iterate, method: Collocation) -> Status:
+    if not iterate.solved:
+        return _STATUS[iterate.result.outcome]
+    fixed_mesh = method.max_passes == 1
+    return Status.SOLVED if fixed_mesh or iterate.error <= method.tolerance else Status.COARSE
+
+
+def _explanation(iterate: Iterate, status: Status, method: Collocation) -> tuple[str, ...]:
+    if status is not Status.COARSE:
+        return explain(iterate)
+    worst = max(zip(iterate.layout.phases, iterate.values, iterate.estimates, strict=True), key=lambda item: item[2].errors.max())
+    ph, values, estimate = worst
+    k = int(np.argmax(estimate.errors))
+    return (
+        f"the estimated error is {estimate.errors[k]:.1e} in phase '{ph.form.name}' at t = {values.breaks[k]:.4g} to {values.breaks[k + 1]:.4g}; asked for {method.tolerance:.0e}",
+        "try: a larger tolerance, or more meshes: Collocation(max_passes=30)",
+    )
+
+
+def _named_parameters(form: NormalForm, values: Array) -> dict[str, Array]:
+    named, place = {}, 0
+    for q in form.parameters:
+        named[q.name] = values[place : place + q.value.size]
+        place += q.value.size
+    return named

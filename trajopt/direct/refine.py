@@ -1,0 +1,157 @@
+"""The error of an answer between its nodes, and the next mesh (hp).
+
+The estimate integrates the rates along the answer's own polynomials at other points than those where the solver zeroed the
+defects, and compares (Patterson, Hager and Rao 2015).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.polynomial import legendre
+from numpy.typing import NDArray
+
+from trajopt.curve import lagrange_basis
+from trajopt.direct.mesh import Mesh
+from trajopt.direct.schemes import Scheme, can_raise_degree, integration_matrix
+from trajopt.direct.transcribe import Layout, PhaseLayout, span_widths
+from trajopt.direct.values import PhaseValues
+from trajopt.nlp.program import Program
+
+Array = NDArray[np.float64]
+
+MOST_DEGREE = 9  # beyond it widths pay better than degrees
+MOST_PIECES = 6  # an interval is cut into at most so many at once
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Of one phase."""
+
+    errors: Array  # (intervals,) relative
+    decay: Array  # (intervals,) factor by which successive Legendre coefficients of the states fall; small is smooth
+
+
+def estimate(layout: Layout, program: Program, values: tuple[PhaseValues, ...]) -> tuple[Estimate, ...]:
+    """The relative error of every interval."""
+    return tuple(_phase_estimate(ph, layout, program, i, v) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True)))
+
+
+def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues) -> Estimate:
+    errors, decay = np.zeros(ph.mesh.intervals), np.ones(ph.mesh.intervals)
+    size = np.abs(values.X).max(axis=0)
+    size = np.where(size > 0, size, 1.0)
+    widths = span_widths(ph)
+    for degree in np.unique(ph.mesh.degrees):
+        here = np.flatnonzero(ph.mesh.degrees == degree)
+        rule = ph.rules[here[0]]
+        at = (legendre.leggauss(rule.points.size + 2)[0] + 1) / 2
+        X, x, W, D, parameters = _sampled(ph, layout, program, index, values, here, at)
+        kernel = program.blocks[index].kernel
+        outputs = np.asarray(kernel.constraints(W, D, parameters)).T.reshape(here.size, at.size, -1)
+        rates = outputs[..., : ph.nx]
+        moved = X[:, :1] + widths[here][:, None, None] * np.einsum("em,kmi->kei", integration_matrix(at, np.append(at, 1.0)), rates)
+        reached = np.concatenate([x, values.X[ph.first[here + 1]][:, None]], axis=1)
+        errors[here] = np.nan_to_num((np.abs(moved - reached) / size).max(axis=(1, 2)), nan=np.inf)
+        errors[here] = np.maximum(errors[here], _violations(ph, x, outputs[..., ph.nx :], size))
+        decay[here] = _decay(rule.support[: X.shape[1]], X, size)
+    return Estimate(errors, decay)
+
+
+def _sampled(
+    ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues, here: NDArray[np.int_], at: Array
+) -> tuple[Array, Array, Array, Array, Array]:
+    """The answer's polynomials on intervals of one degree at other places than the collocation points.
+
+    Gives the support values, the states (intervals, places, nx), and the kernel's inputs, data and parameters.
+    """
+    rule, kernel = ph.rules[here[0]], program.blocks[index].kernel
+    support = rule.support if rule.defects == rule.degree else rule.support[:-1]
+    knots, span_of = ph.mesh.spans
+    bound = ph.form.u_bound
+    s = program.start[layout.s : layout.s + layout.form.s.numel()]
+    X = values.X[ph.first[here][:, None] + np.arange(support.size)]  # (intervals, support, nx)
+    points = ph.first_point[here][:, None] + np.arange(rule.points.size)
+    to_points = lagrange_basis(rule.points, at)
+    x = np.einsum("ms,ksi->kmi", lagrange_basis(support, at), X)
+    u = np.clip(np.einsum("mp,kpi->kmi", to_points, values.U[points]), bound.lower, bound.upper)
+    z = np.einsum("mp,kpi->kmi", to_points, values.Z[points])
+    normalised = ph.mesh.breaks[here][:, None] + np.diff(ph.mesh.breaks)[here][:, None] * at
+    start, end = knots[span_of[here]][:, None], knots[span_of[here] + 1][:, None]
+    theta = (normalised - start) / (end - start)
+    T = np.broadcast_to(values.spans[span_of[here][:, None] + np.arange(2)][:, None, :], (here.size, at.size, 2))
+    shared = np.broadcast_to(s, (here.size, at.size, s.size))
+    inputs = [x, z, u, shared] + ([T] if ph.free_time else [])
+    data = [theta[..., None]] + ([] if ph.free_time else [T])
+    W = np.concatenate(inputs, axis=2).reshape(-1, kernel.inputs).T
+    D = np.concatenate(data, axis=2).reshape(-1, kernel.data).T
+    return X, x, W, D, np.repeat(program.parameters[:, None], W.shape[1], axis=1)
+
+
+def _violations(ph: PhaseLayout, x: Array, outputs: Array, size: Array) -> Array:
+    """How far states leave their bounds, and path constraints theirs, between the nodes; (intervals,), relative."""
+    bound = ph.form.x_bound
+    worst = (np.maximum(np.maximum(bound.lower - x, x - bound.upper), 0.0) / size).max(axis=(1, 2))
+    ng, nc = ph.form.g.numel(), ph.form.c.numel()
+    if nc:
+        c = outputs[..., ng : ng + nc]
+        reach = np.maximum(1.0, np.abs(c).max(axis=(0, 1)))
+        excess = np.maximum(np.maximum(ph.form.c_bound.lower - c, c - ph.form.c_bound.upper), 0.0) / reach
+        worst = np.maximum(worst, np.nan_to_num(excess.max(axis=(1, 2)), nan=np.inf))
+    return np.asarray(worst)
+
+
+def _decay(support: Array, X: Array, size: Array) -> Array:
+    """Fit of |a_n| ~ rho^n to the Legendre coefficients of the states on each interval."""
+    degree = support.size - 1
+    if degree < 2:
+        return np.ones(X.shape[0])
+    vander = np.linalg.inv(legendre.legvander(2 * support - 1, degree))
+    coefficients = (np.abs(np.einsum("ns,ksi->kni", vander, X)) / size).max(axis=2)[:, 1:] + 1e-14
+    n = np.arange(degree)
+    slope = np.polyfit(n, np.log10(coefficients).T, 1)[0]
+    return np.power(10.0, slope)
+
+
+def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme) -> Mesh:
+    """The next mesh: higher degree where the answer is smooth, narrower intervals where it is not."""
+    breaks, degrees, sources, moves = [0.0], [], [], {}
+    most = MOST_DEGREE if can_raise_degree(scheme) else 0
+    for k in range(mesh.intervals):
+        a, b, degree, error = mesh.breaks[k], mesh.breaks[k + 1], int(mesh.degrees[k]), result.errors[k]
+        pieces, new_degree = 1, degree
+        if error > tolerance:
+            excess = min(np.log10(error / tolerance) + 0.3, 12.0)
+            fall = -np.log10(max(float(result.decay[k]), 1e-3))  # digits gained by one more degree
+            wanted = degree + (int(np.ceil(excess / fall)) if fall > 0.4 else 99)
+            if wanted <= most:
+                new_degree = max(wanted, degree + 1)
+            else:
+                pieces = int(np.clip(np.ceil(10 ** (excess / (degree + 1))), 2, MOST_PIECES))
+        if k in mesh.knots:
+            moves[k] = len(degrees)
+        for i in range(pieces):
+            breaks.append(b if i == pieces - 1 else a + (b - a) * (i + 1) / pieces)
+            degrees.append(new_degree)
+            sources.append(k)
+    source = np.array(sources)
+    return replace(
+        mesh,
+        breaks=np.array(breaks),
+        degrees=np.array(degrees),
+        knots=tuple(moves[k] for k in mesh.knots),
+        roles=None if mesh.roles is None else mesh.roles[source],
+        control_points=None if mesh.control_points is None else mesh.control_points[source],
+    )
+
+
+def phase_integrals(layout: Layout, program: Program, index: int, values: PhaseValues) -> Array:
+    """The integrals of a phase: those that are unknowns, and one summed running cost where there is one."""
+    block = program.blocks[index]
+    if not block.kernel.objective_rows:
+        return values.integrals
+    W = (block.gather @ program.start).reshape(block.count, block.kernel.inputs).T
+    parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
+    cost = np.asarray(block.kernel.objective(W, block.data, parameters)).ravel() @ block.weights
+    return np.append(values.integrals, cost)

@@ -1,0 +1,183 @@
+"""Arcs: which control rides which bound when, read off an answer; and the mesh on which their ends can move.
+
+A switch inside an interval costs accuracy that no mesh wins back quickly. With the order of the arcs known, the switching times
+become unknowns of the program, the controls on bound arcs are held there, and every arc is smooth again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.direct.kernels import PhaseKernels
+from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
+from trajopt.direct.transcribe import Layout, PhaseLayout, point_weights
+from trajopt.direct.values import PhaseValues
+from trajopt.nlp.program import Program
+from trajopt.direct.costates import point_derivatives
+
+Array = NDArray[np.float64]
+
+NEAR = 2e-3  # of its range: how close to a bound a control counts as being there
+SINGULAR_POINTS = 2  # a straight control on each interval of a singular arc: free enough to follow it, too stiff to chatter
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch on which one control keeps one role."""
+
+    role: int
+    start: float
+    end: float
+    intervals: float  # its length in units of the local interval width
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The arcs of one phase: their end times, and the role of every control on each."""
+
+    times: Array  # (arcs + 1,)
+    roles: NDArray[np.int_]  # (arcs, controls)
+
+    @property
+    def arcs(self) -> int:
+        return self.times.size - 1
+
+
+def find_structure(ph: PhaseLayout, values: PhaseValues, kernels: PhaseKernels) -> tuple[Structure | None, NDArray[np.int_]]:
+    """The arcs of a phase, if its controls show them clearly; and the intervals where they do not."""
+    unclear: list[int] = []
+    all_pieces = []
+    for j in range(ph.nu):
+        pieces, doubtful = _pieces(ph, values, j, bool(kernels.affine[j]))
+        all_pieces.append(pieces)
+        unclear += doubtful
+    if unclear or not any(len(p) > 1 or p[0].role != FREE for p in all_pieces):
+        return None, np.unique(np.array(unclear, dtype=int))
+    least = 1e-4 * (values.tf - values.t0)
+    cuts = np.sort(np.array([p.start for pieces in all_pieces for p in pieces[1:]]))
+    cuts = cuts[np.concatenate([[True], np.diff(cuts) > least])] if cuts.size else cuts
+    cuts = cuts[(cuts > values.t0 + least) & (cuts < values.tf - least)]
+    times = np.concatenate([[values.t0], cuts, [values.tf]])
+    middles = 0.5 * (times[1:] + times[:-1])
+    roles = np.array([[_role_at(pieces, t) for pieces in all_pieces] for t in middles], dtype=int)
+    return Structure(times, roles), np.zeros(0, dtype=int)
+
+
+def _pieces(ph: PhaseLayout, values: PhaseValues, j: int, affine: bool) -> tuple[list[Piece], list[int]]:
+    lower, upper = ph.form.u_bound.lower[j], ph.form.u_bound.upper[j]
+    left, right, level, interval = _samples(ph, values, j)
+    span = upper - lower if np.isfinite(upper - lower) else max(1.0, float(np.abs(level).max()))
+    role = np.where(level <= lower + NEAR * span, AT_LOWER, np.where(level >= upper - NEAR * span, AT_UPPER, FREE))
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(role)) + 1, [role.size]])
+    runs = []
+    for a, b in zip(edges[:-1], edges[1:], strict=True):
+        widths = np.diff(values.breaks)[interval[a:b]]
+        length = float((right[a:b] - left[a:b]) @ (1.0 / widths))
+        runs.append((Piece(int(role[a]), float(left[a]), float(right[b - 1]), length), float(level[a:b] @ (right[a:b] - left[a:b])), interval[a:b]))
+    if affine:
+        return _switched(runs, lower, upper)
+    # A control that bends away from its bound: contact shorter than an interval is a touch, not an arc.
+    kept = [p if p.role == FREE or p.intervals > 0.9 else Piece(FREE, p.start, p.end, p.intervals) for p, _, _ in runs]
+    return _merged(kept), []
+
+
+def _switched(runs: list[tuple[Piece, float, NDArray[np.int_]]], lower: float, upper: float) -> tuple[list[Piece], list[int]]:
+    """Short in-between values of an affine control are switches inside an interval; long ones are arcs of their own."""
+    pieces: list[Piece] = []
+    unclear: list[int] = []
+    bound = {AT_LOWER: lower, AT_UPPER: upper}
+    for i, (piece, area, intervals) in enumerate(runs):
+        before = runs[i - 1][0].role if i else FREE
+        after = runs[i + 1][0].role if i + 1 < len(runs) else FREE
+        if piece.role != FREE or piece.intervals > 2.2:
+            pieces.append(piece)
+        elif before * after < 0:  # from one bound to the other: keep the mean
+            mean = area / (piece.end - piece.start)
+            share = np.clip((mean - bound[after]) / (bound[before] - bound[after]), 0.0, 1.0)
+            switch = piece.start + share * (piece.end - piece.start)
+            last = pieces.pop()
+            pieces.append(Piece(last.role, last.start, float(switch), last.intervals))
+            following = runs[i + 1][0]
+            runs[i + 1] = (Piece(following.role, float(switch), following.end, following.intervals), runs[i + 1][1], runs[i + 1][2])
+        else:
+            unclear += [int(k) for k in intervals]
+            pieces.append(piece)
+    return _merged(pieces), unclear
+
+
+def _merged(pieces: list[Piece]) -> list[Piece]:
+    merged: list[Piece] = []
+    for p in pieces:
+        if merged and merged[-1].role == p.role:
+            merged[-1] = Piece(p.role, merged[-1].start, p.end, merged[-1].intervals + p.intervals)
+        else:
+            merged.append(p)
+    return merged
+
+
+def _samples(ph: PhaseLayout, values: PhaseValues, j: int) -> tuple[Array, Array, Array, NDArray[np.int_]]:
+    """Stretches of time with one control value each: intervals of constant control, or the neighbourhoods of points."""
+    left, right, level, interval = [], [], [], []
+    for k, rule in enumerate(ph.rules):
+        a, b = values.breaks[k], values.breaks[k + 1]
+        u = values.U[ph.first_point[k] : ph.first_point[k] + rule.points.size, j]
+        cuts = np.concatenate([[0.0], 0.5 * (rule.points[1:] + rule.points[:-1]), [1.0]]) if ph.u_count[k, j] > 1 else np.array([0.0, 1.0])
+        left.append(a + (b - a) * cuts[:-1])
+        right.append(a + (b - a) * cuts[1:])
+        level.append(u if ph.u_count[k, j] > 1 else u[:1])
+        interval.append(np.full(cuts.size - 1, k))
+    return np.concatenate(left), np.concatenate(right), np.concatenate(level), np.concatenate(interval)
+
+
+def _role_at(pieces: list[Piece], t: float) -> int:
+    return next((p.role for p in pieces if p.start <= t <= p.end), pieces[-1].role)
+
+
+def arc_mesh(structure: Structure, affine: NDArray[np.bool_], degree: int, density: float = 12.0) -> tuple[Mesh, Array]:
+    """A mesh with moving knots at the ends of the arcs, and their times."""
+    total = structure.times[-1] - structure.times[0]
+    breaks, degrees, roles, points, knots = [0.0], [], [], [], []
+    for a in range(structure.arcs):
+        start, end = (structure.times[a : a + 2] - structure.times[0]) / total
+        singular = (structure.roles[a] == FREE) & affine
+        count = max(4 if singular.any() else 2, round(density * (end - start) * (1.5 if singular.any() else 1.0)))
+        for i in range(count):
+            breaks.append(start + (end - start) * (i + 1) / count if i < count - 1 else end)
+            degrees.append(degree)
+            roles.append(structure.roles[a])
+            points.append(np.where(structure.roles[a] != FREE, 1, np.where(singular, SINGULAR_POINTS, 0)))
+        knots.append(len(degrees))
+    breaks[-1] = 1.0
+    return Mesh(np.array(breaks), np.array(degrees), tuple(knots[:-1]), np.array(roles), np.array(points)), structure.times
+
+
+def switching(ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues, constraint_multipliers: Array) -> Array:
+    """(points, controls): the derivative of the Hamiltonian (with path constraints) by each control, at the collocation points."""
+    block = program.blocks[index]
+    jacobian, gradient = point_derivatives(block, program)
+    rows = (block.scatter.T @ constraint_multipliers).reshape(block.count, -1)
+    u = slice(ph.nx + ph.nz, ph.nx + ph.nz + ph.nu)
+    result = np.einsum("kr,kru->ku", rows, jacobian[:, :, u])
+    if gradient is not None:
+        result += block.weights[:, None] * gradient[:, 0, u]
+    lengths = np.empty(ph.points)
+    spans = np.diff(values.spans)[ph.mesh.spans[1]]
+    for k, rule in enumerate(ph.rules):
+        lengths[ph.first_point[k] : ph.first_point[k] + rule.points.size] = spans[k]
+    return np.asarray(result / (point_weights(ph) * np.maximum(lengths, 1e-300))[:, None])
+
+
+def wants_to_leave(ph: PhaseLayout, slopes: Array) -> float:
+    """How much of the held controls' push against their bounds has the wrong sign: 0 confirms the arcs, 1 refutes them."""
+    if ph.mesh.roles is None:
+        return 0.0
+    push = np.empty_like(slopes)
+    for k, rule in enumerate(ph.rules):
+        here = slice(ph.first_point[k], ph.first_point[k] + rule.points.size)
+        push[here] = slopes[here] * ph.mesh.roles[k]
+    weights = point_weights(ph)[:, None]
+    pushed = float((weights * np.abs(push)).sum())
+    return float((weights * np.maximum(push, 0.0)).sum()) / pushed if pushed > 0 else 0.0

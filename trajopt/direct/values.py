@@ -1,0 +1,124 @@
+"""The values of a program's unknowns and multipliers by phase, in physical units; and a guess as unknowns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from trajopt.curve import Curve
+from trajopt.direct.transcribe import Layout, PhaseLayout, control_matrix
+from trajopt.guess import Guess, PhaseGuess
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseValues:
+    """One phase of an iterate."""
+
+    spans: Array  # times of start, moving knots and end
+    breaks: Array  # times of the nodes
+    X: Array  # (state points, nx)
+    Z: Array  # (points, nz)
+    U: Array  # (points, nu)
+    U_unknowns: Array  # the control unknowns as they are
+    integrals: Array  # of those that are unknowns
+
+    @property
+    def t0(self) -> float:
+        return float(self.spans[0])
+
+    @property
+    def tf(self) -> float:
+        return float(self.spans[-1])
+
+
+def read(layout: Layout, y: Array) -> tuple[PhaseValues, ...]:
+    """The unknowns by phase."""
+    phases = []
+    for ph in layout.phases:
+        rows, columns, values = control_matrix(ph, layout)
+        controls = sp.csr_matrix((values, (rows, columns)), (ph.points * ph.nu, layout.unknowns)) @ y
+        spans = y[ph.times : ph.integrals]
+        phases.append(
+            PhaseValues(
+                spans=spans,
+                breaks=np.interp(ph.mesh.breaks, ph.mesh.spans[0], spans),
+                X=y[ph.x : ph.z].reshape(-1, ph.nx),
+                Z=y[ph.z : ph.u].reshape(ph.points, ph.nz),
+                U=controls.reshape(ph.points, ph.nu),
+                U_unknowns=y[ph.u : ph.times],
+                integrals=y[ph.integrals : ph.end],
+            )
+        )
+    return tuple(phases)
+
+
+def write(layout: Layout, guess: Guess, span_times: tuple[Array | None, ...] | None = None) -> Array:
+    """A guess as unknowns."""
+    y = np.zeros(layout.unknowns)
+    for i, (ph, start) in enumerate(zip(layout.phases, guess.phases, strict=True)):
+        given = None if span_times is None else span_times[i]
+        spans = start.t0 + ph.mesh.spans[0] * (start.tf - start.t0) if given is None else given
+        y[ph.times : ph.integrals] = spans
+
+        def tau(normalised: Array, ph: PhaseLayout = ph, spans: Array = spans, start: PhaseGuess = start) -> Array:
+            times = np.interp(normalised, ph.mesh.spans[0], spans)
+            return np.clip((times - start.t0) / (start.tf - start.t0), 0.0, 1.0)
+
+        y[ph.x : ph.z] = start.x(tau(ph.state_times())).ravel()
+        y[ph.z : ph.u] = start.z(tau(ph.point_times())).ravel()
+        y[ph.u : ph.times] = _control_unknowns(ph, layout, start, tau)
+    y[layout.s : layout.s + guess.s.size] = guess.s
+    return y
+
+
+def _control_unknowns(ph: PhaseLayout, layout: Layout, start: PhaseGuess, tau) -> Array:  # type: ignore[no-untyped-def]
+    if layout.scheme.shares_nodes or bool(np.all(ph.u_count == np.array([r.points.size for r in ph.rules])[:, None])):
+        at_points = start.u(tau(ph.point_times()))
+        if layout.scheme.shares_nodes or ph.nu == 1:
+            return at_points.ravel()
+    a, b = ph.mesh.breaks[:-1], ph.mesh.breaks[1:]
+    places = np.concatenate([np.zeros(0), *[a[k] + (b[k] - a[k]) * ph.control_nodes(k, j) for k in range(ph.mesh.intervals) for j in range(ph.nu)]])
+    which = np.concatenate([np.zeros(0, int), *[np.full(ph.u_count[k, j], j) for k in range(ph.mesh.intervals) for j in range(ph.nu)]])
+    values = start.u(tau(places))
+    return values[np.arange(places.size), which] if places.size else np.zeros(0)
+
+
+def state_curve(ph: PhaseLayout, values: PhaseValues) -> Curve:
+    """The state polynomials."""
+    if ph.rules[0].points.size == ph.rules[0].support.size - 2:  # Gauss: the end value lies on the polynomial of the others
+        nodes = tuple(r.support[:-1] for r in ph.rules)
+    else:
+        nodes = tuple(r.support for r in ph.rules)
+    return Curve(values.breaks, nodes, tuple(values.X[f : f + n.size] for f, n in zip(ph.first[:-1], nodes, strict=True)))
+
+
+def point_curve(ph: PhaseLayout, breaks: Array, values: Array) -> Curve:
+    """The polynomials through values at the collocation points."""
+    nodes = tuple(r.points for r in ph.rules)
+    return Curve(breaks, nodes, tuple(values[f : f + n.size] for f, n in zip(ph.first_point, nodes, strict=True)))
+
+
+def control_curve(ph: PhaseLayout, values: PhaseValues) -> Curve:
+    """The control polynomials, kept within their bounds; of full degree even where fewer unknowns describe them."""
+    bound = ph.form.u_bound
+    curve = point_curve(ph, values.breaks, values.U)
+    return Curve(curve.breaks, curve.nodes, curve.values, bound.lower, bound.upper)
+
+
+def guess_of(layout: Layout, y: Array) -> Guess:
+    """An iterate as a guess for another mesh."""
+    phases = []
+    for ph, values in zip(layout.phases, read(layout, y), strict=True):
+        x, u, z = state_curve(ph, values), control_curve(ph, values), point_curve(ph, values.breaks, values.Z)
+        t0, tf = values.t0, values.tf
+
+        def along(curve: Curve, t0: float = t0, tf: float = tf):  # type: ignore[no-untyped-def]
+            return lambda tau: curve.evaluate(t0 + np.asarray(tau) * (tf - t0))
+
+        phases.append(PhaseGuess(t0, tf, along(x), along(z), along(u)))
+    return Guess(tuple(phases), y[layout.s : layout.s + layout.form.s.numel()])
