@@ -1,4 +1,4 @@
-"""A ball rolling on a turntable (dissertation on constraint stabilization, 2.3): quaternions, or angles with a jump over their pole."""
+"""A ball rolling on a turntable (dissertation on constraint stabilization, 2.3): quaternions, or angles that jump a pole."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def turntable_ball(
     """A homogeneous ball that rolls without slipping on a plane that turns at the rate ``turning``.
 
     The rolling conditions need the angular velocity in space, x' = r w2 - Omega y, y' = -r w1 + Omega x. The attitude is a unit
-    ``"quaternion"`` lambda, or the three ``"angles"`` with lambda = (ca cb cg, ca cb sg, ca sb, sa), which break down at beta = pi/2.
+    ``"quaternion"`` lambda, or three ``"angles"`` with lambda = (ca cb cg, ca cb sg, ca sb, sa), which break down at beta = pi/2.
     With angles the starting attitude is chosen so that the ball passes that pole at the time ``pole_at``; beta jumps over it from
     ``margin`` before to ``margin`` after.
     """

@@ -198,7 +198,7 @@ class Dop853(Integrator):
 
 @dataclass(frozen=True)
 class Radau(Integrator):
-    """SciPy's implicit Radau IIA scheme of order 5, for stiff systems; the Jacobian is exact where the rate is a CasADi function."""
+    """SciPy's implicit Radau IIA scheme of order 5, for stiff systems, with the exact Jacobian of a CasADi rate."""
 
     tolerance: float = 1e-8
 

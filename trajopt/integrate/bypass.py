@@ -1,7 +1,8 @@
 """A singular bypass: jumping over a value at which the equations of motion break down, and what that costs.
 
-A coordinate singularity can be stepped over: short of it the state is moved to the far side in no time, and the stabilization pulls
-the violated constraints back. The motion afterwards satisfies the constraints, but it is another motion; ``price`` says by how much.
+A coordinate singularity can be stepped over: short of it the state is moved to the far side in no time, and the stabilization
+pulls the violated constraints back. The motion afterwards satisfies the constraints, but it is another motion; ``price`` says
+by how much.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def bypass(system: System, state: str, at: float, margin: float) -> System:
 class Price:
     """What the jumps of a run cost.
 
-    ``violation`` is the largest deviation of the constraints right after a jump, ``left`` their deviation at the end, ``departure``
-    the largest distance from the true motion in the chosen states, before and after the first jump.
+    ``violation`` is the largest deviation of the constraints right after a jump, ``left`` their deviation at the end,
+    ``departure`` the largest distance from the true motion in the chosen states, before and after the first jump.
     """
 
     times: tuple[float, ...]
@@ -65,7 +66,8 @@ class Price:
             return "no jump"
         return (
             f"{len(self.times)} jump(s), the first at t = {self.times[0]:.4g}: constraints violated by {self.violation:.2e}, "
-            f"{self.left:.2e} left at the end; off the true motion by {self.departure_after:.2e} (before: {self.departure_before:.2e})"
+            f"{self.left:.2e} left at the end; off the true motion by {self.departure_after:.2e} "
+            f"(before: {self.departure_before:.2e})"
         )
 
 

@@ -1,7 +1,8 @@
 """Motions with events: crossings located to round-off, resets, terminal events.
 
-A crossing is bracketed on the knots (and between them, where steps are long), found on the dense output, and then polished on the
-motion itself: re-integrated to the event from the last knot, with Newton steps in time until the event's function is at round-off.
+A crossing is bracketed on the knots (and between them, where steps are long), found on the dense output, and then polished on
+the motion itself: re-integrated to the event from the last knot, with Newton steps in time until the event's function is at
+round-off.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[in
     """The side on which each event's function starts; for one that has just fired, the side to which it moves."""
     if not watched.events:
         return np.zeros(0)
-    signs = np.sign(watched.value(t, x))
+    signs: np.ndarray = np.sign(watched.value(t, x))
     slopes = watched.slope(t, x)
     for j in range(len(signs)):
         if j in fired or signs[j] == 0:
@@ -120,7 +121,7 @@ def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[in
 def _scan(
     rate: Rate, integrator: Integrator, watched: Watch, piece: Piece, signs: np.ndarray, happened: list[Occurrence]
 ) -> tuple[float, np.ndarray, list[int]] | None:
-    """Record the crossings of a piece; stop at the first that resets the state or ends the run. ``signs`` is brought up to date."""
+    """Record the crossings of a piece; stop at the first that resets the state or ends the run. ``signs`` is updated."""
     samples = piece.t
     if len(samples) <= 3:  # an adaptive step may be long: look inside
         samples = np.unique(np.concatenate([np.linspace(a, b, 9) for a, b in zip(piece.t[:-1], piece.t[1:], strict=True)]))

@@ -1,7 +1,7 @@
 """Path: a computed motion, callable at any time.
 
-A path is a sequence of pieces; a piece has its knots and an interpolant of the accuracy of the integrator that made it. At a jump two
-pieces meet at one time with two states; a path called there gives the later one.
+A path is a sequence of pieces; a piece has its knots and an interpolant of the accuracy of the integrator that made it. At a
+jump two pieces meet at one time with two states; a path called there gives the later one.
 """
 
 from __future__ import annotations
@@ -83,11 +83,8 @@ def hermite_piece(rate: Rate, t: np.ndarray, x: np.ndarray) -> Piece:
         i, j = np.searchsorted(knots, left), np.searchsorted(knots, left + 1)
         h = (t[left + 1] - t[left])[:, None]
         s = np.divide((times - t[left])[:, None], h, out=np.zeros_like(h), where=h != 0)
-        if a is None:
-            return _cubic(s, h, x[left], f[i], x[left + 1], f[j])
-        return _cubic(s, h, x[left], f[i], x[left + 1], f[j]) + _quintic_rest(
-            s, h, (x[left], f[i], a[i]), (x[left + 1], f[j], a[j])
-        )
+        value = _cubic(s, h, x[left], f[i], x[left + 1], f[j])
+        return value if a is None else value + _quintic_rest(s, h, (x[left], f[i], a[i]), (x[left + 1], f[j], a[j]))
 
     return Piece(t, x, interpolant)
 

@@ -18,7 +18,8 @@ from trajopt.system import System
 
 NumpyRate = Callable[[float, np.ndarray], np.ndarray]
 
-# Up to this many instructions a step is one flat SX function; beyond, the rate stays a call inside it, so that building stays cheap.
+# Up to this many instructions a step is one flat SX function; beyond, the rate stays a call inside it, so that building stays
+# cheap.
 FLAT_INSTRUCTIONS = 20_000
 
 
@@ -68,7 +69,7 @@ class Rate:
         """Symbols t, x, h of the type in which a step of that many stages is best written."""
         assert self.function is not None
         flat = self.function.is_a("SXFunction") and self.function.n_instructions() * stages <= FLAT_INSTRUCTIONS
-        kind = casadi.SX if flat else casadi.MX
+        kind: Any = casadi.SX if flat else casadi.MX
         return kind.sym("t"), kind.sym("x", self.size), kind.sym("h")
 
 
@@ -78,7 +79,7 @@ def total_derivative(expression: Any, t: Any, x: Any, f: Any) -> Any:
 
 
 def symbols(function: casadi.Function, size: int) -> tuple[Any, Any]:
-    kind = casadi.SX if function.is_a("SXFunction") else casadi.MX
+    kind: Any = casadi.SX if function.is_a("SXFunction") else casadi.MX
     return kind.sym("t"), kind.sym("x", size)
 
 
@@ -98,12 +99,13 @@ def numpy_callable(function: casadi.Function) -> Callable[..., np.ndarray]:
     array([4., 9.])
     """
     dense = _dense(function)
+    buffer: Any
     buffer, trigger = dense.buffer()
     arguments = [np.zeros(max(dense.numel_in(i), 1)) for i in range(dense.n_in())]
     result = np.zeros(dense.numel_out(0))
     for i, argument in enumerate(arguments):
-        buffer.set_arg(i, memoryview(argument))
-    buffer.set_res(0, memoryview(result))
+        buffer.set_arg(i, memoryview(argument.data))
+    buffer.set_res(0, memoryview(result.data))
 
     def call(*values: float | np.ndarray) -> np.ndarray:
         for argument, value in zip(arguments, values, strict=True):

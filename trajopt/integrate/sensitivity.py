@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import casadi
 import numpy as np
 
 from trajopt.errors import ModelError
 from trajopt.integrate.adaptive import Embedded, Trial, adaptive_steps, trial_step
-from trajopt.integrate.path import Path, Piece, hermite_piece
+from trajopt.integrate.path import Interpolant, Path, Piece, hermite_piece
 from trajopt.integrate.rates import Rate, rate_of
 from trajopt.integrate.tableaus import DOP853
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """An end state x (n,) and its derivatives: by the start (n, n), the parameters (n, m), the start time and the end time (n,)."""
+    """An end state x (n,) and its derivatives by the start (n, n), the parameters (n, m), start and end time (n,)."""
 
     x: np.ndarray
     by_start: np.ndarray
@@ -129,7 +130,7 @@ class Flow:
         return z
 
     def _symbols(self, size: int) -> tuple[casadi.SX, casadi.SX]:
-        kind = casadi.SX if self.rate.is_a("SXFunction") else casadi.MX
+        kind: Any = casadi.SX if self.rate.is_a("SXFunction") else casadi.MX
         return kind.sym("t"), kind.sym("z", size)
 
     def _zero(self, like: casadi.SX, rows: int, columns: int = 1) -> casadi.SX:
@@ -145,5 +146,5 @@ def _compiled(function: casadi.Function) -> tuple[Rate, Trial]:
     return rate, trial_step(rate, DOP853)
 
 
-def _first(piece: Piece, size: int):  # type: ignore[no-untyped-def]
+def _first(piece: Piece, size: int) -> Interpolant:
     return lambda times: piece.interpolant(times)[:, :size]

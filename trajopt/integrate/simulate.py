@@ -32,8 +32,9 @@ class Drift:
 class Simulation:
     """A motion of a system.
 
-    ``simulation["theta"]`` is a state or an output at the times ``t``; ``simulation.at(0.5)`` the state at any time. The drift of an
-    invariant is the length of its deviation: from zero for constraints, from its starting value for first integrals.
+    ``simulation["theta"]`` is a state or an output at the times ``t``; ``simulation.at(0.5)`` the state at any time. The
+    drift of an invariant is the length of its deviation: from zero for constraints, from its starting value for first
+    integrals.
     """
 
     system: System

@@ -1,12 +1,13 @@
 """Stabilization: dy/dt = K y for the deviations y of any set of invariants, and the ways to realise it.
 
 Through reactions        ``Baumgarte``, ``LinearLaw``, ``NonlinearLaw``: constraint forces that pull back; mechanisms only.
-Minimum-norm correction  ``MinimumNorm``: the smallest change of the rates; works always.
-Extended Hamiltonian     ``ExtendedHamiltonian``: H + gamma g; canonical systems, and only while the bracket of the integrals is not zero.
-Projection               ``Projection``: back on the manifold after each step.
+Minimum-norm correction  ``MinimumNorm``: the smallest change of the rates; works always. Extended Hamiltonian
+``ExtendedHamiltonian``: H + gamma g; canonical systems, and only while the integrals' bracket is not zero. Projection
+``Projection``: back on the manifold after each step.
 
-For a position condition h the deviations are h and h', for a velocity condition f, for a first integral g - g(start). Stabilization
-restores these, not the trajectory: a motion that has left the true one stays on the level set, not on the motion.
+For a position condition h the deviations are h and h', for a velocity condition f, for a first integral g - g(start).
+Stabilization restores these, not the trajectory: a motion that has left the true one stays on the level set, not on the
+motion.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import casadi
 import numpy as np
@@ -89,7 +91,7 @@ def deviations(system: System, only: Sequence[str] = (), targets: Mapping[str, f
     return Deviations(casadi.vertcat(*rows), tuple(names), tuple(orders))
 
 
-def deviation(system: System, invariant: Invariant, targets: Mapping[str, float | np.ndarray] | None = None) -> casadi.SX:
+def deviation(system: System, invariant: Invariant, targets: Mapping[str, float | np.ndarray] | None = None) -> Any:
     """What should be zero of one invariant."""
     if invariant.order != 0:
         return invariant.expression
@@ -180,7 +182,7 @@ class LinearLaw(Stabilization):
         h, f = _stacked(system, 2), _stacked(system, 1)
         h_rate = total_derivative(h, system.time, system.x, system.rate)
 
-        def law(y: casadi.SX, y_rate: casadi.SX, order: int) -> casadi.SX:
+        def law(y: casadi.SX, y_rate: casadi.SX, order: int) -> Any:
             return A @ y + B @ y_rate + C @ f if order == 2 else D @ h_rate + E @ y
 
         return Prepared(_through_reactions(system, law))
@@ -307,8 +309,8 @@ PREFIXES = ("costate_", "lam_", "lambda_", "momentum_")
 class ExtendedHamiltonian(Stabilization):
     """Canonical equations of H + gamma . g instead of H, with gamma such that dy/dt = -gain y.
 
-    gamma follows from the brackets {g_i, g_j}; the run stops with an error where their matrix becomes singular. ``pairs`` names the
-    canonical pairs (state, costate); by default a state ``x`` and its ``costate_x`` (or ``lam_x``) are a pair.
+    gamma follows from the brackets {g_i, g_j}; the run stops with an error where their matrix becomes singular. ``pairs``
+    names the canonical pairs (state, costate); by default a state ``x`` and its ``costate_x`` (or ``lam_x``) are a pair.
     """
 
     gain: float | tuple[float, ...] | None = None
@@ -333,7 +335,7 @@ class ExtendedHamiltonian(Stabilization):
             raise ModelError(
                 "the extended Hamiltonian needs an even number of first integrals",
                 got=f"{y.numel()} ({names})",
-                hint="an antisymmetric matrix of brackets of odd size is singular; leave one out, or use the minimum-norm correction",
+                hint="antisymmetric brackets of odd size are singular; leave one out, or use the minimum-norm correction",
             )
         determinant = casadi.det(casadi.densify(brackets))
         at_start = float(system.function(determinant)(0.0, system.start, system.parameter_values))

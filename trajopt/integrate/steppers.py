@@ -189,7 +189,7 @@ def Gill(step: float = 1e-3) -> RungeKutta:
 class Newmark(Integrator):
     """Newmark's scheme for q'' = a(t, q, q'), implicit, of order 2 for gamma = 1/2.
 
-    q1 = q0 + h v0 + h^2 ((1/2 - beta) a0 + beta a1),  v1 = v0 + h ((1 - gamma) a0 + gamma a1); beta = 1/4 is the trapezoidal rule.
+    q1 = q0 + h v0 + h^2 ((1/2 - beta) a0 + beta a1),  v1 = v0 + h ((1 - gamma) a0 + gamma a1); beta = 1/4 is the trapezoid.
     """
 
     step: float = 1e-3
@@ -215,7 +215,7 @@ class Newmark(Integrator):
         positions, velocities = position_velocity_pairs(rate)
         n = len(positions)
         acceleration = _acceleration(rate, positions, velocities)
-        kind = casadi.SX if rate.function.is_a("SXFunction") else casadi.MX  # type: ignore[union-attr]
+        kind: Any = casadi.SX if rate.function.is_a("SXFunction") else casadi.MX  # type: ignore[union-attr]
         t, x, h, a1 = kind.sym("t"), kind.sym("x", 2 * n), kind.sym("h"), kind.sym("a1", n)
         q0, v0 = x[positions], x[velocities]
         a0 = acceleration(t, q0, v0)
@@ -236,7 +236,7 @@ class Newmark(Integrator):
 def _acceleration(rate: Rate, positions: list[int], velocities: list[int]) -> casadi.Function:
     assert rate.function is not None
     n = len(positions)
-    kind = casadi.SX if rate.function.is_a("SXFunction") else casadi.MX
+    kind: Any = casadi.SX if rate.function.is_a("SXFunction") else casadi.MX
     t, q, v = kind.sym("t"), kind.sym("q", n), kind.sym("v", n)
     order = [(positions + velocities).index(i) for i in range(2 * n)]
     f = rate.function(t, casadi.vertcat(q, v)[order])

@@ -1,6 +1,6 @@
 """Butcher tableaus: numbers only.
 
-``a`` is strictly lower triangular, so that each scheme is explicit. ``errors`` holds the weights of the error estimates: none for a
+``a`` is strictly lower triangular, so that each scheme is explicit. ``errors`` holds the weights of error estimates: none for a
 scheme of fixed step, one row for an embedded pair, two (of fifth and third order) for Hairer's 8(5,3).
 """
 
