@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 def run_certify(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
     """Certify a saved answer, or solve a named problem and certify that."""
-    from trajopt.certify import certify
     from trajopt.storage import load, plain_json
 
     outputs.check()
     with outputs.clean_standard_output():
         solution = load(name) if Path(name).suffix == ".nc" else solve_name(name, settings, wish)[0]
+        from trajopt.certify import certify
+
         certificate = certify(solution)
         if not wish.quiet:
             print_certificate(certificate, solution.problem, error=outputs.json_on_standard_output)

@@ -1,0 +1,74 @@
+"""Plots: everything is drawn, in its units, without a display and without global state."""
+
+import sys
+
+import numpy as np
+import pytest
+from casadi import SX, cos, sin, vertcat
+
+from trajopt.errors import FileError
+from trajopt.integrate.simulate import simulate
+from trajopt.integrate.steppers import Rk4
+from trajopt.show.plots import plot_simulation, plot_solution
+from trajopt.system import Invariant, System, Variable
+
+
+def titles(figure):
+    return [axes.get_title(loc="left") for axes in figure.axes]
+
+
+def test_every_curve_has_a_panel_with_its_unit(handmade):
+    figure = plot_solution(handmade())
+    assert titles(figure) == [
+        "z last [m]", "r [m/s]", "λ", "u/limit [N]", "costate of z last [1/m]", "costate of r",
+    ]  # fmt: skip
+
+
+def test_drawn_lines_are_the_curves(handmade):
+    answer = handmade(phases=1)
+    axes = plot_solution(answer).axes[0]
+    t, x = (np.asarray(data) for data in axes.lines[0].get_data())
+    np.testing.assert_allclose(x, answer["z last"](t), atol=1e-14)
+    assert (t[0], t[-1]) == (answer.phases["stance"].t0, answer.phases["stance"].tf)
+
+
+def test_bounds_in_sight_are_drawn_and_arcs_are_shaded(handmade):
+    control = plot_solution(handmade()).axes[3]
+    levels = {
+        float(line.get_ydata()[0]) for line in control.lines if np.ptp(line.get_ydata()) == 0 and line.get_linestyle() == "--"
+    }
+    assert {-1.0, 1.0} <= levels
+    assert len(control.patches) == 2  # an upper and a singular arc; interior ones stay white
+
+
+def test_a_jump_of_a_control_is_not_drawn_as_a_ramp(handmade):
+    control = plot_solution(handmade(phases=1)).axes[3]
+    solid = [line for line in control.lines if line.get_linewidth() > 1.5]
+    steepest = max(np.max(np.abs(np.diff(line.get_ydata()))) for line in solid)
+    assert steepest < 0.3
+
+
+@pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
+def test_pictures_are_written_without_a_display(handmade, tmp_path, ending, monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    plot_solution(handmade(), tmp_path / f"a.{ending}")
+    assert (tmp_path / f"a.{ending}").stat().st_size > 5000
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_unknown_endings_and_places_are_refused(handmade, tmp_path):
+    for name in ("a.docx", "missing/a.png", "."):
+        with pytest.raises(FileError):
+            plot_solution(handmade(), tmp_path / name)
+
+
+def test_simulation_shows_states_and_drift(tmp_path):
+    t, x = SX.sym("t"), SX.sym("x", 2)
+    states = (Variable("angle", 1.0, "rad"), Variable("rate", 0.0, "rad/s"))
+    energy = Invariant("energy", x[1] ** 2 / 2 - cos(x[0]))
+    motion = simulate(System("swing", t, x, states, vertcat(x[1], -sin(x[0])), invariants=(energy,)), Rk4(0.05), 5.0)
+    figure = plot_simulation(motion, tmp_path / "a.png")
+    assert titles(figure) == ["angle [rad]", "rate [rad/s]", "drift of the invariants"]
+    drift = figure.axes[2].lines[0].get_ydata()
+    assert np.max(drift) == pytest.approx(motion.drift["energy"].max, rel=1e-6)
+    assert figure.axes[2].get_yscale() == "log"
