@@ -249,7 +249,7 @@ def body_slider(stiffness: float = 100.0, formulation: str = "augmented") -> Sys
     return _system(
         assemble("body-slider", [arm, collar], elements),
         formulation,
-        ("bar_theta", "collar_x"),
+        ("bar_theta", "collar_y"),
         until=3.0,
         description="a collar on a swinging bar",
     )

@@ -77,6 +77,7 @@ class System:
     through_reactions: Callable[[Law], System] | None = None
     description: str = ""
     drawing: Any = None  # geometry for an animation
+    mechanism: Any = None  # the mechanism behind it, where there is one
 
     def __post_init__(self) -> None:
         names = [s.name for s in self.states]
@@ -91,7 +92,9 @@ class System:
         known = casadi.vertcat(self.time, self.x, self.p)
         strays = [str(s) for s in casadi.symvar(self.rate) if not casadi.depends_on(known, s)]
         if strays:
-            raise ModelError(f"system '{self.name}': the rates use unknown symbols", got=strays, expected="time, states and parameters")
+            raise ModelError(
+                f"system '{self.name}': the rates use unknown symbols", got=strays, expected="time, states and parameters"
+            )
 
     @property
     def start(self) -> np.ndarray:
@@ -111,7 +114,11 @@ class System:
         names = [v.name for v in (*self.states, *self.parameters)]
         for name in values:
             if name not in names:
-                raise UsageError(f"system '{self.name}' has no state or parameter '{name}'", expected=", ".join(names), hint=suggest(name, names))
+                raise UsageError(
+                    f"system '{self.name}' has no state or parameter '{name}'",
+                    expected=", ".join(names),
+                    hint=suggest(name, names),
+                )
         return replace(
             self,
             states=tuple(replace(s, value=float(values.get(s.name, s.value))) for s in self.states),

@@ -12,6 +12,7 @@ import scipy.linalg
 from trajopt.errors import ModelError
 from trajopt.mechanics.constraints import Vector
 from trajopt.mechanics.lagrange import Mechanism
+from trajopt.system import System
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,12 @@ class ModelReport:
         return "\n".join(lines)
 
 
-def check_model(mechanism: Mechanism, samples: int = 20, seed: int = 0, spread: float = 0.3) -> ModelReport:
+def check_model(model: Mechanism | System, samples: int = 20, seed: int = 0, spread: float = 0.3) -> ModelReport:
     """Symmetry and definiteness of M, power balance, agreement of derivations and rank of constraints, at random states.
 
-    The states are consistent: positions around the start (``spread`` is their standard deviation), velocities of the same size,
-    both moved to the nearest that satisfy the constraints. Definiteness is asked of the motions that the constraints allow.
+    ``model`` is a mechanism, or a system that was made from one. The states are consistent: positions around the start
+    (``spread`` is their standard deviation), velocities of the same size, both moved to the nearest that satisfy the constraints.
+    Definiteness is asked of the motions that the constraints allow.
 
     >>> from trajopt.mechanics.lagrange import Coordinate
     >>> x = Coordinate("x", 1.0)
@@ -68,6 +70,9 @@ def check_model(mechanism: Mechanism, samples: int = 20, seed: int = 0, spread: 
     >>> check_model(Mechanism("nonsense", (x,), -(x.v**2) / 2)).failing
     ('definiteness of M',)
     """
+    mechanism = model.mechanism if isinstance(model, System) else model
+    if mechanism is None:
+        raise ModelError(f"system '{model.name}' has no mechanism behind it", expected="a system made by mechanism.system()")
     worst: dict[str, tuple[float, str]] = {}
 
     def note(name: str, value: float, where: str) -> None:

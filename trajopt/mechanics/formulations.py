@@ -307,16 +307,19 @@ def _assemble(
         invariants=_invariants(mechanism, closed, reduced=reduced, penalized=penalized),
         outputs=outputs,
         through_reactions=build if mechanism.rows and not (reduced or penalized) else None,
+        mechanism=mechanism,
         **details,
     )
 
 
 def _outputs(mechanism: Mechanism, motion: Motion) -> dict[str, tuple[casadi.SX, str]]:
-    found = {"energy": (mechanism.energy, "J"), "power": (casadi.dot(mechanism.force, mechanism.v), "W")}
+    total = mechanism.directions @ motion.reactions if mechanism.rows else casadi.SX(len(mechanism.coordinates), 1)
+    # What changes the energy: forces, reactions of driven constraints, explicit time.
+    power = casadi.dot(mechanism.force + total, mechanism.v) - casadi.jacobian(mechanism.lagrangian, mechanism.time)
+    found = {"energy": (mechanism.energy, "J"), "power": (power, "W")}
     for row, constraint in enumerate(mechanism.rows):
         found[f"reaction_{constraint.name}"] = (motion.reactions[row], "")
     if mechanism.rows:
-        total = mechanism.directions @ motion.reactions
         for k, c in enumerate(mechanism.coordinates):
             found[f"reaction_{c.name}"] = (total[k], {"m": "N", "rad": "N m"}.get(c.unit, ""))
     return found
@@ -328,6 +331,6 @@ def _invariants(mechanism: Mechanism, closed: Any, *, reduced: bool, penalized: 
         # With dependent velocities eliminated the rate of a position condition is zero at any state: only its value drifts.
         found += [Invariant(c.name, closed(c.expression), 1 if reduced else 2) for c in mechanism.holonomic]
         found += [] if reduced else [Invariant(c.name, closed(c.expression), 1) for c in mechanism.nonholonomic]
-    if mechanism.conservative and not penalized:
+    if mechanism.undriven and closed(mechanism.force).is_zero() and not penalized:
         found.append(Invariant("energy", closed(mechanism.energy), 0))
     return tuple(found)

@@ -244,10 +244,10 @@ class Mechanism:
         return all(c.along is None for c in self.constraints)
 
     @cached_property
-    def conservative(self) -> bool:
-        """Whether the energy is kept: no forces, and nothing that depends on time or drives the constraints."""
+    def undriven(self) -> bool:
+        """Whether only the forces can change the energy: nothing depends on time or drives the constraints."""
         timeless = not casadi.depends_on(casadi.vertcat(self.lagrangian, self.velocity_residual), self.time)
-        return timeless and self.ideal and self.force.is_zero() and casadi.SX(self.offset).is_zero()
+        return timeless and self.ideal and casadi.SX(self.offset).is_zero()
 
     # Numbers and functions --------------------------------------------------------------------------------------------------
 
@@ -419,6 +419,10 @@ class Mechanism:
             **{f"constraint '{c.name}'": (c.expression, everywhere) for c in self.holonomic},
             **{f"constraint '{c.name}'": (c.expression, casadi.vertcat(everywhere, self.v)) for c in self.nonholonomic},
         }
+        if self.inertia:
+            everything = casadi.vertcat(everywhere, self.v)
+            allowed["the mass matrix"] = (casadi.sumsqr(self.inertia.mass), everything)
+            allowed["the bias"] = (casadi.sumsqr(self.inertia.bias), everything)
         for what, (expression, known) in allowed.items():
             if casadi.SX(expression).numel() != 1:
                 raise ModelError(f"'{self.name}': {what} is not a scalar", got=casadi.SX(expression).shape)

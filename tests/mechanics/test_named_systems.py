@@ -1,0 +1,188 @@
+"""The named systems of the branched arm, the rider and the multibody book, against their figures and balances."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from problems import multibody, rider_loop, rolling
+from trajopt.catalogue import builder, catalogue
+from trajopt.errors import UsageError
+from trajopt.mechanics import check_model
+
+NAMES = [
+    name
+    for name, entry in catalogue().items()
+    if entry.kind == "system" and entry.target.split(":")[0] in ("problems.multibody", "problems.rolling", "problems.rider_loop")
+]
+JOINTED = {
+    "offset-body": 2.0,
+    "double-pendulum": 1.0,
+    "triple-pendulum": 0.7,
+    "disc-pendulum": 1.0,
+    "inverted-pendulum": 0.3,
+    "mounted-pendulum": 2.0,
+    "welded-pendulum": 2.0,
+    "two-link-robot": 1.0,
+    "ground-slider": 2.0,
+    "body-slider": 0.7,
+    "slider-crank": 1.0,
+}
+
+
+def test_every_system_of_the_book_has_a_name():
+    asked = {"free-body", "bouncing-body", "double-pendulum", "triple-pendulum", "disc-pendulum", "inverted-pendulum"}
+    assert asked | {"slider-crank", "vehicle-flat", "vehicle-slope", "rider-loop"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_argument_has_a_default_and_every_model_passes_its_checks(name):
+    build = builder(name, "system")
+    assert all(p.default is not inspect.Parameter.empty for p in inspect.signature(build).parameters.values())
+    system = build()
+    assert system.name == name
+    assert check_model(system, samples=5, spread=0.05).check().ok
+
+
+def test_free_body_falls_on_the_parabola(motion):
+    found = motion(builder("free-body")(), 1.0)
+    assert found.final["x"] == pytest.approx(3.0, abs=1e-12)
+    assert found.final["y"] == pytest.approx(1.0 + 1.0 - 9.81 / 2, abs=1e-12)
+    assert found.drift["energy"] < 1e-11
+
+
+@pytest.mark.parametrize("name", list(JOINTED))
+def test_formulations_agree_and_energy_balances(motion, name):
+    until = JOINTED[name]
+    augmented = motion(builder(name)(), until)
+    assert max(augmented.drift.values()) < 1e-8
+    assert abs(augmented.imbalance) < 1e-8
+    for formulation in ("eliminated", "voronets"):
+        found = motion(builder(name)(formulation=formulation), until)
+        names = [n for n in found.final if n in augmented.final]
+        assert len(names) > 3
+        assert [found.final[n] for n in names] == pytest.approx([augmented.final[n] for n in names], abs=1e-7)
+        assert abs(found.imbalance) < 1e-8
+
+
+def test_penalty_comes_close(motion):
+    exact = motion(builder("offset-body")(), 0.2).final
+    found = motion(builder("offset-body")(formulation="penalty"), 0.2, 1e-7, 1e-9).final
+    assert found["theta"] == pytest.approx(exact["theta"], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["sprung-body", "sprung-pair"])
+def test_sprung_bodies_balance_their_energy(motion, name):
+    assert abs(motion(builder(name)(), 2.0).imbalance) < 1e-8
+
+
+def test_inverted_pendulum_stands_only_on_a_fast_pivot(motion):
+    still = motion(multibody.inverted_pendulum(frequency=1.0), 1.0, 1e-8, 1e-10).final["bar_theta"]
+    shaken = motion(multibody.inverted_pendulum(), 1.0, 1e-8, 1e-10).final["bar_theta"]
+    assert abs(still - np.pi / 2) > 1.0
+    assert abs(shaken - np.pi / 2) < 0.25
+
+
+def test_driven_slider_crank_gets_the_work_of_its_torque(motion):
+    system = multibody.slider_crank(torque=2.0)
+    found = motion(system, 0.5)
+    turned = found.final["crank_theta"] - system.start[2]
+    energy = system.function(system.outputs["energy"][0])
+    gained = float(energy(0.5, found.x, [])) - float(energy(0.0, system.start, []))
+    assert gained == pytest.approx(2.0 * turned, rel=1e-9)
+
+
+def test_rolling_disc_ends_at_two_thirds_of_its_speed(motion):
+    found = motion(rolling.rolling_body(smoothing=1e-2), 1.0, 1e-8, 1e-10).final
+    assert found["x_rate"] == pytest.approx(2.0 * 2 / 3, rel=1e-3)
+    assert found["theta_rate"] * 0.1 == pytest.approx(-found["x_rate"], rel=1e-3)
+
+
+@pytest.mark.parametrize("law", list(rolling.COMPLIANT))
+def test_compliant_bounce_balances_its_energy(motion, law):
+    found = motion(rolling.bouncing_body(law), 0.6, 1e-10, 1e-11)
+    assert abs(found.imbalance) < 1e-6
+    lost = found.final["y_rate"] < 0.99 * rolling.SPEED
+    assert lost
+
+
+@pytest.mark.parametrize("law", list(rolling.RIGID))
+def test_rigid_bounces_have_an_event_with_a_reset(law):
+    system = rolling.bouncing_body(law, restitution=0.8, friction=0.0)
+    (event,) = system.events
+    fallen = np.array([0.3, 0.1, 0.0, 1.0, -4.0, 0.0])
+    after = np.array(system.function(event.reset)(0.4, fallen, [])).ravel()
+    assert after == pytest.approx([0.3, 0.1, 0.0, 1.0, 3.2, 0.0], abs=1e-14)
+    assert float(system.function(event.expression)(0.4, fallen, [])) == pytest.approx(0.0, abs=1e-16)
+
+
+@pytest.mark.parametrize(("name", "slope"), [("vehicle-flat", 0.0), ("vehicle-slope", np.radians(10))])
+def test_vehicle_accelerates_by_its_torque_and_balances_its_energy(motion, name, slope):
+    """Once the tyres have settled: (M + 2 J / r^2) a = tau / r - M g sin(slope), up to the creep of the smoothed friction."""
+    system = builder(name)()
+    found = motion(system, 1.0, 1e-8, 1e-10)
+    assert abs(found.imbalance) < 1e-4  # of several kJ
+    torque = {"vehicle-flat": 400.0, "vehicle-slope": 700.0}[name]
+    acceleration = (torque / 0.3 - 1060 * 9.81 * np.sin(slope)) / (1060 + 30)
+    speed = found.final["chassis_x_rate"] * np.cos(slope) + found.final["chassis_y_rate"] * np.sin(slope)
+    assert speed == pytest.approx(acceleration * 1.0, rel=0.05)
+
+
+def test_growing_torque_spins_the_rear_wheel_in_the_end():
+    system = rolling.vehicle_flat(torque=0.0, growth=2000.0)
+    rate = system.function(system.rate)
+    early, late = (np.array(rate(t, system.start, [])).ravel() for t in (0.1, 5.0))
+    assert late[14] < 10 * early[14] < 0  # rear wheel, clockwise
+
+
+GILL = ((0.5,), ((np.sqrt(2) - 1) / 2, 1 - 1 / np.sqrt(2)), (0.0, -1 / np.sqrt(2), 1 + 1 / np.sqrt(2)))
+GILL_WEIGHTS = np.array([1.0, 2 - np.sqrt(2), 2 + np.sqrt(2), 1.0]) / 6
+
+
+@pytest.mark.parametrize("rates", list(rider_loop.REFERENCE))
+def test_rider_loop_reaches_the_angles_of_the_appendix(rates):
+    """By the thesis' own scheme and step, to the digits printed."""
+    system = rider_loop.build(rates)
+    f = system.function(system.rate)
+    x = system.start
+    for _ in range(40):
+        slopes = [np.array(f(0.0, x, [])).ravel()]
+        for row in GILL:
+            slopes.append(np.array(f(0.0, x + 0.005 * sum(c * k for c, k in zip(row, slopes, strict=True)), [])).ravel())
+        x = x + 0.005 * GILL_WEIGHTS @ np.array(slopes)
+    assert np.degrees(x[:5]) == pytest.approx(rider_loop.REFERENCE[rates], abs=6e-6)
+
+
+def test_rider_loop_start_misses_by_what_the_appendix_says_and_both_routes_move_alike(motion):
+    system = rider_loop.build()
+    miss = [float(system.function(i.expression)(0.0, system.start, [])) for i in system.invariants]
+    assert np.hypot(*miss) == pytest.approx(4.494e-4, abs=5e-8)
+    found = motion(system, 0.2)
+    model = rider_loop.mechanism()
+    gap_rate = model.evaluate(model.velocity_residual, found.x[:5], found.x[5:])
+    assert np.abs(np.array(gap_rate)).max() < 1e-9
+    assert abs(found.imbalance) < 1e-8
+
+
+def test_rider_loop_augmented_form_passes_where_the_thesis_choice_is_singular(motion):
+    """The determinant of J_S (theta1, theta4) changes sign at t = 0.2555 s; the augmented motion goes on."""
+    model = rider_loop.mechanism()
+    run = motion(rider_loop.build(), 0.3).run
+    determinant = []
+    for x in run.y.T:
+        J = np.array(model.evaluate(model.matrix, x[:5], x[5:10]))
+        determinant.append(np.linalg.det(J[:, [0, 3]]))
+    crossing = np.flatnonzero(np.diff(np.sign(determinant)))
+    assert len(crossing) == 1
+    k = crossing[0]
+    share = determinant[k] / (determinant[k] - determinant[k + 1])
+    assert run.t[k] + share * (run.t[k + 1] - run.t[k]) == pytest.approx(0.2555, abs=2e-3)
+
+
+def test_unknown_choices_are_suggested():
+    with pytest.raises(UsageError, match="did you mean 'eliminated'"):
+        multibody.double_pendulum(formulation="eliminate")
+    with pytest.raises(UsageError, match="did you mean 'hertz'"):
+        rolling.bouncing_body("herz")
+    with pytest.raises(UsageError, match="absolute or appendix"):
+        rider_loop.build("relative")
