@@ -382,6 +382,12 @@ def _unit(axis: str | tuple[float, float, float], owner: str) -> casadi.DM:
 
 
 def _rotation(axis: casadi.DM, angle: casadi.SX) -> casadi.SX:
-    """Rodrigues' rotation."""
-    K = casadi.SX(casadi.skew(axis))
-    return casadi.SX.eye(3) + casadi.sin(angle) * K + (1 - casadi.cos(angle)) * (K @ K)
+    """Rodrigues' rotation c E + s [a] + (1 - c) a a^T, without the round-off of c + (1 - c) about the axes of the frame."""
+    a, c, s = np.array(axis).ravel(), casadi.cos(angle), casadi.sin(angle)
+    K = np.array(casadi.DM(casadi.skew(axis)))
+    R = casadi.SX(3, 3)
+    for i in range(3):
+        for j in range(3):
+            along, kept = a[i] * a[j], float(i == j)
+            R[i, j] = s * K[i, j] + (1.0 if along == kept == 1.0 else c * kept + (1 - c) * along)
+    return R

@@ -142,7 +142,7 @@ class _Evaluator:
 
     def figures(self, q: Vector, v: Vector, t: float) -> Iterator[tuple[str, float]]:
         m = self.mechanism
-        arguments = m._arguments(q, v, None, None, t)
+        arguments = m.arguments(q, v, t=t)
         a, r, _ = m._solved(*arguments)
         M, A, imbalance, traffic, residual, scale, M_other, bias_other, bias = (np.array(e) for e in self.whole(*arguments, a, r))
         size = float(np.abs(M).max())

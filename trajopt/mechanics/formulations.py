@@ -17,6 +17,7 @@ import scipy.linalg
 
 from trajopt.errors import ModelError, UsageError
 from trajopt.mechanics.lagrange import Mechanism
+from trajopt.mechanics.statement import require_independent
 from trajopt.system import Invariant, Law, System, Variable
 
 
@@ -252,7 +253,7 @@ def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[
         if name not in known:
             raise ModelError(f"'{mechanism.name}' has no control '{name}'", expected=", ".join(known) or "none")
     if not isinstance(formulation, Penalty):
-        mechanism.require_independent()
+        require_independent(mechanism)
 
     def build(law: Law | None) -> System:
         way = formulation if law is None else Augmented()

@@ -221,7 +221,7 @@ class ClosedLoop:
                 expected=f"{len(model.coordinates) - len(model.rows)} of them",
             )
         J, drift, offset = (
-            np.array(e) for e in model.function(model.matrix, model.drift, model.offset)(*model._arguments(q, v, None, None, t))
+            np.array(e) for e in model.function(model.matrix, model.drift, model.offset)(*model.arguments(q, v, t=t))
         )
         if np.linalg.cond(J[:, s]) > 1e12:
             names = ", ".join(model.coordinates[k].name for k in s)

@@ -53,7 +53,7 @@ def kinematics(mechanism: Mechanism, times: Sequence[float]) -> Kinematics:
     for t in times:
 
         def arguments(x: Vector, rate: Vector = at_rest, now: float = t) -> tuple[object, ...]:
-            return mechanism._arguments(x, rate, None, None, now)
+            return mechanism.arguments(x, rate, t=now)
 
         step = 0.0 if before is None else t - before
         guess = q + step * v + 0.5 * step**2 * a

@@ -10,7 +10,6 @@ zero for the exact motion, and what a stabilization law asks for otherwise.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,9 +26,8 @@ from trajopt.mechanics.constraints import (
     Nonholonomic,
     Vector,
     dependences,
-    nearest_velocity,
-    newton,
 )
+from trajopt.mechanics.statement import check_statement, consistent_start
 from trajopt.system import System, Variable
 
 if TYPE_CHECKING:
@@ -127,9 +125,7 @@ class Mechanism:
     def __post_init__(self) -> None:
         object.__setattr__(self, "coordinates", tuple(self.coordinates))
         object.__setattr__(self, "constraints", tuple(self.constraints))
-        self._check_names()
-        self._check_symbols()
-        self._check_linear()
+        check_statement(self)
 
     # Symbols and names ------------------------------------------------------------------------------------------------------
 
@@ -264,7 +260,7 @@ class Mechanism:
 
     def evaluate(self, expression: casadi.SX, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
         """An expression of the model at numbers or at symbols (SX or MX); controls and parameters default to their values."""
-        return self.function(expression)(*self._arguments(q, v, u, p, t))
+        return self.function(expression)(*self.arguments(q, v, u, p, t))
 
     def acceleration(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
         """The acceleration, constraints included, at numbers or at symbols (SX or MX).
@@ -276,15 +272,15 @@ class Mechanism:
         >>> cart.acceleration(casadi.MX.sym("q"), 0, 4.0).shape, cart.acceleration(0, 0, 4.0)
         ((1, 1), DM(2))
         """
-        return self._solved(*self._arguments(q, v, u, p, t))[0]
+        return self._solved(*self.arguments(q, v, u, p, t))[0]
 
     def reactions(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
         """The reaction of each constraint; a positive one pushes towards growing h (or along growing f)."""
-        return self._solved(*self._arguments(q, v, u, p, t))[1]
+        return self._solved(*self.arguments(q, v, u, p, t))[1]
 
     def reaction_forces(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
         """The generalized force of all reactions on each coordinate."""
-        return self._solved(*self._arguments(q, v, u, p, t))[2]
+        return self._solved(*self.arguments(q, v, u, p, t))[2]
 
     def residual(self, q: Any, v: Any, a: Any, reactions: Any, *, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
         """The equations as a DAE of index 1, (n + m,): zero for the true acceleration and reactions.
@@ -292,11 +288,11 @@ class Mechanism:
         With both as algebraic variables no matrix is inverted:
         ``ph.dynamics({q: v, v: a}); ph.require(model.residual(q, v, a, r))``.
         """
-        return self._implicit(*self._arguments(q, v, u, p, t), a, reactions)
+        return self._implicit(*self.arguments(q, v, u, p, t), a, reactions)
 
     def inverse(self, q: Any, v: Any, a: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
         """The generalized forces, beyond Q, that the motion takes: M a + bias - Q."""
-        return self._inverse(*self._arguments(q, v, u, p, t), a)
+        return self._inverse(*self.arguments(q, v, u, p, t), a)
 
     @cached_property
     def _solved(self) -> casadi.Function:
@@ -318,7 +314,8 @@ class Mechanism:
             "inverse", [self.q, self.v, self.u, self.p, self.time, a], [self.mass @ a + self.bias - self.force]
         )
 
-    def _arguments(self, q: Any, v: Any, u: Any, p: Any, t: Any) -> tuple[Any, ...]:
+    def arguments(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> tuple[Any, ...]:
+        """The arguments of ``function``, controls and parameters at their values unless given."""
         u = [c.value for c in self.controls] if u is None else u
         p = [c.value for c in self.parameters] if p is None else p
         return q, v, u, p, t
@@ -341,27 +338,8 @@ class Mechanism:
 
         Coordinates named in ``hold`` keep position and velocity. Where there are no such values the error names the constraints.
         """
-        if not self.rows:
-            return self
-        held = {self.index(name) for name in hold}
-        free = [k for k in range(len(self.coordinates)) if k not in held]
-        q, v = self.start
-        h, rows = (
-            self.function(self.position_residual, casadi.jacobian(self.position_residual, self.q)),
-            self.function(self.matrix, self.offset),
-        )
-
-        def at(values: Vector) -> tuple[Vector, ...]:
-            full = q.copy()
-            full[free] = values
-            y, G = h(*self._arguments(full, v, None, None, t))
-            return full, np.array(y).ravel(), np.array(G)[:, free]
-
-        if self.holonomic:
-            q = at(newton(lambda x: at(x)[1], lambda x: at(x)[2], q[free], [c.name for c in self.holonomic]))[0]
-        A, b = (np.array(e) for e in rows(*self._arguments(q, v, None, None, t)))
-        v[free] = nearest_velocity(A[:, free], A @ v + b.ravel() - A[:, free] @ v[free], v[free], [c.name for c in self.rows])
         names = [c.name for c in self.coordinates]
+        q, v = consistent_start(self, hold, t)
         return self.starting_at(dict(zip(names, q, strict=True)), dict(zip(names, v, strict=True)))
 
     def dependent_constraints(self, q: Any = None, t: float = 0.0) -> tuple[Dependence, ...]:
@@ -370,77 +348,11 @@ class Mechanism:
         A = np.array(self.evaluate(self.matrix, position if q is None else q, velocity, t=t))
         return dependences(A, [c.name for c in self.rows])
 
-    def require_independent(self, t: float = 0.0) -> None:
-        """Raise where the constraints are redundant, or singular at the start."""
-        found = self.dependent_constraints(t=t)
-        if not found:
-            return
-        rng = np.random.default_rng(0)
-        q = self.start[0]
-        nearby = self.starting_at(
-            {c.name: x for c, x in zip(self.coordinates, q + 1e-2 * rng.standard_normal(q.size), strict=True)}
-        )
-        everywhere = bool(nearby.consistent(t=t).dependent_constraints(t=t))
-        raise ModelError(
-            f"the constraints of '{self.name}' are {'redundant' if everywhere else 'singular at the start'}",
-            got="; ".join(map(str, found)),
-            expected="independent rows: reactions are not determined otherwise",
-            hint="leave out " + ", ".join(f"'{d.name}'" for d in found) if everywhere else "start from another position",
-        )
-
     def system(self, formulation: Formulation | None = None, controls: Mapping[str, Any] | None = None, **details: Any) -> System:
         """The mechanism as a first-order system; see ``trajopt.mechanics.formulations.as_system``."""
         from trajopt.mechanics.formulations import Augmented, as_system
 
         return as_system(self, formulation or Augmented(), controls or {}, details)
-
-    # Checks of the statement ------------------------------------------------------------------------------------------------
-
-    def _check_names(self) -> None:
-        named = [*self.coordinates, *self.controls, *self.parameters, *self.constraints]
-        names = [n.name for n in named] + [c.rate for c in self.coordinates]
-        twice = sorted({n for n in names if names.count(n) > 1})
-        if not self.coordinates:
-            raise ModelError(f"'{self.name}' has no coordinates")
-        if twice:
-            raise ModelError(f"'{self.name}': a name stands for two things", got=", ".join(twice))
-        for c in self.coordinates:
-            if not (math.isfinite(c.start) and math.isfinite(c.speed)):
-                raise ModelError(f"'{self.name}': coordinate '{c.name}' does not start at a number", got=(c.start, c.speed))
-        for name in (*self.forces, *(n for c in self.constraints for n in (c.along or {}))):
-            self.index(name)
-
-    def _check_symbols(self) -> None:
-        everywhere = casadi.vertcat(self.q, self.p, self.time)
-        allowed = {
-            "the kinetic energy": (self.kinetic, casadi.vertcat(everywhere, self.v)),
-            "the potential energy": (self.potential, everywhere),
-            **{f"the force on '{k}'": (f, casadi.vertcat(everywhere, self.v, self.u)) for k, f in self.forces.items()},
-            **{f"constraint '{c.name}'": (c.expression, everywhere) for c in self.holonomic},
-            **{f"constraint '{c.name}'": (c.expression, casadi.vertcat(everywhere, self.v)) for c in self.nonholonomic},
-        }
-        if self.inertia:
-            everything = casadi.vertcat(everywhere, self.v)
-            allowed["the mass matrix"] = (casadi.sumsqr(self.inertia.mass), everything)
-            allowed["the bias"] = (casadi.sumsqr(self.inertia.bias), everything)
-        for what, (expression, known) in allowed.items():
-            if casadi.SX(expression).numel() != 1:
-                raise ModelError(f"'{self.name}': {what} is not a scalar", got=casadi.SX(expression).shape)
-            strays = [str(s) for s in casadi.symvar(casadi.SX(expression)) if not casadi.depends_on(known, s)]
-            if strays:
-                raise ModelError(
-                    f"'{self.name}': {what} uses symbols it may not use",
-                    got=", ".join(strays),
-                    expected=", ".join(str(known[i]) for i in range(known.numel())),
-                    hint="a position condition with velocities in it is Nonholonomic" if what.startswith("constraint") else None,
-                )
-
-    def _check_linear(self) -> None:
-        for c in self.nonholonomic:
-            if casadi.depends_on(casadi.jacobian(c.expression, self.v), self.v):
-                raise ModelError(
-                    f"'{self.name}': constraint '{c.name}' is not linear in the velocities", expected="N(q, t) v + n(q, t)"
-                )
 
     def state_variables(self) -> tuple[Variable, ...]:
         """Coordinates, then their rates, with starting values and units."""

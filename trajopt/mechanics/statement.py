@@ -1,0 +1,118 @@
+"""What can be wrong with a mechanism: its statement, its starting values, its set of constraints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi
+import numpy as np
+
+from trajopt.errors import ModelError
+from trajopt.mechanics.constraints import Vector, nearest_velocity, newton
+
+if TYPE_CHECKING:
+    from trajopt.mechanics.lagrange import Mechanism
+
+
+def check_statement(mechanism: Mechanism) -> None:
+    """Raise where names collide, symbols are foreign, or a velocity condition is not linear."""
+    _check_names(mechanism)
+    for what, expression, known in _uses(mechanism):
+        _check_symbols(mechanism, what, expression, known)
+    for c in mechanism.nonholonomic:
+        if casadi.depends_on(casadi.jacobian(c.expression, mechanism.v), mechanism.v):
+            raise ModelError(
+                f"'{mechanism.name}': constraint '{c.name}' is not linear in the velocities", expected="N(q, t) v + n(q, t)"
+            )
+
+
+def _check_names(mechanism: Mechanism) -> None:
+    name = mechanism.name
+    named = [*mechanism.coordinates, *mechanism.controls, *mechanism.parameters, *mechanism.constraints]
+    names = [n.name for n in named] + [c.rate for c in mechanism.coordinates]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if not mechanism.coordinates:
+        raise ModelError(f"'{name}' has no coordinates")
+    if twice:
+        raise ModelError(f"'{name}': a name stands for two things", got=", ".join(twice))
+    for c in mechanism.coordinates:
+        if not (math.isfinite(c.start) and math.isfinite(c.speed)):
+            raise ModelError(f"'{name}': coordinate '{c.name}' does not start at a number", got=(c.start, c.speed))
+    for coordinate in (*mechanism.forces, *(n for c in mechanism.constraints for n in (c.along or {}))):
+        mechanism.index(coordinate)
+
+
+def _uses(m: Mechanism) -> list[tuple[str, Any, casadi.SX]]:
+    """Every expression of the statement with the symbols it may use."""
+    places = casadi.vertcat(m.q, m.p, m.time)
+    moving = casadi.vertcat(places, m.v)
+    found = [("the kinetic energy", m.kinetic, moving), ("the potential energy", m.potential, places)]
+    found += [(f"the force on '{k}'", f, casadi.vertcat(moving, m.u)) for k, f in m.forces.items()]
+    found += [(f"constraint '{c.name}'", c.expression, places) for c in m.holonomic]
+    found += [(f"constraint '{c.name}'", c.expression, moving) for c in m.nonholonomic]
+    for c in m.constraints:
+        found += [(f"the reaction of '{c.name}'", casadi.SX(e), moving) for e in (c.along or {}).values()]
+    if m.inertia:
+        found.append(("the mass matrix", casadi.sumsqr(m.inertia.mass), moving))
+        found.append(("the bias", casadi.sumsqr(m.inertia.bias), moving))
+    return found
+
+
+def _check_symbols(mechanism: Mechanism, what: str, expression: Any, known: casadi.SX) -> None:
+    given = casadi.SX(expression)
+    if given.numel() != 1:
+        raise ModelError(f"'{mechanism.name}': {what} is not a scalar", got=given.shape)
+    strays = [str(s) for s in casadi.symvar(given) if not casadi.depends_on(known, s)]
+    if strays:
+        raise ModelError(
+            f"'{mechanism.name}': {what} uses symbols it may not use",
+            got=", ".join(strays),
+            expected=", ".join(str(known[i]) for i in range(known.numel())),
+            hint="a position condition with velocities in it is Nonholonomic" if what.startswith("constraint") else None,
+        )
+
+
+def consistent_start(mechanism: Mechanism, hold: Sequence[str], t: float) -> tuple[Vector, Vector]:
+    """Position and velocity nearest to the start that satisfy the constraints, by Newton; those in ``hold`` stay as they are."""
+    q, v = mechanism.start
+    if not mechanism.rows:
+        return q, v
+    held = {mechanism.index(name) for name in hold}
+    free = [k for k in range(q.size) if k not in held]
+    h = mechanism.position_residual
+    residual, slope = mechanism.function(h), mechanism.function(casadi.jacobian(h, mechanism.q))
+
+    def full(values: Vector) -> Vector:
+        moved = q.copy()
+        moved[free] = values
+        return moved
+
+    def at(function: casadi.Function, position: Vector) -> Vector:
+        return np.array(function(*mechanism.arguments(position, v, t=t)))
+
+    if mechanism.holonomic:
+        names = [c.name for c in mechanism.holonomic]
+        q = full(newton(lambda x: at(residual, full(x)).ravel(), lambda x: at(slope, full(x))[:, free], q[free], names))
+    A, b = at(mechanism.function(mechanism.matrix), q), at(mechanism.function(mechanism.offset), q).ravel()
+    fixed = b + A @ v - A[:, free] @ v[free]  # what the held velocities contribute
+    v[free] = nearest_velocity(A[:, free], fixed, v[free], [c.name for c in mechanism.rows])
+    return q, v
+
+
+def require_independent(mechanism: Mechanism, t: float = 0.0) -> None:
+    """Raise where the constraints are redundant, or singular at the start."""
+    found = mechanism.dependent_constraints(t=t)
+    if not found:
+        return
+    # Redundant constraints are dependent everywhere; a singular position is left by a small move.
+    moved = mechanism.start[0] + 1e-2 * np.random.default_rng(0).standard_normal(len(mechanism.coordinates))
+    nearby = mechanism.starting_at({c.name: x for c, x in zip(mechanism.coordinates, moved, strict=True)})
+    everywhere = bool(nearby.consistent(t=t).dependent_constraints(t=t))
+    raise ModelError(
+        f"the constraints of '{mechanism.name}' are {'redundant' if everywhere else 'singular at the start'}",
+        got="; ".join(map(str, found)),
+        expected="independent rows: reactions are not determined otherwise",
+        hint="leave out " + ", ".join(f"'{d.name}'" for d in found) if everywhere else "start from another position",
+    )
