@@ -36,7 +36,11 @@ def rocket(data: dict[str, tuple[float, ...]], off: float = 0.0) -> tuple[System
     C1 = float(casadi.Function("H", [x], [H])(start))
     scaling = dot(lv, v) - 2 * dot(r, lr) - 2.5 * power + 3 * C1 * t
     C2 = float(casadi.Function("g", [t, x], [scaling])(0.0, start))
-    turning = vertcat(casadi.cross(r, lr) + casadi.cross(v, lv)) if n == 3 else r[0] * lr[1] - r[1] * lr[0] + v[0] * lv[1] - v[1] * lv[0]
+    turning = (
+        vertcat(casadi.cross(r, lr) + casadi.cross(v, lv))
+        if n == 3
+        else r[0] * lr[1] - r[1] * lr[0] + v[0] * lv[1] - v[1] * lv[0]
+    )
     names = [f"{prefix}{i}" for prefix in ("r", "v", "lam_r", "lam_v") for i in range(n)] + ["effort"]
     perturbed = np.array(start)
     perturbed[0] += off

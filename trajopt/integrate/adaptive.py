@@ -16,7 +16,7 @@ import scipy.integrate
 
 from trajopt.errors import ModelError, SimulationError, UsageError
 from trajopt.integrate.path import Piece, hermite_piece
-from trajopt.integrate.rates import Rate, check_finite, numpy_callable
+from trajopt.integrate.rates import Rate, check_finite, numpy_callable, spelled
 from trajopt.integrate.steppers import Integrator, combine, positive, runge_kutta
 from trajopt.integrate.tableaus import FEHLBERG, Tableau
 
@@ -112,7 +112,7 @@ def adaptive_steps(
         h = abs(t1 - t) * (max(SMALLEST, min(1.0, factor)) if np.isfinite(error) else SMALLEST)
         if h < 1e-14 * max(1.0, abs(t)):
             check_finite(rate, t, x, NEAR_SINGULAR)
-            raise SimulationError(f"the step becomes too small at t = {t:.6g}", got=f"{h:.2g}", hint=NEAR_SINGULAR)
+            raise SimulationError(f"the step becomes too small at t = {t:.6g}", got=spelled(rate, x), hint=NEAR_SINGULAR)
 
 
 def error_norm(errors: np.ndarray, scale: np.ndarray) -> float:
@@ -165,7 +165,11 @@ def _scipy_pieces(
             message = solver.step()
             if solver.status == "failed":
                 check_finite(rate, solver.t, solver.y, NEAR_SINGULAR)
-                raise SimulationError(f"the integration stops at t = {solver.t:.6g}", got=message, hint=NEAR_SINGULAR)
+                raise SimulationError(
+                    f"the integration stops at t = {solver.t:.6g}",
+                    got=f"{spelled(rate, solver.y)}: {message}",
+                    hint=NEAR_SINGULAR,
+                )
             dense = solver.dense_output()
             start = dense(solver.t_old)
             if projected is not None:

@@ -7,6 +7,7 @@ round-off.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -79,12 +80,13 @@ def run(
     done = False
     while not done and t != t1:
         done = True
-        signs = None if watched is None else _starting_signs(watched, t, x, fired)
+        signs, fresh = (np.zeros(0), fired) if watched is None else _starting_signs(watched, t, x, fired)
         for piece in integrator.pieces(rate, t, x, t1, project):
             stop = None
             if watched is not None and watched.events:
-                assert signs is not None
-                stop = _scan(rate, integrator, watched, piece, signs, happened)
+                crossings = _crossings(watched, piece, signs, fresh)
+                stop = _first_stop(rate, integrator, watched, piece, crossings, happened)
+            fresh = frozenset()
             if stop is None:
                 pieces.append(piece)
                 t, x = float(piece.t[-1]), piece.x[-1]
@@ -106,34 +108,72 @@ def _report(progress: Progress | None, t: float, t0: float, t1: float) -> None:
         progress((t - t0) / (t1 - t0))
 
 
-def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[int]) -> np.ndarray:
-    """The side on which each event's function starts; for one that has just fired, the side to which it moves."""
+def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[int]) -> tuple[np.ndarray, frozenset[int]]:
+    """The side on which each event's function starts; for one on zero the side to which it moves.
+
+    Events that have just fired and are still on zero are given too: that zero is not another event.
+    """
     if not watched.events:
-        return np.zeros(0)
-    signs: np.ndarray = np.sign(watched.value(t, x))
-    slopes = watched.slope(t, x)
+        return np.zeros(0), frozenset()
+    values, slopes = watched.value(t, x), watched.slope(t, x)
+    signs: np.ndarray = np.sign(values)
+    fresh = frozenset(j for j in fired if abs(values[j]) <= 1e-9 * (1 + abs(slopes[j])))
     for j in range(len(signs)):
-        if j in fired or signs[j] == 0:
+        if j in fresh or values[j] == 0:
             signs[j] = np.sign(slopes[j])
-    return signs
+    return signs, fresh
 
 
-def _scan(
-    rate: Rate, integrator: Integrator, watched: Watch, piece: Piece, signs: np.ndarray, happened: list[Occurrence]
-) -> tuple[float, np.ndarray, list[int]] | None:
-    """Record the crossings of a piece; stop at the first that resets the state or ends the run. ``signs`` is updated."""
-    samples = piece.t
+def _crossings(watched: Watch, piece: Piece, signs: np.ndarray, fresh: frozenset[int]) -> list[tuple[float, int]]:
+    """The crossings of a piece, in order: time and index of the event. ``signs`` is brought up to date."""
+    samples, states = piece.t, piece.x
     if len(samples) <= 3:  # an adaptive step may be long: look inside
-        samples = np.unique(np.concatenate([np.linspace(a, b, 9) for a, b in zip(piece.t[:-1], piece.t[1:], strict=True)]))
-        samples = samples if piece.t[-1] >= piece.t[0] else samples[::-1]
+        samples = np.concatenate([[piece.t[0]], *(np.linspace(a, b, 9)[1:] for a, b in itertools.pairwise(piece.t))])
         states = np.vstack([piece.x[0], piece.interpolant(samples[1:-1]), piece.x[-1]])
-    else:
-        states = piece.x
     values = evaluate(watched.values, samples, states)
     crossings: list[tuple[float, int]] = []
     for j, event in enumerate(watched.events):
-        crossings += [(time, j) for time in _roots(watched, piece, samples, values[:, j], j, signs, event.direction)]
-    crossings.sort(key=lambda c: c[0] if piece.t[-1] >= piece.t[0] else -c[0])
+        for i in range(1, len(samples)):
+            sign = np.sign(values[i, j])
+            if sign == 0 or sign == signs[j]:
+                continue
+            if signs[j] != 0 and event.direction in (0, sign):
+                crossings.append((_root(watched, piece, (samples[i - 1], samples[i]), j, j in fresh and i == 1), j))
+            signs[j] = sign
+    return sorted(crossings, key=lambda c: c[0] if piece.t[-1] >= piece.t[0] else -c[0])
+
+
+def _root(watched: Watch, piece: Piece, bracket: tuple[float, float], j: int, fresh: bool) -> float:
+    """The time between two at which event j crosses zero, on the dense output."""
+    a, b = bracket
+
+    def g(time: float) -> float:
+        return float(watched.value(time, piece.interpolant(np.array([time]))[0])[j])
+
+    if not fresh and g(a) * g(b) < 0:
+        return float(scipy.optimize.brentq(g, a, b, xtol=1e-15, rtol=1e-14))
+    # The left end is itself a zero: of the event that has just fired, or of a sample on the spot. Divide that root out.
+    left = a + (b - a) * 1e-9
+
+    def deflated(time: float) -> float:
+        return g(time) / (time - a)
+
+    if deflated(left) * deflated(b) < 0:
+        return float(scipy.optimize.brentq(deflated, left, b, xtol=1e-15, rtol=1e-14))
+    if fresh:
+        raise accumulation(watched.events[j].name, a)
+    return a
+
+
+def _first_stop(
+    rate: Rate,
+    integrator: Integrator,
+    watched: Watch,
+    piece: Piece,
+    crossings: list[tuple[float, int]],
+    happened: list[Occurrence],
+) -> tuple[float, np.ndarray, list[int]] | None:
+    """Record crossings up to the first that resets the state or ends the run: its time, its state, and all that fire with it."""
     for index, (time, j) in enumerate(crossings):
         at, state = _polish(rate, integrator, watched, piece, time, j)
         event = watched.events[j]
@@ -143,40 +183,6 @@ def _scan(
         slack = 1e-10 * max(1.0, abs(at))
         return at, state, [j, *(k for other, k in crossings[index + 1 :] if abs(other - time) <= slack)]
     return None
-
-
-def _roots(
-    watched: Watch, piece: Piece, samples: np.ndarray, values: np.ndarray, j: int, signs: np.ndarray, direction: int
-) -> list[float]:
-    """The times in a piece at which event j crosses zero in the direction asked for."""
-    roots = []
-    for i in range(1, len(samples)):
-        sign = np.sign(values[i])
-        if sign == 0 or sign == signs[j]:
-            continue
-        if signs[j] != 0 and direction in (0, sign):
-            roots.append(_bracketed(watched, piece, (samples[i - 1], samples[i]), (values[i - 1], values[i]), j))
-        signs[j] = sign
-    return roots
-
-
-def _bracketed(watched: Watch, piece: Piece, times: tuple[float, float], values: tuple[float, float], j: int) -> float:
-    a, b = times
-
-    def g(time: float) -> float:
-        return float(watched.value(time, piece.interpolant(np.array([time]))[0])[j])
-
-    if values[0] * values[1] >= 0 or g(a) * g(b) >= 0:
-        # The left end is itself a zero, an event just past or a sample on the spot: divide that root out.
-        left = a + (b - a) * 1e-9
-
-        def deflated(time: float) -> float:
-            return g(time) / (time - a)
-
-        if deflated(left) * deflated(b) >= 0:
-            return a
-        return float(scipy.optimize.brentq(deflated, left, b, xtol=1e-15, rtol=1e-14))
-    return float(scipy.optimize.brentq(g, a, b, xtol=1e-15, rtol=1e-14))
 
 
 def _polish(rate: Rate, integrator: Integrator, watched: Watch, piece: Piece, time: float, j: int) -> tuple[float, np.ndarray]:
@@ -210,8 +216,13 @@ def _fire(watched: Watch, at: float, before: np.ndarray, firing: list[int], happ
 def _check_crowding(happened: list[Occurrence], span: float) -> None:
     recent = happened[-CROWDED:]
     if len(recent) == CROWDED and abs(recent[-1].time - recent[0].time) < 1e-9 * span * CROWDED:
-        raise SimulationError(
-            f"the events '{recent[-1].name}' accumulate at t = {recent[-1].time:.6g}",
-            got=f"{CROWDED} of them within {abs(recent[-1].time - recent[0].time):.2g} s",
-            hint="end the run before, make the event terminal below some speed, or model a resting contact by a compliant one",
-        )
+        raise accumulation(recent[-1].name, recent[-1].time)
+
+
+def accumulation(name: str, time: float) -> SimulationError:
+    """The error for infinitely many events in a finite time."""
+    return SimulationError(
+        f"the events '{name}' accumulate at t = {time:.6g}",
+        got="ever shorter times between them",
+        hint="end the run before, make the event terminal below some speed, or model a resting contact by a compliant one",
+    )

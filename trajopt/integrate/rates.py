@@ -21,6 +21,7 @@ NumpyRate = Callable[[float, np.ndarray], np.ndarray]
 # Up to this many instructions a step is one flat SX function; beyond, the rate stays a call inside it, so that building stays
 # cheap.
 FLAT_INSTRUCTIONS = 20_000
+DIVERGED = 1e100  # a motion that gets there is not coming back
 
 
 @dataclass(frozen=True)
@@ -145,16 +146,20 @@ def rate_of(function: casadi.Function | NumpyRate, names: tuple[str, ...]) -> Ra
 
 def check_finite(rate: Rate, t: float, x: np.ndarray, hint: str) -> None:
     """Raise, in the names of the states, if the motion cannot go on from here."""
-    if not np.all(np.isfinite(x)):
-        lost = [name for name, value in zip(rate.names, x, strict=True) if not np.isfinite(value)]
-        raise SimulationError(f"the motion diverges at t = {t:.6g}", got=f"{', '.join(lost)} not finite", hint=hint)
+    if not np.all(np.abs(x) < DIVERGED):
+        lost = [f"{name} = {value:.3g}" for name, value in zip(rate.names, x, strict=True) if not abs(value) < DIVERGED]
+        raise SimulationError(f"the motion diverges at t = {t:.6g}", got=", ".join(lost), hint=hint)
     f = rate.call(t, x)
     if not np.all(np.isfinite(f)):
         lost = [name for name, value in zip(rate.names, f, strict=True) if not np.isfinite(value)]
-        at = ", ".join(f"{name} = {value:.6g}" for name, value in zip(rate.names, x, strict=True))
         raise SimulationError(
             f"the rate of {', '.join(lost)} is not finite at t = {t:.6g}",
-            got=at,
+            got=spelled(rate, x),
             expected="numbers",
             hint="a singular configuration or a division by zero in the model",
         )
+
+
+def spelled(rate: Rate, x: np.ndarray) -> str:
+    """A state in words."""
+    return ", ".join(f"{name} = {value:.6g}" for name, value in zip(rate.names, x, strict=True))

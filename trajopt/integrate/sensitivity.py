@@ -84,9 +84,9 @@ class Flow:
         n, m = self.size, self.parameters
         t, z = self._symbols(n + m + n * (n + m))
         x, p, S = z[:n], z[n : n + m], casadi.reshape(z[n + m :], n, n + m)
-        f = self._f(t, x, p)
+        f, f_x, f_p = self._slopes(t, x, p)
         # d/dt dx/d(x0, p) = f_x S + (0, f_p); this is the key line.
-        S_rate = casadi.jacobian(f, x) @ S + casadi.horzcat(self._zero(z, n, n), casadi.jacobian(f, p))
+        S_rate = f_x @ S + casadi.horzcat(self._zero(z, n, n), f_p)
         return _compiled(casadi.Function("variational", [t, z], [casadi.vertcat(f, self._zero(z, m), casadi.vec(S_rate))]))
 
     def end(self, t0: float, t1: float, x0: Sequence[float] | np.ndarray, p: Sequence[float] | np.ndarray = ()) -> np.ndarray:
@@ -135,6 +135,12 @@ class Flow:
 
     def _zero(self, like: casadi.SX, rows: int, columns: int = 1) -> casadi.SX:
         return type(like)(casadi.DM.zeros(rows, columns))
+
+    def _slopes(self, t: casadi.SX, x: casadi.SX, p: casadi.SX) -> Any:
+        """f, f_x and f_p; differentiated in symbols of their own, as MX cannot be by parts of a symbol."""
+        own = [type(t).sym("t"), type(t).sym("x", self.size), type(t).sym("p", self.parameters)]
+        f = self._f(*own)
+        return casadi.Function("slopes", own, [f, casadi.jacobian(f, own[1]), casadi.jacobian(f, own[2])])(t, x, p)
 
     def _f(self, t: casadi.SX, x: casadi.SX, p: casadi.SX) -> casadi.SX:
         return self.rate(t, x, p) if self.parameters else self.rate(t, x)

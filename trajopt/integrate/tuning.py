@@ -65,7 +65,7 @@ def recommended_gain(
     top = np.log10(MARGIN * stability_limit(trial.tableau) / np.median(trial.step))
     grid = np.linspace(top - DECADES, top, 14)
     scores = [trial.score(10**g) for g in grid]
-    best = int(np.nanargmin(scores))
+    best = int(np.argmin(scores))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     found = scipy.optimize.minimize_scalar(
         lambda g: trial.score(10**g), bounds=(low, high), method="bounded", options={"maxiter": 8, "xatol": 0.02}
@@ -83,7 +83,7 @@ class _Trial:
     t: np.ndarray  # (k,)
     x: np.ndarray  # (k, n)
     step: np.ndarray  # (k,) the step taken from there
-    repeat: np.ndarray  # (k,) how many such steps follow until the next point
+    repeat: int  # how many such steps there are from one point to the next
 
     def score(self, gain: float) -> float:
         """The mean logarithm of the largest drift to be expected of each deviation."""
@@ -95,11 +95,13 @@ class _Trial:
         y, largest = np.zeros(len(K)), np.zeros(len(K))
         decay = gather = np.zeros_like(K)
         for i, error in enumerate(e):
-            if i == 0 or self.step[i] != self.step[i - 1] or self.repeat[i] != self.repeat[i - 1]:
-                decay, gather = _recursion(coefficients, self.step[i] * K, self.repeat[i])
-            y = decay @ y + gather @ error
+            if i == 0 or self.step[i] != self.step[i - 1]:
+                decay, gather = _recursion(coefficients, self.step[i] * K, self.repeat)
+            with np.errstate(all="ignore"):
+                y = decay @ y + gather @ error
             largest = np.maximum(largest, np.abs(y))
-        return float(np.mean(np.log10(largest[_reported(self.system, self.way)] + ROUND_OFF)))
+        score = float(np.mean(np.log10(largest[_reported(self.system, self.way)] + ROUND_OFF)))
+        return score if np.isfinite(score) else np.inf
 
     def _local_errors(self, rate: Rate) -> np.ndarray:
         assert rate.function is not None
@@ -112,14 +114,14 @@ class _Trial:
         return left
 
 
-def _recursion(coefficients: np.ndarray, z: np.ndarray, repeat: float) -> tuple[np.ndarray, np.ndarray]:
+def _recursion(coefficients: np.ndarray, z: np.ndarray, repeat: int) -> tuple[np.ndarray, np.ndarray]:
     """R(z)^repeat and the sum of the powers before it: what many steps with a constant error do to the deviations."""
     R, power = np.zeros_like(z), np.eye(len(z))
     for coefficient in coefficients:
         R, power = R + coefficient * power, power @ z
     if repeat == 1:
         return R, np.eye(len(z))
-    decay = np.linalg.matrix_power(R, int(repeat))
+    decay = np.linalg.matrix_power(R, repeat)
     return decay, np.linalg.solve(np.eye(len(z)) - R, np.eye(len(z)) - decay)
 
 
@@ -142,7 +144,7 @@ def _trial(system: System, integrator: Integrator, way: Tunable, until: float) -
         project = Projection(reached(way, system)).prepare(system).project
         assert project is not None
         x = evaluate(project, t, x)
-    return _Trial(system, way, _tableau(integrator), t, x, step, np.full(len(t), float(stride)))
+    return _Trial(system, way, _tableau(integrator), t, x, step, stride)
 
 
 def _tableau(integrator: Integrator) -> Tableau:

@@ -1,0 +1,128 @@
+"""Fixed steps: orders by slope, figures of the lecture, landing on the end, bad input."""
+
+from __future__ import annotations
+
+import time
+
+import casadi
+import numpy as np
+import pytest
+
+from problems.lecture import PENDULUM_AT_10, mass_spring_damper, pendulum
+from trajopt.errors import ModelError, SimulationError, UsageError
+from trajopt.integrate import Dop853, Euler, Gill, Heun, Newmark, Rk4, RungeKutta, flow, simulate
+from trajopt.integrate.tableaus import DOP853, EULER, FEHLBERG, GILL, HEUN, RK4, Tableau
+from trajopt.system import System, Variable
+
+SWING = simulate(pendulum(), Dop853(1e-13), until=2.0)
+
+
+def slope(steps: np.ndarray, errors: np.ndarray) -> float:
+    return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
+
+
+@pytest.mark.parametrize(("scheme", "order"), [(Euler, 1), (Heun, 2), (Rk4, 4), (Gill, 4), (Newmark, 2)])
+def test_order_by_slope(scheme, order):
+    steps = 2.0 / np.array([100, 200, 400, 800])
+    errors = np.array([abs(simulate(pendulum(), scheme(h), until=2.0).x[-1] - SWING.x[-1]).max() for h in steps])
+    assert slope(steps, errors) == pytest.approx(order, abs=0.1)
+
+
+@pytest.mark.parametrize(("tableau", "order"), [(FEHLBERG, 5), (DOP853, 8)])
+def test_order_of_the_pairs_with_a_fixed_step(tableau, order):
+    steps = 2.0 / np.array([8, 12, 16, 24] if order == 8 else [20, 40, 80, 160])
+    errors = np.array([abs(simulate(pendulum(), RungeKutta(tableau, h), until=2.0).x[-1] - SWING.x[-1]).max() for h in steps])
+    assert slope(steps, errors) == pytest.approx(order, abs=0.4)
+
+
+def test_misprinted_fehlberg_denominator_drops_the_order_to_one():
+    row = tuple(value * 2197 / 2179 for value in FEHLBERG.a[3])
+    misprint = Tableau("misprint", (*FEHLBERG.a[:3], row, *FEHLBERG.a[4:]), FEHLBERG.b, FEHLBERG.c, 5)
+    steps = 2.0 / np.array([200, 400, 800, 1600])
+    errors = np.array([abs(simulate(pendulum(), RungeKutta(misprint, h), until=2.0).x[-1] - SWING.x[-1]).max() for h in steps])
+    assert slope(steps, errors) == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("tableau", [EULER, HEUN, RK4, GILL, FEHLBERG, DOP853])
+def test_tableaus_are_consistent(tableau):
+    assert sum(tableau.b) == pytest.approx(1, abs=1e-14)
+    assert np.dot(tableau.b, tableau.c) == pytest.approx(0.5, abs=1e-14) or tableau.order == 1
+    for row, c in zip(tableau.a, tableau.c, strict=True):
+        assert sum(row) == pytest.approx(c, abs=1e-13)
+    for estimate in tableau.errors:
+        assert sum(estimate) == pytest.approx(0, abs=1e-14)
+
+
+def test_lecture_table_is_euler_with_a_millisecond_sampled_every_tenth():
+    printed = [1.0, 0.818567, 0.670052, 0.548482, 0.448969, 0.367511, 0.300833, 0.246252, 0.201573, 0.165001, 0.135065]
+    path = flow(lambda t, x: -2 * x, 0, 1, [1.0], integrator=Euler(1e-3))
+    assert path.x[::100, 0] == pytest.approx(printed, abs=5.1e-7)
+
+
+def test_pendulum_at_ten_seconds():
+    for integrator in (Rk4(1e-3), Gill(1e-3)):
+        assert simulate(pendulum(), integrator, until=10).x[-1] == pytest.approx(PENDULUM_AT_10, abs=5.1e-9)
+
+
+def test_compiled_and_plain_steps_agree():
+    """A Python rate takes the same steps as the compiled one."""
+    compiled = simulate(pendulum(), Rk4(0.01), until=3.0)
+    plain = flow(lambda t, x: np.array([x[1], -4.9 * np.sin(x[0])]), 0, 3, compiled.x[0], integrator=Rk4(0.01))
+    assert plain.t == pytest.approx(compiled.t, abs=1e-14)
+    assert plain.x == pytest.approx(compiled.x, abs=1e-13)
+
+
+def test_newmark_is_the_trapezoidal_rule_and_keeps_the_energy_of_a_spring():
+    system = mass_spring_damper(damping=0.0)
+    run = simulate(system, Newmark(0.05), until=100.0)
+    assert run.drift["energy"].max < 1e-11
+    h = 0.05
+    A = np.array([[0.0, 1.0], [-4.0, 0.0]])
+    trapezoid = np.linalg.solve(np.eye(2) - h / 2 * A, np.eye(2) + h / 2 * A)
+    assert run.x[1] == pytest.approx(trapezoid @ run.x[0], abs=1e-13)
+
+
+def test_newmark_refuses_what_is_not_of_second_order():
+    x, t = casadi.SX.sym("x"), casadi.SX.sym("t")
+    with pytest.raises(ModelError, match="second-order"):
+        simulate(System("decay", t, x, (Variable("x", 1.0),), -x), Newmark(0.1), until=1.0)
+
+
+def test_last_step_lands_on_the_end():
+    run = simulate(pendulum(), Rk4(0.3), until=1.0)
+    assert run.t == pytest.approx([0, 0.3, 0.6, 0.9, 1.0], abs=1e-15)
+    assert simulate(pendulum(), Rk4(0.1), until=0.3).t == pytest.approx([0, 0.1, 0.2, 0.3], abs=1e-15)
+    assert len(simulate(pendulum(), Rk4(1e-3), until=2.5).t) == 2501
+
+
+def test_a_hundred_seconds_at_a_millisecond_take_seconds_at_most():
+    start = time.perf_counter()
+    assert len(simulate(pendulum(), Rk4(1e-3), until=100.0).t) == 100_001
+    assert time.perf_counter() - start < 3.0
+
+
+def test_dense_output_is_of_the_order_of_the_scheme():
+    times, steps = np.linspace(0, 2, 57), np.array([0.04, 0.02, 0.01])
+    errors = [abs(simulate(pendulum(), Rk4(step), until=2.0).at(times) - SWING.at(times)).max() for step in steps]
+    assert slope(steps, np.array(errors)) == pytest.approx(4, abs=0.1)
+
+
+@pytest.mark.parametrize("step", [0.0, -1e-3, float("nan"), float("inf")])
+def test_a_step_must_be_positive(step):
+    for scheme in (Euler, Heun, Rk4, Gill, Newmark):
+        with pytest.raises(UsageError, match="step must be positive"):
+            scheme(step)
+
+
+def test_rates_that_are_not_numbers_are_reported_by_name():
+    x, t = casadi.SX.sym("height"), casadi.SX.sym("t")
+    broken = System("broken", t, x, (Variable("height", 1.0),), -casadi.sqrt(x) - 0.1)
+    for integrator in (Rk4(1e-2), Dop853(1e-8)):
+        with pytest.raises(SimulationError, match="height"):
+            simulate(broken, integrator, until=10.0)
+
+
+def test_divergence_is_reported_with_its_time():
+    x, t = casadi.SX.sym("x"), casadi.SX.sym("t")
+    with pytest.raises(SimulationError, match="diverges at t"):
+        simulate(System("stiff", t, x, (Variable("x", 1.0),), -1e6 * x), Euler(1e-2), until=10.0)
