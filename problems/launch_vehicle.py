@@ -50,11 +50,10 @@ def build(latitude=28.5, mass=301454.0, a=24361140.0, e=0.7308, inclination=28.5
     pad = EARTH_RADIUS * np.array([cos(radians(latitude)), 0.0, sin(radians(latitude))])
     on_pad = (pad, np.array([0.0, EARTH_RATE * pad[0], 0.0]))
     angles = (radians(inclination), radians(node), radians(perigee))
+    climb = _climb(on_pad, _at_perigee(a, e, *angles))
     flown = []
     for burn in BURNS:
-        # Nothing bounds position and velocity, so a guess is needed: near the pad at first, near perigee later.
-        guess = on_pad if burn.end < 200 else _at_perigee(a, e, *angles)
-        flown.append(_fly(ocp, burn, guess, mass, start=(*on_pad, mass) if burn is BURNS[0] else (None, None, None)))
+        flown.append(_fly(ocp, burn, climb, mass, start=(*on_pad, mass) if burn is BURNS[0] else (None, None, None)))
         mass -= burn.flow * (burn.end - burn.start) + burn.dropped
     for burn, (before, *_, m_before), (after, *_, m_after) in zip(BURNS, flown, flown[1:], strict=False):
         ocp.connect(before, after, states=["r", "v"])
@@ -67,18 +66,23 @@ def build(latitude=28.5, mass=301454.0, a=24361140.0, e=0.7308, inclination=28.5
     return ocp
 
 
-def _fly(ocp, burn, guess, mass, start):
+def _fly(ocp, burn, climb, mass, start):
     """One phase of powered flight through the air of a turning planet."""
     ph = ocp.phase(burn.name)
     ends = free(burn.start, burn.end) if burn is BURNS[-1] else burn.end
     ph.time(start=0 if burn is BURNS[0] else None, end=ends)
-    r = ph.state("r", 3, start=start[0], guess=guess[0], unit="m", scale=EARTH_RADIUS)
-    v = ph.state("v", 3, start=start[1], guess=guess[1], unit="m/s", scale=7900.0)
-    m = ph.state("m", start=start[2], guess=lambda tau: mass - tau * burn.flow * (burn.end - burn.start), unit="kg")
-    u = ph.control("u", 3, guess=guess[1] / np.linalg.norm(guess[1]))
+
+    def guess(of):
+        return lambda tau: of(burn.start + tau * (burn.end - burn.start))
+
+    r = ph.state("r", 3, start=start[0], guess=guess(lambda t: climb(t)[0]), unit="m", scale=EARTH_RADIUS)
+    v = ph.state("v", 3, start=start[1], guess=guess(lambda t: climb(t)[1]), unit="m/s", scale=7900.0)
+    m = ph.state("m", start=start[2], guess=guess(lambda t: mass - burn.flow * (t - burn.start)), unit="kg")
+    u = ph.control("u", 3, guess=guess(lambda t: climb(t)[1] / np.linalg.norm(climb(t)[1])))
     height = casadi.norm_2(r) - EARTH_RADIUS
     wind = v - casadi.cross(casadi.DM([0, 0, EARTH_RATE]), r)
-    drag = 0.5 * DENSITY * casadi.exp(-height / SCALE_HEIGHT) * AREA * DRAG * casadi.norm_2(wind) * wind
+    speed = casadi.sqrt(casadi.sumsqr(wind) + 1e-8)  # on the pad the wind is exactly zero, where a norm has no gradient
+    drag = 0.5 * DENSITY * casadi.exp(-height / SCALE_HEIGHT) * AREA * DRAG * speed * wind
     ph.dynamics({r: v, v: (burn.thrust * u - drag) / m - MU * r / casadi.norm_2(r) ** 3, m: -burn.flow})
     ph.path(casadi.sumsqr(u), equals=1, name="thrust direction of length one")
     return ph, r, v, m
@@ -101,6 +105,20 @@ def _require_orbit(ocp, r, v, elements):
 def _angle_from(target, x, y):
     """The angle of (x, y) measured from a target angle, so that no angle jumps near the target."""
     return casadi.atan2(y * cos(target) - x * sin(target), x * cos(target) + y * sin(target))
+
+
+def _climb(pad, perigee):
+    """A guess of the ascent. Nothing bounds position and velocity, and a straight line would pass deep below the ground."""
+    radii = [np.linalg.norm(r) for r, _ in (pad, perigee)]
+    first, last = (r / radius for (r, _), radius in zip((pad, perigee), radii, strict=True))
+    turn = np.arccos(first @ last)
+
+    def at(t):
+        s = t / BURNS[-1].end
+        direction = (np.sin((1 - s**2) * turn) * first + np.sin(s**2 * turn) * last) / np.sin(turn)
+        return direction * (radii[0] + (radii[1] - radii[0]) * s), pad[1] + (perigee[1] - pad[1]) * s
+
+    return at
 
 
 def _at_perigee(a, e, inclination, node, perigee):
