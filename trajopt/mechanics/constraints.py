@@ -24,6 +24,10 @@ class Holonomic:
 
     Its reaction acts along dh/dq, as d'Alembert has it, unless ``along`` gives the generalized force that a unit of the
     multiplier exerts, coordinate by coordinate: a programme that a steering torque has to realise, for one.
+
+    >>> x, y = casadi.SX.sym("x"), casadi.SX.sym("y")
+    >>> Holonomic("track", y - casadi.sin(x), "m").expression
+    SX((y-sin(x)))
     """
 
     name: str
@@ -34,7 +38,12 @@ class Holonomic:
 
 @dataclass(frozen=True, eq=False)
 class Nonholonomic:
-    """A velocity condition f = N(q, t) v + n(q, t) = 0, given as the expression of f."""
+    """A velocity condition f = N(q, t) v + n(q, t) = 0, given as the expression of f.
+
+    >>> x_rate, spin = casadi.SX.sym("x_rate"), casadi.SX.sym("spin")
+    >>> Nonholonomic("rolling", x_rate + 0.3 * spin, "m/s").name
+    'rolling'
+    """
 
     name: str
     expression: casadi.SX

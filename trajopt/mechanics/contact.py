@@ -209,7 +209,14 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """A disc (or a point, radius 0) of a body against the ground, by a compliant law and friction."""
+    """A disc (or a point, radius 0) of a body against the ground, by a compliant law and friction.
+
+    >>> from trajopt.mechanics import Body, assemble
+    >>> disc = Body("disc", mass=1.0, inertia=0.005, position=(0.0, 0.09))
+    >>> model = assemble("disc", [disc], [Contact("touch", "disc", Hooke(1e4), radius=0.1)])
+    >>> model.acceleration([0, 0.09, 0], [0, 0, 0])[1]  # 100 N up, 9.81 N down
+    DM(90.19)
+    """
 
     name: str
     body: str
@@ -344,6 +351,13 @@ def impact(
     """The event of a rigid impact of a body with the ground, for a system that keeps all velocities as states.
 
     The constraints of the mechanism hold during the impact: the jump is along what they leave free.
+
+    >>> from trajopt.mechanics import assemble
+    >>> ball = Body("ball", mass=1.0, inertia=0.004, position=(0.0, 1.0))
+    >>> model = assemble("ball", [ball])
+    >>> system = model.system(events=(impact(model, ball, NewtonImpact(0.8), radius=0.1),))
+    >>> system.events[0].name, system.events[0].direction
+    ('ball hits the ground', -1)
     """
     surface = surface or Line()
     theta = body.coordinates[2]

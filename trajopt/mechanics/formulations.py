@@ -44,6 +44,12 @@ class Augmented:
     """Accelerations and reactions together, from the saddle-point system [M -B; A 0].
 
     It works where the mass matrix alone is singular, as long as the constraints carry what it lacks.
+
+    >>> from trajopt.mechanics import Coordinate, Holonomic
+    >>> x, y = Coordinate("x", 1.0), Coordinate("y", 1.0)
+    >>> bead = Mechanism("bead", (x, y), (x.v**2 + y.v**2) / 2, 9.8 * y.q, constraints=(Holonomic("wire", y.q - x.q**2),))
+    >>> [s.name for s in bead.system(Augmented()).states]
+    ['x', 'y', 'x_rate', 'y_rate']
     """
 
     def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> Motion:
@@ -69,6 +75,12 @@ class Eliminated:
 
     ``dependent`` names the coordinates whose velocities go; by default the ones that make the elimination best conditioned at
     the start.
+
+    >>> from trajopt.mechanics import Coordinate, Holonomic
+    >>> x, y = Coordinate("x", 1.0), Coordinate("y", 1.0)
+    >>> bead = Mechanism("bead", (x, y), (x.v**2 + y.v**2) / 2, 9.8 * y.q, constraints=(Holonomic("wire", y.q - x.q**2),))
+    >>> [s.name for s in bead.system(Eliminated(("y",))).states]
+    ['x', 'y', 'x_rate']
     """
 
     dependent: tuple[str, ...] = ()

@@ -64,6 +64,12 @@ def parallel(tree: Tree, q: Any, v: Any, a: Any, t: float = 0.0) -> ParallelTorq
 
     P is found from absolute accelerations, member by member and in any order; L T then turns it into joint moments. A branch is
     one more block in L and changes nothing else.
+
+    >>> from trajopt.mechanics.chains import Turn, rod
+    >>> from trajopt.mechanics.lagrange import Coordinate
+    >>> arm = Tree("arm", (rod("arm", "ground", (Turn("z", Coordinate("q")),), mass=3.0, length=1.0),), gravity=(0, -10, 0))
+    >>> parallel(arm, [0.0], [0.0], [2.0]).torques
+    array([17.])
     """
     members = _members(tree, q, v, a, t)
     resultant = _resultants(members)
@@ -162,6 +168,13 @@ class ClosedLoop:
     ``mechanism`` is the tree with its loop constraints, ``generalized`` the coordinates taken as independent. The rows of W are
     unit rows for these and H = -J_S^-1 J_G for the others, so that the rates are W times the generalized ones and the
     generalized forces are W^T times the open-tree torques.
+
+    >>> from trajopt.mechanics import Coordinate, Holonomic
+    >>> x, y = Coordinate("x", 1.0), Coordinate("y", 1.0)
+    >>> bead = Mechanism("bead", (x, y), (x.v**2 + y.v**2) / 2, constraints=(Holonomic("wire", y.q - x.q**2),))
+    >>> ClosedLoop(bead, ("x",)).transform([1.0, 1.0])
+    array([[1.],
+           [2.]])
     """
 
     mechanism: Mechanism
