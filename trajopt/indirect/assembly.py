@@ -222,7 +222,7 @@ class ShootingSystem:
             _, columns = self.numbers(k, np.zeros(self.layout.size))
             for place, rows in zip(places, (slice(size, size + nq), slice(size + nq, None)), strict=True):
                 by_nodes = run.by_start[:, rows].transpose(1, 0, 2)
-                place.append((nodes.ravel(), by_nodes.reshape(by_nodes.shape[0], -1)))
+                place.append((nodes.ravel(), by_nodes.reshape(by_nodes.shape[0], nodes.size)))
                 place.append((columns, run.by_numbers[:, rows].sum(axis=0)))
         return found, by_s, *places
 

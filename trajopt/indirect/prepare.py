@@ -97,7 +97,7 @@ def prepare(form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, 
         flow, numbers = ArcFlow(law), np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
         scale = _flow_scale(flow, values, sizes[arc.phase], numbers, p)
         places = (arc.knots - arc.start) / (arc.end - arc.start)
-        grid = choose_grid(flow, Probe(values, scale, places[(places > 0) & (places < 1)]), numbers, p, 0.1 * options.tolerance)
+        grid = choose_grid(flow, Probe(values, scale, places[(places > 0) & (places < 1)]), numbers, p, 0.01 * options.tolerance)
         arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched))
         nodes.append(values(grid.starts))
         flow_scales.append(scale)

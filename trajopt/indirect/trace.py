@@ -15,7 +15,7 @@ from trajopt.indirect.assembly import ShootingSystem
 from trajopt.indirect.control_law import ArcLaw
 
 Array = NDArray[np.float64]
-DEGREE = 9  # one more than the order of the flow, so that interpolation adds nothing to its error
+DEGREE = 12  # the flow has a far smaller error constant than interpolation of its order
 
 
 def lobatto(count: int) -> Array:
