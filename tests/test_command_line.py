@@ -165,7 +165,7 @@ def solver(monkeypatch, handmade):
         show("mesh 1: 10 intervals, error 1e-3")
         if isinstance(asked.get("answer"), BaseException):
             raise asked["answer"]
-        return asked.get("answer") or handmade()
+        return trajopt.commands.solving.Answer(asked.get("answer") or handmade())
 
     monkeypatch.setattr(trajopt.commands.solving, "_solve", answer)
     return asked

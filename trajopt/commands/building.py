@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -138,16 +139,32 @@ def _check_kind(name: str, key: str, value: Any, default: Any) -> None:
 
 def _guarded(name: str, make: Callable[[], Any]) -> Any:
     """Run a person's own code; what goes wrong there is reported with its file and line."""
+    with blaming(name):
+        try:
+            return make()
+        except TrajoptError:
+            raise
+        except Exception as error:  # whatever a model can raise
+            if _own_line(name, error) is not None:
+                raise
+            raise UsageError(f"building '{name}' failed: {describe(error)}", got=_last_line(error)) from error
+
+
+@contextmanager
+def blaming(name: str) -> Iterator[None]:
+    """Where an exception came through a person's own file, say in which line of it."""
     try:
-        return make()
+        yield
     except TrajoptError as error:
         where = _own_line(name, error)
         if where is None or error.hint is not None:
             raise
         raise type(error)(error.what, got=error.got, expected=error.expected, hint=where) from error
-    except Exception as error:  # whatever a model can raise
-        where = _own_line(name, error) or _last_line(error)
-        raise UsageError(f"building '{name}' failed: {describe(error)}", got=where) from error
+    except Exception as error:
+        where = _own_line(name, error)
+        if where is None:
+            raise
+        raise UsageError(f"'{name}' failed: {describe(error)}", got=where) from error
 
 
 def _own_line(name: str, error: BaseException) -> str | None:

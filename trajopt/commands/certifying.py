@@ -21,7 +21,7 @@ def run_certify(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Out
 
     outputs.check()
     with outputs.clean_standard_output():
-        solution = load(name) if Path(name).suffix == ".nc" else solve_name(name, settings, wish)[0]
+        solution = load(name) if Path(name).suffix == ".nc" else solve_name(name, settings, wish).solution
         from trajopt.certify import certify
 
         certificate = certify(solution)
@@ -39,7 +39,7 @@ def print_certificate(certificate: Certificate, problem: str, error: bool = Fals
         f"{problem}: " + ("certified" if certificate.ok else "not certified"),
         style="bold green" if certificate.ok else "bold red",
     )
-    content = table("  check", "figure", "tolerance", "verdict", right=("figure", "tolerance"))
+    content = table("check", "figure", "tolerance", "verdict", right=("figure", "tolerance"))
     for row in certificate.rows:
-        content.add_row(f"  {row.name}", f"{row.value:.2e}", f"{row.tolerance:.0e}", "ok" if row.ok else "FAILS")
-    screen.print(content)
+        content.add(row.name, f"{row.value:.2e}", f"{row.tolerance:.0e}", "ok" if row.ok else "FAILS")
+    content.print(screen)

@@ -96,8 +96,8 @@ def _print(a: Solution, b: Solution, headline: dict[str, float], curves: list[Di
     screen.print(f"  objectives {a.objective:.10g} and {b.objective:.10g}")
     for name, value in headline.items():
         screen.print(f"  {name}: relative difference {value:.1e}")
-    content = table("  phase", "curve", "largest", "mean", right=("largest", "mean"))
+    content = table("phase", "curve", "largest", "mean", right=("largest", "mean"))
     for d in curves:
-        content.add_row(f"  {d.phase}", d.name, f"{d.largest:.1e}", f"{d.mean:.1e}")
-    screen.print(content)
+        content.add(d.phase, d.name, f"{d.largest:.1e}", f"{d.mean:.1e}")
+    content.print(screen)
     screen.print("  relative to the largest value of each curve, at equal fractions of each phase", style="dim")

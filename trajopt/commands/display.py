@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 
 def console(error: bool = False, quiet: bool = False) -> Console:
@@ -18,15 +18,32 @@ def console(error: bool = False, quiet: bool = False) -> Console:
     return Console(stderr=error, quiet=quiet, markup=False, highlight=False, soft_wrap=True)
 
 
-def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """A plain table with a rule under its head."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a head; columns named in ``right`` are aligned to the right."""
 
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", no_wrap=column in right)
-    return made
+    head: tuple[str, ...]
+    right: frozenset[str] = frozenset()
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+
+    def add(self, *cells: str) -> None:
+        self.rows.append(cells)
+
+    def print(self, screen: Console, indent: str = "  ") -> None:
+        """Never shortened to a terminal's width: a figure cut in two is worse than a line that wraps."""
+        widths = [max(len(row[i]) for row in (self.head, *self.rows)) for i in range(len(self.head))]
+        screen.print(indent + self._line(self.head, widths), style="bold")
+        for row in self.rows:
+            screen.print(indent + self._line(row, widths))
+
+    def _line(self, cells: tuple[str, ...], widths: list[int]) -> str:
+        aligned = zip(self.head, cells, widths, strict=True)
+        return "   ".join(cell.rjust(w) if column in self.right else cell.ljust(w) for column, cell, w in aligned).rstrip()
+
+
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    """An empty table."""
+    return Table(columns, frozenset(right))
 
 
 @contextmanager
@@ -65,14 +82,10 @@ def progress_bar(what: str, quiet: bool) -> Iterator[Callable[[float], None]]:
         yield lambda fraction: live.update(task, completed=fraction)
 
 
-def number(value: Any, digits: int = 7) -> str:
-    """A number, or a short column of them, as text.
+def number(value: float, digits: int = 7, size: float = 0.0) -> str:
+    """A number as text; 0 where it is rounding beside values of a certain size.
 
-    >>> number(0.25), number([1.0, 2.5])
-    ('0.25', '(1, 2.5)')
+    >>> number(0.25), number(-3e-18, size=2.0)
+    ('0.25', '0')
     """
-    if value is None:
-        return "-"
-    if isinstance(value, (list, tuple)) or getattr(value, "shape", ()):
-        return "(" + ", ".join(number(item, digits) for item in value) + ")"
-    return f"{value:.{digits}g}"
+    return "0" if abs(value) <= 1e-11 * size else f"{value:.{digits}g}"

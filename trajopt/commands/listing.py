@@ -91,8 +91,8 @@ def _print_system(system: System) -> None:
     screen.print(f"system '{system.name}'" + (f": {system.description}" if system.description else ""))
     content = table("state", "start", "unit", "rate", right=("start",))
     for i, state in enumerate(system.states):
-        content.add_row(state.name, number(state.value), state.unit, _short(str(system.rate[i])))
-    screen.print(content)
+        content.add(state.name, number(state.value), state.unit, _short(str(system.rate[i])))
+    content.print(screen)
     for parameter in system.parameters:
         screen.print(f"parameter {parameter.name} = {parameter.value:g} {parameter.unit}".rstrip())
     for invariant in system.invariants:

@@ -77,15 +77,16 @@ def print_simulation(simulation: Simulation, error: bool = False) -> None:
         f"{simulation.system.name}: t = {simulation.t[-1]:.8g} s after {len(simulation.t) - 1} steps", style="bold green"
     )
     screen.print(f"  {simulation.integrator.label}{keeper}")
-    states = table("  state", "start", "end", "unit", right=("start", "end"))
+    states = table("state", "start", "end", "unit", right=("start", "end"))
     for i, state in enumerate(simulation.system.states):
-        states.add_row(f"  {state.name}", number(simulation.x[0, i]), number(simulation.x[-1, i]), state.unit)
-    screen.print(states)
+        size = float(abs(simulation.x[:, i]).max())
+        states.add(state.name, number(simulation.x[0, i], size=size), number(simulation.x[-1, i], size=size), state.unit)
+    states.print(screen)
     if simulation.drift:
-        drifts = table("  invariant", "largest drift", "at the end", right=("largest drift", "at the end"))
+        drifts = table("invariant", "largest drift", "at the end", right=("largest drift", "at the end"))
         for name, drift in simulation.drift.items():
-            drifts.add_row(f"  {name}", f"{drift.max:.2e}", f"{drift.end:.2e}")
-        screen.print(drifts)
+            drifts.add(name, f"{drift.max:.2e}", f"{drift.end:.2e}")
+        drifts.print(screen)
     for event in simulation.events[:10]:
         screen.print(f"  event '{event.name}' at {event.time:.8g} s")
     if len(simulation.events) > 10:

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
-from trajopt.commands.building import Built, build_problem
+from trajopt.commands.building import Built, blaming, build_problem
 from trajopt.commands.display import console, number, progress_lines, table
 from trajopt.commands.outputs import Outputs
 from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
+    from trajopt.curve import Curve
     from trajopt.reference import Reference
     from trajopt.solution import PhaseSolution, Solution
 
@@ -29,46 +30,69 @@ class Wish:
     quiet: bool = False
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a named problem came to; the published answer if nothing was changed; the direct answer where both were asked for."""
+
+    solution: Solution
+    reference: Reference | None = None
+    direct: Solution | None = None
+
+    @property
+    def success(self) -> bool:
+        return self.solution.success and (self.direct is None or self.direct.success)
+
+
 def run_solve(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
     """Solve, show, write."""
     outputs.check()
-    if wish.tolerance is not None and not 0 < wish.tolerance < 1:
-        raise UsageError("--tolerance", got=wish.tolerance, expected="a number between 0 and 1, as in 1e-6")
     with outputs.clean_standard_output():
-        solution, reference = solve_name(name, settings, wish)
+        answer = solve_name(name, settings, wish)
         if not wish.quiet:
-            print_solution(solution, reference, error=outputs.json_on_standard_output)
-        write_solution(solution, outputs)
+            print_solution(answer.solution, answer.reference, answer.direct, error=outputs.json_on_standard_output)
+        write_solution(answer.solution, outputs)
     from trajopt.storage import summary
 
-    outputs.write_json(summary(solution))
-    return SOLVED if solution.success else NOT_SOLVED
+    content = summary(answer.solution)
+    if answer.direct is not None:
+        content["direct"] = summary(answer.direct)
+    outputs.write_json(content)
+    return SOLVED if answer.success else NOT_SOLVED
 
 
-def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> tuple[Solution, Reference | None]:
-    """The solution of a named problem, and its published answer if nothing was changed."""
+def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
+    """The answer to a named problem."""
+    if wish.tolerance is not None and not 0 < wish.tolerance < 1:
+        raise UsageError("--tolerance", got=wish.tolerance, expected="a number between 0 and 1, as in 1e-6")
     guess = None
     if wish.guess is not None:
         from trajopt.storage import load
 
         guess = load(wish.guess)
     built = build_problem(name, settings)
-    with progress_lines(f"solving {name}", wish.quiet) as show:
-        solution = _solve(built, guess, wish, show)
-    return solution, built.reference
+    with progress_lines(f"solving {name}", wish.quiet) as show, blaming(name):
+        return _solve(built, guess, wish, show)
 
 
-def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str], None]) -> Solution:
-    from trajopt.solving import METHODS, solve
+def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str], None]) -> Answer:
+    from trajopt.direct.collocation import Collocation
+    from trajopt.nlp.backends import Ipopt
+    from trajopt.solving import solve
 
-    return solve(
-        built.problem,
-        method=METHODS[wish.method],
-        guess=guess,
-        parameters=dict(built.parameters),
-        tolerance=wish.tolerance,
-        progress=show,
-    )
+    parameters = dict(built.parameters)
+    collocation = Collocation(backend=Ipopt(verbose=True)) if wish.verbose else Collocation()
+    direct = None
+    if wish.method != "indirect" or guess is None:  # shooting begins at a direct answer
+        direct = solve(built.problem, collocation, guess, parameters, wish.tolerance, show)
+        if wish.method == "direct" or not direct.success:
+            return Answer(direct, built.reference)
+        guess = direct
+    from trajopt.indirect.shooting import Shooting
+
+    show("shooting from the direct answer" if direct is not None else "shooting from the given answer")
+    shooting = Shooting() if wish.tolerance is None else Shooting(tolerance=wish.tolerance)
+    indirect = solve(built.problem, shooting, guess, parameters, None, show)
+    return Answer(indirect, built.reference, direct if wish.method == "both" else None)
 
 
 def write_solution(solution: Solution, outputs: Outputs) -> None:
@@ -83,12 +107,17 @@ def write_solution(solution: Solution, outputs: Outputs) -> None:
         plot_solution(solution, outputs.plot)
 
 
-def print_solution(solution: Solution, reference: Reference | None = None, error: bool = False) -> None:
+def print_solution(
+    solution: Solution, reference: Reference | None = None, direct: Solution | None = None, error: bool = False
+) -> None:
     """The answer on a terminal."""
     screen = console(error=error)
     colour = "green" if solution.success else "red"
     screen.print(f"{solution.problem}: {solution.status.value} ({solution.method})", style=f"bold {colour}")
-    screen.print(f"  objective  {solution.objective:.10g}" + _against(solution, reference))
+    screen.print(f"  objective  {solution.objective:.12g}" + _against(solution, reference))
+    if direct is not None:
+        difference = abs(direct.objective - solution.objective) / max(abs(solution.objective), 1e-300)
+        screen.print(f"  direct     {direct.objective:.12g}   relative difference {difference:.1e}")
     intervals = sum(max(len(ph.breaks) - 1, 0) for ph in solution.phases.values())
     meshes = len(solution.history)
     took = solution.seconds.get("total")
@@ -96,7 +125,7 @@ def print_solution(solution: Solution, reference: Reference | None = None, error
     facts += [f"{solution.iterations} iterations"] + ([f"{took:.2f} s"] if took is not None else [])
     screen.print("  " + ", ".join(facts))
     for name, value in solution.variables.items():
-        screen.print(f"  {name} = {number(value)}")
+        screen.print(f"  {name} = " + ", ".join(number(one) for one in value))
     for phase in solution.phases.values():
         _print_phase(solution, phase, error)
     for line in solution.explanation:
@@ -107,25 +136,33 @@ def _against(solution: Solution, reference: Reference | None) -> str:
     if reference is None:
         return ""
     difference = abs(solution.objective - reference.objective) / max(abs(reference.objective), 1e-300)
-    return f"   known {reference.objective:.10g}, relative difference {difference:.1e}"
+    return f"   known {reference.objective:.12g}, relative difference {difference:.1e}"
 
 
 def _print_phase(solution: Solution, phase: PhaseSolution, error: bool) -> None:
     screen = console(error=error)
     label = f"phase '{phase.name}', " if len(solution.phases) > 1 else ""
-    screen.print(f"  {label}t from {phase.t0:.8g} to {phase.tf:.8g} {phase.time_unit}".rstrip())
-    content = table(
-        "  variable", "start", "end", "unit", "costate at start", "at end", right=("start", "end", "costate at start", "at end")
-    )
+    span = phase.tf - phase.t0
+    screen.print(f"  {label}t from {number(phase.t0, 8, span)} to {number(phase.tf, 8, span)} {phase.time_unit}".rstrip())
+    figures = ("start", "end", "costate at start", "at end")
+    content = table("variable", "start", "end", "unit", "costate at start", "at end", right=figures)
     for group in (phase.states, phase.controls, phase.algebraics):
         for name, curve in group.items():
-            costate = phase.costates.get(name) if group is phase.states else None
-            ends = [number(curve(t)) for t in (phase.t0, phase.tf)]
-            slopes = ["" if costate is None else number(costate(t)) for t in (phase.t0, phase.tf)]
-            content.add_row(f"  {name}", *ends, curve.unit, *slopes)
-    screen.print(content)
+            ends = _ends(curve)
+            slopes = _ends(phase.costates[name]) if group is phase.states and name in phase.costates else None
+            for i, (start, end) in enumerate(ends):
+                component = name if curve.size == 1 else f"{name}[{i}]"
+                content.add(component, start, end, curve.unit, *(slopes[i] if slopes else ("", "")))
+    content.print(screen)
     arcs = [arc for arc in solution.arcs if arc.phase == phase.name]
     if len(arcs) > 1:
         for arc in arcs:
             roles = ", ".join(f"{name} {role}" for name, role in arc.roles.items())
-            screen.print(f"  {arc.start:.8g} to {arc.end:.8g}: {roles}")
+            screen.print(f"  {number(arc.start, 8, span)} to {number(arc.end, 8, span)}: {roles}")
+
+
+def _ends(curve: Curve) -> list[tuple[str, str]]:
+    """For each component its first and last value as text."""
+    sizes = abs(curve.points.reshape(-1, curve.size)).max(axis=0)
+    first, last = (curve.evaluate(curve.breaks[[k]])[0] for k in (0, -1))
+    return [(number(a, size=size), number(b, size=size)) for a, b, size in zip(first, last, sizes, strict=True)]
