@@ -159,3 +159,25 @@ def test_controls_become_parameters_or_laws():
     assert float(fed_back.function(fed_back.rate)(0, [1.0, 2.0], [])[1]) == -3.0
     assert not fed_back.invariants
     assert [i.name for i in cart.system(controls={"push": 0.0}).invariants] == ["energy"]
+
+
+def test_augmented_system_is_accurate_where_the_bare_mass_matrix_is_singular(exoskeleton):
+    """Upright rods have no inertia about their own axis: headings are lost from M and kept by the constraints."""
+    tree, q = exoskeleton
+    model = tree.mechanism(
+        constraints=(
+            Holonomic("leg heading", q["phi1"].q - q["phi0"].q),
+            Holonomic("body heading", q["phi2"].q - q["phi0"].q),
+            Holonomic("lean", (q["psi1"].q - math.pi / 2) ** 2 + (q["psi2"].q - math.pi / 2) ** 2 - 0.01),
+            Nonholonomic("blade", q["y0"].v * cos(q["phi0"].q) - q["x0"].v * sin(q["phi0"].q)),
+        )
+    ).starting_at({"psi1": math.pi / 2 - 0.1, "psi2": math.pi / 2, "q8": 0.2, "q9": 0.3, "q10": 0.1})
+    position, v = model.start[0], model.starting_at(speeds=dict.fromkeys(("x0", "psi1", "psi2", "q8"), 0.1)).consistent().start[1]
+    M, A, bias, drift = (
+        np.array(e) for e in model.function(model.mass, model.matrix, model.bias, model.drift)(position, v, [], [], 0)
+    )
+    assert np.linalg.cond(M) > 1e15
+    whole = np.block([[M, -A.T], [A, np.zeros((len(A), len(A)))]])
+    expected = np.linalg.solve(whole, -np.vstack([bias, drift])).ravel()
+    found = np.concatenate([np.array(f(position, v)).ravel() for f in (model.acceleration, model.reactions)])
+    assert found == pytest.approx(expected, abs=1e-10)

@@ -56,11 +56,15 @@ class Augmented:
         n, m = len(mechanism.coordinates), len(mechanism.rows)
         pull, target = mechanism.force - mechanism.bias, wanted - mechanism.drift
         M, A, B = mechanism.mass, mechanism.matrix, mechanism.directions
-        if mechanism.ideal and _definite(mechanism):
-            # Schur complement: two small factorizations without pivoting, safe because M and A M^-1 A^T are definite.
-            solved = solve_symmetric(M, casadi.horzcat(pull, A.T))
+        weights = _weights(mechanism)
+        if weights is not None:
+            # M a = pull + B r and A a = target give (M + A^T W A) a = pull + A^T W target + B r. That matrix is definite wherever
+            # the whole system is regular, also where M alone is not, so that it can be factorized without pivoting.
+            W = casadi.diag(casadi.DM(weights))
+            solved = solve_symmetric(M + A.T @ W @ A, casadi.horzcat(pull + A.T @ W @ target, B))
             free, response = solved[:, 0], solved[:, 1:]
-            reactions = solve_symmetric(A @ response, target - A @ free) if m else casadi.SX(0, 1)
+            solve = solve_symmetric if mechanism.ideal else casadi.solve
+            reactions = solve(casadi.densify(A @ response), target - A @ free) if m else casadi.SX(0, 1)
             acceleration = free + response @ reactions
         else:
             whole = casadi.vertcat(casadi.horzcat(M, -B), casadi.horzcat(A, casadi.SX(m, m)))
@@ -234,10 +238,23 @@ def solve_symmetric(matrix: casadi.SX, right: casadi.SX) -> casadi.SX:
     return casadi.ldl_solve(casadi.densify(right), D, LT, order)
 
 
-def _definite(mechanism: Mechanism) -> bool:
-    """Whether the bare mass matrix can be factorized at the start."""
+def _weights(mechanism: Mechanism) -> np.ndarray | None:
+    """W of M + A^T W A, of the size of M for each row; zero where M is constant and definite, None where that does not help."""
     M = np.array(mechanism.evaluate(mechanism.mass, *mechanism.start))
-    return bool(np.all(np.isfinite(M)) and np.linalg.cond(M) < 1e10 and np.linalg.eigvalsh(M)[0] > 0)
+    A = np.array(mechanism.evaluate(mechanism.matrix, *mechanism.start))
+    if not (np.all(np.isfinite(M)) and np.all(np.isfinite(A))):
+        return None
+    plain = np.zeros(len(A))
+    if _definite(M) and (len(A) == 0 or mechanism.mass.is_constant()):
+        return plain
+    weights = np.abs(np.diag(M)).mean() / np.maximum((A**2).sum(axis=1), 1e-300) if len(A) else plain
+    return weights if _definite(M + A.T @ np.diag(weights) @ A) else None
+
+
+def _definite(matrix: np.ndarray) -> bool:
+    """Whether a symmetric matrix can be factorized without pivoting."""
+    values = np.linalg.eigvalsh(matrix)
+    return bool(values[0] > 1e-10 * values[-1])
 
 
 def _reactions(mechanism: Mechanism, dependent: list[int], acceleration: casadi.SX) -> casadi.SX:
