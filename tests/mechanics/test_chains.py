@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 
 from trajopt.errors import ModelError
-from trajopt.mechanics import Coordinate, Level, Link, Slide, Tree, Turn, check_model, newton_euler, rod
+from trajopt.mechanics import (
+    Coordinate,
+    Holonomic,
+    Level,
+    Link,
+    Nonholonomic,
+    Slide,
+    Tree,
+    Turn,
+    check_model,
+    newton_euler,
+    rod,
+)
 
 
 @pytest.mark.parametrize("planar", [True, False])
@@ -159,3 +171,32 @@ def test_forward_dynamics_grow_no_faster_than_the_cube():
 def test_bad_trees_are_refused_in_the_users_names(build, words):
     with pytest.raises(ModelError, match=words):
         build()
+
+
+@pytest.mark.parametrize(("tied", "norms"), [(False, (0.0265, 0.0099, 0.0019)), (True, (0.0275, 0.0105, 0.0043))])
+def test_exoskeleton_on_its_slalom_strays_by_the_known_amounts(exoskeleton, tied, norms):
+    """Explicit Euler of 1 ms to 0.5 s: norm of lengths, leaning circle, heading and blade, by gain of the reactions."""
+    tree, q = exoskeleton
+    slalom, lean = 10.0, 0.1
+    constraints = [
+        Holonomic("lengths", q["q8"].q ** 2 + q["q9"].q ** 2 + q["q10"].q ** 2 - 1),
+        Holonomic("lean", (q["psi1"].q - np.pi / 3) ** 2 + (q["psi2"].q - 2 * np.pi / 3) ** 2 - lean**2),
+        Holonomic("heading", casadi.tan(q["phi0"].q) - slalom * casadi.cos(q["x0"].q)),
+        Nonholonomic("blade", q["y0"].v - casadi.tan(q["phi0"].q) * q["x0"].v),
+    ]
+    watched = [c.name for c in constraints]
+    if tied:
+        constraints += [Holonomic(f"{n} with the foot", q[n].q - q["phi0"].q) for n in ("phi1", "phi2")]
+    start = dict.fromkeys(("phi0", "phi1", "phi2"), np.arctan(slalom)) | dict.fromkeys(("q8", "q9", "q10"), 1 / np.sqrt(3))
+    system = (
+        tree.mechanism(constraints=constraints)
+        .starting_at(start | {"psi1": np.pi / 3, "psi2": 2 * np.pi / 3 - lean, "x0": 0.0, "y0": 0.0})
+        .system()
+    )
+    y = system.function(casadi.vertcat(*[i.expression for i in system.invariants if i.name in watched]))
+    for gain, norm in zip((0.0, 10.0, 50.0), norms, strict=True):
+        motion = system.through_reactions(lambda h, dh, order, a=gain: -2 * a * dh - a**2 * h if order == 2 else -a * h)
+        f, x = motion.function(motion.rate), motion.start
+        for _ in range(500):
+            x = x + 1e-3 * np.array(f(0.0, x, [])).ravel()
+        assert np.linalg.norm(np.array(y(0.0, x, []))) == pytest.approx(norm, abs=5.1e-5)
