@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 POINTS = 8  # samples in each mesh interval, none at its ends, where controls jump
 NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control counts as being there
 NEAR_CONSTRAINT = 1e-5  # of the range of its values
+SAG = 100.0  # times that: how far a followed constraint may sag between mesh points
 SHORT = 2.2  # mesh intervals: an affine control that is between its bounds no longer than this is a smeared switch
 LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
 LEAST_CONTACT = 0.01  # of the phase: a state constraint met for less than this is touched, not followed
@@ -265,7 +266,7 @@ def _contacts(sampled: _Sampled, j: int, controls: list[list[_Run]]) -> list[_Ru
         return []
     values = sampled.constraint_values[:, j]
     near = NEAR_CONSTRAINT * max(float(np.ptp(values)), 1e-3 * float(np.abs(values).max()), 1e-12)
-    labels = np.where(values <= constraint.lower + near, "lower", np.where(values >= constraint.upper - near, "upper", ""))
+    labels = _bridged(np.where(values <= constraint.lower + near, "lower", np.where(values >= constraint.upper - near, "upper", "")), values, constraint, near)
     duration = sampled.t[-1] - sampled.t[0]
     found = []
     for run in _runs(labels, sampled):
@@ -279,6 +280,19 @@ def _contacts(sampled: _Sampled, j: int, controls: list[list[_Run]]) -> list[_Ru
         elif run.start > sampled.t[0] + LEAST_CONTACT * duration and run.end < sampled.t[-1] - LEAST_CONTACT * duration:
             found.append(_Run(f"touch {run.label}", run.start, run.end, run.intervals))
     return found
+
+
+def _bridged(labels: Any, values: Array, constraint: Constraint, near: float) -> Any:
+    """A solution may sag a little from a limit between its mesh points: contacts that only such gaps separate are one."""
+    labels = labels.copy()
+    for side in ("lower", "upper"):
+        if not np.any(labels == side):
+            continue
+        places = np.flatnonzero(labels == side)
+        for a, b in zip(places[:-1], places[1:], strict=True):
+            if b > a + 1 and np.all(np.abs(values[a:b] - constraint.limit(side)) < SAG * near):
+                labels[a:b] = side
+    return labels
 
 
 def _runs(labels: Any, sampled: _Sampled) -> list[_Run]:

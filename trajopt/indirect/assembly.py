@@ -123,7 +123,11 @@ class ShootingSystem:
         return unknowns[columns], columns
 
     def evaluate(self, unknowns: Array) -> tuple[Array, Any]:
-        """Residual and sparse Jacobian."""
+        """Residual and sparse Jacobian; not a number where the flow leaves the domain of the model."""
+        with np.errstate(all="ignore"):
+            return self._evaluate(unknowns)
+
+    def _evaluate(self, unknowns: Array) -> tuple[Array, Any]:
         out = _Rows(self.layout.size)
         runs: list[Run] = []
         for k, arc in enumerate(self.arcs):

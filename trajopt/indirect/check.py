@@ -148,25 +148,21 @@ def _with_constraint(j: int, side: str) -> Callable[[Mode], Mode]:
 
 def revised(prepared: Preparation, unknowns: Array, converged: bool, found: tuple[Finding, ...]) -> Start | None:
     """A start with another structure: without arcs that have vanished, and changed where an inequality fails."""
-    start = prepared.traced_start(unknowns) if converged else prepared.start
-    arcs: list[StartArc | None] = list(start.arcs)
-    layout, changed = prepared.system.layout, False
+    layout, gone = prepared.system.layout, set()
     short = VANISHED if converged else 100 * VANISHED
     for i, times in enumerate(layout.times):
         numbers = prepared.system.of_phase[i]
         durations = np.diff(unknowns[times]) / (unknowns[times[-1]] - unknowns[times[0]])
-        for place in np.flatnonzero(durations < short):
-            if sum(arcs[k] is not None for k in numbers) > 1:
-                arcs[numbers[place]] = None
-                changed = True
-    if not changed:
-        usable = [f for f in found if f.change is not None and np.isfinite(f.size)]
-        if not usable:
-            return None
-        for finding in {f.arc: f for f in sorted(usable, key=lambda f: f.end - f.start)}.values():
-            arcs[finding.arc : finding.arc + 1] = arcs[finding.arc : finding.arc + 1]
-        return replace(start, arcs=_merged([piece for k, arc in enumerate(arcs) if arc for piece in _split(arc, [f for f in usable if f.arc == k])]))
-    return replace(start, arcs=_merged([arc for arc in arcs if arc is not None]))
+        vanished = [numbers[place] for place in np.flatnonzero(durations < short)]
+        gone.update(vanished if len(vanished) < len(numbers) else vanished[1:])
+    usable = [f for f in found if f.change is not None and np.isfinite(f.size)]
+    if not gone and not usable:
+        return None
+    start = prepared.traced_start(unknowns) if converged else prepared.start
+    kept = [(k, arc) for k, arc in enumerate(start.arcs) if k not in gone]
+    if gone:
+        return replace(start, arcs=_merged([arc for _, arc in kept]))
+    return replace(start, arcs=_merged([piece for k, arc in kept for piece in _split(arc, [f for f in usable if f.arc == k])]))
 
 
 def _split(arc: StartArc, found: list[Finding]) -> list[StartArc]:

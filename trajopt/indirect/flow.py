@@ -7,8 +7,9 @@ rounding. Where the steps are is decided before, from local errors (``grid.py``)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import casadi
@@ -33,6 +34,30 @@ class Run:
     end: Array
     by_start: Array
     by_numbers: Array
+
+
+class SideBySide:
+    """A CasADi function for many points at once, through buffers that numpy and CasADi share: no copies, no conversions.
+
+    The first two inputs differ from point to point and the others do not; results have one row of all entries for each point.
+    """
+
+    def __init__(self, function: Any, count: int) -> None:
+        self.function = function.map(count)
+        self.buffer, self.evaluate = self.function.buffer()
+        self.inputs = [np.zeros((count, function.numel_in(i))) for i in range(function.n_in())]
+        self.outputs = [np.zeros((count, function.numel_out(i))) for i in range(function.n_out())]
+        for i, array in enumerate(self.inputs):
+            self.buffer.set_arg(i, memoryview(array))
+        for i, array in enumerate(self.outputs):
+            self.buffer.set_res(i, memoryview(array))
+
+    def __call__(self, *values: Array) -> list[Array]:
+        self.inputs[0][:, 0] = values[0]
+        for held, value in zip(self.inputs[1:], values[1:], strict=True):
+            held[:] = value
+        self.evaluate()
+        return [array.copy() for array in self.outputs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +91,22 @@ class ArcFlow:
 
     def rates(self, tau: Array, y: Array, numbers: Array, p: Array) -> Array:
         """(N,), (N, n) -> (N, n)"""
-        return np.asarray(self._rate(tau[None, :], y.T, numbers, p).full()).T
+        return self._many_rates(tau.size)(tau, y, numbers, p)[0]
 
     def variational(self, tau: Array, y: Array, numbers: Array, p: Array) -> tuple[Array, Array, Array]:
         """(N,), (N, n) -> rates (N, n), their derivatives by y (N, n, n) and by the numbers (N, n, m)."""
-        rate, by_y, by_numbers = self._variational(tau[None, :], y.T, numbers, p)
         n, count = self.law.size, tau.size
-        return (
-            np.asarray(rate.full()).T,
-            np.asarray(by_y.full()).reshape(n, count, n).transpose(1, 0, 2),
-            np.asarray(by_numbers.full()).reshape(n, count, numbers.size).transpose(1, 0, 2),
-        )
+        rate, by_y, by_numbers = self._many_variational(count)(tau, y, numbers, p)
+        # CasADi stores matrices by columns.
+        return rate, by_y.reshape(count, n, n).transpose(0, 2, 1), by_numbers.reshape(count, numbers.size, n).transpose(0, 2, 1)
+
+    @cached_property
+    def _many_rates(self) -> Callable[[int], SideBySide]:
+        return lru_cache(maxsize=8)(lambda count: SideBySide(self._rate, count))
+
+    @cached_property
+    def _many_variational(self) -> Callable[[int], SideBySide]:
+        return lru_cache(maxsize=8)(lambda count: SideBySide(self._variational, count))
 
     def step(self, tau: Array, h: Array, y: Array, numbers: Array, p: Array) -> tuple[Array, Array]:
         """One step of each trajectory, and its estimated error: (N,), (N,), (N, n) -> (N, n), (N, n)."""
@@ -133,4 +163,4 @@ def _error(k: Array, h: Array) -> Array:
     fifth, third = np.tensordot(_E5, k, 1), np.tensordot(_E3, k, 1)
     size = np.hypot(fifth, 0.1 * third)
     fraction = np.divide(np.abs(fifth), size, out=np.zeros_like(size), where=size > 0)
-    return np.abs(fifth) * fraction * h.reshape(-1, *[1] * (k.ndim - 2))
+    return np.abs(fifth) * fraction * np.abs(h).reshape(-1, *[1] * (k.ndim - 2))

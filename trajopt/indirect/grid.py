@@ -19,8 +19,11 @@ Array = NDArray[np.float64]
 PROBES = 40  # places along an arc where local errors are estimated at first
 MOST_PROBES = 4000
 STEPS = 8  # in a segment
-SENSITIVITY_TOLERANCE = 1e-6  # relative; only has to keep the discrete flow close to a symplectic one
+SENSITIVITY_TOLERANCE = 1e-5  # relative; only has to keep the discrete flow close to a symplectic one
 GROWTH = 1e3  # largest growth of an error over a segment
+SWEEPS = 14  # at most, to settle the local steps
+PLAIN_SWEEPS = 3  # of them, at first, without sensitivities, which cost more
+ACCEPTED = 3.0  # times the tolerance
 MOST_STEPS = 200_000  # in one arc
 SMALLEST = 1e-9  # step in normalised time
 
@@ -99,16 +102,22 @@ def _local_steps(
     forward = np.where(tau > 0.5, -1.0, 1.0)  # steps stay inside the arc: beyond it the model may not be defined
     growth = np.zeros(tau.size)
     with np.errstate(all="ignore"):
-        for _ in range(6):
+        for sweep in range(SWEEPS):
             step = np.clip(step, SMALLEST, np.where(forward > 0, 1.0 - tau, tau))
-            end, errors, variation = flow.step_with_sensitivity(tau, forward * step, run, numbers, p)
-            largest = np.abs(end.by_start * relative).max(axis=(1, 2))
-            ratio = (errors / (tolerance * (probe.scale + np.abs(run.end)))).max(axis=1)
-            ratio_variation = np.abs(variation * relative).max(axis=(1, 2)) / (SENSITIVITY_TOLERANCE * np.maximum(largest, 1.0))
-            worst = np.fmax(ratio, ratio_variation)
-            worst = np.where(np.all(np.isfinite(end.end), axis=1), worst, np.inf)
-            growth = np.log(np.maximum(np.where(np.isfinite(largest), largest, 1.0), 1.0)) / step
+            if sweep < PLAIN_SWEEPS:
+                end, errors = flow.step(tau, forward * step, run.end, numbers, p)
+                worst = (errors / (tolerance * (probe.scale + np.abs(run.end)))).max(axis=1)
+            else:
+                with_variation, errors, variation = flow.step_with_sensitivity(tau, forward * step, run, numbers, p)
+                end, largest = with_variation.end, np.abs(with_variation.by_start * relative).max(axis=(1, 2))
+                worst = (errors / (tolerance * (probe.scale + np.abs(run.end)))).max(axis=1)
+                bent = np.abs(variation * relative).max(axis=(1, 2)) / (SENSITIVITY_TOLERANCE * np.maximum(largest, 1.0))
+                worst = np.fmax(worst, bent)
+                growth = np.log(np.maximum(np.where(np.isfinite(largest), largest, 1.0), 1.0)) / step
+            worst = np.where(np.all(np.isfinite(end), axis=1), worst, np.inf)
             factor = np.clip(0.9 * np.maximum(worst, 1e-12) ** (-1 / 8), 0.1, 5.0)
+            if sweep > PLAIN_SWEEPS and not np.any(worst > ACCEPTED):
+                break
             step = step * np.where(np.isfinite(worst), factor, 0.1)
     return np.clip(step, SMALLEST, 1.0), growth
 

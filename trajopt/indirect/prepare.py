@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import casadi
@@ -50,6 +49,7 @@ class Preparation:
     scale: Array
     flow_scales: tuple[Array, ...]  # for each arc
     rows: tuple[tuple[BoundaryRow, str | None], ...]  # all endpoint conditions, and the side on which they are active
+    _traced: dict[str, tuple[Array, tuple[ArcTrace, ...]]] = field(default_factory=dict)
 
     def allowed(self, unknowns: Array, step: Array) -> float:
         """The longest fraction of a step after which no arc is shorter than a tenth of what it was."""
@@ -62,7 +62,15 @@ class Preparation:
         return max(fraction, 1e-4)
 
     def traces(self, unknowns: Array) -> tuple[ArcTrace, ...]:
-        return tuple(trace_arc(self.system, k, unknowns, self.flow_scales[k]) for k in range(len(self.system.arcs)))
+        """The trajectories of all arcs; those of the last vector asked for are kept."""
+        if "last" not in self._traced or not np.array_equal(self._traced["last"][0], unknowns):
+            found = tuple(trace_arc(self.system, k, unknowns, self.flow_scales[k]) for k in range(len(self.system.arcs)))
+            self._traced["last"] = (unknowns.copy(), found)
+        return self._traced["last"][1]
+
+    def shortest(self, unknowns: Array) -> float:
+        """The duration of the shortest arc, relative to its phase."""
+        return min(float(np.min(np.diff(unknowns[t])) / (unknowns[t[-1]] - unknowns[t[0]])) for t in self.system.layout.times)
 
     def traced_start(self, unknowns: Array) -> Start:
         """The trajectories of a vector of unknowns, as a start."""
@@ -72,16 +80,12 @@ class Preparation:
             x, costate = trace.curve(trace.values[:, :, :nx]), trace.curve(trace.values[:, :, nx : 2 * nx])
             u, z = trace.curve(trace.of(trace.law.u)), trace.curve(trace.of(trace.law.z))
             along = [lambda t, c=c: c.evaluate(np.clip(t, c.breaks[0], c.breaks[-1])) for c in (x, costate, u, z)]
-            arcs.append(replace(old, start=trace.breaks[0], end=trace.breaks[-1], x=along[0], costate=along[1], u=along[2], z=along[3], knots=trace.breaks))
+            arcs.append(replace(old, start=trace.breaks[0], end=trace.breaks[-1], x=along[0], costate=along[1], u=along[2], z=along[3], knots=trace.breaks, inside=0.0))
         return Start(tuple(arcs), unknowns[self.system.layout.s], own_costates=True)
 
     def error(self, unknowns: Array) -> float:
         """The largest local error, relative."""
         return max(trace.error for trace in self.traces(unknowns))
-
-    @cached_property
-    def segments(self) -> int:
-        return sum(arc.grid.segments for arc in self.system.arcs)
 
 
 def prepare(form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, options: Options) -> Preparation:
@@ -188,11 +192,18 @@ def _first_unknowns(system: ShootingSystem, start: Start, nodes: list[Array], we
 
 def _with_multipliers(prepared: Preparation, sizes: list[Scales]) -> Preparation:
     """Multipliers from the residual, in which they are linear; inequalities whose multiplier has the wrong sign are let go."""
+    form = prepared.form
+    integrals = casadi.vertcat(form.symbols(0, 1), *[ph.ends.q for ph in form.phases])
+    everything = casadi.vertcat(form.phi, form.b)
+    # Weights that depend on multipliers or integrals move the costates' integrand, and the residual is no longer linear in them.
+    nonlinear = bool(integrals.numel()) and (
+        casadi.depends_on(form.b, integrals) or casadi.depends_on(casadi.jacobian(everything, integrals), integrals)
+    )
     for _ in range(3):
         system, unknowns, layout = prepared.system, prepared.unknowns.copy(), prepared.system.layout
         scale = _scale(prepared, sizes)
         linear = np.concatenate([layout.nu, *layout.jumps, *layout.weights, *layout.integrals])
-        for _ in range(2 if linear.size else 0):
+        for _ in range((2 if nonlinear else 1) if linear.size else 0):
             residual, matrix = system.evaluate(unknowns)
             if not np.all(np.isfinite(residual)):
                 break
@@ -204,7 +215,7 @@ def _with_multipliers(prepared: Preparation, sizes: list[Scales]) -> Preparation
             scale[linear] = 1.0 / np.where(columns > 0, columns, 1.0)
             unknowns[linear] -= scale[linear] * np.linalg.lstsq(block * scale[linear], weigh * residual, rcond=1e-12)[0]
         rows = _let_go(prepared.rows, unknowns[layout.nu])
-        prepared = replace(prepared, unknowns=unknowns, scale=scale)
+        prepared = replace(prepared, unknowns=unknowns, scale=scale, _traced={})
         if rows == prepared.rows:
             break
         prepared = with_rows(prepared, rows)
@@ -217,7 +228,7 @@ def with_rows(prepared: Preparation, rows: tuple[tuple[BoundaryRow, str | None],
     unknowns = np.zeros(system.layout.size)
     kept = int(prepared.system.layout.nu.min()) if prepared.system.layout.nu.size else prepared.unknowns.size
     unknowns[:kept] = prepared.unknowns[:kept]
-    return replace(prepared, system=system, unknowns=unknowns, scale=np.ones(unknowns.size), rows=rows)
+    return replace(prepared, system=system, unknowns=unknowns, scale=np.ones(unknowns.size), rows=rows, _traced={})
 
 
 def _let_go(rows: tuple[tuple[BoundaryRow, str | None], ...], nu: Array) -> tuple[tuple[BoundaryRow, str | None], ...]:

@@ -23,6 +23,7 @@ from trajopt.solution import Arc
 Array = NDArray[np.float64]
 MOST_ARCS = 30
 TOLERANCE = 1e-9
+SHORTEST = 1e-6  # of the phase: an arc that ends sooner is a control that starts on its bound
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ class _Walker:
         mode = self.first_mode(t, x, costate)
         while len(arcs) < MOST_ARCS:
             found, switched = self.integrate(mode, t, told.tf, x, costate, events=self.law is None)
-            arcs.append(found)
+            if found.end - found.start > SHORTEST * (told.tf - told.t0) or switched is None:
+                arcs.append(found)
             t, x, costate = found.end, found.x(np.array([found.end]))[0], found.costate(np.array([found.end]))[0]
             if switched is None:
                 return arcs

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trajopt.errors import TrajoptError
 from trajopt.indirect.answer import failed, read_solution
 from trajopt.indirect.arcs import start_of_solution
-from trajopt.indirect.check import Finding, findings, revised
+from trajopt.indirect.check import VANISHED, Finding, findings, revised
 from trajopt.indirect.control_law import UserLaw
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians
 from trajopt.indirect.newton import NewtonResult, newton
@@ -95,7 +95,7 @@ class Shooting:
         total = len(result.steps)
         for _ in range(3):
             log.append(_line(prepared, result))
-            if not result.converged or prepared.error(result.unknowns) <= self.tolerance:
+            if not result.converged or prepared.shortest(result.unknowns) < VANISHED or prepared.error(result.unknowns) <= self.tolerance:
                 break
             prepared = prepare(form, hams, prepared.traced_start(result.unknowns), p, self)
             result = self._newton(prepared)

@@ -36,9 +36,10 @@ class StartArc:
     z: Along
     knots: Array = field(default_factory=lambda: np.zeros(0))  # times where the guess has its own mesh points
     touched: tuple[tuple[int, str], ...] = ()  # state constraints that are only touched where the arc begins
+    inside: float = INSIDE  # zero where the trajectories are the arc's own
 
     def times(self, tau: Array) -> Array:
-        return self.start + (self.end - self.start) * np.clip(tau, INSIDE, 1.0 - INSIDE)
+        return self.start + (self.end - self.start) * np.clip(tau, self.inside, 1.0 - self.inside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +146,7 @@ def _multipliers_first(equations: casadi.Function, v: Array, count: int, at: tup
     if not count:
         return v
     residual, jacobian = _evaluate(equations, v, at, fixed)
-    for j in range(v.shape[1]):
-        v[-count:, j] -= np.linalg.lstsq(jacobian[j][:, -count:], residual[j], rcond=None)[0]
+    v[-count:] -= np.einsum("nij,nj->in", np.linalg.pinv(jacobian[:, :, -count:]), residual)
     return v
 
 
@@ -156,9 +156,10 @@ def _polished(equations: casadi.Function, v: Array, at: tuple[Array, ...], fixed
     with np.errstate(all="ignore"):
         for _ in range(8):
             residual, jacobian = _evaluate(equations, v, at, fixed)
-            for j in range(v.shape[1]):
-                if np.all(np.isfinite(jacobian[j])) and np.all(np.isfinite(residual[j])):
-                    v[:, j] -= np.linalg.lstsq(jacobian[j], residual[j], rcond=1e-12)[0]
+            step = np.linalg.solve(jacobian + 1e-14 * np.eye(v.shape[0]), residual[:, :, None])[:, :, 0]
+            v = v - step.T
+            if np.all(np.abs(step) < 1e-12 * (1 + np.abs(v.T))):
+                break
     far = ~np.all(np.isfinite(v), axis=0) | (np.abs(v - first).max(axis=0) > 1.0 + np.abs(first).max(axis=0))
     v[:, far] = first[:, far]
     return v
