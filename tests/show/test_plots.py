@@ -1,5 +1,6 @@
 """Plots: everything is drawn, in its units, without a display and without global state."""
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -20,7 +21,7 @@ def titles(figure):
 def test_every_curve_has_a_panel_with_its_unit(handmade):
     figure = plot_solution(handmade())
     assert titles(figure) == [
-        "z last [m]", "r [m/s]", "λ", "u/limit [N]", "costate of z last [1/m]", "costate of r",
+        "z last [m]", "r [m/s]", "λ", "u/limit [N]", "costate of z last", "costate of r",
     ]  # fmt: skip
 
 
@@ -30,6 +31,26 @@ def test_drawn_lines_are_the_curves(handmade):
     t, x = (np.asarray(data) for data in axes.lines[0].get_data())
     np.testing.assert_allclose(x, answer["z last"](t), atol=1e-14)
     assert (t[0], t[-1]) == (answer.phases["stance"].t0, answer.phases["stance"].tf)
+
+
+def test_rounding_is_not_magnified(handmade):
+    from trajopt.curve import Curve
+
+    answer = handmade(phases=1)
+    noise = (np.array([[3.0], [3.0 + 1e-14], [3.0 - 1e-14]]),)
+    phase = answer.phases["stance"]
+    steady = Curve(np.array([phase.t0, phase.tf]), (np.array([0.0, 0.5, 1.0]),), noise)
+    flat = dataclasses.replace(answer, phases={"stance": dataclasses.replace(phase, states={"x": steady})})
+    low, high = plot_solution(flat).axes[0].get_ylim()
+    assert high - low > 0.1
+
+
+def test_large_figures_have_their_power_in_the_title(handmade):
+    answer = handmade(phases=1)
+    phase = answer.phases["stance"]
+    far = dataclasses.replace(phase.states["z last"], values=tuple(4e6 * v for v in phase.states["z last"].values))
+    figure = plot_solution(dataclasses.replace(answer, phases={"stance": dataclasses.replace(phase, states={"x": far})}))
+    assert titles(figure)[0] == "x [10^6 m]"
 
 
 def test_bounds_in_sight_are_drawn_and_arcs_are_shaded(handmade):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.display import console, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.solving import Wish, solve_name
-
-if TYPE_CHECKING:
-    from trajopt.certify import Certificate
 
 
 def run_certify(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
@@ -22,9 +20,7 @@ def run_certify(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Out
     outputs.check()
     with outputs.clean_standard_output():
         solution = load(name) if Path(name).suffix == ".nc" else solve_name(name, settings, wish).solution
-        from trajopt.certify import certify
-
-        certificate = certify(solution)
+        certificate = importlib.import_module("trajopt.certify").certify(solution)
         if not wish.quiet:
             print_certificate(certificate, solution.problem, error=outputs.json_on_standard_output)
     checks = [{"name": row.name, "value": row.value, "tolerance": row.tolerance, "ok": row.ok} for row in certificate.rows]
@@ -32,13 +28,11 @@ def run_certify(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Out
     return SOLVED if certificate.ok else NOT_SOLVED
 
 
-def print_certificate(certificate: Certificate, problem: str, error: bool = False) -> None:
+def print_certificate(certificate: Any, problem: str, error: bool = False) -> None:
     """Every check with its figure, its tolerance and its verdict."""
     screen = console(error=error)
-    screen.print(
-        f"{problem}: " + ("certified" if certificate.ok else "not certified"),
-        style="bold green" if certificate.ok else "bold red",
-    )
+    verdict, colour = ("certified", "green") if certificate.ok else ("not certified", "red")
+    screen.print(f"{problem}: {verdict}", style=f"bold {colour}")
     content = table("check", "figure", "tolerance", "verdict", right=("figure", "tolerance"))
     for row in certificate.rows:
         content.add(row.name, f"{row.value:.2e}", f"{row.tolerance:.0e}", "ok" if row.ok else "FAILS")

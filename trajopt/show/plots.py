@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from trajopt.errors import FileError
 from trajopt.files import replacing
@@ -30,6 +30,7 @@ DASHES = ("-", "--", "-.", ":")
 ROLES = {"lower": "#56B4E9", "upper": "#E69F00", "singular": "#CC79A7"}  # an interior arc stays white
 INK, FAINT, MESH = "#333333", "#999999", "#009E73"
 STYLE: dict[str, Any] = {"linewidth": 1.7, "solid_capstyle": "round"}
+STEPS = [1, 2, 2.5, 5, 10]
 PANEL = (3.7, 2.1)  # inches
 SAMPLES = 40  # for each interval: enough for a polynomial of any degree in use
 
@@ -114,8 +115,7 @@ def _panel(axes: Any, solution: Solution, kind: str, name: str) -> None:
             axes.axvline(phase.t0, color=INK, linewidth=0.8)
     _bounds(axes, solution, kind, name)
     axes.set_xlim(*_span(solution))
-    label = _labelled(name, unit)
-    axes.set_title(f"costate of {label}" if kind == "costates" else label, loc="left", fontsize=9.5, color=INK)
+    _settle(axes, f"costate of {name}" if kind == "costates" else name, "" if kind == "costates" else unit)
 
 
 def _draw(axes: Any, curve: Curve, phase: PhaseSolution) -> None:
@@ -219,9 +219,8 @@ def _motion_panel(axes: Any, simulation: Simulation, motion: tuple[np.ndarray, n
     axes.plot(*motion, color=COLOURS[0], **STYLE)
     for event in simulation.events:
         axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
-    state = simulation.system.states[index]
-    axes.set_title(_labelled(state.name, state.unit), loc="left", fontsize=9.5, color=INK)
     axes.set_xlim(simulation.t[0], simulation.t[-1])
+    _settle(axes, simulation.system.states[index].name, simulation.system.states[index].unit)
 
 
 def _drift_panel(axes: Any, t: np.ndarray, drifts: Mapping[str, np.ndarray]) -> None:
@@ -273,8 +272,21 @@ def _tidy(axes: Any) -> None:
     axes.tick_params(labelsize=8, length=0, labelcolor=INK)  # the grid marks the ticks; marks on the axis are the mesh
     axes.xaxis.label.set_size(8.5)
     axes.margins(y=0.08)
-    axes.xaxis.set_major_locator(MaxNLocator(6))
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=STEPS))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
+
+
+def _settle(axes: Any, name: str, unit: str) -> None:
+    """The vertical axis and the title: rounding is not magnified, a power of ten stands beside the unit."""
+    low, high = axes.get_ylim()
+    size = max(abs(low), abs(high))
+    if high - low < 1e-6 * size:
+        low, high = (low + high) / 2 - 0.1 * size, (low + high) / 2 + 0.1 * size
+        axes.set_ylim(low, high)
+    exponent = 0 if size == 0 or 1e-2 <= size < 1e5 else 3 * int(np.floor(np.log10(size) / 3))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 10.0**exponent:.6g}"))
+    power = f"10^{exponent} " if exponent else ""
+    axes.set_title(_labelled(name, f"{power}{unit}".strip()), loc="left", fontsize=9.5, color=INK)
 
 
 def _labelled(name: str, unit: str) -> str:
