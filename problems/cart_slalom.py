@@ -28,6 +28,7 @@ def cart_slalom(
 
     ``body`` and ``wheel`` are masses; the mass centre lies 0.3 m before the axle, wheels of radius 0.15 m stand 0.25 m beside it.
     The multiplier of the track is a control: along both x and theta (``actuation="both"``), or a steering torque ("torque").
+    A torque alone throws the mass centre outwards at each turn, which pushes the cart on: its speed becomes infinite at 3.42 s.
     """
     if actuation not in ("both", "torque"):
         raise ModelError("what keeps the cart on its track", got=actuation, expected="both or torque")
@@ -65,4 +66,6 @@ def cart_slalom(
             Nonholonomic("blade", -sideways, "m/s"),
         ),
     )
-    return mechanism.system(until=20.0, description="a two-wheeled cart on a slalom track down an incline")
+    return mechanism.system(
+        until=20.0 if actuation == "both" else 3.0, description="a two-wheeled cart on a slalom track downhill"
+    )

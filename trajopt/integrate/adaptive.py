@@ -156,11 +156,12 @@ def _scipy_pieces(
     """Drive one of SciPy's solvers step by step."""
     t0, x0, t1 = leg
     check_finite(rate, t0, x0, "start from finite values")
+    x = np.array(x0, dtype=float)
     projected = None if project is None else numpy_callable(project)
     # SciPy refuses a relative tolerance below this, with a warning.
     relative = max(tolerance, 100 * np.finfo(float).eps)
     with np.errstate(all="ignore"):
-        solver = solver_class(rate.call, t0, np.array(x0, dtype=float), t1, rtol=relative, atol=tolerance, **options)
+        solver = solver_class(rate.call, t0, x.copy(), t1, rtol=relative, atol=tolerance, **options)
         while solver.status == "running":
             message = solver.step()
             if solver.status == "failed":
@@ -171,12 +172,12 @@ def _scipy_pieces(
                     hint=NEAR_SINGULAR,
                 )
             dense = solver.dense_output()
-            start = dense(solver.t_old)
             if projected is not None:
                 solver.y = projected(solver.t, solver.y)
                 solver.f = rate.call(solver.t, solver.y)
             check_finite(rate, solver.t, solver.y, NEAR_SINGULAR)
-            yield Piece(np.array([solver.t_old, solver.t]), np.vstack([start, solver.y]), _transposed(dense))
+            yield Piece(np.array([solver.t_old, solver.t]), np.vstack([x, solver.y]), _transposed(dense))
+            x = solver.y
 
 
 def _transposed(dense: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
@@ -197,7 +198,7 @@ class Dop853(Integrator):
         return f"dop853, tolerance {self.tolerance:g}"
 
     def pieces(self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None) -> Iterator[Piece]:
-        yield from _continuous(_scipy_pieces(scipy.integrate.DOP853, self.tolerance, rate, (t0, x0, t1), project, {}), x0)
+        yield from _scipy_pieces(scipy.integrate.DOP853, self.tolerance, rate, (t0, x0, t1), project, {})
 
 
 @dataclass(frozen=True)
@@ -215,15 +216,7 @@ class Radau(Integrator):
 
     def pieces(self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None) -> Iterator[Piece]:
         options = {} if rate.function is None else {"jac": rate.cached("jacobian", lambda: _jacobian(rate))}
-        yield from _continuous(_scipy_pieces(scipy.integrate.Radau, self.tolerance, rate, (t0, x0, t1), project, options), x0)
-
-
-def _continuous(pieces: Iterator[Piece], x0: np.ndarray) -> Iterator[Piece]:
-    """The same pieces, each starting exactly where the one before ended."""
-    x = np.asarray(x0, dtype=float)
-    for piece in pieces:
-        yield Piece(piece.t, np.vstack([x, piece.x[-1]]), piece.interpolant)
-        x = piece.x[-1]
+        yield from _scipy_pieces(scipy.integrate.Radau, self.tolerance, rate, (t0, x0, t1), project, options)
 
 
 def _jacobian(rate: Rate) -> Callable[[float, np.ndarray], np.ndarray]:

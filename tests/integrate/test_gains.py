@@ -1,0 +1,212 @@
+"""Gains: stability functions, safe ranges, the row-sum test, the counterexample, the error bound, the recommended gain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from problems.lecture import closed_four_link, pendulum_cartesian
+from problems.sleigh import sleigh
+from problems.turntable import document_law, turntable_ball
+from trajopt.errors import UsageError
+from trajopt.integrate import (
+    Baumgarte,
+    Euler,
+    Fehlberg,
+    Heun,
+    Newmark,
+    Projection,
+    Radau,
+    Rk4,
+    check_gain,
+    component_range,
+    error_bound,
+    fastest_gain,
+    flow,
+    multiplier,
+    position_pair,
+    recommended_gain,
+    row_sum_test,
+    row_sums,
+    safe_range,
+    simulate,
+    stability_function,
+    stability_limit,
+)
+from trajopt.integrate.tableaus import DOP853, EULER, FEHLBERG, GILL, HEUN, RK4
+
+TAU = 1e-3
+COUNTEREXAMPLE = -np.array([[2.0, 1.0], [1.0, 2.0]]) / TAU
+
+
+@pytest.mark.parametrize("scheme", [EULER, HEUN, RK4, GILL, FEHLBERG, DOP853])
+def test_stability_function_approximates_the_exponential_to_its_order(scheme):
+    R = stability_function(scheme)
+    z = np.array([-0.4, -0.2])
+    errors = np.abs(R(z) - np.exp(z))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(scheme.order + 1, abs=0.5)
+
+
+@pytest.mark.parametrize("integrator", [Euler(0.1), Heun(0.1), Rk4(0.1), Newmark(0.1)])
+def test_stability_function_is_what_one_step_does(integrator):
+    """On x' = -7 x, or on the speed of x'' = -7 x' for Newmark."""
+    if isinstance(integrator, Newmark):
+        import casadi
+
+        t, x = casadi.SX.sym("t"), casadi.SX.sym("x", 2)
+        step = flow(casadi.Function("f", [t, x], [casadi.vertcat(x[1], -7 * x[1])]), 0, 0.1, [0.0, 1.0], integrator=integrator)(
+            0.1
+        )[1]
+    else:
+        step = flow(lambda t, x: -7 * x, 0, 0.1, [1.0], integrator=integrator)(0.1)[0]
+    assert step == pytest.approx(stability_function(integrator)(-0.7), abs=1e-12)
+
+
+def test_stability_limits():
+    assert stability_limit(EULER) == pytest.approx(2, abs=1e-9)
+    assert stability_limit(HEUN) == pytest.approx(2, abs=1e-6)
+    assert stability_limit(RK4) == pytest.approx(2.785293563405282, abs=1e-9)
+    assert stability_limit(Newmark(0.1)) == np.inf
+
+
+def test_the_document_s_instability_belongs_to_its_step():
+    """k <= -1300 is where Euler steps of 1.54e-3 lose the sleigh's blade."""
+    assert safe_range(EULER, 1.54e-3)[1] == pytest.approx(1300, rel=2e-3)
+    below, above = (simulate(sleigh(), Euler(1.54e-3), until=6.0, stabilization=Baumgarte(a)) for a in (1200.0, 1298.0))
+    assert max(below.drift["blade"].max, above.drift["blade"].max) < 1e-3
+    with pytest.raises(UsageError, match="gain is unstable"):
+        simulate(sleigh(), Euler(1.54e-3), until=6.0, stabilization=Baumgarte(1300.0))
+
+
+# The counterexample ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_counterexample_satisfies_the_printed_range_and_is_refused():
+    lower, upper = component_range(TAU, [1.0, 1.0])
+    assert np.all(lower <= COUNTEREXAMPLE)
+    assert np.all(upper >= COUNTEREXAMPLE)
+    assert np.all(np.linalg.eigvals(COUNTEREXAMPLE).real < 0)  # and it is Hurwitz
+    assert not row_sum_test(COUNTEREXAMPLE, TAU, [1.0, 1.0])
+    assert multiplier(COUNTEREXAMPLE, EULER, TAU) == pytest.approx(2, abs=1e-12)
+    with pytest.raises(UsageError, match="each step multiplies deviations by 2"):
+        check_gain(COUNTEREXAMPLE, EULER, TAU)
+
+
+def test_the_counterexample_diverges_indeed():
+    path = flow(lambda t, y: COUNTEREXAMPLE @ y, 0, 20 * TAU, [1.0, 1.0], integrator=Euler(TAU))
+    assert np.abs(path.x[-1]) == pytest.approx(2.0**20, rel=1e-9)
+
+
+def test_row_sums_bound_euler_steps():
+    rng = np.random.default_rng(1)
+    eps = np.array([1.0, 2.0])
+    for _ in range(200):
+        K = rng.uniform(-2, 1, (2, 2)) / TAU
+        if row_sum_test(K, TAU, eps):
+            assert multiplier(K, EULER, TAU) <= 1 + 1e-12
+            y = eps * rng.uniform(-1, 1, 2)
+            assert np.all(np.abs(y + TAU * K @ y) <= eps + 1e-12)
+    assert row_sum_test(-np.eye(2) / TAU, TAU, eps, remainders=[0.5, 1.0])
+    assert not row_sum_test(-np.eye(2) / TAU, TAU, eps, remainders=[1.5, 1.0])
+
+
+def test_a_position_condition_needs_the_pair_h_and_w():
+    a = 500.0
+    companion = np.array([[0.0, 1.0], [-(a**2), -2 * a]])
+    assert row_sums(companion, TAU, [1.0, 1.0])[0] < 0
+    assert row_sums(companion, TAU, [1.0, 1e-6])[0] < 0
+    assert row_sum_test(position_pair(a), TAU, [1.0, a])
+    T = np.array([[1.0, 0.0], [a, 1.0]])  # (h, w) from (h, h')
+    assert T @ companion @ np.linalg.inv(T) == pytest.approx(position_pair(a), abs=1e-6)
+
+
+def test_turntable_gains_are_stable_only_below_minus_one():
+    system = turntable_ball()
+    assert check_gain(document_law(-2.0).matrix(system), RK4, TAU) < 1
+    with pytest.raises(UsageError, match="grow at any step"):
+        check_gain(document_law(-0.9).matrix(system), RK4, TAU)
+
+
+# The bound ------------------------------------------------------------------------------------------------------------------
+
+
+def test_error_bound_holds_for_euler():
+    """x' = -x^3 + sin t: |f_x| <= L and |x''| <= M on the motion; the error stays below the bound, not far below."""
+    step, until = 1e-3, 0.5
+
+    def rate(t, x):
+        return -(x**3) + np.sin(t)
+
+    exact = flow(rate, 0, until, [1.0])
+    coarse = flow(rate, 0, until, [1.0], integrator=Euler(step))
+    x = exact(np.linspace(0, until, 400))[:, 0]
+    L = 3 * np.max(x**2)
+    t = np.linspace(0, until, 400)
+    curvature = np.max(np.abs(-3 * x**2 * (-(x**3) + np.sin(t)) + np.cos(t)))
+    error = np.max(np.abs(coarse.x[:, 0] - exact(coarse.t)[:, 0]))
+    bound = error_bound(0.0, L, step / 2 * curvature, until)
+    assert bound / 20 < error <= bound
+
+
+def test_error_bound_of_a_start_that_is_off():
+    assert error_bound(2.0, 3.0, 0.0, 1.0) == pytest.approx(2 * np.exp(3), rel=1e-14)
+    assert error_bound(0.0, 1e-12, 0.5, 2.0) == pytest.approx(1.0, rel=1e-9)
+    with pytest.raises(UsageError, match="sizes"):
+        error_bound(-1.0, 1.0, 1.0, 1.0)
+
+
+# The recommended gain -------------------------------------------------------------------------------------------------------
+
+
+def drift_at_equal_work(system, integrator, until, gain):
+    """The drift; for an integrator that chooses its steps, scaled to the steps of a run without stabilization."""
+    run = simulate(system, integrator, until, Baumgarte(gain))
+    drift = np.exp(np.mean([np.log(run.drift[i.name].max) for i in system.invariants if i.order > 0]))
+    power = 5 if integrator.label.startswith("fehlberg") else 0
+    return drift * (len(run.t) / len(simulate(system, integrator, until).t)) ** power
+
+
+CASES = [
+    (sleigh(), Euler(1e-3), 6.0),
+    (sleigh(), Rk4(1e-2), 6.0),
+    (sleigh(), Fehlberg(1e-6), 6.0),
+    (pendulum_cartesian(), Euler(1e-3), 5.0),
+    (pendulum_cartesian(), Rk4(1e-2), 5.0),
+    (pendulum_cartesian(), Fehlberg(1e-8), 5.0),
+    (closed_four_link(), Rk4(1e-2), 5.0),
+]
+
+
+@pytest.mark.parametrize(("system", "integrator", "until"), CASES, ids=lambda v: getattr(v, "name", getattr(v, "label", "")))
+def test_the_recommended_gain_is_within_a_factor_of_two_of_a_search(system, integrator, until):
+    gain = recommended_gain(system, integrator, until=until)
+    top = 1.9 / integrator.step if hasattr(integrator, "step") else 100.0
+    grid = np.geomspace(top / 1e4, top, 13)
+    found = [drift_at_equal_work(system, integrator, until, a) for a in grid]
+    assert drift_at_equal_work(system, integrator, until, gain) < 2 * min(found)
+
+
+def test_for_euler_the_gain_is_of_the_order_of_one_over_the_step_and_for_rk4_it_is_the_motion_s_own():
+    system = pendulum_cartesian()
+    coarse, fine = (recommended_gain(system, Euler(h)) for h in (2e-3, 1e-3))
+    assert fine / coarse == pytest.approx(2, rel=0.1)
+    assert 0.5 < fine / fastest_gain(Euler(1e-3), 1e-3) < 2
+    coarse, fine = (recommended_gain(system, Rk4(h)) for h in (1e-2, 5e-3))
+    assert fine / coarse == pytest.approx(1, rel=0.25)
+    assert fine < fastest_gain(Rk4(5e-3), 5e-3) / 20
+
+
+def test_the_fastest_gain_is_far_too_high_for_rk4():
+    """Inside a step the stages leave the manifold; a high gain turns that into error."""
+    system, integrator = pendulum_cartesian(), Rk4(1e-2)
+    fastest = drift_at_equal_work(system, integrator, 10.0, fastest_gain(integrator, 1e-2))
+    assert fastest > 1000 * drift_at_equal_work(system, integrator, 10.0, recommended_gain(system, integrator, until=10.0))
+
+
+def test_what_has_no_gain():
+    with pytest.raises(UsageError, match="no gain to choose"):
+        recommended_gain(sleigh(), Rk4(1e-3), Projection())
+    with pytest.raises(UsageError, match="one-step scheme"):
+        multiplier([[-1.0]], Radau(1e-6), 1e-3)
+    with pytest.raises(UsageError, match="step must be positive"):
+        safe_range(EULER, 0.0)

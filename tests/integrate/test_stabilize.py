@@ -1,0 +1,188 @@
+"""Stabilized invariants: each way realises dy/dt = K y, drift stays bounded with it and grows without."""
+
+from __future__ import annotations
+
+import casadi
+import numpy as np
+import pytest
+import scipy.integrate
+
+from problems.cart_slalom import STABILIZATION, cart_slalom
+from problems.lecture import closed_four_link, lorenz, pendulum, pendulum_cartesian
+from problems.sleigh import sleigh
+from trajopt.errors import ModelError, UsageError
+from trajopt.integrate import (
+    Baumgarte,
+    Dop853,
+    Euler,
+    ExtendedHamiltonian,
+    Fehlberg,
+    LinearLaw,
+    MinimumNorm,
+    NonlinearLaw,
+    Projection,
+    Radau,
+    Rk4,
+    Simulation,
+    deviations,
+    simulate,
+)
+from trajopt.integrate.rates import evaluate, rate_of_system
+from trajopt.system import System
+
+
+def along(run: Simulation, only=(), targets=None) -> np.ndarray:
+    """The deviations of a run in time, (k, rows)."""
+    system = run.system
+    return evaluate(casadi.Function("y", [system.time, system.x], [deviations(system, only, targets).y]), run.t, run.x)
+
+
+def off(system: System, **moved: float) -> System:
+    """The same system started off its constraints."""
+    start = {s.name: s.value for s in system.states}
+    return system.starting_at({name: start[name] + by for name, by in moved.items()})
+
+
+# dy/dt = K y ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("way", "K"),
+    [
+        (Baumgarte(3.0), [[0, 1], [-9, -6]]),
+        (LinearLaw(A=[[-5.0]], B=[[-2.0]]), [[0, 1], [-5, -2]]),
+        (NonlinearLaw(lambda y, y_rate, order: -4 * y_rate - 4 * y), [[0, 1], [-4, -4]]),
+        (MinimumNorm(3.0, only=("rod",)), [[-3, 0], [0, -3]]),
+    ],
+)
+def test_deviations_of_a_position_condition_obey_the_law(way, K):
+    system = off(pendulum_cartesian(), x=0.02, vy=0.1)
+    run = simulate(system, Dop853(1e-12), until=2.0, stabilization=way)
+    y = along(run, ("rod",))
+    exact = np.array([scipy.linalg.expm(t * np.array(K, dtype=float)) @ y[0] for t in run.t])
+    assert y == pytest.approx(exact, abs=1e-9)
+    assert np.abs(y[0]).min() > 1e-3
+    assert way.matrix(system) == pytest.approx(np.array(K, dtype=float), abs=1e-12)
+
+
+@pytest.mark.parametrize("way", [Baumgarte(3.0), LinearLaw(E=[[-3.0]]), MinimumNorm(3.0, only=("blade",))])
+def test_deviation_of_a_velocity_condition_decays(way):
+    run = simulate(off(sleigh(), y_rate=0.1), Dop853(1e-12), until=2.0, stabilization=way)
+    y = along(run, ("blade",))[:, 0]
+    assert y == pytest.approx(y[0] * np.exp(-3 * run.t), abs=1e-10)
+
+
+def test_a_cubic_law_decays_like_its_own_equation():
+    """f' = -f^3, which no linear law can do: f = f0 / sqrt(1 + 2 f0^2 t)."""
+    run = simulate(
+        off(sleigh(), y_rate=1.0), Dop853(1e-12), until=5.0, stabilization=NonlinearLaw(lambda y, y_rate, order: -(y**3))
+    )
+    y = along(run, ("blade",))[:, 0]
+    assert y == pytest.approx(y[0] / np.sqrt(1 + 2 * y[0] ** 2 * run.t), abs=1e-10)
+
+
+def test_blocks_couple_position_and_velocity_conditions():
+    """h'' = A h + B h' + C f, f' = D h' + E f on the cart, which has one of the first and three of the second kind."""
+    law = LinearLaw(A=[[-9.0]], B=[[-6.0]], C=[[0.3, -0.2, 0.1]], D=[[0.1], [0.2], [-0.3]], E=-2 * np.eye(3))
+    system = off(cart_slalom(), theta=0.01, x_rate=0.05, phi1_rate=0.1)
+    run = simulate(system, Dop853(1e-12), until=1.0, stabilization=law)
+    names = ("track", "right_wheel", "left_wheel", "blade")
+    y = along(run, names)  # (h, h', f1, f2, f3)
+    exact = np.array([scipy.linalg.expm(t * law.matrix(system)) @ y[0] for t in run.t])
+    assert y == pytest.approx(exact, abs=1e-9)
+
+
+def test_projection_returns_to_the_manifold_after_each_step():
+    for integrator in (Rk4(1e-2), Fehlberg(1e-6), Dop853(1e-6), Radau(1e-5)):
+        run = simulate(pendulum_cartesian(), integrator, until=5.0, stabilization=Projection())
+        assert np.abs(along(run)).max() < 1e-14
+
+
+def test_projected_and_stabilized_motions_are_the_motion():
+    exact = simulate(pendulum(), Dop853(1e-12), until=10.0)
+    x = 2 * np.sin(exact["theta"][-1])
+    for way in (Baumgarte(5.0), MinimumNorm(5.0), Projection(), NonlinearLaw(lambda y, v, order: -10 * v - 25 * y)):
+        assert simulate(pendulum_cartesian(), Dop853(1e-11), until=10.0, stabilization=way)["x"][-1] == pytest.approx(x, abs=1e-8)
+
+
+# Figures --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("gain", "steps", "largest"), [(2000.0, 8600, 1.1e-6), (10.0, 100, 2e-4)])
+def test_baumgarte_gains_limit_explicit_steps(gain, steps, largest):
+    """The lecture's run with its own integrator, an RK45 at default tolerances."""
+    system = pendulum_cartesian()
+    rate = rate_of_system(Baumgarte(gain).prepare(system).system)
+    run = scipy.integrate.solve_ivp(rate.call, (0, 10), system.start, method="RK45")
+    assert len(run.t) == pytest.approx(steps, rel=0.1)
+    assert np.abs(np.hypot(run.y[0], run.y[1] - 2) - 2).max() == pytest.approx(largest, rel=0.05)
+
+
+# Drift over long runs -------------------------------------------------------------------------------------------------------
+
+
+def quarters(run: Simulation, only) -> np.ndarray:
+    """The largest deviation of position and velocity conditions in each quarter of a run."""
+    y = np.abs(along(run, only)).max(axis=1)
+    return np.array([part.max() for part in np.array_split(y, 4)])
+
+
+LONG = [
+    (sleigh(), ("blade",), Euler(1e-3), 20.0),
+    (cart_slalom(), ("right_wheel", "left_wheel"), Rk4(3e-3), 20.0),
+    (pendulum_cartesian(), ("rod",), Rk4(1e-2), 100.0),
+    (closed_four_link(), ("loop_x", "loop_y"), Rk4(1e-2), 100.0),
+]
+
+
+@pytest.mark.parametrize(("system", "only", "integrator", "until"), LONG, ids=lambda v: getattr(v, "name", ""))
+def test_drift_stays_bounded_with_stabilization_and_grows_without(system, only, integrator, until):
+    free = quarters(simulate(system, integrator, until), only)
+    assert np.all(np.diff(free) > -1e-9 * free[1:])
+    for way in (Baumgarte(), Projection()):
+        kept = quarters(simulate(system, integrator, until, way), only)
+        assert kept[-1] < free[-1] / 8
+        if system.name != "cart-slalom":  # it goes ever faster, and the error of each step with it
+            assert kept[2:].max() < 2 * kept[:2].max() + 1e-13
+
+
+def test_the_cart_with_the_gains_of_the_document():
+    """(k1, k2) = (-20, -100) and a loose adaptive integrator: the deviation stays several times smaller."""
+    free = simulate(cart_slalom(), Dop853(1e-7), until=10.0)
+    kept = simulate(cart_slalom(), Dop853(1e-7), until=10.0, stabilization=STABILIZATION)
+    assert kept.drift["track"].max < free.drift["track"].max / 5
+    assert STABILIZATION.matrix(cart_slalom())[:2, :2] == pytest.approx(np.array([[0, 1], [-100, -20]]), abs=1e-12)
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gain", [0.0, -3.0, float("nan")])
+def test_gains_must_be_positive(gain):
+    for way in (Baumgarte, MinimumNorm, ExtendedHamiltonian):
+        with pytest.raises(UsageError, match="gain must be positive"):
+            way(gain)
+
+
+def test_an_unstable_gain_is_refused_before_the_run():
+    with pytest.raises(UsageError, match="each step multiplies deviations by 4"):
+        simulate(pendulum_cartesian(), Euler(1e-3), until=1.0, stabilization=Baumgarte(5000.0))
+    with pytest.raises(UsageError, match="deviations grow at any step"):
+        simulate(sleigh(), Rk4(1e-3), until=1.0, stabilization=LinearLaw(E=[[2.0]]))
+
+
+def test_what_a_system_does_not_have():
+    with pytest.raises(ModelError, match="has no reactions"):
+        simulate(pendulum(), until=1.0, stabilization=Baumgarte(1.0))
+    with pytest.raises(ModelError, match="no invariants"):
+        simulate(lorenz(), until=1.0, stabilization=Projection())
+    with pytest.raises(UsageError, match="did you mean 'energy'"):
+        simulate(pendulum(), until=1.0, stabilization=MinimumNorm(1.0, only=("enrgy",)))
+    with pytest.raises(ModelError, match="not canonical"):
+        simulate(pendulum(), until=1.0, stabilization=ExtendedHamiltonian(1.0))
+    with pytest.raises(UsageError, match="gains do not fit"):
+        simulate(pendulum(), until=1.0, stabilization=MinimumNorm((1.0, 2.0)))
+    with pytest.raises(UsageError, match=r"matrix E .* does not fit"):
+        simulate(sleigh(), until=1.0, stabilization=LinearLaw(E=np.eye(2)))
+    with pytest.raises(UsageError, match="does not vanish at zero"):
+        simulate(sleigh(), until=1.0, stabilization=NonlinearLaw(lambda y, y_rate, order: 1 - y))
