@@ -16,9 +16,9 @@ from trajopt.direct.mesh import Mesh
 from trajopt.direct.refine import Estimate, estimate, refined
 from trajopt.direct.scaling import scales
 from trajopt.direct.schemes import Radau, Scheme
-from trajopt.direct.structure import Structure, wants_to_leave, arc_mesh, find_structure, switching
+from trajopt.direct.structure import Structure, arc_mesh, control_loss, find_structure, switching, wants_to_leave
 from trajopt.direct.transcribe import Layout, make_layout, transcribe
-from trajopt.direct.values import PhaseValues, guess_of, read, write
+from trajopt.direct.values import PhaseValues, guess_of, read, unwound, write
 from trajopt.guess import Guess
 from trajopt.nlp.backends import Backend, Ipopt, Outcome, Result
 from trajopt.nlp.program import Program, scaled, without_cost
@@ -28,6 +28,9 @@ from trajopt.solution import MeshPass
 Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
+FIRST = (8, 5)  # intervals and degree of the first mesh of a smooth problem
+ROUGH = 1e-3  # an error above which controls are kept straight on each interval
+ON_ARCS = "moving knots"
 MOST_DOUBT = 0.02  # of the held controls' push may have the wrong sign before the arcs are given up
 
 
@@ -117,12 +120,12 @@ def first_meshes(session: Session) -> tuple[Mesh, ...]:
             continue
         scheme = session.method.scheme
         affine = kernels.affine
-        if affine.any() and not scheme.shares_nodes:
-            degree = scheme.rule(3).degree
-            mesh = Mesh.uniform(30, degree)
-            meshes.append(replace(mesh, control_points=np.tile(np.where(affine, 1, 0), (mesh.intervals, 1))))
-        else:
-            meshes.append(Mesh.uniform(10 if scheme.rule(4).degree >= 4 else 30, scheme.rule(scheme.degree).degree))
+        if scheme.shares_nodes:
+            meshes.append(Mesh.uniform(30, scheme.rule(scheme.degree).degree))
+            continue
+        mesh = Mesh.uniform(30, 3) if affine.any() else Mesh.uniform(FIRST[0], FIRST[1])
+        # One value fewer than collocation points keeps a control from doing between the points what nobody sees there.
+        meshes.append(replace(mesh, control_points=np.tile(np.where(affine, 1, -1), (mesh.intervals, 1))))
     return tuple(meshes)
 
 
@@ -138,14 +141,14 @@ def solve_on(
         program = without_cost(program)
     columns, rows = scales(layout, program)
     result = session.method.backend.solve(scaled(program, columns, rows), warm)
-    y = result.y * columns
+    y = unwound(layout, tuple(k.angles for k in session.kernels.phases), result.y * columns)
     constraint, bound = result.constraint_multipliers * rows, result.bound_multipliers / columns
     program = replace(program, start=y)
     values = read(layout, y)
     estimates = estimate(layout, program, values)
     multipliers = multipliers_of(session.kernels, layout, program, values, bound, constraint)
     held = [(i, ph, v) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True)) if ph.mesh.roles is not None]
-    doubt = max((wants_to_leave(ph, switching(ph, layout, program, i, v, constraint)) for i, ph, v in held), default=0.0)
+    doubt = max((wants_to_leave(ph, switching(ph, program, i, v, constraint)) for i, ph, v in held), default=0.0)
     record = MeshPass(
         intervals=sum(m.intervals for m in meshes),
         points=sum(ph.points for ph in layout.phases),
@@ -186,7 +189,32 @@ def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
         if not following.solved:
             break
         iterate = following
-    return iterate, history
+        if _stalled(history):
+            break
+    return _polished(session, iterate, history), history
+
+
+def _stalled(history: list[MeshPass]) -> bool:
+    """Whether four more meshes have not even halved the error."""
+    errors = [record.error for record in history if record.remark != ON_ARCS]
+    return len(errors) > 5 and min(errors[-4:]) > 0.5 * min(errors[:-4])
+
+
+def _polished(session: Session, iterate: Iterate, history: list[MeshPass]) -> Iterate:
+    """Give smooth controls their last freedom, where the estimated loss by withholding it is worth a solve."""
+    worth = 1e-3 * session.method.tolerance * max(abs(iterate.result.f), 1e-300)
+    losses = [
+        control_loss(ph, iterate.program, i, iterate.constraint_multipliers) for i, ph in enumerate(iterate.layout.phases)
+    ]
+    if not iterate.solved or iterate.error > session.method.tolerance or sum(losses) < worth or len(history) >= session.method.max_passes:
+        return iterate
+    meshes = tuple(
+        ph.mesh if ph.mesh.control_points is None else replace(ph.mesh, control_points=np.maximum(ph.mesh.control_points, 0)) for ph in iterate.layout.phases
+    )
+    knots = tuple(v.spans for v in iterate.values)
+    final = solve_on(session, meshes, guess_of(iterate.layout, iterate.program.start), 1e-7, knots, "all controls free")
+    history.append(final.record)
+    return final if final.solved and final.error <= session.method.tolerance else iterate
 
 
 def _on_arcs(session: Session, iterate: Iterate, structures: tuple[Structure | None, ...], passes: int) -> tuple[Iterate | None, list[MeshPass]]:
@@ -206,7 +234,7 @@ def _on_arcs(session: Session, iterate: Iterate, structures: tuple[Structure | N
     current: Iterate | None = None
     next_knots: tuple[Array | None, ...] = tuple(knots)
     for _ in range(passes):
-        following = solve_on(session, tuple(meshes), guess, 1e-4, next_knots, "moving knots")
+        following = solve_on(session, tuple(meshes), guess, 1e-4, next_knots, ON_ARCS)
         history.append(following.record)
         if not following.solved or following.doubt > MOST_DOUBT:
             return None, history
@@ -249,6 +277,12 @@ def _next_meshes(session: Session, iterate: Iterate, unclear: Any, rejected: boo
             errors[near] = np.maximum(errors[near], 1e3 * session.method.tolerance)
         elif rejected:
             errors = np.maximum(errors, 10 * session.method.tolerance)
-        result = Estimate(errors, np.ones_like(e.decay) if ph.mesh.control_points is not None else e.decay)
-        meshes.append(refined(ph.mesh, result, session.method.tolerance, session.method.scheme))
+        affine = session.kernels.phases[i].affine
+        result = Estimate(errors, np.ones_like(e.decay) if affine.any() else e.decay)
+        stiffened = ph.mesh
+        if ph.mesh.control_points is not None:
+            # Far from the answer a control of high degree runs wild between the points; straight, it finds its way.
+            rough = np.where(e.errors > ROUGH, 2, -1)[:, None]
+            stiffened = replace(ph.mesh, control_points=np.where(affine, ph.mesh.control_points, rough))
+        meshes.append(refined(stiffened, result, session.method.tolerance, session.method.scheme))
     return tuple(meshes)

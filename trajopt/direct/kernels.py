@@ -24,6 +24,7 @@ class PhaseKernels:
     fixed_time: Kernel
     unknown_integrals: tuple[int, ...]  # integrals that enter nonlinearly or in conditions; the others are summed into the cost
     affine: NDArray[np.bool_]  # (controls,): the Hamiltonian is affine in this control
+    angles: NDArray[np.bool_]  # (controls,): unbounded, and a whole turn of it changes nothing
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def _phase_kernels(form: NormalForm, phase: PhaseForm, cost: Any, unknown: tuple
         data = [theta] if free else [theta, start, end]
         kernels.append(_kernel(sym, f"{'free' if free else 'fixed'}", w, data, form.p, constraints, objective))
     hamiltonian_rows = casadi.vertcat(phase.f, phase.g, phase.c, phase.l)
-    return PhaseKernels(kernels[0], kernels[1], unknown, _affine(hamiltonian_rows, phase.u))
+    affine = _affine(hamiltonian_rows, phase.u)
+    return PhaseKernels(kernels[0], kernels[1], unknown, affine, _angles(form, phase, hamiltonian_rows, affine))
 
 
 def _kernel(sym: Any, name: str, w: list[Any], data: list[Any], p: Any, constraints: Any, objective: Any) -> Kernel:
@@ -98,6 +100,26 @@ def _affine(rows: Any, u: Any) -> NDArray[np.bool_]:
         return np.zeros(0, dtype=bool)
     second = casadi.which_depends(rows, u, 2, False)  # for each control: does any row depend on it other than affinely
     return ~np.array(second, dtype=bool)
+
+
+def _angles(form: NormalForm, phase: PhaseForm, rows: Any, affine: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Controls that act through their sine and cosine only, found by trying a whole turn at a few places."""
+    bound = phase.u_bound
+    candidates = ~affine & ~np.isfinite(bound.lower) & ~np.isfinite(bound.upper)
+    if not candidates.any():
+        return candidates
+    model = casadi.Function("model", [phase.t, phase.x, phase.z, phase.u, form.s, form.p], [rows])
+    generator = np.random.default_rng(0)
+    p = form.parameter_values()
+    for _ in range(3):
+        place = [generator.uniform(0.5, 1.5, n.numel()) for n in (phase.t, phase.x, phase.z, phase.u, form.s)]
+        here = np.asarray(model(*place, p)).ravel()
+        for j in np.flatnonzero(candidates):
+            turned = place[3].copy()
+            turned[j] += 2 * np.pi
+            there = np.asarray(model(*place[:3], turned, place[4], p)).ravel()
+            candidates[j] = bool(np.all(np.isfinite(here)) and np.allclose(here, there, rtol=1e-9, atol=1e-12))
+    return candidates
 
 
 def _depends(expression: Any, symbols: list[Any]) -> bool:

@@ -29,7 +29,7 @@ class Mesh:
     roles : (n, controls) integers
         FREE, or held AT_LOWER or AT_UPPER.
     control_points : (n, controls) integers
-        Number of values that describe a control on an interval; 0 for one at every collocation point.
+        Number of values that describe a control on an interval; 0 for one at every collocation point, -1 for one fewer.
 
     >>> Mesh.uniform(4, 3).breaks
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])

@@ -54,7 +54,8 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
         moved = X[:, :1] + widths[here][:, None, None] * np.einsum("em,kmi->kei", integration_matrix(at, np.append(at, 1.0)), rates)
         reached = np.concatenate([x, values.X[ph.first[here + 1]][:, None]], axis=1)
         errors[here] = np.nan_to_num((np.abs(moved - reached) / size).max(axis=(1, 2)), nan=np.inf)
-        errors[here] = np.maximum(errors[here], _violations(ph, x, outputs[..., ph.nx :], size))
+        # A violated constraint costs its multiplier times the violation, often more than an error of the motion of that size.
+        errors[here] = np.maximum(errors[here], 10 * _violations(ph, x, outputs[..., ph.nx :], size))
         decay[here] = _decay(rule.support[: X.shape[1]], X, size)
     return Estimate(errors, decay)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trajopt.direct.kernels import PhaseKernels
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
-from trajopt.direct.transcribe import Layout, PhaseLayout, point_weights
+from trajopt.direct.transcribe import PhaseLayout, point_weights
 from trajopt.direct.values import PhaseValues
 from trajopt.nlp.program import Program
 from trajopt.direct.costates import point_derivatives
@@ -154,20 +154,14 @@ def arc_mesh(structure: Structure, affine: NDArray[np.bool_], degree: int, densi
     return Mesh(np.array(breaks), np.array(degrees), tuple(knots[:-1]), np.array(roles), np.array(points)), structure.times
 
 
-def switching(ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues, constraint_multipliers: Array) -> Array:
+def switching(ph: PhaseLayout, program: Program, index: int, values: PhaseValues, constraint_multipliers: Array) -> Array:
     """(points, controls): the derivative of the Hamiltonian (with path constraints) by each control, at the collocation points."""
-    block = program.blocks[index]
-    jacobian, gradient = point_derivatives(block, program)
-    rows = (block.scatter.T @ constraint_multipliers).reshape(block.count, -1)
-    u = slice(ph.nx + ph.nz, ph.nx + ph.nz + ph.nu)
-    result = np.einsum("kr,kru->ku", rows, jacobian[:, :, u])
-    if gradient is not None:
-        result += block.weights[:, None] * gradient[:, 0, u]
+    slopes, _ = _control_derivatives(ph, program, index, constraint_multipliers)
     lengths = np.empty(ph.points)
     spans = np.diff(values.spans)[ph.mesh.spans[1]]
     for k, rule in enumerate(ph.rules):
         lengths[ph.first_point[k] : ph.first_point[k] + rule.points.size] = spans[k]
-    return np.asarray(result / (point_weights(ph) * np.maximum(lengths, 1e-300))[:, None])
+    return np.asarray(slopes / (point_weights(ph) * np.maximum(lengths, 1e-300))[:, None])
 
 
 def wants_to_leave(ph: PhaseLayout, slopes: Array) -> float:
@@ -181,3 +175,40 @@ def wants_to_leave(ph: PhaseLayout, slopes: Array) -> float:
     weights = point_weights(ph)[:, None]
     pushed = float((weights * np.abs(push)).sum())
     return float((weights * np.maximum(push, 0.0)).sum()) / pushed if pushed > 0 else 0.0
+
+
+def control_loss(ph: PhaseLayout, program: Program, index: int, constraint_multipliers: Array) -> float:
+    """What the cost could still fall, to second order, if every smooth control were free at every collocation point."""
+    if ph.mesh.control_points is None or not np.any(ph.mesh.control_points < 0):
+        return 0.0
+    block = program.blocks[index]
+    kernel = block.kernel
+    slopes, curvature = _control_derivatives(ph, program, index, constraint_multipliers)
+    u = (block.gather @ program.start).reshape(block.count, kernel.inputs)[:, ph.nx + ph.nz : ph.nx + ph.nz + ph.nu]
+    bound = ph.form.u_bound
+    span = np.where(np.isfinite(bound.upper - bound.lower), bound.upper - bound.lower, 1.0)
+    inside = (u > bound.lower + NEAR * span) & (u < bound.upper - NEAR * span) & (curvature > 0)
+    return float(0.5 * (slopes[inside] ** 2 / curvature[inside]).sum())
+
+
+def _control_derivatives(ph: PhaseLayout, program: Program, index: int, constraint_multipliers: Array) -> tuple[Array, Array]:
+    """(points, controls): first and second derivatives of the Lagrangian by the controls at the collocation points."""
+    block = program.blocks[index]
+    kernel = block.kernel
+    jacobian, gradient = point_derivatives(block, program)
+    rows = (block.scatter.T @ constraint_multipliers).reshape(block.count, -1)
+    u = slice(ph.nx + ph.nz, ph.nx + ph.nz + ph.nu)
+    slopes = np.einsum("kr,kru->ku", rows, jacobian[:, :, u])
+    multipliers = rows
+    if gradient is not None:
+        slopes = slopes + block.weights[:, None] * gradient[:, 0, u]
+        multipliers = np.hstack([rows, block.weights[:, None]])
+    curvature = np.zeros_like(slopes)
+    first, second = kernel.hessian_pattern
+    diagonal = np.flatnonzero((first == second) & (first >= u.start) & (first < u.stop))
+    if diagonal.size:
+        W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
+        parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
+        values = np.asarray(kernel.hessian(W, block.data, parameters, multipliers.T))
+        curvature[:, first[diagonal] - u.start] = values[diagonal].T
+    return slopes, curvature

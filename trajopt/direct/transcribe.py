@@ -131,7 +131,8 @@ def _phase_layout(phase: PhaseForm, kernels: PhaseKernels, scheme: Scheme, mesh:
         point_state = np.concatenate([f + r.at for f, r in zip(first[:-1], rules, strict=True)])
     count = np.repeat(sizes[:, None], nu, axis=1)
     if mesh.control_points is not None and not scheme.shares_nodes:
-        count = np.where(mesh.control_points > 0, np.minimum(mesh.control_points, count), count)
+        fewer = np.maximum(count + mesh.control_points, 1)
+        count = np.where(mesh.control_points > 0, np.minimum(mesh.control_points, count), fewer)
     x = unknown
     z = x + (int(first[-1]) + 1) * nx
     u = z + points * nz

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from trajopt.curve import Curve
+from trajopt.curve import Curve, lagrange_basis
 from trajopt.direct.transcribe import Layout, PhaseLayout, control_matrix
 from trajopt.guess import Guess, PhaseGuess
 
@@ -122,3 +122,28 @@ def guess_of(layout: Layout, y: Array) -> Guess:
 
         phases.append(PhaseGuess(t0, tf, along(x), along(z), along(u)))
     return Guess(tuple(phases), y[layout.s : layout.s + layout.form.s.numel()])
+
+
+def unwound(layout: Layout, angles: tuple[NDArray[np.bool_], ...], y: Array) -> Array:
+    """The same answer with angle controls moved by whole turns so that they run on smoothly.
+
+    A solver does not care by how many turns neighbouring values differ; a polynomial through them does.
+    """
+    if layout.scheme.shares_nodes or not any(a.any() for a in angles):
+        return y
+    y = y.copy()
+    turn = 2 * np.pi
+    for ph, which in zip(layout.phases, angles, strict=True):
+        for j in np.flatnonzero(which):
+            last: float | None = None
+            for k, rule in enumerate(ph.rules):
+                here = slice(ph.u_first[k, j], ph.u_first[k, j] + ph.u_count[k, j])
+                if ph.u_count[k, j] == rule.points.size:
+                    y[here] = np.unwrap(y[here])  # each value stands for itself
+                ends = lagrange_basis(ph.control_nodes(k, j), np.array([0.0, 1.0])) @ y[here]
+                if last is not None:
+                    shift = turn * np.round((ends[0] - last) / turn)
+                    y[here] -= shift
+                    ends = ends - shift
+                last = float(ends[1])
+    return y
