@@ -71,6 +71,25 @@ def contradiction():
     u = ph.control("u")
     ph.dynamics({x: u})
     return ocp
+
+def not_a_number():
+    from casadi import log
+    ocp = Problem("p")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x = ph.state("depth", start=0, end=1)
+    u = ph.control("u")
+    ph.dynamics({x: u + log(x - 5)})
+    ocp.minimize(ph.integral(u**2))
+    return ocp
+
+def too_far():
+    return build(distance=100.0)
+
+def guess_fails():
+    ocp = build()
+    ocp.phases["main"].declared["x"].guess = lambda tau: 1 / (tau - tau)
+    return ocp
 """
 
 
@@ -103,6 +122,8 @@ WRONG = {
     "builder that needs a value": ("solve ./mine.py:needs", ["value", "--set value="]),
     "state without dynamics": ("show ./mine.py:no_dynamics", ["'forgotten'", "no dynamics"]),
     "contradictory bounds": ("show ./mine.py:contradiction", ["'x'", "contradicts"]),
+    "not a number at the guess": ("solve ./mine.py:not_a_number", ["'depth'", "not a number"]),
+    "guess that raises": ("solve ./mine.py:guess_fails", ["ZeroDivisionError", "mine.py, line", "guess = lambda"]),
     "unknown setting": ("solve ./mine.py:build --set distanse=2", ["distanse", "did you mean 'distance'"]),
     "setting without a value": ("solve ./mine.py:build --set distance", ["distance", "name=value"]),
     "word for a number": ("solve ./mine.py:build --set distance=far", ["distance", "'far'"]),
@@ -285,6 +306,58 @@ def test_simulate_with_stabilization_keeps_the_energy(folder):
         drift[extra] = json.loads(run(*line.split()).stdout)["drift"]["energy"]["max"]
     plain, kept = drift.values()
     assert kept < 1e-13 < 1e-4 < plain
+
+
+def test_the_impossible_is_explained_by_name(folder):
+    result = run("solve", "./mine.py:too_far", "--json", "-")
+    content = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert (content["success"], content["status"]) == (False, "infeasible")
+    assert any("'x'" in line or "'v'" in line for line in content["explanation"])
+
+
+def test_a_solve_meets_its_contract(folder):
+    from problems.brachistochrone import REFERENCE
+
+    result = run("solve", "brachistochrone", "--json", "-")
+    content = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert content["objective"] == pytest.approx(REFERENCE.objective, rel=REFERENCE.tolerance)
+    assert content["phases"]["main"]["tf"] == pytest.approx(content["objective"], rel=1e-12)
+    assert content["final"]["x"] == pytest.approx(10.0, abs=1e-9)
+    for name, costate in REFERENCE.costates.items():
+        assert content["costates_initial"][name] == pytest.approx(costate, rel=1e-5)
+    assert content["seconds"]["total"] >= content["seconds"]["solve"] > 0
+    assert content["error"] <= content["tolerance"]
+
+
+def test_settings_change_the_answer(folder):
+    def objective(*settings):
+        return json.loads(run("solve", "./mine.py:build", "--json", "-", "-q", *settings).stdout)["objective"]
+
+    # u = mass x'' of the rest-to-rest cubic: the cost is 12 mass^2 distance^2
+    assert objective("--set", "distance=0.5") == pytest.approx(12 * 4 * 0.25, rel=1e-9)
+    assert objective("--set", "distance=0.5", "--set", "mass=1") == pytest.approx(12 * 0.25, rel=1e-9)
+
+
+def test_both_methods_agree(folder):
+    result = run("solve", "block-move", "--method", "both", "--json", "-")
+    content = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert (content["method"], content["direct"]["method"]) == ("indirect", "direct")
+    assert content["objective"] == pytest.approx(content["direct"]["objective"], rel=1e-9)
+
+
+def test_a_newcomers_path(folder):
+    assert run("new", "mine_too.py").exit_code == 0
+    result = run("solve", "./mine_too.py:build", "--plot", "mine.png", "--save", "mine.nc")
+    assert result.exit_code == 0, result.output
+    assert (folder / "mine.png").stat().st_size > 20_000
+    answer = load("mine.nc")
+    assert answer["x"](answer.phases["main"].tf) == pytest.approx(5.0, abs=1e-8)
+    done = subprocess.run([sys.executable, "mine_too.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[0]) == pytest.approx(answer.objective, rel=1e-9)
 
 
 def test_new_problem_is_shown_and_its_file_is_left_alone(folder):
