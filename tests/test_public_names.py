@@ -8,7 +8,7 @@ PUBLIC = {"Problem", "Reference", "Solution", "Status", "free", "load", "solve"}
 
 
 def test_public_names_are_these():
-    assert set(trajopt.__all__) >= PUBLIC
+    assert set(trajopt.__all__) == PUBLIC
     for name in trajopt.__all__:
         assert getattr(trajopt, name) is not None
         assert name in dir(trajopt)
