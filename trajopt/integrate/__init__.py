@@ -3,6 +3,7 @@
 from trajopt.integrate.adaptive import Dop853, Embedded, Fehlberg, Radau, Sundials
 from trajopt.integrate.bypass import Price, bypass, price
 from trajopt.integrate.choices import INTEGRATORS, STABILIZATIONS
+from trajopt.integrate.deviations import deviation, deviations
 from trajopt.integrate.events import Occurrence
 from trajopt.integrate.forward import controlled, flow
 from trajopt.integrate.gains import (
@@ -29,7 +30,6 @@ from trajopt.integrate.stabilize import (
     NonlinearLaw,
     Projection,
     Stabilization,
-    deviations,
 )
 from trajopt.integrate.steppers import Euler, Gill, Heun, Integrator, Newmark, Rk4, RungeKutta
 from trajopt.integrate.tableaus import Tableau
@@ -70,6 +70,7 @@ __all__ = [
     "check_gain",
     "component_range",
     "controlled",
+    "deviation",
     "deviations",
     "drifts",
     "error_bound",

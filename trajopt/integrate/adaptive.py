@@ -18,7 +18,7 @@ from trajopt.errors import ModelError, SimulationError, UsageError
 from trajopt.integrate.path import Piece, hermite_piece
 from trajopt.integrate.rates import Rate, check_finite, numpy_callable, spelled
 from trajopt.integrate.steppers import Integrator, combine, positive, runge_kutta
-from trajopt.integrate.tableaus import FEHLBERG, Tableau
+from trajopt.integrate.tableaus import DOP853, FEHLBERG, Tableau
 
 SMALLEST, LARGEST = 0.2, 5.0  # how far one step may differ from the one before
 CVODES_SHARE = 0.01  # its many short steps of low order add up to a hundred times the error of one
@@ -48,6 +48,14 @@ class Embedded(Integrator):
     @property
     def label(self) -> str:
         return f"{self.tableau.name}, tolerance {self.tolerance:g}"
+
+    @property
+    def scheme(self) -> Tableau | None:
+        return self.tableau
+
+    @property
+    def fixed_step(self) -> float | None:
+        return None
 
     def pieces(self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None) -> Iterator[Piece]:
         trial = rate.cached(("trial", self.tableau.name), lambda: trial_step(rate, self.tableau))
@@ -197,6 +205,14 @@ class Dop853(Integrator):
     def label(self) -> str:
         return f"dop853, tolerance {self.tolerance:g}"
 
+    @property
+    def scheme(self) -> Tableau | None:
+        return DOP853
+
+    @property
+    def fixed_step(self) -> float | None:
+        return None
+
     def pieces(self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None) -> Iterator[Piece]:
         yield from _scipy_pieces(scipy.integrate.DOP853, self.tolerance, rate, (t0, x0, t1), project, {})
 
@@ -213,6 +229,14 @@ class Radau(Integrator):
     @property
     def label(self) -> str:
         return f"radau, tolerance {self.tolerance:g}"
+
+    @property
+    def scheme(self) -> Tableau | None:
+        return None
+
+    @property
+    def fixed_step(self) -> float | None:
+        return None
 
     def pieces(self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None) -> Iterator[Piece]:
         options = {} if rate.function is None else {"jac": rate.cached("jacobian", lambda: _jacobian(rate))}
@@ -243,6 +267,14 @@ class Sundials(Integrator):
     @property
     def label(self) -> str:
         return f"sundials, tolerance {self.tolerance:g}"
+
+    @property
+    def scheme(self) -> Tableau | None:
+        return None
+
+    @property
+    def fixed_step(self) -> float | None:
+        return None
 
     def pieces(self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None) -> Iterator[Piece]:
         check_finite(rate, t0, x0, "start from finite values")

@@ -14,9 +14,9 @@ import casadi
 import numpy as np
 
 from trajopt.errors import UsageError, suggest
+from trajopt.integrate.deviations import deviations
 from trajopt.integrate.rates import evaluate
 from trajopt.integrate.simulate import Simulation
-from trajopt.integrate.stabilize import deviations
 from trajopt.integrate.steppers import positive
 from trajopt.system import Event, System
 

@@ -13,9 +13,8 @@ import numpy as np
 import scipy.optimize
 
 from trajopt.errors import UsageError
-from trajopt.integrate.adaptive import Dop853, Embedded
-from trajopt.integrate.steppers import Integrator, Newmark, RungeKutta, positive
-from trajopt.integrate.tableaus import DOP853, Tableau
+from trajopt.integrate.steppers import Integrator, positive
+from trajopt.integrate.tableaus import Tableau
 
 Scheme = Tableau | Integrator
 
@@ -27,8 +26,6 @@ def stability_function(scheme: Scheme) -> Callable[[Any], Any]:
     >>> round(float(stability_function(RK4)(-1.0)), 12)
     0.375
     """
-    if isinstance(scheme, Newmark):
-        return lambda z: (1 + z / 2) / (1 - z / 2)  # the trapezoidal rule, to which beta = 1/4 reduces on a decay
     coefficients = stability_polynomial(_tableau(scheme))
     return lambda z: np.polyval(coefficients[::-1], z)
 
@@ -49,13 +46,9 @@ def stability_polynomial(tableau: Tableau) -> np.ndarray:
 def _tableau(scheme: Scheme) -> Tableau:
     if isinstance(scheme, Tableau):
         return scheme
-    if isinstance(scheme, RungeKutta | Embedded):
-        return scheme.tableau
-    if isinstance(scheme, Dop853):
-        return DOP853
-    raise UsageError(
-        "gains are chosen from a one-step scheme", got=scheme, expected="a Runge-Kutta scheme, fixed or adaptive, or Newmark's"
-    )
+    if scheme.scheme is None:
+        raise UsageError("gains are chosen for an explicit one-step scheme", got=scheme.label)
+    return scheme.scheme
 
 
 def multiplier(K: np.ndarray | Sequence[Sequence[float]], scheme: Scheme, step: float) -> float:
@@ -99,8 +92,6 @@ def check_gain(K: np.ndarray | Sequence[Sequence[float]], scheme: Scheme, step: 
 def stability_limit(scheme: Scheme) -> float:
     """The length of the interval (-z, 0) on which |R| <= 1: 2 for Euler and Heun, 2.785 for RK4."""
     R = stability_function(scheme)
-    if isinstance(scheme, Newmark):
-        return float("inf")
     z = np.linspace(0, 20, 20001)[1:]
     outside = np.abs(R(-z)) > 1 + 1e-12
     first = int(np.argmax(outside))
@@ -181,8 +172,6 @@ def fastest_gain(scheme: Scheme, step: float) -> float:
 
 def best_damping(scheme: Scheme) -> float:
     """The z > 0 within the stability limit at which |R(-z)| is least: 1 for Euler and Heun, 1.6 for RK4."""
-    if isinstance(scheme, Newmark):
-        return 2.0
     R = stability_function(scheme)
     z = np.linspace(0, stability_limit(scheme), 4001)
     coarse = z[int(np.argmin(np.abs(R(-z))))]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import casadi
 import numpy as np
 
 from trajopt.errors import UsageError, suggest
 from trajopt.integrate.adaptive import Dop853
+from trajopt.integrate.deviations import deviation
 from trajopt.integrate.events import Occurrence, Progress, run, watch
 from trajopt.integrate.gains import check_gain
 from trajopt.integrate.path import Path
 from trajopt.integrate.rates import evaluate, rate_of_system
-from trajopt.integrate.stabilize import Stabilization, deviation
-from trajopt.integrate.steppers import Integrator, RungeKutta, positive
-from trajopt.integrate.tuning import Tunable, recommended_gain
+from trajopt.integrate.stabilize import Stabilization
+from trajopt.integrate.steppers import Integrator, positive
+from trajopt.integrate.tuning import recommended_gain
 from trajopt.system import System
 
 
@@ -103,7 +104,8 @@ def simulate(
     duration = positive(system.until if until is None else until, "duration of a run")
     prepared = None
     if stabilization is not None:
-        stabilization = _with_gain(stabilization, system, method, duration)
+        if stabilization.lacks_gain:
+            stabilization = stabilization.with_gain(recommended_gain(system, method, stabilization, duration))
         _check_stabilization(stabilization, system, method)
         prepared = stabilization.prepare(system)
     motion = system if prepared is None else prepared.system
@@ -125,18 +127,11 @@ def simulate(
     return Simulation(motion, method, stabilization, t, x, events, _outputs(motion, t, x), drifts(system, t, x), path)
 
 
-def _with_gain(stabilization: Stabilization, system: System, method: Integrator, duration: float) -> Stabilization:
-    """The same stabilization with its gain chosen, where none was given."""
-    if not isinstance(stabilization, Tunable) or stabilization.gain is not None:
-        return stabilization
-    return replace(stabilization, gain=recommended_gain(system, method, stabilization, duration))
-
-
 def _check_stabilization(stabilization: Stabilization, system: System, method: Integrator) -> None:
-    """An integrator of fixed step must be able to follow the decay it is asked for; others shorten their steps."""
+    """An explicit scheme of fixed step must be able to follow the decay it is asked for; others shorten their steps."""
     K = stabilization.matrix(system)
-    if K is not None and isinstance(method, RungeKutta):
-        check_gain(K, method, method.step)
+    if K is not None and method.scheme is not None and method.fixed_step is not None:
+        check_gain(K, method, method.fixed_step)
 
 
 def drifts(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, Drift]:

@@ -1,9 +1,9 @@
 """Stabilization: dy/dt = K y for the deviations y of any set of invariants, and the ways to realise it.
 
 Through reactions        ``Baumgarte``, ``LinearLaw``, ``NonlinearLaw``: constraint forces that pull back; mechanisms only.
-Minimum-norm correction  ``MinimumNorm``: the smallest change of the rates; works always. Extended Hamiltonian
-``ExtendedHamiltonian``: H + gamma g; canonical systems, and only while the integrals' bracket is not zero. Projection
-``Projection``: back on the manifold after each step.
+Minimum-norm correction  ``MinimumNorm``: the smallest change of the rates; works always.
+Extended Hamiltonian     ``ExtendedHamiltonian``: H + gamma g; canonical systems, while the integrals' bracket is not zero.
+Projection               ``Projection``: back on the manifold after each step.
 
 For a position condition h the deviations are h and h', for a velocity condition f, for a first integral g - g(start).
 Stabilization restores these, not the trajectory: a motion that has left the true one stays on the level set, not on the
@@ -13,7 +13,7 @@ motion.
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,9 +21,11 @@ import casadi
 import numpy as np
 
 from trajopt.errors import ModelError, SimulationError, UsageError, suggest
+from trajopt.integrate.deviations import Deviations, deviations
+from trajopt.integrate.deviations import deviation as deviation  # plots of drift find it here
 from trajopt.integrate.rates import total_derivative
 from trajopt.integrate.steppers import positive
-from trajopt.system import Event, Invariant, Law, System
+from trajopt.system import Event, Law, System
 
 PROJECTION_STEPS = 3  # Gauss-Newton steps; each squares a deviation that is already of the size of one step's error
 ROW_DAMPING = 1e-14  # relative; keeps the correction finite where an invariant is stationary
@@ -49,6 +51,16 @@ class Prepared:
 class Stabilization(abc.ABC):
     """A way to keep the invariants of a system."""
 
+    lacks_gain = False  # whether a gain has yet to be chosen
+
+    def with_gain(self, gain: float) -> Stabilization:
+        """The same with a gain."""
+        raise UsageError("this stabilization has no gain to choose", got=self.label)
+
+    @abc.abstractmethod
+    def deviations(self, system: System) -> Deviations:
+        """What it drives to zero."""
+
     @abc.abstractmethod
     def prepare(self, system: System) -> Prepared:
         """The system with stabilized invariants."""
@@ -63,66 +75,6 @@ class Stabilization(abc.ABC):
         """A name with its settings, for reports."""
 
 
-@dataclass(frozen=True)
-class Deviations:
-    """The deviations y (m,) of chosen invariants as expressions, with the name and order of the invariant of each row."""
-
-    y: casadi.SX
-    names: tuple[str, ...]
-    orders: tuple[int, ...]
-
-
-def deviations(system: System, only: Sequence[str] = (), targets: Mapping[str, float | np.ndarray] | None = None) -> Deviations:
-    """The deviations of the invariants of a system: (h, h') for order 2, f for order 1, g - target for order 0.
-
-    The target of a first integral is its value at the start, unless ``targets`` has one.
-    """
-    rows: list[casadi.SX] = []
-    names: list[str] = []
-    orders: list[int] = []
-    for invariant in _chosen(system, only):
-        block = [deviation(system, invariant, targets)]
-        if invariant.order == 2:
-            block.append(total_derivative(block[0], system.time, system.x, system.rate))
-        for part in block:
-            rows.append(part)
-            names += [invariant.name] * part.numel()
-            orders += [invariant.order] * part.numel()
-    return Deviations(casadi.vertcat(*rows), tuple(names), tuple(orders))
-
-
-def deviation(system: System, invariant: Invariant, targets: Mapping[str, float | np.ndarray] | None = None) -> Any:
-    """What should be zero of one invariant."""
-    if invariant.order != 0:
-        return invariant.expression
-    if targets and invariant.name in targets:
-        return invariant.expression - casadi.DM(np.asarray(targets[invariant.name], dtype=float))
-    start = system.function(invariant.expression)(0.0, system.start, system.parameter_values)
-    return invariant.expression - start
-
-
-def reached(stabilization: Stabilization, system: System) -> tuple[str, ...]:
-    """The names of the invariants that a stabilization acts on."""
-    if isinstance(stabilization, MinimumNorm | ExtendedHamiltonian | Projection):
-        return tuple(i.name for i in _chosen(system, stabilization.only))
-    return tuple(i.name for i in system.invariants if i.order > 0)
-
-
-def _chosen(system: System, only: Sequence[str]) -> list[Invariant]:
-    known = [i.name for i in system.invariants]
-    for name in only:
-        if name not in known:
-            raise UsageError(
-                f"system '{system.name}' has no invariant '{name}'",
-                expected=", ".join(known) or "none",
-                hint=suggest(name, known),
-            )
-    chosen = [i for i in system.invariants if not only or i.name in only]
-    if not chosen:
-        raise ModelError(f"system '{system.name}' has no invariants to stabilize", hint="run it without stabilization")
-    return chosen
-
-
 # Through reactions ----------------------------------------------------------------------------------------------------------
 
 
@@ -130,7 +82,7 @@ def _chosen(system: System, only: Sequence[str]) -> list[Invariant]:
 class Baumgarte(Stabilization):
     """h'' = -2 a h' - a^2 h for position conditions, f' = -a f for velocity conditions, with the gain a in 1/s.
 
-    Without a gain the one that suits step and scheme is taken (``gains.recommended_gain``).
+    Without a gain the one that suits step and scheme is taken (``recommended_gain``).
     """
 
     gain: float | None = None
@@ -139,8 +91,18 @@ class Baumgarte(Stabilization):
         _check(self.gain)
 
     @property
+    def lacks_gain(self) -> bool:  # type: ignore[override]
+        return self.gain is None
+
+    def with_gain(self, gain: float) -> Stabilization:
+        return replace(self, gain=gain)
+
+    @property
     def label(self) -> str:
         return _label("baumgarte", self.gain)
+
+    def deviations(self, system: System) -> Deviations:
+        return _reaching(system)
 
     def prepare(self, system: System) -> Prepared:
         a = _set(self.gain)
@@ -176,6 +138,9 @@ class LinearLaw(Stabilization):
     @property
     def label(self) -> str:
         return "linear law"
+
+    def deviations(self, system: System) -> Deviations:
+        return _reaching(system)
 
     def prepare(self, system: System) -> Prepared:
         A, B, C, D, E = self._blocks(system)
@@ -218,6 +183,9 @@ class NonlinearLaw(Stabilization):
     def label(self) -> str:
         return "nonlinear law"
 
+    def deviations(self, system: System) -> Deviations:
+        return _reaching(system)
+
     def prepare(self, system: System) -> Prepared:
         for order, count in _reacting(system):
             y = casadi.SX.sym("y", count)
@@ -250,6 +218,11 @@ def _through_reactions(system: System, law: Law) -> System:
     return replace(stabilized, states=system.states, parameters=system.parameters)
 
 
+def _reaching(system: System) -> Deviations:
+    """The deviations that reactions reach: not those of first integrals."""
+    return deviations(system, [i.name for i in system.invariants if i.order > 0])
+
+
 def _stacked(system: System, order: int) -> casadi.SX:
     return casadi.vertcat(casadi.SX(0, 1), *(i.expression for i in system.invariants if i.order == order))
 
@@ -279,11 +252,21 @@ class MinimumNorm(Stabilization):
         _check(self.gain)
 
     @property
+    def lacks_gain(self) -> bool:  # type: ignore[override]
+        return self.gain is None
+
+    def with_gain(self, gain: float) -> Stabilization:
+        return replace(self, gain=gain)
+
+    @property
     def label(self) -> str:
         return _label("minimum-norm", self.gain)
 
+    def deviations(self, system: System) -> Deviations:
+        return deviations(system, self.only, self.targets)
+
     def prepare(self, system: System) -> Prepared:
-        y = deviations(system, self.only, self.targets).y
+        y = self.deviations(system).y
         K = casadi.DM(_diagonal(self.gain, y.numel()))
         wanted = K @ y - total_derivative(y, system.time, system.x, system.rate)
         return Prepared(
@@ -291,7 +274,7 @@ class MinimumNorm(Stabilization):
         )
 
     def matrix(self, system: System) -> np.ndarray | None:
-        return _diagonal(self.gain, deviations(system, self.only, self.targets).y.numel())
+        return _diagonal(self.gain, self.deviations(system).y.numel())
 
 
 def least_change(Y: casadi.SX, wanted: casadi.SX) -> casadi.SX:
@@ -322,11 +305,21 @@ class ExtendedHamiltonian(Stabilization):
         _check(self.gain)
 
     @property
+    def lacks_gain(self) -> bool:  # type: ignore[override]
+        return self.gain is None
+
+    def with_gain(self, gain: float) -> Stabilization:
+        return replace(self, gain=gain)
+
+    @property
     def label(self) -> str:
         return _label("extended Hamiltonian", self.gain)
 
+    def deviations(self, system: System) -> Deviations:
+        return deviations(system, self.only, self.targets)
+
     def prepare(self, system: System) -> Prepared:
-        y = deviations(system, self.only, self.targets).y
+        y = self.deviations(system).y
         J = self._symplectic(system)
         Y = casadi.jacobian(y, system.x)
         brackets = Y @ J @ Y.T  # {y_i, y_j} = y_x g_lam - y_lam g_x
@@ -353,7 +346,7 @@ class ExtendedHamiltonian(Stabilization):
         return Prepared(replace(system, rate=system.rate + J @ Y.T @ gamma, through_reactions=None), guards=(Guard(guard, lost),))
 
     def matrix(self, system: System) -> np.ndarray | None:
-        return _diagonal(self.gain, deviations(system, self.only, self.targets).y.numel())
+        return _diagonal(self.gain, self.deviations(system).y.numel())
 
     def _symplectic(self, system: System) -> casadi.SX:
         names = [s.name for s in system.states]
@@ -386,18 +379,25 @@ class Projection(Stabilization):
     def label(self) -> str:
         return "projection"
 
+    def deviations(self, system: System) -> Deviations:
+        return deviations(system, self.only, self.targets)
+
     def prepare(self, system: System) -> Prepared:
-        p = casadi.DM(system.parameter_values)
-        y = casadi.substitute(deviations(system, self.only, self.targets).y, system.p, p)
-        once = casadi.Function("once", [system.time, system.x], [system.x + least_change(casadi.jacobian(y, system.x), -y)])
-        t, x = casadi.SX.sym("t"), casadi.SX.sym("x", system.x.numel())
-        projected = x
-        for _ in range(PROJECTION_STEPS):
-            projected = once(t, projected)
-        return Prepared(system, project=casadi.Function("project", [t, x], [projected]))
+        return Prepared(system, project=projection(system, self.deviations(system).y))
 
     def matrix(self, system: System) -> np.ndarray | None:
         return None
+
+
+def projection(system: System, y: casadi.SX) -> casadi.Function:
+    """(t, x) -> the point of y = 0 next to x."""
+    y = casadi.substitute(y, system.p, casadi.DM(system.parameter_values))
+    once = casadi.Function("once", [system.time, system.x], [system.x + least_change(casadi.jacobian(y, system.x), -y)])
+    t, x = casadi.SX.sym("t"), casadi.SX.sym("x", system.x.numel())
+    projected = x
+    for _ in range(PROJECTION_STEPS):
+        projected = once(t, projected)
+    return casadi.Function("project", [t, x], [projected])
 
 
 # Gains ----------------------------------------------------------------------------------------------------------------------

@@ -41,6 +41,16 @@ class Integrator(abc.ABC):
     def label(self) -> str:
         """A name with its settings, for reports."""
 
+    @property
+    @abc.abstractmethod
+    def scheme(self) -> Tableau | None:
+        """The explicit scheme that it steps by, None for an implicit one."""
+
+    @property
+    @abc.abstractmethod
+    def fixed_step(self) -> float | None:
+        """Its step, None where it chooses its steps."""
+
 
 def advance(integrator: Integrator, rate: Rate, t0: float, x0: np.ndarray, t1: float) -> np.ndarray:
     """The state at t1."""
@@ -82,6 +92,14 @@ class RungeKutta(Integrator):
     @property
     def label(self) -> str:
         return f"{self.tableau.name}, step {self.step:g}"
+
+    @property
+    def scheme(self) -> Tableau | None:
+        return self.tableau
+
+    @property
+    def fixed_step(self) -> float | None:
+        return self.step
 
     def pieces(self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None) -> Iterator[Piece]:
         def build() -> Step | casadi.Function:
@@ -206,6 +224,14 @@ class Newmark(Integrator):
     @property
     def label(self) -> str:
         return f"newmark (beta {self.beta:g}), step {self.step:g}"
+
+    @property
+    def scheme(self) -> Tableau | None:
+        return None
+
+    @property
+    def fixed_step(self) -> float | None:
+        return self.step
 
     def pieces(self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None) -> Iterator[Piece]:
         step = rate.cached(("newmark", self.beta, self.gamma, rate.kept(project)), lambda: self._step(rate, project))

@@ -8,28 +8,19 @@ for higher orders the best gain is set by the motion's own rates and lies far be
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import casadi
 import numpy as np
 import scipy.optimize
 
-from trajopt.errors import UsageError
-from trajopt.integrate.adaptive import Dop853, Embedded
+from trajopt.integrate.adaptive import Dop853
 from trajopt.integrate.events import run
 from trajopt.integrate.gains import stability_limit, stability_polynomial
 from trajopt.integrate.rates import Rate, evaluate, rate_of_system
-from trajopt.integrate.stabilize import (
-    Baumgarte,
-    ExtendedHamiltonian,
-    MinimumNorm,
-    Projection,
-    Stabilization,
-    deviations,
-    reached,
-)
-from trajopt.integrate.steppers import Integrator, Newmark, RungeKutta, runge_kutta
-from trajopt.integrate.tableaus import DOP853, FEHLBERG, HEUN, Tableau
+from trajopt.integrate.stabilize import Baumgarte, Stabilization, projection
+from trajopt.integrate.steppers import Integrator, runge_kutta
+from trajopt.integrate.tableaus import FEHLBERG, Tableau
 from trajopt.system import System
 
 SAMPLES = 200  # points of the motion at which single steps are tried
@@ -37,8 +28,7 @@ PILOT = 10.0  # seconds of motion they are taken from, at most
 DECADES = 4.5  # how far below the stability limit to look
 MARGIN = 0.75  # of the range of stable gains; the rest is left to what is not linear
 ROUND_OFF = 1e-16
-
-Tunable = Baumgarte | MinimumNorm | ExtendedHamiltonian
+STAND_IN = FEHLBERG  # for implicit schemes, which bear at least the gains that an explicit one of their order does
 
 
 def recommended_gain(
@@ -59,8 +49,6 @@ def recommended_gain(
     True
     """
     way = stabilization or Baumgarte()
-    if not isinstance(way, Tunable):
-        raise UsageError("this stabilization has no gain to choose", got=way.label)
     trial = _trial(system, integrator, way, system.until if until is None else until)
     top = np.log10(MARGIN * stability_limit(trial.tableau) / np.median(trial.step))
     grid = np.linspace(top - DECADES, top, 14)
@@ -78,7 +66,7 @@ class _Trial:
     """What single steps are tried with: the scheme, points on the manifold, and the steps it takes there."""
 
     system: System
-    way: Tunable
+    way: Stabilization
     tableau: Tableau
     t: np.ndarray  # (k,)
     x: np.ndarray  # (k, n)
@@ -87,7 +75,7 @@ class _Trial:
 
     def score(self, gain: float) -> float:
         """The mean logarithm of the largest drift to be expected of each deviation."""
-        way = replace(self.way, gain=gain)
+        way = self.way.with_gain(gain)
         K = way.matrix(self.system)
         assert K is not None
         e = self._local_errors(rate_of_system(way.prepare(self.system).system))  # (samples, rows)
@@ -100,7 +88,7 @@ class _Trial:
             with np.errstate(all="ignore"):
                 y = decay @ y + gather @ error
             largest = np.maximum(largest, np.abs(y))
-        score = float(np.mean(np.log10(largest[_reported(self.system, self.way)] + ROUND_OFF)))
+        score = float(np.mean(np.log10(largest[list(self.way.deviations(self.system).levels)] + ROUND_OFF)))
         return score if np.isfinite(score) else np.inf
 
     def _local_errors(self, rate: Rate) -> np.ndarray:
@@ -125,51 +113,24 @@ def _recursion(coefficients: np.ndarray, z: np.ndarray, repeat: int) -> tuple[np
     return decay, np.linalg.solve(np.eye(len(z)) - R, np.eye(len(z)) - decay)
 
 
-def _trial(system: System, integrator: Integrator, way: Tunable, until: float) -> _Trial:
+def _trial(system: System, integrator: Integrator, way: Stabilization, until: float) -> _Trial:
     pilot = min(until, PILOT)
     rate = rate_of_system(system)
-    if isinstance(integrator, RungeKutta | Newmark):
-        count = max(1, round(pilot / integrator.step))
+    if integrator.fixed_step is not None:
+        count = max(1, round(pilot / integrator.fixed_step))
         stride = max(1, count // SAMPLES)
-        t = integrator.step * np.arange(0, count, stride)
+        t = integrator.fixed_step * np.arange(0, count, stride)
         x = run(rate, Dop853(1e-8), (0.0, system.start, pilot))[0](t)
-        step = np.full(len(t), integrator.step)
+        step = np.full(len(t), integrator.fixed_step)
     else:
         path, _ = run(rate, integrator, (0.0, system.start, pilot))
         stride = max(1, len(path.t) // SAMPLES)
         t, x, step = path.t[:-1:stride], path.x[:-1:stride], np.diff(path.t)[::stride]
-    if not getattr(way, "targets", {}):
-        # Points exactly on the manifold, so that all of the deviation after a step is the step's own. With first integrals
-        # off their targets the points stay where they are: only what a step changes counts.
-        project = Projection(reached(way, system)).prepare(system).project
-        assert project is not None
-        x = evaluate(project, t, x)
-    return _Trial(system, way, _tableau(integrator), t, x, step, stride)
+    # Points on the manifold, so that all of the deviation after a step is the step's own.
+    x = evaluate(projection(system, way.deviations(system).y), t, x)
+    return _Trial(system, way, integrator.scheme or STAND_IN, t, x, step, stride)
 
 
-def _tableau(integrator: Integrator) -> Tableau:
-    """The explicit scheme that stands for an integrator; an implicit one behaves no worse than one of its order."""
-    if isinstance(integrator, RungeKutta | Embedded):
-        return integrator.tableau
-    if isinstance(integrator, Dop853):
-        return DOP853
-    return HEUN if isinstance(integrator, Newmark) else FEHLBERG
-
-
-def _deviations(system: System, way: Tunable) -> casadi.Function:
-    y = deviations(system, reached(way, system), getattr(way, "targets", {})).y
-    y = casadi.densify(casadi.substitute(y, system.p, casadi.DM(system.parameter_values)))
-    return casadi.Function("y", [system.time, system.x], [y])
-
-
-def _reported(system: System, way: Tunable) -> list[int]:
-    """The rows of the deviations that drift is reported of: not the rates of position conditions."""
-    rows: list[int] = []
-    at = 0
-    for invariant in system.invariants:
-        if invariant.name not in reached(way, system):
-            continue
-        size = invariant.expression.numel()
-        rows += range(at, at + size)
-        at += 2 * size if invariant.order == 2 else size
-    return rows
+def _deviations(system: System, way: Stabilization) -> casadi.Function:
+    y = casadi.substitute(way.deviations(system).y, system.p, casadi.DM(system.parameter_values))
+    return casadi.Function("y", [system.time, system.x], [casadi.densify(y)])
