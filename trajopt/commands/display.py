@@ -47,10 +47,10 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
 
 
 @contextmanager
-def progress_lines(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A spinner with the elapsed time on a terminal, and a function that prints one line above it."""
+def progress_lines(what: str, quiet: bool, still: bool = False) -> Iterator[Callable[[str], None]]:
+    """A spinner with the elapsed time on a terminal, and a function that prints one line above it; no spinner where ``still``."""
     screen = console(error=True, quiet=quiet)
-    if quiet or not screen.is_terminal:
+    if quiet or still or not screen.is_terminal:
         yield lambda line: screen.print("  " + line, style="dim")
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -58,13 +58,8 @@ def progress_lines(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
     with Progress(
         SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), console=screen, transient=True
     ) as live:
-        task = live.add_task(what)
-
-        def show(line: str) -> None:
-            live.console.print("  " + line, style="dim")
-            live.update(task, description=f"{what}: {line}")
-
-        yield show
+        live.add_task(what)
+        yield lambda line: live.console.print("  " + line, style="dim")
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
 
         guess = load(wish.guess)
     built = build_problem(name, settings)
-    with progress_lines(f"solving {name}", wish.quiet) as show, blaming(name):
+    with progress_lines(f"solving {name}", wish.quiet, still=wish.verbose) as show, blaming(name):
         return _solve(built, guess, wish, show)
 
 
