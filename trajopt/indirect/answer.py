@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 import casadi
@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 def read_solution(prepared: Preparation, unknowns: Array, options: Any) -> Solution:
     """The solution that a vector of unknowns stands for; its status is SOLVED until the caller knows better."""
     form, layout = prepared.form, prepared.system.layout
+    unknowns = _with_exact_times(prepared, unknowns)
     traces = prepared.traces(unknowns)
     phases, arcs, ends = {}, [], []
     for i, ph in enumerate(form.phases):
@@ -32,22 +33,37 @@ def read_solution(prepared: Preparation, unknowns: Array, options: Any) -> Solut
         arcs += [Arc(ph.name, float(t.breaks[0]), float(t.breaks[-1]), roles_of_mode(t.law.hamiltonian, t.law.mode)) for t in own]
         nx = ph.x.numel()
         rest = np.zeros(2 * (ph.z.numel() + ph.u.numel()))
-        ends.append(np.concatenate([[own[0].breaks[0], own[-1].breaks[-1]], own[0].values[0, 0, :nx], own[-1].values[-1, -1, :nx], rest, integrals]))
+        ends.append(
+            np.concatenate(
+                [[own[0].breaks[0], own[-1].breaks[-1]], own[0].values[0, 0, :nx], own[-1].values[-1, -1, :nx], rest, integrals]
+            )
+        )
     s, p = unknowns[layout.s], prepared.system.p
     phi = casadi.Function("phi", [form.endpoint_column, form.s, form.p], [form.phi])(np.concatenate(ends), s, p)
     return Solution(
         problem=form.name, method="indirect", status=Status.SOLVED, objective=form.sense * float(phi), phases=phases,
-        variables={q.name: s[q.rows] for q in form.statics}, parameters=_parameters(form, p), multipliers=_multipliers(prepared, unknowns),
-        arcs=tuple(arcs), error=max(t.error for t in traces), tolerance=float(options.tolerance), options=_options(options), form=form,
+        variables={q.name: s[q.rows] for q in form.statics}, parameters=_parameters(form, p),
+        multipliers=_multipliers(prepared, unknowns), arcs=tuple(arcs), error=max(t.error for t in traces),
+        tolerance=float(options.tolerance), options=_options(options), form=form,
     )  # fmt: skip
+
+
+def _with_exact_times(prepared: Preparation, unknowns: Array) -> Array:
+    """Times that are fixed, free of the rounding of the last correction."""
+    exact = unknowns.copy()
+    for ph, times in zip(prepared.form.phases, prepared.system.layout.times, strict=True):
+        for bound, place in ((ph.start_time, times[0]), (ph.end_time, times[-1])):
+            if bound.fixed[0]:
+                exact[place] = bound.lower[0]
+    return exact
 
 
 def failed(form: NormalForm, options: Any, p: Array, explanation: list[str], seconds: float) -> Solution:
     """What is returned where not even a first system could be set up."""
     return Solution(
-        problem=form.name, method="indirect", status=Status.FAILED, objective=float("nan"), phases={}, parameters=_parameters(form, p),
-        tolerance=float(options.tolerance), explanation=tuple(explanation), options=_options(options), form=form,
-        seconds={"build": seconds, "solve": 0.0, "total": seconds},
+        problem=form.name, method="indirect", status=Status.FAILED, objective=float("nan"), phases={},
+        parameters=_parameters(form, p), tolerance=float(options.tolerance), explanation=tuple(explanation),
+        options=_options(options), form=form, seconds={"build": seconds, "solve": 0.0, "total": seconds},
     )  # fmt: skip
 
 
@@ -73,7 +89,9 @@ def _path_multipliers(ph: PhaseForm, traces: list[ArcTrace]) -> dict[str, Curve]
         for t in traces:
             names = [t.law.hamiltonian.constraints[i].name for i, _ in t.law.mode.active]
             along = t.of(t.law.densities) if names else None
-            values.append(np.zeros((*t.times.shape, 1)) if along is None or name not in names else along[:, :, [names.index(name)]])
+            values.append(
+                np.zeros((*t.times.shape, 1)) if along is None or name not in names else along[:, :, [names.index(name)]]
+            )
         curves[name] = _joined(traces, values)
     return curves
 
@@ -104,4 +122,5 @@ def _parameters(form: NormalForm, p: Array) -> dict[str, Array]:
 
 
 def _options(options: Any) -> Mapping[str, Any]:
-    return {k: v for k, v in asdict(options).items() if isinstance(v, (int, float, str, bool))} if is_dataclass(options) and not isinstance(options, type) else {}
+    values = {f.name: getattr(options, f.name) for f in fields(options)}
+    return {name: value for name, value in values.items() if isinstance(value, (int, float, str))}

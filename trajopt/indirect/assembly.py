@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
+import casadi
 import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
@@ -95,7 +97,7 @@ class ShootingSystem:
         """Number of the later arc -> function."""
         functions = {}
         for numbers in self.of_phase:
-            for a, b in zip(numbers[:-1], numbers[1:], strict=True):
+            for a, b in pairwise(numbers):
                 functions[b] = junction(self.arcs[a].law, self.arcs[b].law, self.arcs[b].touched)
         return functions
 
@@ -139,7 +141,7 @@ class ShootingSystem:
             if k in self._consistency:
                 self._consistent(out, k, unknowns)
         for numbers_of_phase in self.of_phase:
-            for a, b in zip(numbers_of_phase[:-1], numbers_of_phase[1:], strict=True):
+            for a, b in pairwise(numbers_of_phase):
                 self._join(out, a, b, runs[a], unknowns)
         self._ends(out, runs, unknowns)
         return out.residual(), out.matrix()
@@ -162,7 +164,9 @@ class ShootingSystem:
         ns, count, m = layout.s.size, tau.size, arc.law.v.numel()
         inner = numbers[2:]
         weight, s = inner[: inner.size - ns], inner[inner.size - ns :]
-        value, *derivatives = [np.asarray(d.full()) for d in self._consistency[k](t[None, :], unknowns[nodes].T, weight, s, self.p)]
+        value, *derivatives = [
+            np.asarray(d.full()) for d in self._consistency[k](t[None, :], unknowns[nodes].T, weight, s, self.p)
+        ]
         by_t, by_y, by_w, by_s = (d.reshape(m, count, -1).transpose(1, 0, 2) for d in derivatives)
         rows = out.add(value.T).reshape(count, m)
         by_times = np.concatenate([by_t * (1 - tau)[:, None, None], by_t * tau[:, None, None]], axis=2)
@@ -198,7 +202,12 @@ class ShootingSystem:
             size, nq, ns = self.arcs[last].law.node_size, layout.integrals[i].size, layout.s.size
             end = self._end_columns(last, runs[last])
             found, by_s, by_found, by_by_s = self._quadratures(numbers, runs, nq, ns)
-            inputs += [unknowns[layout.times[i][0]], unknowns[layout.times[i][-1]], unknowns[layout.nodes[first][0]], runs[last].end[-1, :size]]
+            inputs += [
+                unknowns[layout.times[i][0]],
+                unknowns[layout.times[i][-1]],
+                unknowns[layout.nodes[first][0]],
+                runs[last].end[-1, :size],
+            ]
             inputs += [found, by_s, unknowns[layout.integrals[i]], unknowns[layout.weights[i]], unknowns[layout.jumps[first]]]
             places += [_itself(layout.times[i][:1]), _itself(layout.times[i][-1:]), _itself(layout.nodes[first][0])]
             places += [[(columns, matrix[:size]) for columns, matrix in end], by_found, by_by_s]
@@ -264,6 +273,4 @@ def _itself(columns: Index) -> list[tuple[Index, Array]]:
 
 
 def _node_symbols(law: ArcLaw) -> Any:
-    import casadi
-
     return casadi.vertcat(law.hamiltonian.phase.x, law.hamiltonian.costate, law.v)

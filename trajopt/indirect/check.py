@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
+import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.indirect.arcs import affine_components
 from trajopt.indirect.control_law import Mode
 from trajopt.indirect.prepare import Preparation
 from trajopt.indirect.start import Start, StartArc
@@ -30,6 +31,8 @@ class Finding:
     end: float
     change: Callable[[Mode], Mode] | None  # None: no other structure is known to help
     size: float = 0.0
+    touch: tuple[int, str] | None = None  # a state constraint that may only have to be touched
+    peak: float = 0.0
 
 
 def findings(prepared: Preparation, unknowns: Array) -> tuple[Finding, ...]:
@@ -43,13 +46,14 @@ def findings(prepared: Preparation, unknowns: Array) -> tuple[Finding, ...]:
         found += _controls(trace, k)
         found += _constraints(trace, k)
         found += _convexity(trace, k)
+        found += _jumps(prepared, unknowns, k)
     found += _rows(prepared, unknowns)
     return tuple(found)
 
 
 def _controls(trace: ArcTrace, k: int) -> list[Finding]:
     ham = trace.law.hamiltonian
-    bound, affine = ham.phase.u_bound, affine_components(ham)
+    bound, affine = ham.phase.u_bound, ham.affine
     u, slopes = trace.of(trace.law.u), trace.of(trace.law.stationarity)
     found = []
     for i, role in enumerate(trace.law.mode.roles):
@@ -85,7 +89,9 @@ def _constraints(trace: ArcTrace, k: int) -> list[Finding]:
         size = max(float(np.ptp(values)), float(np.abs(values).max()), 1e-12)
         for side, beyond in (("lower", constraint.lower - values), ("upper", values - constraint.upper)):
             change = _with_constraint(j, side) if constraint.order is not None else None
-            found += _where(trace, k, beyond, SLACK * size, f"constraint '{constraint.name}' is beyond its {side} limit", change)
+            touch = (j, side) if constraint.order is not None and constraint.order > 1 else None
+            text = f"constraint '{constraint.name}' is beyond its {side} limit"
+            found += [replace(f, touch=touch) for f in _where(trace, k, beyond, SLACK * size, text, change)]
     return found
 
 
@@ -102,6 +108,19 @@ def _convexity(trace: ArcTrace, k: int) -> list[Finding]:
     return []
 
 
+def _jumps(prepared: Preparation, unknowns: Array, k: int) -> list[Finding]:
+    """Touched constraints with a jump of the costate that pushes the wrong way."""
+    arc = prepared.system.arcs[k]
+    jumps = unknowns[prepared.system.layout.jumps[k]]
+    values = jumps[jumps.size - len(arc.touched) :]
+    found = []
+    for (number, side), value in zip(arc.touched, values, strict=True):
+        if value * (1.0 if side == "upper" else -1.0) < 0:
+            name = arc.law.hamiltonian.constraints[number].name
+            found.append(Finding(f"constraint '{name}' is touched, but its multiplier has the wrong sign", k, 0.0, 0.0, None))
+    return found
+
+
 def _rows(prepared: Preparation, unknowns: Array) -> list[Finding]:
     """Endpoint conditions with multipliers of the wrong sign."""
     nu, found = iter(unknowns[prepared.system.layout.nu]), []
@@ -111,18 +130,26 @@ def _rows(prepared: Preparation, unknowns: Array) -> list[Finding]:
             continue
         value = float(next(nu)) * (1.0 if side == "upper" else -1.0)
         if not row.equality and value < -SLACK * largest:
-            found.append(Finding(f"condition '{row.name}' is held at its {side} limit, but its multiplier has the wrong sign", -1, 0.0, 0.0, None))
+            found.append(
+                Finding(
+                    f"condition '{row.name}' is held at its {side} limit, but its multiplier has the wrong sign",
+                    -1,
+                    0.0,
+                    0.0,
+                    None,
+                )
+            )
     return found
 
 
-def _inserted(trace: ArcTrace, expression: object) -> object:
-    import casadi
-
+def _inserted(trace: ArcTrace, expression: Any) -> Any:
     ph = trace.law.hamiltonian.phase
     return casadi.substitute(casadi.densify(expression), casadi.vertcat(ph.u, ph.z), casadi.vertcat(trace.law.u, trace.law.z))
 
 
-def _where(trace: ArcTrace, k: int, beyond: Array, slack: float, text: str, change: Callable[[Mode], Mode] | None) -> list[Finding]:
+def _where(
+    trace: ArcTrace, k: int, beyond: Array, slack: float, text: str, change: Callable[[Mode], Mode] | None
+) -> list[Finding]:
     """The longest stretch on which a value is above its slack."""
     flat, times = beyond.ravel(), trace.times.ravel()
     bad = np.concatenate([[False], ~(flat <= slack), [False]])
@@ -131,7 +158,8 @@ def _where(trace: ArcTrace, k: int, beyond: Array, slack: float, text: str, chan
     starts, ends = np.flatnonzero(bad[1:] & ~bad[:-1]), np.flatnonzero(~bad[1:] & bad[:-1]) - 1
     longest = int(np.argmax(times[ends] - times[starts]))
     a, b = float(times[starts[longest]]), float(times[ends[longest]])
-    return [Finding(f"{text} from t = {a:.6g} to {b:.6g}, by {float(np.nanmax(flat)):.3g}", k, a, b, change, float(np.nanmax(flat)) / slack)]
+    worst, peak = float(np.nanmax(flat)), float(times[int(np.nanargmax(flat))])
+    return [Finding(f"{text} from t = {a:.6g} to {b:.6g}, by {worst:.3g}", k, a, b, change, worst / slack, peak=peak)]
 
 
 def _with_role(i: int, role: str) -> Callable[[Mode], Mode]:
@@ -171,6 +199,9 @@ def _split(arc: StartArc, found: list[Finding]) -> list[StartArc]:
         return [arc]
     finding = max(found, key=lambda f: f.end - f.start)
     assert finding.change is not None
+    if finding.touch is not None and finding.touch not in arc.touched and arc.start < finding.peak < arc.end:
+        # The least change that can help: a constraint of order two is often met in one point only.
+        return [replace(arc, end=finding.peak), replace(arc, start=finding.peak, touched=(finding.touch,))]
     snap = SNAP * (arc.end - arc.start)
     a = arc.start if finding.start - arc.start < snap else finding.start
     b = arc.end if arc.end - finding.end < snap else finding.end
@@ -198,4 +229,12 @@ def _together(a: StartArc, b: StartArc) -> StartArc:
     def pick(first: Callable[[Array], Array], second: Callable[[Array], Array]) -> Callable[[Array], Array]:
         return lambda t: np.where((t < b.start)[:, None], first(t), second(t))
 
-    return replace(a, end=b.end, x=pick(a.x, b.x), costate=pick(a.costate, b.costate), u=pick(a.u, b.u), z=pick(a.z, b.z), knots=np.union1d(a.knots, b.knots))
+    return replace(
+        a,
+        end=b.end,
+        x=pick(a.x, b.x),
+        costate=pick(a.costate, b.costate),
+        u=pick(a.u, b.u),
+        z=pick(a.z, b.z),
+        knots=np.union1d(a.knots, b.knots),
+    )

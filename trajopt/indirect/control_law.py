@@ -2,8 +2,9 @@
 
 On an arc every control component keeps one role: at a bound, interior (H is stationary), or singular (a time derivative of the
 switching function gives it); some constraints are active. The free controls, the algebraic variables and the multipliers together
-solve a small system E(v; t, x, costate) = 0. Where E is affine in v the law is a closed form; otherwise v follows its own differential
-equation E_v v' = -(E_t + E_x x' + E_costate costate'), so that it stays on the branch where it starts, and only its start is solved for.
+solve a small system E(v; t, x, costate) = 0. Where E is affine in v the law is a closed form; otherwise v follows its own
+differential equation E_v v' = -(E_t + E_x x' + E_costate costate'), so that it stays on the branch where it starts, and only its
+start is solved for.
 Bryson & Ho, sections 3.8 to 3.11 (state constraints) and 8.3 (singular arcs).
 """
 
@@ -98,7 +99,7 @@ class ArcParts:
         self.u_interior, self.u_singular = _pick(u_free, range(first)), _pick(u_free, range(first, len(self.free)))
         self.constraints = [(ham.constraints[i], side) for i, side in mode.active]
         self.adjoined = casadi.vertcat(sym(0, 1), *[_adjoined(c, side) for c, side in self.constraints])
-        # The last derivative of a constraint is adjoined, not the constraint: its multiplier then follows from stationarity alone.
+        # The last derivative of a constraint is adjoined, not the constraint: stationarity alone then gives its multiplier.
         H = ham.H + casadi.dot(self.kappa, ph.g) + casadi.dot(self.mu, self.adjoined)
         gradients = [casadi.gradient(H, symbol) if symbol.numel() else sym(0, 1) for symbol in (ph.u, ph.x, ph.z, ham.s)]
         inserted = casadi.substitute([H, ham.H, *gradients, ph.f, ph.g, ph.l, self.adjoined], [ph.u], [self.u])
@@ -141,7 +142,9 @@ def user_law(ham: PhaseHamiltonian, law: UserLaw) -> ArcLaw:
     arc = ArcParts(ham, Mode(("interior",) * ham.phase.u.numel()))
     column = casadi.densify(casadi.vertcat(ham.symbols(law(ham))))
     if column.numel() != ham.phase.u.numel():
-        raise UnsupportedError(f"the control law given for phase '{ham.phase.name}'", got=column.numel(), expected=ham.phase.u.numel())
+        raise UnsupportedError(
+            f"the control law given for phase '{ham.phase.name}'", got=column.numel(), expected=ham.phase.u.numel()
+        )
     return _assembled(arc, column, None, (), casadi.jacobian(arc.H_u, arc.u_free))
 
 
@@ -153,7 +156,9 @@ def _closed_form(equations: Any, unknowns: Any) -> Any:
     if casadi.depends_on(matrix, unknowns):
         return None
     if casadi.sprank(matrix) < unknowns.numel():
-        raise UnsupportedError("H does not determine the controls on an arc", hint="a control that H does not depend on, or a singular one")
+        raise UnsupportedError(
+            "H does not determine the controls on an arc", hint="a control that H does not depend on, or a singular one"
+        )
     constant = casadi.substitute(equations, unknowns, type(equations).zeros(unknowns.numel()))
     return -solved_linear(matrix, constant)
 
@@ -178,14 +183,16 @@ def _singular_controls(arc: ArcParts, others: Any, solved: Any, samples: Samples
     u = arc.u_singular
     y = casadi.vertcat(ph.x, ham.costate)
     flow, switching = casadi.substitute([casadi.vertcat(arc.f, -arc.H_x), _pick(arc.H_u, arc.singular)], [others], [solved])
-    vanishing = []
+    vanishing: list[Any] = []
     for number in range(SINGULAR_DERIVATIVES + 1):
         strength = casadi.jacobian(switching, u)
         if number % 2 == 0 and number > 0 and _acts(strength, arc, samples):
             law = -solved_linear(strength, casadi.substitute(switching, u, type(u).zeros(u.numel())))
             return law, tuple(vanishing), (-1) ** (number // 2) * strength
         if number % 2 == 1 and u.numel() > 1 and _acts(strength, arc, samples, whole=False):
-            raise UnsupportedError(f"controls of phase '{ph.name}' are singular together, and act on each other's switching functions")
+            raise UnsupportedError(
+                f"controls of phase '{ph.name}' are singular together, and act on each other's switching functions"
+            )
         # The brackets of odd order cancel exactly, but not in the expression graph.
         switching = casadi.substitute(switching, u, type(u).zeros(u.numel()))
         vanishing.append(switching)
@@ -201,7 +208,9 @@ def _acts(strength: Any, arc: ArcParts, samples: Samples | None, whole: bool = T
     if samples is None:
         return True
     ham, ph = arc.ham, arc.ph
-    f = casadi.Function("strength", [ph.t, ph.x, ham.costate, ham.weight, ham.s, ham.p], [casadi.densify(strength)], {"allow_free": True})
+    f = casadi.Function(
+        "strength", [ph.t, ph.x, ham.costate, ham.weight, ham.s, ham.p], [casadi.densify(strength)], {"allow_free": True}
+    )
     if f.get_free():
         return True  # depends on a control: no bracket that vanishes identically
     values = np.asarray(f(*samples.points).full())

@@ -1,7 +1,8 @@
 """The equations of a boundary-value problem of several arcs, as CasADi functions with their derivatives.
 
-Conditions at junctions of arcs and at the ends of phases are small functions of the values on both sides. The system may have more
-equations than unknowns (a singular arc to the end repeats a transversality condition): they are consistent, and solved in least squares.
+Conditions at junctions of arcs and at the ends of phases are small functions of the values on both sides. The system may have
+more equations than unknowns (a singular arc to the end repeats a transversality condition): they are consistent, and solved in
+least squares.
 """
 
 from __future__ import annotations
@@ -124,14 +125,12 @@ def _switch_rows(a: Side, b: Side) -> list[Any]:
     """What determines the time at which a control component changes its role."""
     rows: list[Any] = []
     same_constraints = set(a.law.mode.active) == set(b.law.mode.active)
-    H, u = a.law.hamiltonian.H, a.law.hamiltonian.phase.u
     for i, (was, role) in enumerate(zip(a.law.mode.roles, b.law.mode.roles, strict=True)):
         if was == role or "singular" in (was, role):
             continue
         if "interior" not in (was, role):
-            affine = not casadi.depends_on(casadi.jacobian(H, u[i]), u[i])
             # H is continuous; divided by the jump of the control this is the switching function where H is affine.
-            rows.append(a.at(a.law.stationarity[i]) if affine else a.at(a.law.H) - b.at(b.law.H))
+            rows.append(a.at(a.law.stationarity[i]) if a.law.hamiltonian.affine[i] else a.at(a.law.H) - b.at(b.law.H))
         elif same_constraints:
             # Continuity of H has a double root here; the control itself is continuous.
             rows.append(a.at(a.law.stationarity[i]) if role == "interior" else b.at(b.law.stationarity[i]))
@@ -158,8 +157,8 @@ class ActiveRow:
 def boundary(form: NormalForm, phases: list[PhaseEnds], active: list[ActiveRow], constant_H: tuple[bool, ...]) -> Any:
     """Function of the endpoint values -> transversality conditions and boundary conditions, with derivatives.
 
-    Inputs, for each phase: t0, tf, y at the start, y at the end, integrals found, derivative of H by s integrated, integrals, weights,
-    jumps at the start; then s, multipliers nu, p.
+    Inputs, for each phase: t0, tf, y at the start, y at the end, integrals found, derivative of H by s integrated, integrals,
+    weights, jumps at the start; then s, multipliers nu, p.
     """
     sym = form.symbols
     nu = sym.sym("nu", len(active))
@@ -168,8 +167,15 @@ def boundary(form: NormalForm, phases: list[PhaseEnds], active: list[ActiveRow],
     for ph, ends in zip(form.phases, phases, strict=True):
         ham = ends.first.hamiltonian
         t0, tf = sym.sym("t0"), sym.sym("tf")
-        start, end = Side(ends.first, t0, sym.sym("start", ends.first.node_size)), Side(ends.last, tf, sym.sym("end", ends.last.node_size))
-        found, by_s, integrals = sym.sym("found", ph.l.numel()), sym.sym("by_s", form.s.numel()), sym.sym("integrals", ph.l.numel())
+        start, end = (
+            Side(ends.first, t0, sym.sym("start", ends.first.node_size)),
+            Side(ends.last, tf, sym.sym("end", ends.last.node_size)),
+        )
+        found, by_s, integrals = (
+            sym.sym("found", ph.l.numel()),
+            sym.sym("by_s", form.s.numel()),
+            sym.sym("integrals", ph.l.numel()),
+        )
         door = entrance(None, ends.first, ends.touched)
         jumps = sym.sym("jumps", door.jumps(ham.constraints))
         inputs += [t0, tf, start.y, end.y, found, by_s, integrals, ham.weight, jumps]
@@ -180,7 +186,10 @@ def boundary(form: NormalForm, phases: list[PhaseEnds], active: list[ActiveRow],
     G = form.phi + sum((nu[i] * a.row.expression for i, a in enumerate(active)), sym(0))
     for (ph, ham, start, end, door, jumps, _), steady in zip(pieces, constant_H, strict=True):
         e = ph.ends
-        gradient = [casadi.substitute(casadi.gradient(G, symbol), casadi.vertcat(*old), casadi.vertcat(*new)) for symbol in (e.x0, e.xf, e.t0, e.tf)]
+        gradient = [
+            casadi.substitute(casadi.gradient(G, symbol), casadi.vertcat(*old), casadi.vertcat(*new))
+            for symbol in (e.x0, e.xf, e.t0, e.tf)
+        ]
         # Transversality (Bryson & Ho, 2.7 and 2.8); the integrand of H weighs as the integral does in the cost.
         last_H = start.at(start.law.H) if steady else end.at(end.law.H)
         rows += [jumped_costate(start, door, jumps) + gradient[0], end.costate - gradient[1]]

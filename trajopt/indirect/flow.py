@@ -1,8 +1,8 @@
 """The flow of an arc and its exact sensitivities, for many segments at once.
 
-The steps of a segment are fixed numbers in its normalised time, so that the flow is a smooth function of its start and of the times of
-the arc, and the sensitivities are the derivatives of exactly this function: Newton's method then converges quadratically down to
-rounding. Where the steps are is decided before, from local errors (``grid.py``).
+The steps of a segment are fixed numbers in its normalised time, so that the flow is a smooth function of its start and of the
+times of the arc, and the sensitivities are the derivatives of exactly this function: Newton's method then converges quadratically
+down to rounding. Where the steps are is decided before, from local errors (``grid.py``).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class SideBySide:
         self.inputs = [np.zeros((count, function.numel_in(i))) for i in range(function.n_in())]
         self.outputs = [np.zeros((count, function.numel_out(i))) for i in range(function.n_out())]
         for i, array in enumerate(self.inputs):
-            self.buffer.set_arg(i, memoryview(array))
+            self.buffer.set_arg(i, array.data)
         for i, array in enumerate(self.outputs):
-            self.buffer.set_res(i, memoryview(array))
+            self.buffer.set_res(i, array.data)
 
     def __call__(self, *values: Array) -> list[Array]:
         self.inputs[0][:, 0] = values[0]

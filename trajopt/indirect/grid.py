@@ -1,7 +1,8 @@
 """Where the segments of an arc begin, and where their steps are.
 
-Both come from the guess: steps from local errors of the flow and of its sensitivities, segments from how fast neighbouring solutions
-separate. A hypersensitive problem has many short segments, because in each of them an error may grow only by a limited factor.
+Both come from the guess: steps from local errors of the flow and of its sensitivities, segments from how fast neighbouring
+solutions separate. A hypersensitive problem has many short segments, because in each of them an error may grow only by a limited
+factor.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.errors import GuessError
 from trajopt.indirect.flow import ArcFlow
 
 Array = NDArray[np.float64]
@@ -24,7 +26,7 @@ GROWTH = 1e3  # largest growth of an error over a segment
 SWEEPS = 14  # at most, to settle the local steps
 PLAIN_SWEEPS = 3  # of them, at first, without sensitivities, which cost more
 ACCEPTED = 3.0  # times the tolerance
-MOST_STEPS = 200_000  # in one arc
+MOST_STEPS = 60_000  # in one arc
 SMALLEST = 1e-9  # step in normalised time
 
 
@@ -59,10 +61,16 @@ def choose_grid(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance
     """The grid of an arc along a guess."""
     tau, density, growth = _densities(flow, probe, numbers, p, tolerance)
     total = _cumulative(tau, density)
+    if not total[-1] < MOST_STEPS:
+        raise GuessError(
+            "the Hamiltonian system cannot be followed along this guess",
+            got=f"more than {MOST_STEPS} steps",
+            hint="its costates or multipliers are far from a solution, or the control law is not defined on it",
+        )
     steps = int(min(STEPS, max(np.ceil(total[-1]), 1)))
     # A segment has a limited number of steps and a limited growth of errors, whichever comes first.
     measure = _cumulative(tau, np.maximum(density / steps, growth / np.log(GROWTH)))
-    segments = max(int(np.ceil(min(measure[-1], MOST_STEPS / steps) - 1e-9)), 1)
+    segments = max(int(np.ceil(measure[-1] - 1e-9)), 1)
     bounds = np.interp(np.linspace(0.0, measure[-1], segments + 1), measure, tau)
     bounds[0], bounds[-1] = 0.0, 1.0
     marks = np.interp(bounds, tau, total)

@@ -29,8 +29,8 @@ class UnsupportedError(ProblemError):
 class Constraint:
     """lower <= expression <= upper along a phase: a path constraint or the bound of a state.
 
-    ``derivatives[j]`` is its j-th time derivative along the motion; the last one, of number ``order``, is the first that the controls
-    enter. Order 0 is a mixed constraint; order None a constraint that no control can reach.
+    ``derivatives[j]`` is its j-th time derivative along the motion; the last one, of number ``order``, is the first that the
+    controls enter. Order 0 is a mixed constraint; order None a constraint that no control can reach.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Constraint:
         return self.lower == self.upper
 
     def tangency(self, side: str) -> list[Any]:
-        """What vanishes all along an arc on a state constraint: its distance from the limit, and the derivatives below ``order``."""
+        """What vanishes all along an arc on a state constraint: distance from the limit, and derivatives below ``order``."""
         return [self.derivatives[0] - self.limit(side), *self.derivatives[1 : self.order]]
 
     def limit(self, side: str) -> float:
@@ -86,6 +86,12 @@ class PhaseHamiltonian:
             if np.isfinite(low) or np.isfinite(high)
         ]
         return tuple(self._constraint(*row) for row in rows)
+
+    @cached_property
+    def affine(self) -> tuple[bool, ...]:
+        """For each control component, whether H is affine in it."""
+        hessian = casadi.jacobian(casadi.gradient(self.H, self.phase.u), self.phase.u)
+        return tuple(hessian[i, i].nnz() == 0 for i in range(self.phase.u.numel()))
 
     def along(self, expression: Any) -> Any:
         """The time derivative of an expression in t, x along the motion."""
@@ -160,6 +166,11 @@ def boundary_rows(form: NormalForm) -> tuple[BoundaryRow, ...]:
     return tuple(rows)
 
 
+def involves(expression: Any, symbols: Any, component: int) -> bool:
+    """Whether an expression depends on one component of a column of symbols."""
+    return bool(casadi.jacobian(expression, symbols)[:, component].nnz())
+
+
 def _bounded(what: str, symbols: Any, bound: Bound, names: list[str]) -> list[BoundaryRow]:
     return [
         BoundaryRow(f"{what} of {name}", symbols[i], float(bound.lower[i]), float(bound.upper[i]), False)
@@ -175,7 +186,12 @@ def _rows(column: Any) -> list[Any]:
 def _check_supported(form: NormalForm) -> None:
     everything = casadi.vertcat(form.phi, form.b)
     for ph in form.phases:
-        for what, symbol in (("control", ph.ends.u0), ("control", ph.ends.uf), ("algebraic", ph.ends.z0), ("algebraic", ph.ends.zf)):
+        for what, symbol in (
+            ("control", ph.ends.u0),
+            ("control", ph.ends.uf),
+            ("algebraic", ph.ends.z0),
+            ("algebraic", ph.ends.zf),
+        ):
             if symbol.numel() and casadi.depends_on(everything, symbol):
                 raise UnsupportedError(
                     f"the cost or a condition uses the value of a {what} variable at an end of phase '{ph.name}'",

@@ -7,7 +7,7 @@ from typing import Any
 
 import casadi
 
-from trajopt.indirect.hamiltonian import PhaseHamiltonian
+from trajopt.indirect.hamiltonian import PhaseHamiltonian, involves
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ def first_integrals(ham: PhaseHamiltonian) -> tuple[FirstIntegral, ...]:
     everything = casadi.vertcat(ph.f, ph.g, ph.l, ph.c)
     bounded = {constraint.name for constraint in ham.constraints if constraint.of_state}
     for i, name in enumerate(ph.x_names):
-        if name not in bounded and not casadi.depends_on(everything, ph.x[i]):
+        if name not in bounded and not involves(everything, ph.x, i):
             found.append(FirstIntegral(ph.name, f"costate of {name}", ham.costate[i], False))
     found += [FirstIntegral(ph.name, i.name, i.expression, True) for i in ph.invariants if i.order == 0]
     return tuple(found)

@@ -17,7 +17,9 @@ from trajopt.indirect.hamiltonian import PhaseHamiltonian
 Array = NDArray[np.float64]
 STARTS = 5  # along each control component
 MOST_STARTS = 125
-UNBOUNDED = 3.0  # half the width of the starts of a control without bounds: angles, in radians, are the usual ones with several minima
+UNBOUNDED = (
+    3.0  # half the width of the starts of a control without bounds: angles, in radians, are the usual ones with several minima
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,9 @@ class Minimizer:
             mode = Mode(("interior",) * ph.u.numel(), tuple((i, "upper") for i, c in enumerate(ham.constraints) if c.equality))
             arc = ArcParts(ham, mode)
             equations = arc.equations()
-            self._kkt: Any = casadi.Function("kkt", [arc.v, *fixed], [equations, casadi.densify(casadi.jacobian(equations, arc.v)), arc.bare_H])
+            self._kkt: Any = casadi.Function(
+                "kkt", [arc.v, *fixed], [equations, casadi.densify(casadi.jacobian(equations, arc.v)), arc.bare_H]
+            )
         else:
             self._H: Any = casadi.Function("H", [ph.u, *fixed], [ham.H, casadi.densify(gradient), casadi.densify(hessian)])
             self._value: Any = casadi.Function("H", [ph.u, *fixed], [ham.H])
@@ -63,15 +67,23 @@ class Minimizer:
         """The minimum at a point; ``near`` is a first start."""
         ph, at = self.ham.phase, (t, x, costate, *fixed)
         starts = ([near] if near is not None else []) + self._starts()
-        found = [m for m in (self._stationary(u, at) if self.coupled else self._descended(u, at) for u in starts) if m is not None]
+        found = [
+            m for m in (self._stationary(u, at) if self.coupled else self._descended(u, at) for u in starts) if m is not None
+        ]
         if not found:
-            raise GuessError(f"no controls of phase '{ph.name}' minimize H", got=f"t = {t:g}, costates {np.array2string(costate, precision=4)}")
+            raise GuessError(
+                f"no controls of phase '{ph.name}' minimize H", got=f"t = {t:g}, costates {np.array2string(costate, precision=4)}"
+            )
         return min(found, key=lambda pair: pair[0])[1]
 
     def _starts(self) -> list[Array]:
         bound = self.ham.phase.u_bound
-        low = np.where(np.isfinite(bound.lower), bound.lower, np.where(np.isfinite(bound.upper), bound.upper - 2 * UNBOUNDED, -UNBOUNDED))
-        high = np.where(np.isfinite(bound.upper), bound.upper, np.where(np.isfinite(bound.lower), bound.lower + 2 * UNBOUNDED, UNBOUNDED))
+        low = np.where(
+            np.isfinite(bound.lower), bound.lower, np.where(np.isfinite(bound.upper), bound.upper - 2 * UNBOUNDED, -UNBOUNDED)
+        )
+        high = np.where(
+            np.isfinite(bound.upper), bound.upper, np.where(np.isfinite(bound.lower), bound.lower + 2 * UNBOUNDED, UNBOUNDED)
+        )
         count = STARTS if STARTS**low.size <= MOST_STARTS else 2
         if self.affine or 2**low.size > MOST_STARTS:
             return [0.5 * (low + high)]

@@ -22,8 +22,14 @@ def mode_of_roles(ham: PhaseHamiltonian, roles: Mapping[str, str]) -> Mode:
             raise GuessError(f"the role of '{name}' on an arc", got=role, expected=", ".join(ROLES))
     missing = [name for name in names if name not in roles]
     if missing:
-        raise GuessError(f"an arc of phase '{ham.phase.name}' has no role for control '{missing[0]}'", expected="one of " + ", ".join(ROLES))
-    active = tuple((i, "upper" if c.equality else roles[c.name]) for i, c in enumerate(constraints) if c.equality or roles.get(c.name) in ("lower", "upper"))
+        raise GuessError(
+            f"an arc of phase '{ham.phase.name}' has no role for control '{missing[0]}'", expected="one of " + ", ".join(ROLES)
+        )
+    active = tuple(
+        (i, "upper" if c.equality else roles[c.name])
+        for i, c in enumerate(constraints)
+        if c.equality or roles.get(c.name) in ("lower", "upper")
+    )
     return Mode(tuple(roles[name] for name in names), active)
 
 

@@ -1,7 +1,8 @@
 """Damped Newton's method for consistent systems with at least as many equations as unknowns.
 
-Steps are damped by Deuflhard's natural monotonicity test (Newton Methods for Nonlinear Problems, section 3.3): the next correction,
-computed with the same matrix, must be shorter. It does not depend on how equations are scaled, as shooting equations badly are.
+Steps are damped by Deuflhard's natural monotonicity test (Newton Methods for Nonlinear Problems, section 3.3): the next
+correction, computed with the same matrix, must be shorter. It does not depend on how equations are scaled, as shooting equations
+badly are.
 """
 
 from __future__ import annotations
@@ -106,7 +107,11 @@ def newton(
         trial = _damped(system, unknowns, scale, step, corrections, min(1.0, 2 * damping, allowed(unknowns, scale * step)))
         if trial is None:
             stuck = residuals[-1] < np.sqrt(tolerance) and length < np.sqrt(tolerance)
-            return ended(False, "rounding errors stop the iteration" if stuck else "no step along Newton's direction brings the solution nearer", corrections.condition)
+            return ended(
+                False,
+                "rounding errors stop the iteration" if stuck else "no step along Newton's direction brings the solution nearer",
+                corrections.condition,
+            )
         damping, unknowns, residual, matrix = trial
         dampings.append(damping)
     return ended(False, "iteration limit")

@@ -17,7 +17,7 @@ from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
 from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian, boundary_rows
 from trajopt.indirect.integrals import autonomous
-from trajopt.indirect.start import Scales, Start, StartArc, node_values, samples_of, scales, unconstrained_costate, weights_at
+from trajopt.indirect.start import Scales, Start, node_values, samples_of, scales, unconstrained_costate, weights_at
 from trajopt.indirect.trace import ArcTrace, trace_arc
 from trajopt.normal_form import NormalForm
 
@@ -80,8 +80,22 @@ class Preparation:
             x, costate = trace.curve(trace.values[:, :, :nx]), trace.curve(trace.values[:, :, nx : 2 * nx])
             u, z = trace.curve(trace.of(trace.law.u)), trace.curve(trace.of(trace.law.z))
             along = [lambda t, c=c: c.evaluate(np.clip(t, c.breaks[0], c.breaks[-1])) for c in (x, costate, u, z)]
-            arcs.append(replace(old, start=trace.breaks[0], end=trace.breaks[-1], x=along[0], costate=along[1], u=along[2], z=along[3], knots=trace.breaks, inside=0.0))
-        return Start(tuple(arcs), unknowns[self.system.layout.s], own_costates=True)
+            arcs.append(
+                replace(
+                    old,
+                    start=trace.breaks[0],
+                    end=trace.breaks[-1],
+                    x=along[0],
+                    costate=along[1],
+                    u=along[2],
+                    z=along[3],
+                    knots=trace.breaks,
+                    inside=0.0,
+                )
+            )
+        names = [row.name for row, side in self.rows if side is not None]
+        multipliers = dict(zip(names, unknowns[self.system.layout.nu].tolist(), strict=True))
+        return Start(tuple(arcs), unknowns[self.system.layout.s], own_costates=True, multipliers=multipliers)
 
     def error(self, unknowns: Array) -> float:
         """The largest local error, relative."""
@@ -158,13 +172,15 @@ def _active_rows(form: NormalForm, start: Start, sizes: list[Scales], p: Array) 
     for ph, (t0, tf, x0, xf) in zip(form.phases, start.endpoints(form), strict=True):
         values.append(np.concatenate([[t0, tf], x0, xf, np.zeros(ph.ends.column.numel() - 2 - 2 * x0.size)]))
     column = casadi.vertcat(*[row.expression for row in rows])
-    found = casadi.Function("rows", [form.endpoint_column, form.s, form.p], [column])(np.concatenate(values), start.s, p).full().ravel()
+    found = (
+        casadi.Function("rows", [form.endpoint_column, form.s, form.p], [column])(np.concatenate(values), start.s, p)
+        .full()
+        .ravel()
+    )
     result: list[tuple[BoundaryRow, str | None]] = []
     for row, value in zip(rows, found, strict=True):
         size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value) if np.isfinite(b)))
-        if row.equality:
-            result.append((row, "lower"))
-        elif np.isfinite(row.lower) and value - row.lower <= NEAR * size:
+        if row.equality or (np.isfinite(row.lower) and value - row.lower <= NEAR * size):
             result.append((row, "lower"))
         elif np.isfinite(row.upper) and row.upper - value <= NEAR * size:
             result.append((row, "upper"))
@@ -233,7 +249,8 @@ def with_rows(prepared: Preparation, rows: tuple[tuple[BoundaryRow, str | None],
 
 def _let_go(rows: tuple[tuple[BoundaryRow, str | None], ...], nu: Array) -> tuple[tuple[BoundaryRow, str | None], ...]:
     largest = float(np.abs(nu).max(initial=0.0))
-    result, place = [], 0
+    result: list[tuple[BoundaryRow, str | None]] = []
+    place = 0
     for row, side in rows:
         if side is None:
             result.append((row, side))

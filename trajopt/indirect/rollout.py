@@ -1,4 +1,4 @@
-"""A start from initial costates alone: the Hamiltonian system is integrated forward, and changes its arc where the law says so."""
+"""A start from initial costates alone: the Hamiltonian system is integrated forward, from arc to arc as the law says."""
 
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ class _Guess:
 
 
 def rollout(
-    form: NormalForm, hams: tuple[PhaseHamiltonian, ...], guess: Mapping[Any, Any], p: Array, law_of: Callable[[str], UserLaw | None]
+    form: NormalForm,
+    hams: tuple[PhaseHamiltonian, ...],
+    guess: Mapping[Any, Any],
+    p: Array,
+    law_of: Callable[[str], UserLaw | None],
 ) -> Start:
     """Integrate forward from initial costates, phase after phase."""
     _check_names(form, guess)
@@ -47,13 +51,13 @@ def rollout(
     end: tuple[float, Array, Array] | None = None
     for i, ham in enumerate(hams):
         told = _read_guess(ham.phase, guess, end, form)
-        weight = _weights(form, i, p, s)
+        weight = _weights(form, i, p, s, guess.get("multipliers", {}))
         walker = _Walker(i, ham, weight, s, p, law_of(ham.phase.name))
         arcs += walker.walk(told)
         last = arcs[-1]
         at_end = np.array([last.end])
         end = (last.end, last.x(at_end)[0], last.costate(at_end)[0])
-    return Start(tuple(arcs), s, own_costates=True)
+    return Start(tuple(arcs), s, own_costates=True, multipliers=dict(guess.get("multipliers", {})))
 
 
 class _Walker:
@@ -95,7 +99,9 @@ class _Walker:
             return Mode(("interior",) * ham.phase.u.numel())
         u = self.minimizer(t, x, costate, self.fixed).u
         bound = ham.phase.u_bound
-        roles = ["lower" if a >= v else "upper" if b <= v else "interior" for v, a, b in zip(u, bound.lower, bound.upper, strict=True)]
+        roles = [
+            "lower" if a >= v else "upper" if b <= v else "interior" for v, a, b in zip(u, bound.lower, bound.upper, strict=True)
+        ]
         return Mode(tuple(roles), active)
 
     def integrate(self, mode: Mode, t: float, end: float, x: Array, costate: Array, events: bool) -> tuple[StartArc, Mode | None]:
@@ -108,27 +114,36 @@ class _Walker:
         y0 = np.concatenate([x, costate])
         if law.v.numel():
             y0 = np.concatenate([y0, self.minimizer(t, x, costate, self.fixed).unknowns(law)])
-        symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v)]
-        inside = [casadi.Function(name, [*symbols, ham.weight, ham.s, ham.p], [e]) for name, e in (("rate", law.rate[:n]), ("u", law.u), ("z", law.z))]
-        rate, controls, algebraics = ((lambda t, y, f=f: np.asarray(f(t, y, *self.fixed).full())) for f in inside)
+        rate, controls, algebraics = (self.function(law, e) for e in (law.rate[:n], law.u, law.z))
         watches = self.watches(law) if events else []
+
+        def slope(t: float, y: Array) -> Array:
+            return rate(np.array([t]), y[:, None])[:, 0]
+
         found = solve_ivp(
-            lambda t, y: rate(t, y).ravel(), (t, end), y0, method="DOP853", rtol=TOLERANCE, atol=1e-12 * (1 + np.abs(y0)),
+            slope, (t, end), y0, method="DOP853", rtol=TOLERANCE, atol=1e-12 * (1 + np.abs(y0)),
             dense_output=True, events=[w.event for w in watches] or None,
         )  # fmt: skip
         if not found.success:
-            raise GuessError(f"from these initial costates the motion of phase '{ham.phase.name}' cannot be followed", got=found.message)
+            raise GuessError(
+                f"from these initial costates the motion of phase '{ham.phase.name}' cannot be followed", got=found.message
+            )
         stop, nx = float(found.t[-1]), x.size
 
         def along(part: Callable[[Array, Array], Array]) -> Callable[[Array], Array]:
-            return lambda times: part(np.clip(times, t, stop), np.asarray(found.sol(np.clip(times, t, stop))))
+            return lambda times: part(np.clip(times, t, stop), np.asarray(found.sol(np.clip(times, t, stop)))).T
 
-        arc = StartArc(
-            self.phase, mode, t, stop, along(lambda _, y: y[:nx].T), along(lambda _, y: y[nx : 2 * nx].T),
-            along(lambda times, y: controls(times[None, :], y).T), along(lambda times, y: algebraics(times[None, :], y).T), found.t,
-        )  # fmt: skip
+        trajectories = along(lambda _, y: y[:nx]), along(lambda _, y: y[nx : 2 * nx]), along(controls), along(algebraics)
+        arc = StartArc(self.phase, mode, t, stop, *trajectories, knots=found.t)
         fired = [w for w, hits in zip(watches, found.t_events or [], strict=False) if len(hits)]
         return arc, fired[0].next_mode(mode) if fired and stop < end else None
+
+    def function(self, law: ArcLaw, expression: Any) -> Callable[[Array, Array], Array]:
+        """An expression of a law as a function of times (N,) and node values (node size, N)."""
+        ham = self.ham
+        symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v), ham.weight, ham.s, ham.p]
+        f = casadi.Function("along", symbols, [casadi.densify(expression)])
+        return lambda t, y: np.asarray(f(t[None, :], y, *self.fixed).full())
 
     def watches(self, law: ArcLaw) -> list[_Watch]:
         """Functions whose zeros end an arc."""
@@ -136,9 +151,16 @@ class _Walker:
         symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v), ham.weight, ham.s, ham.p]
         for i, role in enumerate(law.mode.roles):
             if role in ("lower", "upper"):
-                affine = not casadi.depends_on(casadi.jacobian(ham.H, ham.phase.u[i]), ham.phase.u[i])
                 other = "upper" if role == "lower" else "lower"
-                watches.append(_Watch(casadi.Function("s", symbols, [law.stationarity[i]]), self.fixed, i, other if affine else "interior", -1 if role == "lower" else 1))
+                watches.append(
+                    _Watch(
+                        casadi.Function("s", symbols, [law.stationarity[i]]),
+                        self.fixed,
+                        i,
+                        other if ham.affine[i] else "interior",
+                        -1 if role == "lower" else 1,
+                    )
+                )
             elif role == "interior":
                 for side, limit, sign in (("lower", bound.lower[i], -1), ("upper", bound.upper[i], 1)):
                     if np.isfinite(limit):
@@ -164,13 +186,15 @@ class _Watch:
 
 
 def _check_names(form: NormalForm, guess: Mapping[Any, Any]) -> None:
-    known: list[str] = ["tf", "arcs", *[q.name for q in form.statics]]
+    known: list[str] = ["tf", "arcs", "multipliers", *[q.name for q in form.statics]]
     for ph in form.phases:
         known += [q.name for q in ph.states]
     for key in guess:
         name = key[1] if isinstance(key, tuple) else key
         if name not in known:
-            raise GuessError(f"the guess has '{name}'", expected="costates by the names of states, tf, arcs", hint=suggest(str(name), known))
+            raise GuessError(
+                f"the guess has '{name}'", expected="costates by the names of states, tf, arcs", hint=suggest(str(name), known)
+            )
 
 
 def _static(q: Any, guess: Mapping[Any, Any]) -> Array:
@@ -192,7 +216,10 @@ def _read_guess(ph: PhaseForm, guess: Mapping[Any, Any], end: tuple[float, Array
     for q in ph.states:
         key = (ph.name, q.name) if (ph.name, q.name) in guess else q.name
         if key not in guess and end is None:
-            raise GuessError(f"the guess has no initial costate of '{q.name}'", expected="one for each state: " + ", ".join(s.name for s in ph.states))
+            raise GuessError(
+                f"the guess has no initial costate of '{q.name}'",
+                expected="one for each state: " + ", ".join(s.name for s in ph.states),
+            )
         fixed = q.start.fixed
         before = end[1][q.rows] if end is not None and end[1].size >= q.rows.stop else np.zeros(q.size)
         x0.append(np.where(fixed, q.start.lower, before))
@@ -201,11 +228,12 @@ def _read_guess(ph: PhaseForm, guess: Mapping[Any, Any], end: tuple[float, Array
     return _Guess(t0, tf, np.concatenate(x0), np.concatenate(costate), tuple(arcs))
 
 
-def _weights(form: NormalForm, i: int, p: Array, s: Array) -> Array:
+def _weights(form: NormalForm, i: int, p: Array, s: Array, multipliers: Mapping[str, float]) -> Array:
     """The derivatives of the cost by the integrals, where it is linear in them."""
     q = form.phases[i].ends.q
     if not q.numel():
         return np.zeros(0)
-    gradient = casadi.gradient(form.phi, q)
+    known = [float(multipliers.get(name, 0.0)) for name in form.b_names]
+    gradient = casadi.gradient(form.phi + (casadi.dot(form.b, casadi.DM(known)) if known else 0), q)
     column = form.endpoint_column
     return np.asarray(casadi.Function("w", [column, form.s, form.p], [gradient])(np.zeros(column.numel()), s, p).full()).ravel()

@@ -51,11 +51,14 @@ class Shooting:
     law: UserLaw | Mapping[str, UserLaw] | None = None
     use_integrals: bool = True
 
-    def solve(self, form: NormalForm, guess: Solution | Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Solution:
+    def solve(
+        self, form: NormalForm, guess: Solution | Mapping[str, Any], parameters: Mapping[str, Any] | None = None
+    ) -> Solution:
         """Solve a problem from a solution of any method, or from initial costates by name.
 
-        A mapping has the costate of each state where the first phase begins, and ``"tf"`` where the end time is free; further keys are
-        ``"arcs"`` (a sequence of ``Arc``) and, for several phases, ``(phase, state)``. A failure is a ``Solution`` that explains itself.
+        A mapping has the costate of each state where the first phase begins, and ``"tf"`` where the end time is free; further
+        keys are ``"arcs"`` (a sequence of ``Arc``), ``"multipliers"`` (of conditions on integrals, by name), static variables
+        and, for several phases, ``(phase, state)`` and ``(phase, "tf")``. A failure is a ``Solution`` that explains itself.
         """
         begun = time.perf_counter()
         p = form.parameter_values(parameters)
@@ -70,7 +73,9 @@ class Shooting:
         """The control law given for a phase, if any."""
         return self.law.get(phase) if isinstance(self.law, Mapping) else self.law
 
-    def _start(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], guess: Solution | Mapping[Any, Any], p: Array) -> Start:
+    def _start(
+        self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], guess: Solution | Mapping[Any, Any], p: Array
+    ) -> Start:
         if isinstance(guess, Solution):
             return start_of_solution(form, hams, guess, p, plain=self.law is not None)
         return rollout(form, hams, guess, p, self.law_of)
@@ -80,7 +85,11 @@ class Shooting:
         outcome = self._attempt(form, hams, start, p)
         for _ in range(self.structures - 1):
             log += outcome.log
-            start_again = None if self.law is not None else revised(outcome.prepared, outcome.result.unknowns, outcome.result.converged, outcome.findings)
+            start_again = (
+                None
+                if self.law is not None
+                else revised(outcome.prepared, outcome.result.unknowns, outcome.result.converged, outcome.findings)
+            )
             if start_again is None:
                 return self._answer(outcome, log, begun)
             log += [f"revised: {f.text}" for f in outcome.findings]
@@ -95,7 +104,11 @@ class Shooting:
         total = len(result.steps)
         for _ in range(3):
             log.append(_line(prepared, result))
-            if not result.converged or prepared.shortest(result.unknowns) < VANISHED or prepared.error(result.unknowns) <= self.tolerance:
+            if (
+                not result.converged
+                or prepared.shortest(result.unknowns) < VANISHED
+                or prepared.error(result.unknowns) <= self.tolerance
+            ):
                 break
             prepared = prepare(form, hams, prepared.traced_start(result.unknowns), p, self)
             result = self._newton(prepared)
@@ -105,7 +118,12 @@ class Shooting:
     def _newton(self, prepared: Preparation) -> NewtonResult:
         with np.errstate(all="ignore"):  # a trial step may leave the model's domain; it is shortened then
             return newton(
-                prepared.system.evaluate, prepared.unknowns, prepared.scale, prepared.allowed, tolerance=self.tolerance, iterations=self.iterations
+                prepared.system.evaluate,
+                prepared.unknowns,
+                prepared.scale,
+                prepared.allowed,
+                tolerance=self.tolerance,
+                iterations=self.iterations,
             )
 
     def _answer(self, outcome: _Outcome, log: list[str], begun: float) -> Solution:
@@ -116,8 +134,8 @@ class Shooting:
         explanation = [] if result.converged else [f"Newton's method for Pontryagin's conditions: {result.reason}."]
         seconds = time.perf_counter() - begun
         return replace(
-            read_solution(outcome.prepared, result.unknowns, self), status=status, explanation=(*explanation, *wrong), log=tuple(log),
-            iterations=outcome.iterations, seconds={"build": 0.0, "solve": seconds, "total": seconds},
+            read_solution(outcome.prepared, result.unknowns, self), status=status, explanation=(*explanation, *wrong),
+            log=tuple(log), iterations=outcome.iterations, seconds={"build": 0.0, "solve": seconds, "total": seconds},
         )  # fmt: skip
 
 
@@ -134,4 +152,5 @@ def _line(prepared: Preparation, result: NewtonResult) -> str:
     system = prepared.system
     segments = sum(arc.grid.segments for arc in system.arcs)
     residuals = ", ".join(f"{r:.1e}" for r in result.residuals)
-    return f"{len(system.arcs)} arcs, {segments} segments, {system.layout.size} unknowns: {result.reason} after residuals {residuals}"
+    size = f"{len(system.arcs)} arcs, {segments} segments, {system.layout.size} unknowns"
+    return f"{size}: {result.reason} after residuals {residuals}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import casadi
@@ -18,6 +18,7 @@ from trajopt.solution import PhaseSolution, Solution
 
 Array = NDArray[np.float64]
 Along = Callable[[Array], Array]  # times (N,) -> values (N, n)
+Structure = Sequence[Sequence[tuple[Mode, float, float, tuple[tuple[int, str], ...]]]]
 SAMPLES = 41
 INSIDE = 1e-9  # of an arc's duration: values at its ends are read just inside, since controls and costates may jump there
 
@@ -46,12 +47,14 @@ class StartArc:
 class Start:
     """All arcs in order of phases and time, and static variables.
 
-    ``own_costates``: on state-constrained arcs the costates are already those of the flow, which adjoins the last derivative of the constraint.
+    ``own_costates``: on state-constrained arcs the costates are already those of the flow, which adjoins the last derivative of
+    the constraint.
     """
 
     arcs: tuple[StartArc, ...]
     s: Array
     own_costates: bool = False
+    multipliers: Mapping[str, float] = field(default_factory=dict)  # of conditions by name, where the guess has them
 
     def of_phase(self, i: int) -> list[StartArc]:
         return [arc for arc in self.arcs if arc.phase == i]
@@ -97,13 +100,15 @@ def scales(form: NormalForm, start: Start) -> list[Scales]:
 
 
 def weights_at(form: NormalForm, start: Start, p: Array) -> list[Array]:
-    """The derivatives of the cost by the integrals; conditions on integrals are not counted yet."""
+    """The derivatives of the cost by the integrals, and of conditions on integrals as far as their multipliers are known."""
     symbols = [form.endpoint_column, form.s, form.p]
     values = []
     for ph, (t0, tf, x0, xf) in zip(form.phases, start.endpoints(form), strict=True):
         rest = ph.ends.column.numel() - 2 - 2 * x0.size
         values.append(np.concatenate([[t0, tf], x0, xf, np.zeros(rest)]))
-    gradients = [casadi.gradient(form.phi, ph.ends.q) if ph.ends.q.numel() else form.symbols(0, 1) for ph in form.phases]
+    known = [start.multipliers.get(name, 0.0) for name in form.b_names]
+    G = form.phi + (casadi.dot(form.b, casadi.DM(known)) if known else 0)
+    gradients = [casadi.gradient(G, ph.ends.q) if ph.ends.q.numel() else form.symbols(0, 1) for ph in form.phases]
     found = casadi.Function("weights", symbols, gradients)(np.concatenate(values), start.s, p)
     found = [found] if len(form.phases) == 1 else found
     return [np.asarray(w.full()).ravel() for w in found]
@@ -141,7 +146,9 @@ def _evaluate(equations: casadi.Function, v: Array, at: tuple[Array, ...], fixed
     return np.asarray(residual.full()).T, np.asarray(jacobian.full()).reshape(n, count, n).transpose(1, 0, 2)
 
 
-def _multipliers_first(equations: casadi.Function, v: Array, count: int, at: tuple[Array, ...], fixed: tuple[Array, ...]) -> Array:
+def _multipliers_first(
+    equations: casadi.Function, v: Array, count: int, at: tuple[Array, ...], fixed: tuple[Array, ...]
+) -> Array:
     """Multipliers enter linearly: with them in place first, the full system does not leave the branch of the controls."""
     if not count:
         return v
@@ -188,7 +195,10 @@ def curves_of(ph: PhaseSolution, quantities: tuple[Quantity, ...], group: Mappin
     """Several named curves as one function of time."""
     missing = [q.name for q in quantities if q.name not in group]
     if missing:
-        raise GuessError(f"the guess has no {what} of '{missing[0]}' in phase '{ph.name}'", hint="a Solution with costates, or initial costates by name")
+        raise GuessError(
+            f"the guess has no {what} of '{missing[0]}' in phase '{ph.name}'",
+            hint="a Solution with costates, or initial costates by name",
+        )
     curves = [group[q.name] for q in quantities]
 
     def along(times: Array) -> Array:
@@ -198,8 +208,8 @@ def curves_of(ph: PhaseSolution, quantities: tuple[Quantity, ...], group: Mappin
     return along
 
 
-def start_from(form: NormalForm, solution: Solution, structure: list[list[tuple[Mode, float, float, tuple[tuple[int, str], ...]]]]) -> Start:
-    """Trajectories of a solution, on the arcs of ``structure``: for each phase (mode, start, end, constraints touched at the start)."""
+def start_from(form: NormalForm, solution: Solution, structure: Structure) -> Start:
+    """Trajectories of a solution, on arcs: for each phase (mode, start, end, constraints touched at the start)."""
     arcs = []
     for i, ph in enumerate(form.phases):
         given = solution.phase(ph.name)
@@ -210,6 +220,4 @@ def start_from(form: NormalForm, solution: Solution, structure: list[list[tuple[
         for mode, start, end, touched in structure[i]:
             arcs.append(StartArc(i, mode, start, end, x, costate, u, z, np.asarray(given.breaks, dtype=float), touched))
     s = [np.asarray(solution.variables[q.name], dtype=float).ravel() for q in form.statics]
-    return Start(tuple(arcs), np.concatenate([np.zeros(0), *s]))
-
-
+    return Start(tuple(arcs), np.concatenate([np.zeros(0), *s]), multipliers=dict(solution.multipliers))
