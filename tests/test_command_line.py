@@ -4,9 +4,9 @@ import csv
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -379,11 +379,13 @@ def test_every_named_thing_can_be_shown():
 
 
 def test_help_is_quick():
+    """In processor time, which a busy machine does not stretch as it stretches the clock's."""
     times = []
-    for _ in range(3):
-        start = time.perf_counter()
+    for _ in range(4):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run([sys.executable, "-m", "trajopt", "--help"], capture_output=True, text=True, check=True)
-        times.append(time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert "simulate" in done.stdout
     assert min(times) < 0.4
 
