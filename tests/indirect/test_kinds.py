@@ -1,0 +1,235 @@
+"""Kinds of problems with closed forms: constraints of order zero, one and two, statics, integrals, algebraic variables, tables."""
+
+import casadi
+import numpy as np
+import pytest
+
+from trajopt import Problem, free, solve
+from trajopt.indirect.shooting import Shooting
+
+
+def double_integrator(duration=1.0, symbols=casadi.SX, x_bounds=None, v_bounds=None, start=(0, 0), end=(1, 0)):
+    ocp = Problem("double integrator", symbols=symbols)
+    ph = ocp.phase()
+    t = ph.time(start=0, end=duration)
+    x = ph.state("x", start=start[0], end=end[0], **(x_bounds or {}))
+    v = ph.state("v", start=start[1], end=end[1], **(v_bounds or {}))
+    return ocp, ph, t, x, v
+
+
+def shot(ocp):
+    solution = Shooting().solve(ocp.finish(), solve(ocp))
+    assert solution.success, (solution.explanation, solution.log)
+    return solution
+
+
+def test_a_touched_constraint_of_order_two():
+    """Bryson-Denham for 1/6 < l < 1/4: the constraint is touched in one point, J = 2 + 6 (1 - 4 l)^2."""
+    limit = 0.2
+    ocp, ph, _, x, v = double_integrator(x_bounds={"upper": limit}, start=(0, 1), end=(0, -1))
+    u = ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.integral(0.5 * u**2))
+    solution = shot(ocp)
+    assert solution.objective == pytest.approx(2 + 6 * (1 - 4 * limit) ** 2, rel=1e-12)
+    np.testing.assert_allclose(solution.costate("x")([0.2, 0.8]), [24 * (1 - 4 * limit), -24 * (1 - 4 * limit)], rtol=1e-10)
+
+
+def test_a_constraint_of_order_one_with_a_regular_hamiltonian():
+    """v <= w: the velocity bends into its limit; with J = 9 w^3 / (8 (3 w - 1)^2 ...) the junctions are symmetric."""
+    w, duration = 0.45, 3.0
+    ocp, ph, _, x, v = double_integrator(duration, v_bounds={"upper": w})
+    u = ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.integral(0.5 * u**2))
+    solution = shot(ocp)
+    # On [0, a] v = w (2 t / a - t^2 / a^2); the area under v is w (T - 2 a / 3) = 1, and J = 2 . (2 / 3) w^2 / a.
+    a = 1.5 * (duration - 1 / w)
+    assert solution.arcs[0].end == pytest.approx(a, rel=1e-10)
+    assert solution.objective == pytest.approx(4 * w**2 / (3 * a), rel=1e-11)
+    # In the convention of direct methods the costate of v vanishes where the velocity rides its limit.
+    assert abs(solution.costate("v")(1.5)) < 1e-10
+
+
+def test_a_constraint_of_order_one_with_a_bang_bang_control():
+    ocp, ph, t, x, v = double_integrator(free(0.1, 10), v_bounds={"upper": 0.5})
+    u = ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.final(t))
+    solution = shot(ocp)
+    assert solution.objective == pytest.approx(2.5, rel=1e-12)
+    np.testing.assert_allclose([a.end for a in solution.arcs], [0.5, 2.0, 2.5], rtol=1e-11)
+
+
+def test_a_mixed_constraint_by_its_multiplier():
+    ocp, ph, _, x, v = double_integrator()
+    u = ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ph.path(u + v, upper=4.5, name="power")
+    ocp.minimize(ph.integral(u**2))
+    solution = shot(ocp)
+    arc = solution.arcs[0]
+    assert arc.roles["power"] == "upper"
+    t = np.linspace(0, arc.end, 9)
+    np.testing.assert_allclose(solution["u"](t) + solution["v"](t), 4.5, rtol=1e-11)
+    multiplier = solution.phases["main"].path_multipliers["power"]
+    assert multiplier(0.0) > 0
+    assert abs(multiplier(arc.end - 1e-12)) < 1e-6
+    assert multiplier(0.9) == 0
+    # Stationarity with the multiplier, from the curves alone: 2 u + costate_v + multiplier = 0.
+    np.testing.assert_allclose(2 * solution["u"](t[1:-1]) + solution.costate("v")(t[1:-1]) + multiplier(t[1:-1]), 0, atol=1e-8)
+
+
+def test_a_thrust_of_bounded_length():
+    """Minimum time with |u| <= 1 in the plane: the direction is that of the costate of the velocity, at full length."""
+    ocp = Problem("plane")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 20, guess=3))
+    r = ph.state("r", 2, start=[0, 0], end=[1, 2])
+    v = ph.state("v", 2, start=[0.3, 0], end=[0, 0])
+    u = ph.control("u", 2)
+    ph.dynamics({r: v, v: u})
+    ph.path(casadi.sumsqr(u), upper=1, name="thrust")
+    ocp.minimize(ph.final(t))
+    guess = {"r": [-0.4, -0.8], "v": [-0.5, -1.0], "tf": 2.9}
+    with_equality = Problem("plane")
+    ph = with_equality.phase()
+    t = ph.time(start=0, end=free(0.1, 20))
+    r = ph.state("r", 2, start=[0, 0], end=[1, 2])
+    v = ph.state("v", 2, start=[0.3, 0], end=[0, 0])
+    u = ph.control("u", 2)
+    ph.dynamics({r: v, v: u})
+    ph.path(casadi.sumsqr(u), equals=1, name="thrust")
+    with_equality.minimize(ph.final(t))
+    first = Shooting().solve(with_equality.finish(), guess)
+    assert first.success, first.explanation
+    second = Shooting().solve(ocp.finish(), first)
+    assert second.success, second.explanation
+    assert second.objective == pytest.approx(first.objective, rel=1e-10)
+    times = np.linspace(0, second.objective, 12)[:-1]
+    costate, control = second.costate("v")(times), second["u"](times)
+    np.testing.assert_allclose(control, -costate / np.linalg.norm(costate, axis=1)[:, None], atol=1e-8)
+
+
+def test_a_static_variable():
+    """min int u^2 + a^2 with v' = u + a: by symmetry of the closed form a = 0 where the motion is from rest to rest."""
+    ocp, ph, t, x, v = double_integrator(end=(1, None))
+    u = ph.control("u")
+    a = ocp.variable("a", guess=0.5)
+    ph.dynamics({x: v, v: u + a})
+    ocp.minimize(ph.integral(u**2) + a**2)
+    solution = shot(ocp)
+    # u = c (1 - t): x(1) = c / 3 + a / 2 = 1, J = c^2 / 3 + a^2, so that a = c / 2 and c = 12 / 7.
+    assert solution.variables["a"] == pytest.approx(6 / 7, rel=1e-10)
+    assert solution.objective == pytest.approx(12 / 7, rel=1e-11)
+
+
+def test_a_condition_on_an_integral():
+    """Dido: the largest area under a curve of given length is a circular segment."""
+    ocp = Problem("dido")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    y, u = ph.state("y", start=0, end=0), ph.control("u")
+    ph.dynamics({y: u})
+    ocp.require(ph.integral(casadi.sqrt(1 + u**2)), equals=1.2, name="length")
+    ocp.maximize(ph.integral(y))
+    solution = shot(ocp)
+    half = solution["y"](0.5)
+    radius = (0.25 + half**2) / (2 * half)
+    angle = 2 * np.arcsin(0.5 / radius)
+    assert radius * angle == pytest.approx(1.2, rel=1e-10)
+    assert solution.objective == pytest.approx(radius**2 * (angle - np.sin(angle)) / 2, rel=1e-10)
+    assert abs(solution.multipliers["length"]) == pytest.approx(radius, rel=1e-8)
+
+
+def test_a_cost_that_is_not_linear_in_an_integral():
+    ocp = Problem("root")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=1), ph.control("u")
+    ph.dynamics({x: u})
+    ocp.minimize(casadi.sqrt(ph.integral(u**2) + 1) + ph.final(x) ** 2)
+    solution = shot(ocp)
+    # u is constant; d/du (sqrt(1 + u^2) + (1 + u)^2) = 0.
+    u = solution["u"](0.3)
+    assert u / np.sqrt(1 + u**2) + 2 * (1 + u) == pytest.approx(0, abs=1e-10)
+
+
+def test_an_algebraic_variable_is_as_good_as_its_elimination():
+    def build(algebraic):
+        ocp, ph, _, x, v = double_integrator()
+        u = ph.control("u")
+        if algebraic:
+            z = ph.algebraic("z")
+            ph.dynamics({x: v, v: z})
+            ph.require(z + 0.1 * z**3 - u)
+            ocp.minimize(ph.integral(u**2))
+        else:
+            ph.dynamics({x: v, v: u})
+            ocp.minimize(ph.integral((u + 0.1 * u**3) ** 2))
+        return shot(ocp).objective
+
+    assert build(True) == pytest.approx(build(False), rel=1e-9)
+
+
+def test_tables_need_mx():
+    grid = np.linspace(-1, 2, 31)
+    table = casadi.interpolant("table", "bspline", [grid], np.sin(grid))
+    values = []
+    for symbols, term in ((casadi.MX, table), (casadi.SX, casadi.sin)):
+        ocp, ph, _, x, v = double_integrator(symbols=symbols)
+        u = ph.control("u", lower=-20, upper=20)
+        ph.dynamics({x: v, v: u - term(x)})
+        ocp.minimize(ph.integral(u**2))
+        values.append(shot(ocp).objective)
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+
+
+def test_phases_with_a_free_time_between():
+    ocp = Problem("via")
+    a, b = ocp.phase("out"), ocp.phase("back")
+    a.time(start=0, end=free(0.1, 1.9))
+    b.time(end=2)
+    for ph in (a, b):
+        x, v, u = ph.state("x"), ph.state("v"), ph.control("u")
+        ph.dynamics({x: v, v: u})
+        if ph is a:
+            ocp.require(ph.initial(x), equals=0, name="start")
+            ocp.require(ph.initial(v), equals=0, name="rest")
+            ocp.require(ph.final(x), equals=1, name="via")
+            cost = ph.integral(u**2)
+        else:
+            ocp.require(ph.final(x), equals=0, name="end")
+            ocp.require(ph.final(v), equals=0, name="rest again")
+            cost = cost + ph.integral(u**2)
+    ocp.connect(a, b)
+    ocp.minimize(cost)
+    solution = shot(ocp)
+    assert solution.phases["out"].tf == pytest.approx(1.0, rel=1e-9)  # by symmetry
+    assert solution.objective == pytest.approx(24.0, rel=1e-10)  # twice 12, since the motion stops at the turning point
+
+
+def test_bounds_at_the_end_are_met_only_where_they_push():
+    ocp, ph, _, x, v = double_integrator(end=(free(1, 2), free(-0.5, 0.5)))
+    u = ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.integral(u**2))
+    # x ends at its lower and v at its upper limit: 4 (3 - 3 v + v^2) at v = 1/2.
+    assert shot(ocp).objective == pytest.approx(4 * (3 - 1.5 + 0.25), rel=1e-11)
+
+
+def test_a_singular_arc_in_the_middle():
+    """Catalyst mixing: bang, singular, bang."""
+    ocp = Problem("catalyst")
+    ph = ocp.phase()
+    ph.time(start=0, end=4)
+    a, b = ph.state("a", start=1), ph.state("b", start=0)
+    u = ph.control("u", lower=0, upper=1)
+    ph.dynamics({a: u * (10 * b - a), b: u * (a - 10 * b) - (1 - u) * b})
+    ocp.minimize(-1 + ph.final(a) + ph.final(b))
+    solution = shot(ocp)
+    assert [arc.roles["u"] for arc in solution.arcs] == ["upper", "singular", "lower"]
+    # On the singular arc of this problem the control is constant.
+    middle = solution.arcs[1]
+    t = np.linspace(middle.start, middle.end, 12)[1:-1]
+    assert np.ptp(solution["u"](t)) < 1e-8

@@ -1,0 +1,201 @@
+"""Shooting from costates given by hand, its convergence, and how it fails."""
+
+import importlib
+
+import casadi
+import numpy as np
+import pytest
+
+from trajopt import Problem, free, solve
+from trajopt.indirect.arcs import start_of_solution
+from trajopt.indirect.hamiltonian import hamiltonians
+from trajopt.indirect.newton import newton
+from trajopt.indirect.prepare import prepare
+from trajopt.indirect.rollout import rollout
+from trajopt.indirect.shooting import Shooting
+from trajopt.solution import Arc, Status
+
+
+def form_of(name):
+    module = importlib.import_module(f"problems.{name}")
+    return module.build().finish(), module.REFERENCE
+
+
+def arcs(times, *roles):
+    return tuple(Arc("main", a, b, r) for a, b, r in zip(times[:-1], times[1:], roles, strict=True))
+
+
+HAND = {  # rough costates, and structures where a rollout cannot find them
+    "block_move": {"x": -20, "v": -10},
+    "lqr_scalar": {"x": 0.5},
+    "brachistochrone": {"x": -0.1, "y": -0.0185, "v": -0.102, "tf": 1.8},
+    "linear_tangent_steering": {"x": 0, "y": -0.1, "vx": -0.01, "vy": -0.03, "tf": 0.55},
+    "double_integrator_mintime": {"x": -0.9, "v": -0.9, "tf": 2.0},
+    "double_integrator_minfuel": {"x": -0.9, "v": -1.3},
+    "moon_lander": {"h": 0.2, "v": -0.7, "tf": 4.2},
+    "vanderpol_bounded": {"x1": 0.83, "x2": 4.88},
+    "jacobson_singular": {"x1": 1.5, "x2": 2.0, "arcs": arcs([0, 1.41, 5], {"u": "lower"}, {"u": "singular"})},
+    "bryson_denham": {
+        "x": 19, "v": 6.1,
+        "arcs": arcs([0, 0.33, 0.67, 1], {"u": "interior"}, {"u": "interior", "x": "upper"}, {"u": "interior"}),
+    },
+    "goddard": {
+        "h": -4.57, "v": -0.174, "m": -0.0622,
+        "arcs": arcs([0, 0.0235, 0.0727, 0.199], {"T": "upper"}, {"T": "singular"}, {"T": "lower"}),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HAND)
+def test_from_costates_given_by_hand(name):
+    form, reference = form_of(name)
+    solution = Shooting().solve(form, HAND[name])
+    assert solution.success, solution.explanation
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["brachistochrone", "orbit_raising", "cart_pole", "lqr_scalar", "block_move"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_costates_perturbed_by_a_percent(name, sign):
+    form, reference = form_of(name)
+    guess = {state: value * (1 + sign * 0.01 * (-1) ** i) for i, (state, value) in enumerate(reference.costates.items())}
+    guess["tf"] = 1.0 + reference.objective * (1 if name == "brachistochrone" else 0) - (1 if name == "brachistochrone" else 0)
+    solution = Shooting().solve(form, guess)
+    assert solution.success, solution.explanation
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-9)
+
+
+def newton_run(name, guess):
+    form, _ = form_of(name)
+    options, p, hams = Shooting(), form.parameter_values(), hamiltonians(form)
+    prepared = prepare(form, hams, rollout(form, hams, guess, p, options.law_of), p, options)
+    return newton(prepared.system.evaluate, prepared.unknowns, prepared.scale, prepared.allowed, tolerance=1e-10, iterations=60)
+
+
+@pytest.mark.parametrize("name", ["orbit_raising", "cart_pole"])
+def test_quadratic_convergence(name):
+    _, reference = form_of(name)
+    result = newton_run(name, {state: 1.003 * value for state, value in reference.costates.items()})
+    assert result.converged
+    steps = np.array([s for s in result.steps if s > 1e-12])
+    # log of a correction over log of the one before tends to the order: at least the last full steps must square the error.
+    small = steps[steps < 0.05]
+    assert small.size >= 3, result.steps
+    orders = np.log(small[1:]) / np.log(small[:-1])
+    assert np.all(orders > 1.5), (orders, result.steps)
+    assert result.residuals[-1] < 1e-9
+
+
+def test_the_matrix_is_the_derivative_of_the_residual():
+    """All blocks at once: arcs with bounds, a singular arc, free time, against central differences."""
+    form, _ = form_of("goddard")
+    options, p, hams = Shooting(), form.parameter_values(), hamiltonians(form)
+    prepared = prepare(form, hams, rollout(form, hams, HAND["goddard"], p, options.law_of), p, options)
+    y, evaluate = prepared.unknowns, prepared.system.evaluate
+    matrix = evaluate(y)[1].toarray()
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        direction = prepared.scale * rng.standard_normal(y.size)
+        h = 1e-6
+        difference = (evaluate(y + h * direction)[0] - evaluate(y - h * direction)[0]) / (2 * h)
+        np.testing.assert_allclose(matrix @ direction, difference, rtol=1e-5, atol=1e-6 * np.abs(difference).max())
+
+
+def test_derivatives_with_state_constraints_statics_and_integral_conditions():
+    ocp = Problem("everything")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.5, 2))
+    a = ocp.variable("a", lower=0, upper=10, guess=1)
+    x = ph.state("x", start=0, end=0, upper=0.12)
+    v = ph.state("v", start=1, end=-1)
+    u = ph.control("u")
+    ph.dynamics({x: v, v: u + 0.1 * a * casadi.sin(t)})
+    ocp.require(ph.integral(u**2 + 0.1 * u), upper=100, name="effort")
+    ocp.minimize(casadi.sqrt(1 + ph.integral(0.5 * u**2)) + (a - 1) ** 2 + ph.final(t) ** 2)
+    form, p = ocp.finish(), np.zeros(0)
+    direct, options, hams = solve(ocp), Shooting(), hamiltonians(ocp.finish())
+    prepared = prepare(form, hams, start_of_solution(form, hams, direct, p), p, options)
+    assert len(prepared.system.arcs) == 3
+    y, evaluate = prepared.unknowns, prepared.system.evaluate
+    matrix = evaluate(y)[1].toarray()
+    rng = np.random.default_rng(2)
+    direction = prepared.scale * rng.standard_normal(y.size)
+    difference = (evaluate(y + 1e-6 * direction)[0] - evaluate(y - 1e-6 * direction)[0]) / 2e-6
+    np.testing.assert_allclose(matrix @ direction, difference, rtol=1e-5, atol=1e-6 * np.abs(difference).max())
+    solution = options.solve(form, direct)
+    assert solution.success, solution.explanation
+    assert solution.objective == pytest.approx(direct.objective, rel=1e-6)
+
+
+def test_a_wrong_structure_is_revised():
+    """Without arcs a bounded control is first taken as interior; the answer contradicts that, and the arcs are found."""
+    form, reference = form_of("vanderpol_bounded")
+    whole = arcs([0, 5], {"u": "interior"})
+    solution = Shooting().solve(form, {"x1": 0.83, "x2": 4.88, "arcs": whole})
+    assert solution.success, solution.explanation
+    assert [a.roles["u"] for a in solution.arcs] == ["lower", "interior", "upper", "interior"]
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-8)
+
+
+def test_an_arc_that_is_none_is_dropped():
+    form, reference = form_of("double_integrator_mintime")
+    guess = {"x": -1, "v": -1, "arcs": arcs([0, 1, 1.9, 2], {"u": "upper"}, {"u": "lower"}, {"u": "upper"})}
+    solution = Shooting().solve(form, guess)
+    assert solution.success, (solution.explanation, solution.log)
+    assert len(solution.arcs) == 2
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-10)
+
+
+def test_a_given_law():
+    form, reference = form_of("cart_pole")
+
+    def law(ham):
+        ph = ham.phase
+        H_u = casadi.gradient(ham.H, ph.u)
+        return -casadi.substitute(H_u, ph.u, 0) / casadi.jacobian(H_u, ph.u)
+
+    solution = Shooting(law=law).solve(form, dict(reference.costates))
+    assert solution.success, solution.explanation
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-9)
+
+
+def test_the_constant_hamiltonian_may_replace_an_equation():
+    form, _ = form_of("brachistochrone")
+    values = [Shooting(use_integrals=use).solve(form, HAND["brachistochrone"]).objective for use in (True, False)]
+    assert values[0] == pytest.approx(values[1], rel=1e-11)
+
+
+def test_an_earlier_shooting_is_a_guess():
+    form, _ = form_of("bryson_denham")
+    first = Shooting().solve(form, HAND["bryson_denham"])
+    again = Shooting().solve(form, first)
+    assert again.success
+    assert again.iterations <= 3
+    assert again.objective == pytest.approx(first.objective, rel=1e-12)
+
+
+def test_failures_are_solutions_that_explain_themselves():
+    form, _ = form_of("brachistochrone")
+    for guess, word in (({"x": 1.0}, "costate"), ({"x": 1, "y": 1, "v": 1}, "tf"), ({"z": 1}, "guess")):
+        solution = Shooting().solve(form, guess)
+        assert solution.status is Status.FAILED
+        assert word in " ".join(solution.explanation)
+
+
+def test_a_control_at_an_end_in_the_cost_is_refused():
+    ocp = Problem("end control")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: u})
+    ocp.minimize(ph.final(u) + ph.integral(x**2))
+    solution = Shooting().solve(ocp.finish(), {"x": 1.0})
+    assert solution.status is Status.FAILED
+    assert "end of phase" in solution.explanation[0]
+
+
+def test_hopeless_costates_do_not_raise():
+    form, _ = form_of("orbit_raising")
+    solution = Shooting(iterations=5).solve(form, {"r": 50.0, "vr": -3.0, "vt": 80.0})
+    assert not solution.success
+    assert solution.explanation
