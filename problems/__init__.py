@@ -27,6 +27,12 @@ CATALOGUE = {
         "problems.linear_tangent_steering:build", "spaceflight", "height and speed in the least time"
     ),
     "orbit-raising": Entry("problems.orbit_raising:build", "spaceflight", "the highest circular orbit by low thrust"),
+    "lawden-transfer": Entry(
+        "problems.lawden_transfer:build", "rocket", "limited power from circle to circle, Lawden's first integrals"
+    ),
+    "lawden-cauchy": Entry(
+        "problems.lawden_cauchy:lawden_cauchy", "rocket", "a rocket's costate flow with disturbed first integrals", "system"
+    ),
     "mass-spring-damper": Entry("problems.lecture:mass_spring_damper", "lecture", "a mass on a spring with a damper", "system"),
     "lcr-circuit": Entry("problems.lecture:lcr_circuit", "lecture", "inductor, capacitor and resistor in series", "system"),
     "pendulum": Entry("problems.lecture:pendulum", "lecture", "a point mass on a rod, in its angle", "system"),
@@ -38,6 +44,7 @@ CATALOGUE = {
     "cart-slalom": Entry("problems.cart_slalom:cart_slalom", "stabilization", "a cart on a slalom track downhill", "system"),
     "turntable-ball": Entry("problems.turntable:turntable_ball", "stabilization", "a ball rolling on a turntable", "system"),
     "inverse-problem": Entry("problems.inverse_problem:inverse_problem", "stabilization", "a circle made attractive", "system"),
+    "snowboarder": Entry("problems.snowboarder:snowboarder", "exoskeleton", "a three-link slalom by programme constraints", "system"),
     "branched-arm": Entry("problems.branched_arm:build", "inverse dynamics", "the torques of a turning branched arm", "system"),
     "rider-loop": Entry("problems.rider_loop:build", "bike robot", "five links between pedal and handlebar", "system"),
     "free-body": Entry("problems.multibody:free_body", "multibody", "a body thrown under gravity", "system"),

@@ -1,0 +1,92 @@
+"""The three-link exoskeleton on a slope (dissertation on constraint stabilization, 4.1 and appendix 2): its model.
+
+A foot slides on the slope as a blade; the leg is hinged at the foot's centre and the body at the leg's end. The axes are the
+slope's: x downhill, y across, z along the outward normal. Links are thin rods with heading phi and elevation psi, both
+absolute. Lengths are constant (7 coordinates) or vary by massless extensions (10 coordinates): q8 below the leg's rod, q10
+above it, q9 below the body's. The equations follow from the energies by differentiation; ``exoskeleton.md`` has them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import pi
+from typing import Any
+
+from casadi import SX, cos, sin
+
+from trajopt.errors import ModelError
+from trajopt.mechanics import Coordinate, Level, Mechanism, Nonholonomic, Slide, Tree, Turn, rod
+
+MASSES = (5.0, 5.0, 10.0)  # kg: foot, leg, body
+LENGTHS = (0.5, 1.0, 1.0)  # m
+SLOPE = pi / 12
+GRAVITY = 9.8
+UP = (0.0, -1.0, 0.0)  # a turn about -y raises the x axis
+EXTENSIONS = ("q8", "q9", "q10")
+ANGLES = ("phi0", "phi1", "phi2", "psi1", "psi2")
+
+
+def links(lengths: str = "variable", plane: float | None = None, slope: float = SLOPE, gravity: float = GRAVITY) -> Tree:
+    """Foot, leg and body as a tree.
+
+    Parameters
+    ----------
+    lengths : "variable" (with the extensions q8, q9, q10) or "constant".
+    plane : None gives leg and body headings of their own; a number keeps both in the upright plane at that angle (rad) to the
+        blade, 0 along it and pi/2 across it, so that psi alone says how they lean.
+
+    Examples
+    --------
+    >>> [c.name for c in links("constant").coordinates]
+    ['x0', 'y0', 'phi0', 'phi1', 'psi1', 'phi2', 'psi2']
+    """
+    if lengths not in ("variable", "constant"):
+        raise ModelError("lengths of the exoskeleton's links", got=lengths, expected="variable or constant")
+    names = ("x0", "y0", *ANGLES, *EXTENSIONS)
+    q = {name: Coordinate(name, unit="rad" if name in ANGLES else "m") for name in names}
+
+    def lean(i: int) -> tuple[Any, ...]:
+        heading = (Turn("z", q[f"phi{i}"]),) if plane is None else (Turn("z", q["phi0"]), Turn("z", plane))
+        return (Level(), *heading, Turn(UP, q[f"psi{i}"]))
+
+    def extended(name: str) -> tuple[Any, ...]:
+        return (Slide("x", q[name]),) if lengths == "variable" else ()
+
+    foot = rod("foot", "ground", (Slide("x", q["x0"]), Slide("y", q["y0"]), Turn("z", q["phi0"])), MASSES[0], LENGTHS[0])
+    leg = rod("leg", "foot", (*lean(1), *extended("q8")), MASSES[1], LENGTHS[1])
+    hip = (Slide("x", LENGTHS[1]), *extended("q10"), *lean(2), *extended("q9"))
+    return Tree(
+        "exoskeleton",
+        (replace(foot, centre=(0.0, 0.0, 0.0)), leg, rod("body", "leg", hip, MASSES[2], LENGTHS[2])),
+        gravity=(gravity * float(sin(slope)), 0.0, -gravity * float(cos(slope))),
+    )
+
+
+def with_potential(model: Mechanism, tree: Tree, potential: str) -> Mechanism:
+    """The mechanism with another potential energy.
+
+    "full": every link's weight. "slope": without the part normal to the slope, as in the text. "foot": all weight at the foot,
+    the text's simplification (4.1.3).
+    """
+    if potential == "full":
+        return model
+    centres = {link.name: (link.mass, tree.point(link.name, link.centre)) for link in tree.links}
+    pull = float(tree.gravity[0])
+    if potential == "slope":
+        energy = -pull * sum((mass * point[0] for mass, point in centres.values()), SX(0))
+    elif potential == "foot":
+        energy = -pull * sum(MASSES) * centres["foot"][1][0]
+    else:
+        raise ModelError("potential energy of the exoskeleton", got=potential, expected="full, slope or foot")
+    return replace(model, potential=energy, inertia=None)
+
+
+def blade(tree: Tree) -> Nonholonomic:
+    """The foot moves along its heading only: y0' = tan(phi0) x0'."""
+    q = {c.name: c for c in tree.coordinates}
+    return Nonholonomic("blade", q["y0"].v - sin(q["phi0"].q) / cos(q["phi0"].q) * q["x0"].v, "m/s")
+
+
+def height_momentum(tree: Tree) -> SX:
+    """The momentum normal to the slope; its rate is the normal force less the weight's part (kg m/s)."""
+    return sum((link.mass * tree.frame(link.name).velocity(link.centre)[2] for link in tree.links), SX(0))
