@@ -34,7 +34,7 @@ def phase_solutions(iterate: Iterate) -> dict[str, PhaseSolution]:
             algebraics=_by_name(form.algebraics, point_curve(ph, values.breaks, values.Z)),
             costates=_by_name(form.states, costate_curve(ph, values, multipliers)),
             path_multipliers={name: path.rows(slice(r, r + 1)) for r, name in enumerate(form.c_names)},
-            integrals=phase_integrals(iterate.layout, iterate.program, i, values),
+            integrals=phase_integrals(iterate.program, i, values),
             breaks=values.breaks,
             degrees=tuple(int(d) for d in ph.mesh.degrees),
             errors=estimate.errors,

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from trajopt.direct.costates import PhaseMultipliers, multipliers_of
 from trajopt.direct.kernels import Kernels, make_kernels
 from trajopt.direct.mesh import Mesh
-from trajopt.direct.refine import Estimate, estimate, refined
+from trajopt.direct.refine import Estimate, estimate, refined, running_cost
 from trajopt.direct.scaling import scales
 from trajopt.direct.schemes import Radau, Scheme
-from trajopt.direct.structure import Structure, arc_mesh, control_loss, find_structure, switching, wants_to_leave
+from trajopt.direct.structure import Structure, arc_mesh, control_loss, find_structure, repaired, switching, switching_losses, wants_to_leave
 from trajopt.direct.transcribe import Layout, make_layout, transcribe
 from trajopt.direct.values import PhaseValues, guess_of, read, unwound, write
 from trajopt.guess import Guess
@@ -31,7 +31,9 @@ Progress = Callable[[str], None]
 FIRST = (8, 5)  # intervals and degree of the first mesh of a smooth problem
 ROUGH = 1e-3  # an error above which controls are kept straight on each interval
 ON_ARCS = "moving knots"
-MOST_DOUBT = 0.02  # of the held controls' push may have the wrong sign before the arcs are given up
+MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
+ON_ARCS_DEGREE = 4
+MOST_DOUBT = 0.05  # of the held controls' push may have the wrong sign before the arcs are given up
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Iterate:
     row_scales: Array
     constraint_values: Array
     doubt: float  # how far the held controls want to leave their bounds, 0 to 1
+    doubtful: tuple[NDArray[np.bool_], ...]  # by phase, (intervals, controls): where they do
     record: MeshPass
 
     @property
@@ -147,8 +150,8 @@ def solve_on(
     values = read(layout, y)
     estimates = estimate(layout, program, values)
     multipliers = multipliers_of(session.kernels, layout, program, values, bound, constraint)
-    held = [(i, ph, v) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True)) if ph.mesh.roles is not None]
-    doubt = max((wants_to_leave(ph, switching(ph, program, i, v, constraint)) for i, ph, v in held), default=0.0)
+    estimates = _with_losses(session, layout, program, values, estimates, constraint, result.f)
+    verdicts = [wants_to_leave(ph, v, switching(ph, program, i, v, constraint)) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True))]
     record = MeshPass(
         intervals=sum(m.intervals for m in meshes),
         points=sum(ph.points for ph in layout.phases),
@@ -158,7 +161,7 @@ def solve_on(
         seconds=time.perf_counter() - began,
         remark=remark,
     )
-    iterate = Iterate(layout, program, result, values, constraint, bound, multipliers, estimates, rows, result.g / rows, doubt, record)
+    iterate = Iterate(layout, program, result, values, constraint, bound, multipliers, estimates, rows, result.g / rows, max(v[0] for v in verdicts), tuple(v[1] for v in verdicts), record)
     session.progress(
         f"{record.intervals} intervals, {record.points} points: {result.outcome.value} in {record.iterations} iterations, "
         f"objective {record.objective:.9g}, error {record.error:.1e}" + (f", {remark}" if remark else "")
@@ -166,31 +169,42 @@ def solve_on(
     return iterate
 
 
+def _with_losses(
+    session: Session, layout: Layout, program: Program, values: tuple[PhaseValues, ...], estimates: tuple[Estimate, ...], multipliers: Array, cost: float
+) -> tuple[Estimate, ...]:
+    """Errors that also count what badly placed switches cost, relative to the objective."""
+    total = abs(cost) + sum(float(np.abs(b.weights * running_cost(b, program)).sum()) for b in program.blocks[:-1])
+    if not total > 0:
+        return estimates
+    losses = [
+        switching_losses(ph, program, i, v, k.affine, multipliers) if ph.mesh.roles is None else np.zeros(ph.mesh.intervals)
+        for i, (ph, v, k) in enumerate(zip(layout.phases, values, session.kernels.phases, strict=True))
+    ]
+    return tuple(Estimate(np.maximum(e.errors, loss / total), e.decay) for e, loss in zip(estimates, losses, strict=True))
+
+
 def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
     """From an answer on the first mesh to one whose estimated error is small, or to the best within the passes allowed."""
     iterate, history = first, [first.record]
-    structured: Iterate | None = None
-    tries = 0
+    refusals = 0
     while len(history) < session.method.max_passes and iterate.solved:
-        structures, unclear = _structures(session, iterate) if tries < 4 else (None, None)
-        if structures is not None:
-            tries += 1
-            candidate, records = _on_arcs(session, iterate, structures, session.method.max_passes - len(history))
+        structures, unclear = _structures(session, iterate)
+        suspects: tuple[Array, ...] = ()  # stretches of time where proposed arcs were refuted
+        if structures is not None and refusals < MOST_REFUSALS:
+            candidate, records, suspects = _on_arcs(session, iterate, structures, session.method.max_passes - len(history))
             history += records
             if candidate is not None:
                 return candidate, history
-        elif iterate.error <= session.method.tolerance and not _unclear(unclear):
+            refusals += 1
+        elif iterate.error <= session.method.tolerance:
             break
-        if len(history) >= session.method.max_passes:
+        if len(history) >= session.method.max_passes or _stalled(history):
             break
-        meshes = _next_meshes(session, iterate, unclear, structured is None and structures is not None)
-        following = solve_on(session, meshes, guess_of(iterate.layout, iterate.program.start), 1e-4)
+        following = solve_on(session, _next_meshes(session, iterate, unclear, suspects), guess_of(iterate.layout, iterate.program.start), 1e-4)
         history.append(following.record)
         if not following.solved:
             break
         iterate = following
-        if _stalled(history):
-            break
     return _polished(session, iterate, history), history
 
 
@@ -217,34 +231,49 @@ def _polished(session: Session, iterate: Iterate, history: list[MeshPass]) -> It
     return final if final.solved and final.error <= session.method.tolerance else iterate
 
 
-def _on_arcs(session: Session, iterate: Iterate, structures: tuple[Structure | None, ...], passes: int) -> tuple[Iterate | None, list[MeshPass]]:
-    """Solve with moving knots; None unless the answer confirms the arcs."""
+def _on_arcs(
+    session: Session, iterate: Iterate, structures: tuple[Structure | None, ...], passes: int
+) -> tuple[Iterate | None, list[MeshPass], tuple[Array, ...]]:
+    """Solve with moving knots; None unless the answer confirms the arcs, with the times (n, 2) where it refutes them."""
     history: list[MeshPass] = []
-    meshes, knots = [], []
-    degree = 4
-    for ph, kernels, structure in zip(iterate.layout.phases, session.kernels.phases, structures, strict=True):
-        if structure is None:
-            meshes.append(ph.mesh)
-            knots.append(None)
-        else:
-            mesh, times = arc_mesh(structure, kernels.affine, degree)
-            meshes.append(mesh)
-            knots.append(times)
-    guess = guess_of(iterate.layout, iterate.program.start)
-    current: Iterate | None = None
-    next_knots: tuple[Array | None, ...] = tuple(knots)
-    for _ in range(passes):
-        following = solve_on(session, tuple(meshes), guess, 1e-4, next_knots, ON_ARCS)
+    meshes, knots = _arc_meshes(session, iterate, structures)
+    current = iterate
+    repairs = 0
+    while len(history) < passes:
+        following = solve_on(session, meshes, guess_of(current.layout, current.program.start), 1e-4, knots, ON_ARCS)
         history.append(following.record)
-        if not following.solved or following.doubt > MOST_DOUBT:
-            return None, history
+        refuted = following.doubt > MOST_DOUBT
+        no_better = repairs > 0 and following.result.f > current.result.f + session.method.tolerance * abs(current.result.f)
+        if not following.solved or (refuted and (no_better or repairs == MOST_REFUSALS)):
+            return None, history, _suspects(following)
         current = following
+        if refuted:
+            repairs += 1
+            mended = [repaired(ph, v, wrong) for ph, v, wrong in zip(current.layout.phases, current.values, current.doubtful, strict=True)]
+            meshes, knots = _arc_meshes(session, current, tuple(mended))
+            continue
         if current.error <= session.method.tolerance:
-            break
-        guess = guess_of(current.layout, current.program.start)
-        meshes = [refined(ph.mesh, e, session.method.tolerance, session.method.scheme) for ph, e in zip(current.layout.phases, current.estimates, strict=True)]
-        next_knots = tuple(v.spans for v in current.values)
-    return current, history
+            return current, history, ()
+        meshes = tuple(
+            refined(ph.mesh, e, session.method.tolerance, session.method.scheme) for ph, e in zip(current.layout.phases, current.estimates, strict=True)
+        )
+        knots = tuple(v.spans for v in current.values)
+    return (current, history, ()) if history and current.doubt <= MOST_DOUBT and current is not iterate else (None, history, ())
+
+
+def _arc_meshes(
+    session: Session, iterate: Iterate, structures: tuple[Structure | None, ...]
+) -> tuple[tuple[Mesh, ...], tuple[Array | None, ...]]:
+    pairs = [
+        (ph.mesh, v.spans) if structure is None else arc_mesh(structure, kernels.affine, ON_ARCS_DEGREE)
+        for ph, v, kernels, structure in zip(iterate.layout.phases, iterate.values, session.kernels.phases, structures, strict=True)
+    ]
+    return tuple(mesh for mesh, _ in pairs), tuple(times for _, times in pairs)
+
+
+def _suspects(iterate: Iterate) -> tuple[Array, ...]:
+    where = [d.any(axis=1) for d in iterate.doubtful]
+    return tuple(np.stack([v.breaks[:-1][d], v.breaks[1:][d]], axis=1) for v, d in zip(iterate.values, where, strict=True))
 
 
 def _structures(session: Session, iterate: Iterate) -> tuple[tuple[Structure | None, ...] | None, Any]:
@@ -267,22 +296,23 @@ def _unclear(unclear: Any) -> bool:
     return unclear is not None and any(u.size for u in unclear)
 
 
-def _next_meshes(session: Session, iterate: Iterate, unclear: Any, rejected: bool) -> tuple[Mesh, ...]:
+def _next_meshes(session: Session, iterate: Iterate, unclear: Any, suspects: tuple[Array, ...]) -> tuple[Mesh, ...]:
+    """Refined where the error is large, where arcs cannot be told apart, and where proposed arcs were refuted."""
     meshes = []
-    for i, (ph, e) in enumerate(zip(iterate.layout.phases, iterate.estimates, strict=True)):
+    tolerance = session.method.tolerance
+    for i, (ph, e, values) in enumerate(zip(iterate.layout.phases, iterate.estimates, iterate.values, strict=True)):
         errors = e.errors.copy()
         if unclear is not None and unclear[i].size:
-            # Narrow the neighbourhood of what cannot be told apart.
             near = np.unique(np.clip(np.concatenate([unclear[i] - 1, unclear[i], unclear[i] + 1]), 0, errors.size - 1))
-            errors[near] = np.maximum(errors[near], 1e3 * session.method.tolerance)
-        elif rejected:
-            errors = np.maximum(errors, 10 * session.method.tolerance)
+            errors[near] = np.maximum(errors[near], 2 * tolerance)
+        for start, end in suspects[i] if suspects else ():
+            inside = (values.breaks[1:] > start) & (values.breaks[:-1] < end)
+            errors[inside] = np.maximum(errors[inside], 2 * tolerance)
         affine = session.kernels.phases[i].affine
-        result = Estimate(errors, np.ones_like(e.decay) if affine.any() else e.decay)
         stiffened = ph.mesh
         if ph.mesh.control_points is not None:
             # Far from the answer a control of high degree runs wild between the points; straight, it finds its way.
             rough = np.where(e.errors > ROUGH, 2, -1)[:, None]
             stiffened = replace(ph.mesh, control_points=np.where(affine, ph.mesh.control_points, rough))
-        meshes.append(refined(stiffened, result, session.method.tolerance, session.method.scheme))
+        meshes.append(refined(stiffened, Estimate(errors, np.ones_like(e.decay) if affine.any() else e.decay), tolerance, session.method.scheme))
     return tuple(meshes)

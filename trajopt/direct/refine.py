@@ -17,7 +17,7 @@ from trajopt.direct.mesh import Mesh
 from trajopt.direct.schemes import Scheme, can_raise_degree, integration_matrix
 from trajopt.direct.transcribe import Layout, PhaseLayout, span_widths
 from trajopt.direct.values import PhaseValues
-from trajopt.nlp.program import Program
+from trajopt.nlp.program import Block, Program
 
 Array = NDArray[np.float64]
 
@@ -147,12 +147,16 @@ def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme) -> M
     )
 
 
-def phase_integrals(layout: Layout, program: Program, index: int, values: PhaseValues) -> Array:
+def running_cost(block: Block, program: Program) -> Array:
+    """(points,): the integrand of the cost at the program's start; empty where there is none."""
+    kernel = block.kernel
+    W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
+    parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
+    return np.asarray(kernel.objective(W, block.data, parameters)).ravel()
+
+
+def phase_integrals(program: Program, index: int, values: PhaseValues) -> Array:
     """The integrals of a phase: those that are unknowns, and one summed running cost where there is one."""
     block = program.blocks[index]
-    if not block.kernel.objective_rows:
-        return values.integrals
-    W = (block.gather @ program.start).reshape(block.count, block.kernel.inputs).T
-    parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
-    cost = np.asarray(block.kernel.objective(W, block.data, parameters)).ravel() @ block.weights
-    return np.append(values.integrals, cost)
+    cost = running_cost(block, program)
+    return np.append(values.integrals, cost @ block.weights) if cost.size else values.integrals

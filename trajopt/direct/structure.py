@@ -54,8 +54,8 @@ def find_structure(ph: PhaseLayout, values: PhaseValues, kernels: PhaseKernels) 
         pieces, doubtful = _pieces(ph, values, j, bool(kernels.affine[j]))
         all_pieces.append(pieces)
         unclear += doubtful
-    if unclear or not any(len(p) > 1 or p[0].role != FREE for p in all_pieces):
-        return None, np.unique(np.array(unclear, dtype=int))
+    if unclear or not any(len(p) > 1 for p in all_pieces):
+        return None, np.unique(np.array(unclear, dtype=int))  # with no switch there is nothing to move
     least = 1e-4 * (values.tf - values.t0)
     cuts = np.sort(np.array([p.start for pieces in all_pieces for p in pieces[1:]]))
     cuts = cuts[np.concatenate([[True], np.diff(cuts) > least])] if cuts.size else cuts
@@ -164,17 +164,50 @@ def switching(ph: PhaseLayout, program: Program, index: int, values: PhaseValues
     return np.asarray(slopes / (point_weights(ph) * np.maximum(lengths, 1e-300))[:, None])
 
 
-def wants_to_leave(ph: PhaseLayout, slopes: Array) -> float:
-    """How much of the held controls' push against their bounds has the wrong sign: 0 confirms the arcs, 1 refutes them."""
+def wants_to_leave(ph: PhaseLayout, values: PhaseValues, slopes: Array) -> tuple[float, NDArray[np.bool_]]:
+    """How much of the held controls' push against their bounds has the wrong sign: 0 confirms the arcs, 1 refutes them.
+
+    Also, (intervals, controls), where it does.
+    """
     if ph.mesh.roles is None:
-        return 0.0
-    push = np.empty_like(slopes)
-    for k, rule in enumerate(ph.rules):
-        here = slice(ph.first_point[k], ph.first_point[k] + rule.points.size)
-        push[here] = slopes[here] * ph.mesh.roles[k]
-    weights = point_weights(ph)[:, None]
-    pushed = float((weights * np.abs(push)).sum())
-    return float((weights * np.maximum(push, 0.0)).sum()) / pushed if pushed > 0 else 0.0
+        return 0.0, np.zeros((ph.mesh.intervals, ph.nu), dtype=bool)
+    push = slopes * np.repeat(ph.mesh.roles, [r.points.size for r in ph.rules], axis=0)
+    push = point_weights(ph)[:, None] * np.where(_touching(ph, values)[:, None], 0.0, push)
+    pushed = float(np.abs(push).sum())
+    wrong = np.add.reduceat(np.maximum(push, 0.0), ph.first_point, axis=0)
+    return (float(wrong.sum()) / pushed, wrong > 1e-4 * pushed) if pushed > 0 else (0.0, wrong > 0)
+
+
+def _touching(ph: PhaseLayout, values: PhaseValues) -> NDArray[np.bool_]:
+    """(points,): where a state is at one of its bounds, so that the bound and not the Hamiltonian decides."""
+    x, bound = values.X[ph.point_state], ph.form.x_bound
+    size = np.maximum(np.abs(values.X).max(axis=0), 1e-12)
+    return np.asarray(((x - bound.lower < 1e-5 * size) | (bound.upper - x < 1e-5 * size)).any(axis=1))
+
+
+def repaired(ph: PhaseLayout, values: PhaseValues, wrong: NDArray[np.bool_]) -> Structure | None:
+    """The arcs of an answer with new ones, free at first, where a held control wants to leave its bound."""
+    if ph.mesh.roles is None:
+        return None
+    roles = np.where(wrong, FREE, ph.mesh.roles)
+    changes = {k for k in range(1, ph.mesh.intervals) if np.any(roles[k] != roles[k - 1])}
+    firsts = [0, *sorted(changes)]
+    return Structure(values.breaks[[*firsts, ph.mesh.intervals]], roles[firsts])
+
+
+def switching_losses(ph: PhaseLayout, program: Program, index: int, values: PhaseValues, affine: NDArray[np.bool_], multipliers: Array) -> Array:
+    """(intervals,): what the cost could still fall, to first order, if every affine control took its better bound at every point.
+
+    Points where a state touches its bounds do not count: there the bound, not the Hamiltonian, decides.
+    """
+    bound = ph.form.u_bound
+    which = affine & np.isfinite(bound.lower) & np.isfinite(bound.upper)
+    if not which.any():
+        return np.zeros(ph.mesh.intervals)
+    slopes, _ = _control_derivatives(ph, program, index, multipliers)
+    s, u = slopes[:, which], values.U[:, which]
+    losses = (s * u - np.minimum(s * bound.lower[which], s * bound.upper[which])).sum(axis=1)
+    return np.asarray(np.add.reduceat(np.where(_touching(ph, values), 0.0, np.maximum(losses, 0.0)), ph.first_point))
 
 
 def control_loss(ph: PhaseLayout, program: Program, index: int, constraint_multipliers: Array) -> float:

@@ -54,7 +54,7 @@ def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: 
     multipliers = type(w).sym("multipliers", rows.numel())
     jacobian_c, jacobian_o = casadi.jacobian(constraints, w), casadi.jacobian(objective, w)
     gradient = casadi.jtimes(rows, w, multipliers, True) if rows.numel() else type(w)(w.numel(), 1)
-    hessian = casadi.triu(casadi.jacobian(gradient, w, {"symmetric": True}))
+    hessian = casadi.triu(casadi.jacobian(casadi.densify(gradient), w, {"symmetric": True}))
 
     def function(label: str, inputs: list[Any], output: Any) -> casadi.Function:
         return casadi.Function(f"{name}_{label}", inputs, [output])
