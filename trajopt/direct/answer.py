@@ -22,7 +22,9 @@ Array = NDArray[np.float64]
 def phase_solutions(iterate: Iterate) -> dict[str, PhaseSolution]:
     """Curves by name."""
     solutions = {}
-    for i, (ph, values, multipliers, estimate) in enumerate(zip(iterate.layout.phases, iterate.values, iterate.multipliers, iterate.estimates, strict=True)):
+    for i, (ph, values, multipliers, estimate) in enumerate(
+        zip(iterate.layout.phases, iterate.values, iterate.multipliers, iterate.estimates, strict=True)
+    ):
         form = ph.form
         path = point_curve(ph, values.breaks, multipliers.path)
         solutions[form.name] = PhaseSolution(
@@ -52,7 +54,8 @@ def arcs(iterate: Iterate, affine: tuple[NDArray[np.bool_], ...]) -> tuple[Arc, 
         firsts = [0, *ph.mesh.knots]
         for k, first in enumerate(firsts):
             roles = {
-                name: _role(int(role), bool(is_affine)) for name, role, is_affine in zip(ph.form.u_names, ph.mesh.roles[first], linear, strict=True)
+                name: _role(int(role), bool(is_affine))
+                for name, role, is_affine in zip(ph.form.u_names, ph.mesh.roles[first], linear, strict=True)
             }
             found.append(Arc(ph.form.name, float(values.spans[k]), float(values.spans[k + 1]), roles))
     return tuple(found)
@@ -77,4 +80,3 @@ def _by_name(quantities: tuple[Quantity, ...], curve: Curve) -> Mapping[str, Cur
 
 def _role(role: int, affine: bool) -> str:
     return {AT_LOWER: "lower", AT_UPPER: "upper"}.get(role, "singular" if affine else "interior")
-

@@ -16,9 +16,18 @@ from trajopt.direct.mesh import Mesh
 from trajopt.direct.refine import Estimate, estimate, refined, running_cost
 from trajopt.direct.scaling import scales
 from trajopt.direct.schemes import Radau, Scheme
-from trajopt.direct.structure import Structure, arc_mesh, control_loss, find_structure, repaired, switching, switching_losses, wants_to_leave
+from trajopt.direct.structure import (
+    Structure,
+    arc_mesh,
+    control_losses,
+    find_structure,
+    repaired,
+    switching,
+    switching_losses,
+    wants_to_leave,
+)
 from trajopt.direct.transcribe import Layout, make_layout, transcribe
-from trajopt.direct.values import PhaseValues, guess_of, read, unwound, write
+from trajopt.direct.values import PhaseValues, fenced, guess_of, read, unwound, write
 from trajopt.guess import Guess
 from trajopt.nlp.backends import Backend, Ipopt, Outcome, Result
 from trajopt.nlp.program import Program, scaled, without_cost
@@ -128,7 +137,9 @@ def first_meshes(session: Session) -> tuple[Mesh, ...]:
             continue
         mesh = Mesh.uniform(30, 3) if affine.any() else Mesh.uniform(FIRST[0], FIRST[1])
         # One value fewer than collocation points keeps a control from doing between the points what nobody sees there.
-        meshes.append(replace(mesh, control_points=np.tile(np.where(affine, 1, -1), (mesh.intervals, 1))))
+        # A constant angle can be turned back by whole turns afterwards; a polynomial that went round the wrong way cannot.
+        points = np.where(affine | kernels.angles, 1, -1)
+        meshes.append(replace(mesh, control_points=np.tile(points, (mesh.intervals, 1))))
     return tuple(meshes)
 
 
@@ -140,6 +151,7 @@ def solve_on(
     began = time.perf_counter()
     layout = make_layout(session.form, session.kernels, session.method.scheme, meshes)
     program = transcribe(session.kernels, layout, write(layout, guess, knots), session.parameters)
+    program = fenced(layout, tuple(k.angles for k in session.kernels.phases), program)
     if not with_cost:
         program = without_cost(program)
     columns, rows = scales(layout, program)
@@ -151,7 +163,10 @@ def solve_on(
     estimates = estimate(layout, program, values)
     multipliers = multipliers_of(session.kernels, layout, program, values, bound, constraint)
     estimates = _with_losses(session, layout, program, values, estimates, constraint, result.f)
-    verdicts = [wants_to_leave(ph, v, switching(ph, program, i, v, constraint)) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True))]
+    verdicts = [
+        wants_to_leave(ph, v, switching(ph, program, i, v, constraint))
+        for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True))
+    ]
     record = MeshPass(
         intervals=sum(m.intervals for m in meshes),
         points=sum(ph.points for ph in layout.phases),
@@ -161,7 +176,21 @@ def solve_on(
         seconds=time.perf_counter() - began,
         remark=remark,
     )
-    iterate = Iterate(layout, program, result, values, constraint, bound, multipliers, estimates, rows, result.g / rows, max(v[0] for v in verdicts), tuple(v[1] for v in verdicts), record)
+    iterate = Iterate(
+        layout,
+        program,
+        result,
+        values,
+        constraint,
+        bound,
+        multipliers,
+        estimates,
+        rows,
+        result.g / rows,
+        max(v[0] for v in verdicts),
+        tuple(v[1] for v in verdicts),
+        record,
+    )
     session.progress(
         f"{record.intervals} intervals, {record.points} points: {result.outcome.value} in {record.iterations} iterations, "
         f"objective {record.objective:.9g}, error {record.error:.1e}" + (f", {remark}" if remark else "")
@@ -170,16 +199,22 @@ def solve_on(
 
 
 def _with_losses(
-    session: Session, layout: Layout, program: Program, values: tuple[PhaseValues, ...], estimates: tuple[Estimate, ...], multipliers: Array, cost: float
+    session: Session,
+    layout: Layout,
+    program: Program,
+    values: tuple[PhaseValues, ...],
+    estimates: tuple[Estimate, ...],
+    multipliers: Array,
+    cost: float,
 ) -> tuple[Estimate, ...]:
-    """Errors that also count what badly placed switches cost, relative to the objective."""
+    """Errors that also count what badly placed switches and withheld freedom of controls cost, relative to the objective."""
     total = abs(cost) + sum(float(np.abs(b.weights * running_cost(b, program)).sum()) for b in program.blocks[:-1])
     if not total > 0:
         return estimates
-    losses = [
-        switching_losses(ph, program, i, v, k.affine, multipliers) if ph.mesh.roles is None else np.zeros(ph.mesh.intervals)
-        for i, (ph, v, k) in enumerate(zip(layout.phases, values, session.kernels.phases, strict=True))
-    ]
+    losses = []
+    for i, (ph, v, k) in enumerate(zip(layout.phases, values, session.kernels.phases, strict=True)):
+        loss = control_losses(ph, program, i, k.affine, multipliers)
+        losses.append(loss + switching_losses(ph, program, i, v, k.affine, multipliers) if ph.mesh.roles is None else loss)
     return tuple(Estimate(np.maximum(e.errors, loss / total), e.decay) for e, loss in zip(estimates, losses, strict=True))
 
 
@@ -200,7 +235,9 @@ def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
             break
         if len(history) >= session.method.max_passes or _stalled(history):
             break
-        following = solve_on(session, _next_meshes(session, iterate, unclear, suspects), guess_of(iterate.layout, iterate.program.start), 1e-4)
+        following = solve_on(
+            session, _next_meshes(session, iterate, unclear, suspects), guess_of(iterate.layout, iterate.program.start), 1e-4
+        )
         history.append(following.record)
         if not following.solved:
             break
@@ -217,13 +254,15 @@ def _stalled(history: list[MeshPass]) -> bool:
 def _polished(session: Session, iterate: Iterate, history: list[MeshPass]) -> Iterate:
     """Give smooth controls their last freedom, where the estimated loss by withholding it is worth a solve."""
     worth = 1e-3 * session.method.tolerance * max(abs(iterate.result.f), 1e-300)
-    losses = [
-        control_loss(ph, iterate.program, i, iterate.constraint_multipliers) for i, ph in enumerate(iterate.layout.phases)
-    ]
-    if not iterate.solved or iterate.error > session.method.tolerance or sum(losses) < worth or len(history) >= session.method.max_passes:
+    loss = sum(
+        float(control_losses(ph, iterate.program, i, k.affine, iterate.constraint_multipliers).sum())
+        for i, (ph, k) in enumerate(zip(iterate.layout.phases, session.kernels.phases, strict=True))
+    )
+    if not iterate.solved or iterate.error > session.method.tolerance or loss < worth or len(history) >= session.method.max_passes:
         return iterate
     meshes = tuple(
-        ph.mesh if ph.mesh.control_points is None else replace(ph.mesh, control_points=np.maximum(ph.mesh.control_points, 0)) for ph in iterate.layout.phases
+        ph.mesh if ph.mesh.control_points is None else replace(ph.mesh, control_points=np.maximum(ph.mesh.control_points, 0))
+        for ph in iterate.layout.phases
     )
     knots = tuple(v.spans for v in iterate.values)
     final = solve_on(session, meshes, guess_of(iterate.layout, iterate.program.start), 1e-7, knots, "all controls free")
@@ -249,13 +288,17 @@ def _on_arcs(
         current = following
         if refuted:
             repairs += 1
-            mended = [repaired(ph, v, wrong) for ph, v, wrong in zip(current.layout.phases, current.values, current.doubtful, strict=True)]
+            mended = [
+                repaired(ph, v, wrong)
+                for ph, v, wrong in zip(current.layout.phases, current.values, current.doubtful, strict=True)
+            ]
             meshes, knots = _arc_meshes(session, current, tuple(mended))
             continue
         if current.error <= session.method.tolerance:
             return current, history, ()
         meshes = tuple(
-            refined(ph.mesh, e, session.method.tolerance, session.method.scheme) for ph, e in zip(current.layout.phases, current.estimates, strict=True)
+            refined(ph.mesh, e, session.method.tolerance, session.method.scheme)
+            for ph, e in zip(current.layout.phases, current.estimates, strict=True)
         )
         knots = tuple(v.spans for v in current.values)
     return (current, history, ()) if history and current.doubt <= MOST_DOUBT and current is not iterate else (None, history, ())
@@ -266,7 +309,9 @@ def _arc_meshes(
 ) -> tuple[tuple[Mesh, ...], tuple[Array | None, ...]]:
     pairs = [
         (ph.mesh, v.spans) if structure is None else arc_mesh(structure, kernels.affine, ON_ARCS_DEGREE)
-        for ph, v, kernels, structure in zip(iterate.layout.phases, iterate.values, session.kernels.phases, structures, strict=True)
+        for ph, v, kernels, structure in zip(
+            iterate.layout.phases, iterate.values, session.kernels.phases, structures, strict=True
+        )
     ]
     return tuple(mesh for mesh, _ in pairs), tuple(times for _, times in pairs)
 
@@ -312,7 +357,12 @@ def _next_meshes(session: Session, iterate: Iterate, unclear: Any, suspects: tup
         stiffened = ph.mesh
         if ph.mesh.control_points is not None:
             # Far from the answer a control of high degree runs wild between the points; straight, it finds its way.
-            rough = np.where(e.errors > ROUGH, 2, -1)[:, None]
+            smooth = not session.kernels.phases[i].angles.any() or not np.any(ph.mesh.control_points == 1)
+            rough = np.where((e.errors > ROUGH) & smooth, 2, -1)[:, None]
             stiffened = replace(ph.mesh, control_points=np.where(affine, ph.mesh.control_points, rough))
-        meshes.append(refined(stiffened, Estimate(errors, np.ones_like(e.decay) if affine.any() else e.decay), tolerance, session.method.scheme))
+        meshes.append(
+            refined(
+                stiffened, Estimate(errors, np.ones_like(e.decay) if affine.any() else e.decay), tolerance, session.method.scheme
+            )
+        )
     return tuple(meshes)

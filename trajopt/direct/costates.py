@@ -32,7 +32,12 @@ class PhaseMultipliers:
 
 
 def multipliers_of(
-    kernels: Kernels, layout: Layout, program: Program, values: tuple[PhaseValues, ...], bound_multipliers: Array, constraint_multipliers: Array
+    kernels: Kernels,
+    layout: Layout,
+    program: Program,
+    values: tuple[PhaseValues, ...],
+    bound_multipliers: Array,
+    constraint_multipliers: Array,
 ) -> tuple[PhaseMultipliers, ...]:
     """Costates and path multipliers of every phase, from the multipliers in physical units."""
     result = []

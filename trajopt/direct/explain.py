@@ -45,7 +45,11 @@ def _row_of_phase(ph: PhaseLayout, values: PhaseValues, row: int) -> tuple[str, 
         interval = int(np.searchsorted(ph.defect_first, defect, side="right")) - 1
         return f"dynamics of state '{ph.form.x_names[state]}'", name, float(values.breaks[interval])
     if row < ph.q_rows:
-        first, names, what = (ph.g_rows, ph.form.g_names, "algebraic equation") if row < ph.c_rows else (ph.c_rows, ph.form.c_names, "path constraint")
+        first, names, what = (
+            (ph.g_rows, ph.form.g_names, "algebraic equation")
+            if row < ph.c_rows
+            else (ph.c_rows, ph.form.c_names, "path constraint")
+        )
         point, which = divmod(row - first, len(names))
         times = np.interp(ph.point_times(), ph.mesh.spans[0], values.spans)
         return f"{what} '{names[which]}'", name, float(times[point])
@@ -78,7 +82,11 @@ def _saturated(iterate: Iterate) -> list[str]:
         bound = ph.form.u_bound
         for j, name in enumerate(ph.form.u_names):
             for side, limit in (("lower", bound.lower[j]), ("upper", bound.upper[j])):
-                if np.isfinite(limit) and bound.lower[j] < bound.upper[j] and np.all(np.abs(values.U[:, j] - limit) < 1e-3 * max(1.0, abs(limit))):
+                if (
+                    np.isfinite(limit)
+                    and bound.lower[j] < bound.upper[j]
+                    and np.all(np.abs(values.U[:, j] - limit) < 1e-3 * max(1.0, abs(limit)))
+                ):
                     lines.append(f"control '{name}' stays at its {side} bound {limit:g} all along phase '{ph.form.name}'")
     return lines
 
@@ -100,7 +108,10 @@ def not_a_number_sites(program: Program) -> Iterator[tuple[str, int, int]]:
         W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
         parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
         places = (W, block.data.reshape(kernel.data, block.count), parameters)
-        for what, function, rows in (("value", kernel.constraints, np.arange(kernel.constraint_rows)), ("derivative", kernel.constraint_jacobian, kernel.constraint_pattern[0])):
+        for what, function, rows in (
+            ("value", kernel.constraints, np.arange(kernel.constraint_rows)),
+            ("derivative", kernel.constraint_jacobian, kernel.constraint_pattern[0]),
+        ):
             if not rows.size:
                 continue
             bad = np.argwhere(~np.isfinite(np.asarray(function(*places))))
@@ -112,9 +123,15 @@ def not_a_number_sites(program: Program) -> Iterator[tuple[str, int, int]]:
 def _advice(iterate: Iterate, found: list[str]) -> list[str]:
     outcome = iterate.result.outcome
     if outcome is Outcome.NOT_A_NUMBER:
-        return ["try: bounds or guesses that keep variables away from divisions by zero, roots and logarithms of negative numbers"]
+        return [
+            "try: bounds or guesses that keep variables away from divisions by zero, roots and logarithms of negative numbers"
+        ]
     if outcome is Outcome.INFEASIBLE:
-        return ["try: loosen the conditions named above, widen the controls' bounds or the end time, or give a guess that comes near to meeting them"]
+        return [
+            "try: loosen the conditions named above, widen the controls' bounds or the end time, or give a guess that comes near to meeting them"
+        ]
     if outcome is Outcome.ITERATIONS:
-        return ["try: a guess= closer to the answer, scale= for variables of unusual size, or more iterations: Collocation(backend=Ipopt(max_iterations=3000))"]
+        return [
+            "try: a guess= closer to the answer, scale= for variables of unusual size, or more iterations: Collocation(backend=Ipopt(max_iterations=3000))"
+        ]
     return ["try: a guess= closer to the answer, or simpler conditions first and their solution as guess="] if found else []

@@ -90,7 +90,9 @@ def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[s
             if log:
                 log.append(f"{rung.label}: {iterate.result.outcome.value}")
             break
-        log.append(f"{rung.label}: {iterate.result.outcome.value} ({iterate.result.message}), largest violation {iterate.violation:.1e}")
+        log.append(
+            f"{rung.label}: {iterate.result.outcome.value} ({iterate.result.message}), largest violation {iterate.violation:.1e}"
+        )
         session.progress(log[-1])
     assert best is not None
     return best, log
@@ -109,7 +111,9 @@ def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:
             ("shorter time", {"duration": 0.3}), ("longer time", {"duration": 3.0}), ("controls off centre", {"bend": 0.5}),
             ("controls off centre, other side", {"bend": -0.5}),
         ):  # fmt: skip
-            yield Rung(label, lambda _, options=options: solve_on(patient, meshes, nudged(plain_guess(form, **options), 0.01), None))
+            yield Rung(
+                label, lambda _, options=options: solve_on(patient, meshes, nudged(plain_guess(form, **options), 0.01), None)
+            )
     coarse = tuple(Mesh.uniform(4, int(m.degrees[0])) for m in meshes)
     yield Rung("coarse mesh first", lambda _: _coarse_first(patient, coarse, meshes, guess))
 
@@ -119,7 +123,9 @@ def _hasty(session: Session) -> Session:
     backend = session.method.backend
     if not isinstance(backend, Ipopt) or session.method.max_passes == 1:
         return session
-    return replace(session, method=replace(session.method, backend=replace(backend, max_iterations=min(150, backend.max_iterations))))
+    return replace(
+        session, method=replace(session.method, backend=replace(backend, max_iterations=min(150, backend.max_iterations)))
+    )
 
 
 def _with_options(session: Session, **options: Any) -> Session:

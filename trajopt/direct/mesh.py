@@ -42,10 +42,18 @@ class Mesh:
     control_points: NDArray[np.int_] | None = None
 
     def __post_init__(self) -> None:
-        if self.breaks.ndim != 1 or self.breaks.size < 2 or np.any(np.diff(self.breaks) <= 0) or self.breaks[0] != 0 or self.breaks[-1] != 1:
+        if (
+            self.breaks.ndim != 1
+            or self.breaks.size < 2
+            or np.any(np.diff(self.breaks) <= 0)
+            or self.breaks[0] != 0
+            or self.breaks[-1] != 1
+        ):
             raise UsageError("the breaks of a mesh", got=self.breaks, expected="numbers increasing from 0 to 1")
         if self.degrees.shape != (self.intervals,):
-            raise UsageError("the degrees of a mesh", got=self.degrees.shape, expected=f"one for each of the {self.intervals} intervals")
+            raise UsageError(
+                "the degrees of a mesh", got=self.degrees.shape, expected=f"one for each of the {self.intervals} intervals"
+            )
 
     @staticmethod
     def uniform(intervals: int, degree: int) -> Mesh:

@@ -51,7 +51,9 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
         kernel = program.blocks[index].kernel
         outputs = np.asarray(kernel.constraints(W, D, parameters)).T.reshape(here.size, at.size, -1)
         rates = outputs[..., : ph.nx]
-        moved = X[:, :1] + widths[here][:, None, None] * np.einsum("em,kmi->kei", integration_matrix(at, np.append(at, 1.0)), rates)
+        moved = X[:, :1] + widths[here][:, None, None] * np.einsum(
+            "em,kmi->kei", integration_matrix(at, np.append(at, 1.0)), rates
+        )
         reached = np.concatenate([x, values.X[ph.first[here + 1]][:, None]], axis=1)
         errors[here] = np.nan_to_num((np.abs(moved - reached) / size).max(axis=(1, 2)), nan=np.inf)
         # A violated constraint costs its multiplier times the violation, often more than an error of the motion of that size.

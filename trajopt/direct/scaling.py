@@ -22,7 +22,9 @@ def scales(layout: Layout, program: Program) -> tuple[Array, Array]:
         unknowns[ph.x : ph.z] = np.tile(x, ph.state_points)
         unknowns[ph.z : ph.u] = np.tile(_sizes(ph.form.algebraics, y[ph.z : ph.u].reshape(ph.points, ph.nz), None), ph.points)
         u = _control_sizes(ph)
-        unknowns[ph.u : ph.times] = np.tile(u, ph.points) if layout.scheme.shares_nodes else np.repeat(np.tile(u, ph.mesh.intervals), ph.u_count.ravel())
+        unknowns[ph.u : ph.times] = (
+            np.tile(u, ph.points) if layout.scheme.shares_nodes else np.repeat(np.tile(u, ph.mesh.intervals), ph.u_count.ravel())
+        )
         spans = y[ph.times : ph.integrals]
         unknowns[ph.times : ph.integrals] = max(abs(spans[-1] - spans[0]), 1e-8)
         values = np.abs(y[ph.integrals : ph.end])
@@ -59,7 +61,9 @@ def _control_sizes(ph: PhaseLayout) -> Array:
             continue
         for side in (q.bound.lower, q.bound.upper):
             finite = np.where(np.isfinite(side), np.abs(side), 0.0)
-            sizes[q.rows] = np.where(finite > 0, np.maximum(np.where(sizes[q.rows] == 1.0, 0.0, sizes[q.rows]), finite), sizes[q.rows])
+            sizes[q.rows] = np.where(
+                finite > 0, np.maximum(np.where(sizes[q.rows] == 1.0, 0.0, sizes[q.rows]), finite), sizes[q.rows]
+            )
     return np.clip(sizes, 1e-10, 1e12)
 
 
@@ -99,7 +103,9 @@ def _row_sizes(program: Program, index: int, unknowns: Array) -> Array:
     kernel = block.kernel
     W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
     parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
-    values = np.abs(np.nan_to_num(np.asarray(kernel.constraint_jacobian(W, block.data, parameters)), nan=0.0, posinf=0.0, neginf=0.0))
+    values = np.abs(
+        np.nan_to_num(np.asarray(kernel.constraint_jacobian(W, block.data, parameters)), nan=0.0, posinf=0.0, neginf=0.0)
+    )
     input_sizes = abs(block.gather) @ unknowns
     rows, columns = kernel.constraint_pattern
     sizes = np.zeros(kernel.constraint_rows)

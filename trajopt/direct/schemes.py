@@ -129,7 +129,9 @@ def _radau(d: int) -> Rule:
     points = _polished((np.sort(legendre.legroots(series).real) + 1) / 2, series)
     points[-1] = 1.0
     support = np.concatenate([[0.0], points])
-    return Rule(d, support, points, np.arange(1, d + 1), lagrange_basis(support, points, 1), -np.eye(d), _quadrature(points), 2 * d - 1)
+    return Rule(
+        d, support, points, np.arange(1, d + 1), lagrange_basis(support, points, 1), -np.eye(d), _quadrature(points), 2 * d - 1
+    )
 
 
 @lru_cache(maxsize=64)

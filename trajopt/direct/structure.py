@@ -76,7 +76,13 @@ def _pieces(ph: PhaseLayout, values: PhaseValues, j: int, affine: bool) -> tuple
     for a, b in zip(edges[:-1], edges[1:], strict=True):
         widths = np.diff(values.breaks)[interval[a:b]]
         length = float((right[a:b] - left[a:b]) @ (1.0 / widths))
-        runs.append((Piece(int(role[a]), float(left[a]), float(right[b - 1]), length), float(level[a:b] @ (right[a:b] - left[a:b])), interval[a:b]))
+        runs.append(
+            (
+                Piece(int(role[a]), float(left[a]), float(right[b - 1]), length),
+                float(level[a:b] @ (right[a:b] - left[a:b])),
+                interval[a:b],
+            )
+        )
     if affine:
         return _switched(runs, lower, upper)
     # A control that bends away from its bound: contact shorter than an interval is a touch, not an arc.
@@ -101,7 +107,11 @@ def _switched(runs: list[tuple[Piece, float, NDArray[np.int_]]], lower: float, u
             last = pieces.pop()
             pieces.append(Piece(last.role, last.start, float(switch), last.intervals))
             following = runs[i + 1][0]
-            runs[i + 1] = (Piece(following.role, float(switch), following.end, following.intervals), runs[i + 1][1], runs[i + 1][2])
+            runs[i + 1] = (
+                Piece(following.role, float(switch), following.end, following.intervals),
+                runs[i + 1][1],
+                runs[i + 1][2],
+            )
         else:
             unclear += [int(k) for k in intervals]
             pieces.append(piece)
@@ -124,7 +134,11 @@ def _samples(ph: PhaseLayout, values: PhaseValues, j: int) -> tuple[Array, Array
     for k, rule in enumerate(ph.rules):
         a, b = values.breaks[k], values.breaks[k + 1]
         u = values.U[ph.first_point[k] : ph.first_point[k] + rule.points.size, j]
-        cuts = np.concatenate([[0.0], 0.5 * (rule.points[1:] + rule.points[:-1]), [1.0]]) if ph.u_count[k, j] > 1 else np.array([0.0, 1.0])
+        cuts = (
+            np.concatenate([[0.0], 0.5 * (rule.points[1:] + rule.points[:-1]), [1.0]])
+            if ph.u_count[k, j] > 1
+            else np.array([0.0, 1.0])
+        )
         left.append(a + (b - a) * cuts[:-1])
         right.append(a + (b - a) * cuts[1:])
         level.append(u if ph.u_count[k, j] > 1 else u[:1])
@@ -195,7 +209,9 @@ def repaired(ph: PhaseLayout, values: PhaseValues, wrong: NDArray[np.bool_]) -> 
     return Structure(values.breaks[[*firsts, ph.mesh.intervals]], roles[firsts])
 
 
-def switching_losses(ph: PhaseLayout, program: Program, index: int, values: PhaseValues, affine: NDArray[np.bool_], multipliers: Array) -> Array:
+def switching_losses(
+    ph: PhaseLayout, program: Program, index: int, values: PhaseValues, affine: NDArray[np.bool_], multipliers: Array
+) -> Array:
     """(intervals,): what the cost could still fall, to first order, if every affine control took its better bound at every point.
 
     Points where a state touches its bounds do not count: there the bound, not the Hamiltonian, decides.
@@ -210,18 +226,19 @@ def switching_losses(ph: PhaseLayout, program: Program, index: int, values: Phas
     return np.asarray(np.add.reduceat(np.where(_touching(ph, values), 0.0, np.maximum(losses, 0.0)), ph.first_point))
 
 
-def control_loss(ph: PhaseLayout, program: Program, index: int, constraint_multipliers: Array) -> float:
-    """What the cost could still fall, to second order, if every smooth control were free at every collocation point."""
-    if ph.mesh.control_points is None or not np.any(ph.mesh.control_points < 0):
-        return 0.0
+def control_losses(ph: PhaseLayout, program: Program, index: int, affine: NDArray[np.bool_], constraint_multipliers: Array) -> Array:
+    """(intervals,): what the cost could still fall, to second order, if every smooth control were free at every collocation point."""
+    withheld = ~affine & (ph.u_count < np.array([r.points.size for r in ph.rules])[:, None]).any(axis=0)
+    if ph.mesh.control_points is None or not withheld.any():
+        return np.zeros(ph.mesh.intervals)
     block = program.blocks[index]
-    kernel = block.kernel
     slopes, curvature = _control_derivatives(ph, program, index, constraint_multipliers)
-    u = (block.gather @ program.start).reshape(block.count, kernel.inputs)[:, ph.nx + ph.nz : ph.nx + ph.nz + ph.nu]
+    u = (block.gather @ program.start).reshape(block.count, block.kernel.inputs)[:, ph.nx + ph.nz : ph.nx + ph.nz + ph.nu]
     bound = ph.form.u_bound
     span = np.where(np.isfinite(bound.upper - bound.lower), bound.upper - bound.lower, 1.0)
-    inside = (u > bound.lower + NEAR * span) & (u < bound.upper - NEAR * span) & (curvature > 0)
-    return float(0.5 * (slopes[inside] ** 2 / curvature[inside]).sum())
+    inside = (u > bound.lower + NEAR * span) & (u < bound.upper - NEAR * span) & (curvature > 0) & withheld
+    losses = np.where(inside, 0.5 * slopes**2 / np.where(inside, curvature, 1.0), 0.0).sum(axis=1)
+    return np.asarray(np.add.reduceat(losses, ph.first_point))
 
 
 def _control_derivatives(ph: PhaseLayout, program: Program, index: int, constraint_multipliers: Array) -> tuple[Array, Array]:

@@ -114,7 +114,9 @@ def make_layout(form: NormalForm, kernels: Kernels, scheme: Scheme, meshes: tupl
         layout = _phase_layout(phase, kernel, scheme, mesh, unknown, row)
         phases.append(layout)
         unknown, row = layout.end, layout.rows_end
-    return Layout(form, scheme, tuple(phases), unknown, unknown + form.s.numel(), row, row + form.b.numel() + len(kernels.start_paths))
+    return Layout(
+        form, scheme, tuple(phases), unknown, unknown + form.s.numel(), row, row + form.b.numel() + len(kernels.start_paths)
+    )
 
 
 def _phase_layout(phase: PhaseForm, kernels: PhaseKernels, scheme: Scheme, mesh: Mesh, unknown: int, row: int) -> PhaseLayout:
@@ -182,7 +184,9 @@ def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Bloc
     if not ph.free_time:
         ends = np.array([ph.form.start_time.lower[0], ph.form.end_time.lower[0]])
         data = np.vstack([theta, np.full(ph.points, ends[0]), np.full(ph.points, ends[1])])
-    return Block(kernel, ph.points, _gather(ph, layout, point_span), data, _scatter(ph, layout), _cost_weights(ph, kernel.objective_rows))
+    return Block(
+        kernel, ph.points, _gather(ph, layout, point_span), data, _scatter(ph, layout), _cost_weights(ph, kernel.objective_rows)
+    )
 
 
 def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> sp.csr_matrix:
@@ -296,7 +300,9 @@ def _linear_part(ph: PhaseLayout, layout: Layout) -> sp.csr_matrix:
         rows.append(np.full(2, ph.span_rows + j))
         columns.append(ph.times + np.array([j, j + 1]))
         values.append(np.array([-1.0, 1.0]))
-    return sp.csr_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), (layout.constraints, layout.unknowns))
+    return sp.csr_matrix(
+        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), (layout.constraints, layout.unknowns)
+    )
 
 
 def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from trajopt.curve import Curve, lagrange_basis
 from trajopt.direct.transcribe import Layout, PhaseLayout, control_matrix
 from trajopt.guess import Guess, PhaseGuess
+from trajopt.nlp.program import Program
 
 Array = NDArray[np.float64]
+
+FENCE = 4.0  # a little more than half a turn to either side
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +85,12 @@ def _control_unknowns(ph: PhaseLayout, layout: Layout, start: PhaseGuess, tau) -
         if layout.scheme.shares_nodes or ph.nu == 1:
             return at_points.ravel()
     a, b = ph.mesh.breaks[:-1], ph.mesh.breaks[1:]
-    places = np.concatenate([np.zeros(0), *[a[k] + (b[k] - a[k]) * ph.control_nodes(k, j) for k in range(ph.mesh.intervals) for j in range(ph.nu)]])
-    which = np.concatenate([np.zeros(0, int), *[np.full(ph.u_count[k, j], j) for k in range(ph.mesh.intervals) for j in range(ph.nu)]])
+    places = np.concatenate(
+        [np.zeros(0), *[a[k] + (b[k] - a[k]) * ph.control_nodes(k, j) for k in range(ph.mesh.intervals) for j in range(ph.nu)]]
+    )
+    which = np.concatenate(
+        [np.zeros(0, int), *[np.full(ph.u_count[k, j], j) for k in range(ph.mesh.intervals) for j in range(ph.nu)]]
+    )
     values = start.u(tau(places))
     return values[np.arange(places.size), which] if places.size else np.zeros(0)
 
@@ -147,3 +154,15 @@ def unwound(layout: Layout, angles: tuple[NDArray[np.bool_], ...], y: Array) -> 
                     ends = ends - shift
                 last = float(ends[1])
     return y
+
+
+def fenced(layout: Layout, angles: tuple[NDArray[np.bool_], ...], program: Program) -> Program:
+    """Angles that are constant on their intervals kept within a turn of their guess, so that they do not wander off."""
+    if layout.scheme.shares_nodes or not any(a.any() for a in angles):
+        return program
+    lower, upper = program.lower.copy(), program.upper.copy()
+    for ph, which in zip(layout.phases, angles, strict=True):
+        for j in np.flatnonzero(which):
+            here = ph.u_first[ph.u_count[:, j] == 1, j]
+            lower[here], upper[here] = program.start[here] - FENCE, program.start[here] + FENCE
+    return replace(program, lower=lower, upper=upper)

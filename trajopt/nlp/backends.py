@@ -142,13 +142,26 @@ class Sqp:
             "jac_fg": None, "hess_lag": functions.derivatives["hess_lag"],
         }  # fmt: skip
         del options["jac_fg"]
-        outcomes = {"Solve_Succeeded": Outcome.SOLVED, "Maximum_Iterations_Exceeded": Outcome.ITERATIONS, "Infeasible_Problem_Detected": Outcome.INFEASIBLE}
+        outcomes = {
+            "Solve_Succeeded": Outcome.SOLVED,
+            "Maximum_Iterations_Exceeded": Outcome.ITERATIONS,
+            "Infeasible_Problem_Detected": Outcome.INFEASIBLE,
+        }
         return _run("sqpmethod", functions.nlp, options, program, began, outcomes)
 
 
-def _run(plugin: str, nlp: dict[str, Any], options: dict[str, Any], program: Program, began: float, outcomes: dict[str, Outcome]) -> Result:
+def _run(
+    plugin: str, nlp: dict[str, Any], options: dict[str, Any], program: Program, began: float, outcomes: dict[str, Outcome]
+) -> Result:
     solver = casadi.nlpsol("solver", plugin, nlp, options)
-    start = {"x0": program.start, "p": program.parameters, "lbx": program.lower, "ubx": program.upper, "lbg": program.g_lower, "ubg": program.g_upper}
+    start = {
+        "x0": program.start,
+        "p": program.parameters,
+        "lbx": program.lower,
+        "ubx": program.upper,
+        "lbg": program.g_lower,
+        "ubg": program.g_upper,
+    }
     if program.start_multipliers is not None:
         start.update(lam_x0=program.start_multipliers[0], lam_g0=program.start_multipliers[1])
     built = time.perf_counter()
@@ -157,7 +170,18 @@ def _run(plugin: str, nlp: dict[str, Any], options: dict[str, Any], program: Pro
     except RuntimeError as error:  # CasADi raises where the very first evaluation fails
         nothing = np.full(program.constraints, np.nan)
         outcome = Outcome.NOT_A_NUMBER if "nan" in str(error).lower() or "inf" in str(error).lower() else Outcome.FAILED
-        return Result(outcome, str(error).strip().splitlines()[-1], program.start, np.nan, nothing, np.zeros(program.unknowns), nothing, 0, time.perf_counter() - built, built - began)
+        return Result(
+            outcome,
+            str(error).strip().splitlines()[-1],
+            program.start,
+            np.nan,
+            nothing,
+            np.zeros(program.unknowns),
+            nothing,
+            0,
+            time.perf_counter() - built,
+            built - began,
+        )
     stats = solver.stats()
     message, iterations = str(stats["return_status"]), int(stats.get("iter_count", 0))
     return Result(

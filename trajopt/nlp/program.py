@@ -123,7 +123,8 @@ def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
     """The same program in y / unknowns, with constraint rows multiplied by ``constraints``."""
     columns, rows = sp.diags(unknowns), sp.diags(constraints)
     blocks = tuple(
-        Block(b.kernel, b.count, (b.gather @ columns).tocsr(), b.data, (rows @ b.scatter).tocsc(), b.weights) for b in program.blocks
+        Block(b.kernel, b.count, (b.gather @ columns).tocsr(), b.data, (rows @ b.scatter).tocsc(), b.weights)
+        for b in program.blocks
     )
     multipliers = program.start_multipliers
     return Program(
@@ -172,7 +173,9 @@ def functions_of(program: Program) -> Functions:
         derivatives={
             "grad_f": casadi.Function("nlp_grad_f", [y, p], [f, gradient], ["x", "p"], ["f", "grad_f_x"]),
             "jac_g": casadi.Function("nlp_jac_g", [y, p], [g, jacobian_matrix], ["x", "p"], ["g", "jac_g_x"]),
-            "hess_lag": casadi.Function("nlp_hess_l", [y, p, lam_f, lam_g], [hessian_matrix], ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]),
+            "hess_lag": casadi.Function(
+                "nlp_hess_l", [y, p, lam_f, lam_g], [hessian_matrix], ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]
+            ),
         },
     )
 
@@ -208,7 +211,9 @@ class _Placement:
         pattern = casadi.Sparsity.triplet(*self.shape, (unique % self.shape[0]).tolist(), (unique // self.shape[0]).tolist())
         if not unique.size:
             return casadi.MX(pattern)
-        matrix = sp.csr_matrix((np.concatenate(self.coefficients), (index, np.concatenate(self.sources))), (unique.size, self.offset))
+        matrix = sp.csr_matrix(
+            (np.concatenate(self.coefficients), (index, np.concatenate(self.sources))), (unique.size, self.offset)
+        )
         return casadi.MX(pattern, _times(matrix, casadi.vertcat(*self.values)))
 
 
