@@ -1,0 +1,208 @@
+"""The assembled derivatives against CasADi's own differentiation of the assembled functions, on small programs of every kind."""
+
+import casadi
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from trajopt.bounds import free
+from trajopt.direct.kernels import make_kernels
+from trajopt.direct.mesh import AT_LOWER, FREE, Mesh
+from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
+from trajopt.direct.transcribe import make_layout, transcribe
+from trajopt.nlp.backends import Ipopt, Outcome, Sqp
+from trajopt.nlp.program import Block, Program, functions_of, make_kernel, scaled, without_cost
+from trajopt.problem import Problem
+
+
+def everything(symbols=casadi.SX):
+    """Two phases, free times, vectors, an algebraic variable, a static variable, a parameter, integrals in conditions."""
+    ocp = Problem("everything", symbols)
+    mass = ocp.parameter("mass", 2.0)
+    s = ocp.variable("s", lower=0, upper=5, guess=1)
+    parts = []
+    for name in ("one", "two"):
+        ph = ocp.phase(name)
+        t = ph.time(start=0 if name == "one" else free(0.5, 2), end=free(0.6, 4, guess=1.5 if name == "one" else 3))
+        q = ph.state("q", 2)
+        w = ph.state("w")
+        z = ph.algebraic("z")
+        u = ph.control("u", 2, lower=-1, upper=1)
+        ph.dynamics({q: casadi.vertcat(w * u[0], casadi.sin(q[0]) * z + t), w: q[1] ** 2 * u[1] / mass - s * w})
+        ph.require(z - casadi.exp(0.1 * q[0] * w))
+        ph.path(q[0] * u[1] + z * w, upper=4, name="wall")
+        parts.append((ph, t, q, w, u))
+    (a, _, qa, wa, ua), (b, tb, qb, wb, ub) = parts
+    ocp.connect(a, b, states=["q"])
+    ocp.require(a.integral(ua[0] ** 2 * wa) * b.final(wb), upper=3, name="budget")
+    ocp.minimize(b.final(tb) ** 2 + a.integral(qa[0] * ua[1]) * mass + b.integral(ub[0] ** 2 + tb * qb[1]) ** 2 + s**3)
+    return ocp.finish()
+
+
+def fixed_time(symbols=casadi.SX):
+    ocp = Problem("fixed", symbols)
+    ph = ocp.phase()
+    t = ph.time(start=1, end=3)
+    x, v, u = ph.state("x"), ph.state("v"), ph.control("u", lower=-1, upper=2)
+    ph.dynamics({x: v * t, v: casadi.cos(x) * u - v**3})
+    ocp.minimize(ph.integral(x**2 * u**2 + casadi.exp(v)) + ph.final(x * v))
+    return ocp.finish()
+
+
+def program_of(form, scheme, mesh, seed=0):
+    kernels = make_kernels(form)
+    layout = make_layout(form, kernels, scheme, tuple(mesh for _ in form.phases))
+    y = np.random.default_rng(seed).uniform(0.2, 1.2, layout.unknowns)
+    return transcribe(kernels, layout, y, form.parameter_values())
+
+
+def two_controls(mesh, roles=None):
+    points = np.tile([1, -1], (mesh.intervals, 1))
+    return Mesh(mesh.breaks, mesh.degrees, (1,) if roles is not None else (), roles, points)
+
+
+MIXED = Mesh(np.array([0.0, 0.2, 0.7, 1.0]), np.array([2, 4, 3]))
+CASES = {
+    "radau": lambda: program_of(everything(), Radau(), MIXED),
+    "gauss": lambda: program_of(everything(), Gauss(), MIXED),
+    "lobatto": lambda: program_of(everything(), Lobatto(), MIXED),
+    "trapezoidal": lambda: program_of(everything(), Trapezoidal(), Mesh.uniform(3, 1)),
+    "hermite-simpson": lambda: program_of(everything(), HermiteSimpson(), Mesh.uniform(3, 2)),
+    "fixed times": lambda: program_of(fixed_time(), Radau(), MIXED),
+    "fixed times, shared nodes": lambda: program_of(fixed_time(), HermiteSimpson(), Mesh.uniform(3, 2)),
+    "fewer control values": lambda: program_of(everything(), Radau(), two_controls(MIXED)),
+    "moving knots and held controls": lambda: program_of(
+        everything(), Gauss(), two_controls(MIXED, np.array([[FREE, FREE], [AT_LOWER, FREE], [AT_LOWER, FREE]]))
+    ),
+    "MX": lambda: program_of(everything(casadi.MX), Radau(), MIXED),
+    "MX, fixed times": lambda: program_of(fixed_time(casadi.MX), Gauss(), MIXED),
+    "one interval of degree one": lambda: program_of(everything(), Radau(), Mesh.uniform(1, 1)),
+    "several unknowns to an input": lambda: random_program(),
+}
+
+
+def random_program(seed=1):
+    """A kernel between random matrices: inputs that mix unknowns, rows that mix outputs, an unknown used twice by one place."""
+    rng = np.random.default_rng(seed)
+    w, d, p = casadi.SX.sym("w", 3), casadi.SX.sym("d", 1), casadi.SX.sym("p", 2)
+    constraints = casadi.vertcat(w[0] * w[1] * p[0], casadi.sin(w[2]) * d + w[0] ** 2)
+    kernel = make_kernel("mixed", w, d, p, constraints, casadi.exp(w[0]) * w[2] ** 2 + p[1] * w[1] ** 3)
+    n, m, count = 5, 4, 6
+    gather = sp.random(count * 3, n, density=0.6, random_state=rng, format="csr")
+    scatter = sp.random(m, count * 2, density=0.5, random_state=rng, format="csc")
+    linear = sp.random(m, n, density=0.4, random_state=rng, format="csr")
+    block = Block(kernel, count, gather, rng.uniform(size=(1, count)), scatter, rng.uniform(size=count))
+    ends = np.full(n, np.inf)
+    return Program((block,), linear, -ends, ends, np.zeros(m), np.zeros(m), rng.uniform(size=n), np.array([1.5, -0.5]))
+
+
+def values(program):
+    """(f, gradient, g, Jacobian, upper triangle of the Hessian) at the start: assembled, and by CasADi from f and g alone."""
+    functions = functions_of(program)
+    y, p, f, g = (functions.nlp[name] for name in ("x", "p", "f", "g"))
+    rng = np.random.default_rng(3)
+    lam_f, lam_g = 0.7, rng.normal(size=program.constraints)
+    symbol_f, symbol_g = casadi.MX.sym("lf"), casadi.MX.sym("lg", program.constraints)
+    hessian = casadi.triu(casadi.hessian(symbol_f * f + casadi.dot(symbol_g, g), y)[0])
+    reference = casadi.Function(
+        "reference", [y, p, symbol_f, symbol_g], [f, casadi.gradient(f, y), g, casadi.jacobian(g, y), hessian]
+    )
+    here = (program.start, program.parameters)
+    assembled = [*functions.derivatives["grad_f"](*here), *functions.derivatives["jac_g"](*here)]
+    assembled.append(functions.derivatives["hess_lag"](*here, lam_f, lam_g))
+    return [np.asarray(a.full()) for a in assembled], [np.asarray(a.full()) for a in reference(*here, lam_f, lam_g)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_derivatives_are_those_of_the_assembled_functions(case):
+    assembled, reference = values(CASES[case]())
+    for ours, theirs in zip(assembled, reference, strict=True):
+        assert np.all(np.isfinite(theirs))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(theirs).max()))
+    assert np.abs(reference[-1]).max() > 0  # there was something to differentiate twice
+
+
+@pytest.mark.parametrize("case", ["radau", "hermite-simpson", "several unknowns to an input"])
+def test_patterns_hold_no_more_than_the_derivatives(case):
+    """What is stored beyond the true nonzeros costs the linear solver; a handful of cancellations is all there may be."""
+    program = CASES[case]()
+    derivatives = functions_of(program).derivatives
+    jacobian = derivatives["jac_g"](program.start, program.parameters)[1]
+    hessian = derivatives["hess_lag"](program.start, program.parameters, 1.0, np.ones(program.constraints))
+    for matrix in (jacobian, hessian):
+        assert np.count_nonzero(np.asarray(matrix.nonzeros())) >= 0.98 * matrix.nnz()
+
+
+def test_symbols_of_both_kinds_give_the_same_program():
+    for one, other in zip(values(CASES["radau"]())[0], values(CASES["MX"]())[0], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("case", ["radau", "moving knots and held controls", "trapezoidal"])
+def test_scaled_is_the_same_program_in_other_units(case):
+    program = CASES[case]()
+    rng = np.random.default_rng(5)
+    columns, rows = rng.uniform(0.1, 10, program.unknowns), rng.uniform(0.1, 10, program.constraints)
+    multipliers = rng.normal(size=program.unknowns), rng.normal(size=program.constraints)
+    program = Program(**{**vars(program), "start_multipliers": multipliers})
+    other = scaled(program, columns, rows)
+    (f, gradient, g, jacobian, _), _ = values(program)
+    (f_s, gradient_s, g_s, jacobian_s, _), _ = values(other)
+    np.testing.assert_allclose(f_s, f, rtol=1e-13)
+    np.testing.assert_allclose(gradient_s.ravel(), gradient.ravel() * columns, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(g_s.ravel(), g.ravel() * rows, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(jacobian_s, jacobian * rows[:, None] * columns, rtol=1e-11, atol=1e-11)
+    # The Lagrangian's gradient, in the old units, is the same with the multipliers carried over.
+    before = gradient.ravel() + multipliers[0] + jacobian.T @ multipliers[1]
+    after = gradient_s.ravel() + other.start_multipliers[0] + jacobian_s.T @ other.start_multipliers[1]
+    np.testing.assert_allclose(after, before * columns, rtol=1e-10, atol=1e-10)
+
+
+def test_without_cost_keeps_the_constraints():
+    program = CASES["radau"]()
+    (_, _, g, jacobian, _), _ = values(program)
+    (f_0, gradient_0, g_0, jacobian_0, _), _ = values(without_cost(program))
+    assert not f_0.any()
+    assert not gradient_0.any()
+    np.testing.assert_array_equal(g_0, g)
+    np.testing.assert_array_equal(jacobian_0, jacobian)
+
+
+def circle():
+    """The point of the unit circle closest, in a skewed measure, to a far one: y = (1, 1) / sqrt(2) by symmetry."""
+    w, empty, p = casadi.SX.sym("w", 2), casadi.SX(0, 1), casadi.SX(0, 1)
+    objective = (w[0] + w[1] - 3) ** 2 / 2 + (w[0] - w[1]) ** 2
+    kernel = make_kernel("circle", w, empty, p, casadi.sumsqr(w), objective)
+    block = Block(kernel, 1, sp.identity(2, format="csr"), np.zeros((0, 1)), sp.identity(1, format="csc"), np.ones(1))
+    ends, one = np.full(2, np.inf), np.ones(1)
+    return Program((block,), sp.csr_matrix((1, 2)), -ends, ends, one, one, np.array([0.3, 1.0]), np.zeros(0))
+
+
+@pytest.mark.parametrize("backend", [Ipopt(tolerance=1e-11), Sqp(tolerance=1e-11)], ids=["ipopt", "sqp"])
+def test_backends_find_the_optimum_and_its_multiplier(backend):
+    result = backend.solve(circle())
+    assert result.outcome is Outcome.SOLVED
+    assert result.iterations < 12  # second derivatives are exact: Newton's pace
+    np.testing.assert_allclose(result.y, np.sqrt([0.5, 0.5]), atol=1e-9)
+    assert result.f == pytest.approx((np.sqrt(2) - 3) ** 2 / 2, abs=1e-9)
+    assert result.constraint_multipliers[0] == pytest.approx((3 - np.sqrt(2)) / np.sqrt(2), abs=1e-8)
+
+
+def test_a_backend_says_how_it_ended():
+    program = circle()
+    stuck = Ipopt(max_iterations=1).solve(program)
+    assert stuck.outcome is Outcome.ITERATIONS
+    impossible = Program(**{**vars(program), "g_lower": -np.ones(1), "g_upper": -np.ones(1)})
+    assert Ipopt().solve(impossible).outcome is Outcome.INFEASIBLE
+    undefined = Program(**{**vars(program), "start": np.array([np.nan, 1.0])})
+    assert Ipopt().solve(undefined).outcome is Outcome.NOT_A_NUMBER
+
+
+def test_a_warm_start_at_the_answer_takes_fewer_iterations():
+    program = circle()
+    cold = Ipopt().solve(program)
+    multipliers = (cold.bound_multipliers, cold.constraint_multipliers)
+    again = Program(**{**vars(program), "start": cold.y, "start_multipliers": multipliers})
+    warm = Ipopt().solve(again, warm=1e-9)
+    assert warm.outcome is Outcome.SOLVED
+    assert warm.iterations < cold.iterations
