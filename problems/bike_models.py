@@ -1,0 +1,299 @@
+"""The bike-trial robot: rider and bicycle in a vertical plane, with five and with seven links.
+
+Source: thesis on a bike-trial robot (Japanese), chapters 4 to 6. Both riders hold the handlebar, so that rider and bicycle form a
+closed loop. Here the loop is solved for: shoulder and hand fix the elbow (two circles), and what remains are independent
+coordinates, in which no loop can drift. ``problems.bike_trees`` states the same machines by links and closures.
+
+Lengths in m, masses in kg, inertias about mass centres in kg m^2, angles in rad unless a name ends in ``_deg``. x is forward,
+y up, ``beta`` is the rise of the front wheel. Values marked "ours" are not in the thesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi
+from casadi import SX, cos, sin
+
+from trajopt.mechanics import Coordinate, Holonomic, Inertia, Mechanism, Quantity
+
+Point = tuple[float, float]
+G = 9.80665
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A rigid body seen from the bicycle: mass centre from the rear axle, (2,), and direction, by the rider's shape."""
+
+    mass: float
+    inertia: float
+    centre: SX
+    angle: Any = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Posture:
+    """A rider on a bicycle, in the bicycle's axes: parts, points and joint angles as expressions of the shape."""
+
+    shape: SX  # the symbols
+    parts: tuple[Part, ...]  # without the rear wheel, which turns by itself
+    points: Mapping[str, SX]
+    angles: Mapping[str, SX]  # of the joints, as the thesis counts them
+    reach: SX  # from shoulder to hand
+
+    @cached_property
+    def mass(self) -> float:
+        return sum(p.mass for p in self.parts)
+
+    @cached_property
+    def centre(self) -> SX:
+        """The mass centre of the parts, (2,)."""
+        return sum((p.mass * p.centre for p in self.parts), SX.zeros(2, 1)) / self.mass
+
+
+def turned(beta: Any, point: Any) -> Any:
+    """A vector of the bicycle's axes in the ground's axes."""
+    return casadi.vertcat(point[0] * cos(beta) - point[1] * sin(beta), point[0] * sin(beta) + point[1] * cos(beta))
+
+
+def quarter(vector: Any) -> Any:
+    """A vector turned by 90 deg counter-clockwise."""
+    return casadi.vertcat(-vector[1], vector[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Free:
+    """The equations of a posture whose bicycle moves freely, in (x, y, beta, shape): M a + bias, and the momentum's change.
+
+    Seen from the bicycle, a point p(s) moves with R^T c' = R^T (x', y') + beta' quarter(p) + p_s s', so that the mass matrix
+    needs first derivatives of p only, and no angle but beta's own appears twice.
+    """
+
+    posture: Posture
+    beta: SX
+    rates: SX  # (x', y', beta', s')
+
+    @cached_property
+    def _down(self) -> SX:
+        return turned(-self.beta, casadi.vertcat(0, -1))
+
+    @cached_property
+    def jacobians(self) -> list[tuple[SX, SX]]:
+        """Of each part: the velocity of its centre in the bicycle's axes, (2, n), and its spin, (1, n)."""
+        s = self.posture.shape
+        base = casadi.horzcat(turned(-self.beta, casadi.DM([1, 0])), turned(-self.beta, casadi.DM([0, 1])))
+        found = []
+        for p in self.posture.parts:
+            J = casadi.horzcat(base, quarter(p.centre), casadi.jacobian(p.centre, s))
+            found.append((J, casadi.horzcat(0, 0, 1, casadi.jacobian(SX(p.angle), s))))
+        return found
+
+    @cached_property
+    def curvatures(self) -> list[tuple[SX, SX]]:
+        """Of each part: the accelerations, linear and angular, that are there without any acceleration of the coordinates."""
+        s, w, ds = self.posture.shape, self.rates[2], self.rates[3:]
+        found = []
+        for p in self.posture.parts:
+            slide, spin = casadi.jtimes(p.centre, s, ds), casadi.jtimes(SX(p.angle), s, ds)
+            bend = casadi.jtimes(slide, s, ds)
+            found.append((-(w**2) * p.centre + 2 * w * quarter(slide) + bend, casadi.jtimes(spin, s, ds)))
+        return found
+
+    @cached_property
+    def mass_matrix(self) -> SX:
+        terms = zip(self.posture.parts, self.jacobians, strict=True)
+        return sum((p.mass * J.T @ J + p.inertia * K.T @ K for p, (J, K) in terms), SX(0))
+
+    def bias(self, gravity: float) -> SX:
+        terms = zip(self.posture.parts, self.jacobians, self.curvatures, strict=True)
+        weight = gravity * self._down
+        return sum((p.mass * J.T @ (c - weight) + p.inertia * K.T * k for p, (J, K), (c, k) in terms), SX(0))
+
+    def push(self, accelerations: Any, gravity: float) -> SX:
+        """The force (2,), in the ground's axes, that moves the parts as they move, beyond their weight."""
+        terms = zip(self.posture.parts, self.jacobians, self.curvatures, strict=True)
+        local = sum((p.mass * (J @ accelerations + c) for p, (J, _), (c, _) in terms), SX(0))
+        return turned(self.beta, local) + casadi.vertcat(0, self.posture.mass * gravity)
+
+    def energies(self, axle_height: Any, gravity: float) -> tuple[SX, SX]:
+        terms = list(zip(self.posture.parts, self.jacobians, strict=True))
+        kinetic = (
+            sum((p.mass * casadi.sumsqr(J @ self.rates) + p.inertia * (K @ self.rates) ** 2 for p, (J, K) in terms), SX(0)) / 2
+        )
+        height = axle_height + turned(self.beta, self.posture.centre)[1]
+        return kinetic, self.posture.mass * gravity * height
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A machine in one state of contact, in independent coordinates."""
+
+    mechanism: Mechanism
+    posture: Posture
+    place: SX  # (x, y, beta, shape) as expressions of the coordinates
+    ground: SX  # the whole force of the ground (2,), an expression of coordinates, rates and ``accelerations``
+    accelerations: SX
+
+    def ground_force(self, q: Any, v: Any, a: Any) -> Any:
+        """The force (2,) of the ground on the machine, all wheels together: what gravity leaves of the change of momentum."""
+        m = self.mechanism
+        return casadi.Function("ground_force", [m.q, m.v, self.accelerations], [self.ground])(q, v, a)
+
+    def seen(self, expression: Any, q: Any) -> Any:
+        """An expression of the posture (a joint angle, a point in the bicycle's axes) at coordinates."""
+        place = casadi.substitute(self.place, self.mechanism.q, q)
+        return casadi.substitute(SX(expression), self.posture.shape, place[3:])
+
+    def point(self, name: str, q: Any) -> Any:
+        """A named point, or the ``"mass centre"``, in the ground's axes."""
+        place = casadi.substitute(self.place, self.mechanism.q, q)
+        if name == "mass centre":
+            total = self.posture.mass + self.wheel_mass
+            return place[:2] + self.posture.mass / total * turned(place[2], self.seen(self.posture.centre, q))
+        return place[:2] + turned(place[2], self.seen(self.posture.points[name], q))
+
+    wheel_mass: float = 0.0
+
+
+def reduced(
+    free: Free, coordinates: Sequence[Coordinate], place: SX, wheel: tuple[float, float, SX], gravity: float
+) -> dict[str, Any]:
+    """Energies and inertia in coordinates that ``place`` (x, y, beta, shape) depends on linearly.
+
+    ``wheel`` is the rear wheel at the axle: mass, inertia and its spin as an expression of the rates.
+    """
+    q, v = casadi.vertcat(*[c.q for c in coordinates]), casadi.vertcat(*[c.v for c in coordinates])
+    T = casadi.jacobian(place, q)  # constant
+    symbols = [free.beta, free.rates, free.posture.shape]
+    values = [casadi.densify(part) for part in (place[2], T @ v, place[3:])]
+    mass_of, inertia_of, spin = wheel
+    kinetic, potential = free.energies(place[1], gravity)
+    M, bias = T.T @ free.mass_matrix @ T, T.T @ free.bias(gravity)
+    K = casadi.jacobian(spin, v)
+    axle = T[:2, :]
+    extra = mass_of * axle.T @ axle + inertia_of * K.T @ K
+    M, bias, kinetic, potential = casadi.substitute([M, bias, kinetic, potential], symbols, values)
+    return {
+        "kinetic": kinetic + 0.5 * casadi.dot(v, extra @ v),
+        "potential": potential + mass_of * gravity * place[1],
+        "inertia": Inertia(M + extra, bias + mass_of * gravity * T[1, :].T),
+    }
+
+
+def machine(
+    name: str,
+    posture: Posture,
+    coordinates: Sequence[Coordinate],
+    place: SX,
+    wheel: tuple[float, float, SX],
+    gravity: float,
+    **details: Any,
+) -> Machine:
+    """A machine in independent coordinates; ``details`` are forces, controls and constraints of the mechanism."""
+    beta, rates = SX.sym("beta"), SX.sym("rates", place.numel())
+    free = Free(posture, beta, rates)
+    mechanism = Mechanism(name, tuple(coordinates), **reduced(free, coordinates, place, wheel, gravity), **details)
+    a = SX.sym("a", mechanism.q.numel())
+    T = casadi.jacobian(place, mechanism.q)
+    force = free.push(T @ a, gravity) + wheel[0] * (T[:2, :] @ a + casadi.vertcat(0, gravity))
+    here = casadi.densify(casadi.vertcat(place[2], T @ mechanism.v, place[3:]))
+    ground = casadi.substitute(force, casadi.vertcat(beta, rates, posture.shape), here)
+    return Machine(mechanism, posture, place, ground, a, wheel[0])
+
+
+def bent_arm(shoulder: SX, hand: SX, upper: float, fore: float, side: float) -> tuple[SX, SX, SX]:
+    """The elbow, and the directions (counter-clockwise from x) of both arms; ``side`` +1: left of the line to the hand."""
+    reach = hand - shoulder
+    d2 = casadi.sumsqr(reach)
+    along = (d2 + upper**2 - fore**2) / (2 * d2)  # fractions of the reach
+    aside = casadi.sqrt(upper**2 / d2 - along**2)
+    elbow = shoulder + along * reach + side * aside * quarter(reach)
+    first, second = elbow - shoulder, hand - elbow
+    return elbow, casadi.atan2(first[1], first[0]), casadi.atan2(second[1], second[0])
+
+
+def elbow_flexion(reach: Any, upper: float, fore: float) -> Any:
+    """The angle between upper arm and forearm, 0 for a straight arm, from the distance of shoulder and hand."""
+    return casadi.acos((reach**2 - upper**2 - fore**2) / (2 * upper * fore))
+
+
+# Five links -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FiveLink:
+    """Data of the five-link machine: rear wheel, bicycle, torso on the saddle, upper arm, forearm.
+
+    Saddle, handlebar, mass centre and wheelbase are ours; the saddle stands so that the common mass centre is above the contact
+    at 30 deg rise and 20 deg backward lean. The bicycle's mass and inertia include the front wheel.
+    """
+
+    radius: float = 0.275
+    wheel_mass: float = 1.685
+    wheel_inertia: float = 0.0918
+    bicycle_mass: float = 12.0
+    bicycle_inertia: float = 1.2651
+    torso: tuple[float, float, float] = (0.5, 30.0, 0.706)  # length, mass, inertia
+    upper_arm: tuple[float, float, float] = (0.4, 10.0, 0.14)
+    forearm: tuple[float, float, float] = (0.45, 10.0, 0.1755)
+    handlebar: Point = (0.866, 0.716)  # ours, as the following; from the rear axle
+    bicycle_centre: Point = (0.45, 0.20)
+    saddle: Point = (0.09672, 0.35)
+    wheelbase: float = 1.015
+    gravity: float = G
+    waist_deg: tuple[float, float] = (-30.0, 45.0)
+    shoulder_deg: tuple[float, float] = (90.0, 180.0)
+    elbow_deg: tuple[float, float] = (-90.0, 0.0)
+    torso_start_deg: float = 20.0  # ours
+
+
+FIVE_LINK = FiveLink()
+
+
+def five_link_posture(data: FiveLink = FIVE_LINK) -> Posture:
+    """The shape is the torso's lean against the bicycle, theta1 + beta, forwards positive; the loop leaves nothing else."""
+    lean = SX.sym("lean")
+    saddle, hand = SX(casadi.DM(data.saddle)), SX(casadi.DM(data.handlebar))
+    up = casadi.vertcat(sin(lean), cos(lean))
+    shoulder = saddle + data.torso[0] * up
+    elbow, upper, fore = bent_arm(shoulder, hand, data.upper_arm[0], data.forearm[0], -1.0)
+    parts = (
+        Part(data.bicycle_mass, data.bicycle_inertia, SX(casadi.DM(data.bicycle_centre))),
+        Part(*data.torso[1:], saddle + data.torso[0] / 2 * up, -lean),
+        Part(*data.upper_arm[1:], (shoulder + elbow) / 2, upper),
+        Part(*data.forearm[1:], (elbow + hand) / 2, fore),
+    )
+    reach = casadi.norm_2(hand - shoulder)
+    points = {"rear axle": SX.zeros(2, 1), "front axle": SX(casadi.DM([data.wheelbase, 0])), "saddle": saddle}
+    points |= {"shoulder": shoulder, "elbow": elbow, "hand": hand}
+    angles = {
+        "shoulder": casadi.pi / 2 - upper - lean,
+        "elbow": -elbow_flexion(reach, data.upper_arm[0], data.forearm[0]),
+    }
+    return Posture(lean, parts, points, angles, reach)
+
+
+def five_link(data: FiveLink = FIVE_LINK, front_down: bool = False) -> Machine:
+    """Rolling on the rear wheel, coordinates x, beta, torso (the thesis' theta1, from the vertical, forwards positive).
+
+    With the front wheel down its contact is a constraint, whose reaction is the moment of its force about the axle.
+    """
+    x, beta = Coordinate("x", unit="m"), Coordinate("beta", unit="rad")
+    torso = Coordinate("torso", data.torso_start_deg * casadi.pi / 180, unit="rad")
+    drive, waist = Quantity("wheel_torque", 0.0, "N m"), Quantity("waist_torque", 0.0, "N m")
+    wheel = (data.wheel_mass, data.wheel_inertia, -x.v / data.radius)
+    return machine(
+        "five-link, front wheel down" if front_down else "five-link",
+        five_link_posture(data),
+        (x, beta, torso),
+        casadi.vertcat(x.q, data.radius, beta.q, torso.q + beta.q),
+        wheel,
+        data.gravity,
+        # The motors sit on the bicycle: a torque that drives the wheel, or bends the torso forwards, lifts the front.
+        forces={"x": drive.symbol / data.radius, "beta": drive.symbol + waist.symbol, "torso": waist.symbol},
+        constraints=(Holonomic("front wheel", beta.q),) if front_down else (),
+        controls=(drive, waist),
+    )
