@@ -1,0 +1,160 @@
+"""What happens when a solve does not go well at first, or at all: the ladder, its log, and explanations in the user's names."""
+
+import numpy as np
+import pytest
+from casadi import log, sqrt
+
+from trajopt import Problem, Status, free, solve
+from trajopt.catalogue import builder
+from trajopt.direct.collocation import Collocation
+from trajopt.errors import GuessError, SolveError
+from trajopt.nlp.backends import Ipopt
+
+
+def line(name, rate, phase="main", cost=lambda x, u: u**2, **x_options):
+    """One state along a line, x' = rate(x, u)."""
+    ocp = Problem(name)
+    ph = ocp.phase(phase)
+    ph.time(end=1)
+    x, u = ph.state("x", **x_options), ph.control("u")
+    ph.dynamics({x: rate(x, u)})
+    ocp.minimize(ph.integral(cost(x, u)))
+    return ocp
+
+
+def kink():
+    """The root has no derivative at x = 0, where the guess lies: the first attempts cannot even begin."""
+    return line("kink", lambda x, u: sqrt(x) / 10 + u, start=0, end=1, guess=0)
+
+
+def test_the_ladder_is_climbed_and_logged():
+    told = []
+    solution = solve(kink(), progress=told.append).check()
+    assert len(solution.log) >= 2
+    assert solution.log[0].startswith("first attempt: not a number")
+    assert solution.log[-1].endswith("solved")
+    assert all("\n" not in entry for entry in solution.log)
+    assert all(entry in told for entry in solution.log[:-1])
+    easy = solve(line("kink", lambda x, u: sqrt(x) / 10 + u, start=0, end=1, guess=lambda tau: 0.1 + tau)).check()
+    assert solution.objective == pytest.approx(easy.objective, rel=1e-6)
+    assert not easy.log
+
+
+def far(distance=5.0):
+    """At most 1/4 can be covered in one second with |u| <= 1, from rest to rest."""
+    ocp = Problem("far")
+    ph = ocp.phase("flight")
+    ph.time(end=1)
+    x, v = ph.state("x", start=0, end=distance), ph.state("v", start=0, end=0)
+    u = ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.integral(u**2))
+    return ocp
+
+
+@pytest.fixture(scope="module")
+def failed():
+    return solve(far())
+
+
+def test_an_infeasible_boundary_is_explained(failed):
+    assert failed.status is Status.INFEASIBLE
+    assert not failed.success
+    text = "\n".join(failed.explanation)
+    assert "'x'" in text
+    assert "phase 'flight'" in text
+    assert "violated by" in text
+    assert "try:" in failed.explanation[-1]
+    assert len([entry for entry in failed.explanation if "violated" in entry]) <= 3
+
+
+def test_every_rung_of_a_failure_is_in_the_log(failed):
+    labels = [entry.split(":")[0] for entry in failed.log]
+    assert labels[0] == "first attempt"
+    assert len(labels) == len(set(labels)) >= 5
+    assert all("largest violation" in entry for entry in failed.log)
+
+
+def test_check_raises_what_the_explanation_says(failed):
+    with pytest.raises(SolveError) as caught:
+        failed.check()
+    assert "far" in str(caught.value)
+    assert failed.explanation[0] in str(caught.value)
+
+
+def test_the_last_iterate_of_a_failure_can_be_looked_at(failed):
+    t = np.linspace(0, 1, 20)
+    assert np.all(np.isfinite(failed["x"](t)))
+    assert np.all(np.abs(failed["u"](t)) <= 1)
+
+
+def test_what_is_just_feasible_is_solved():
+    """All but 1/4: full push, then full brake, and hardly any freedom left."""
+    solution = solve(far(0.2499))
+    assert solution.success
+    assert solution["u"](0.1) == pytest.approx(1, abs=0.03)
+    assert solution["u"](0.9) == pytest.approx(-1, abs=0.03)
+
+
+def test_a_guess_where_the_model_is_no_number_is_refused():
+    problem = line("roots", lambda x, u: u + log(x), "climb", start=0.5, end=1, guess=-1)
+    with pytest.raises(GuessError) as caught:
+        solve(problem)
+    for word in ("'x'", "climb", "nan", "t = 0.125", "x = -1", "hint"):
+        assert word in str(caught.value)
+
+
+def test_a_place_where_the_model_is_no_number_is_named():
+    """x must end at -1, where the logarithm does not exist: no attempt can work."""
+    solution = solve(line("roots", lambda x, u: u + log(x), "climb", start=1, end=-1, guess=1))
+    assert solution.status is Status.NOT_A_NUMBER
+    text = "\n".join(solution.explanation)
+    for words in ("state 'x'", "phase 'climb'", "t = 0.", "not a number", "try:"):
+        assert words in text
+
+
+def test_an_iteration_limit_is_told_from_infeasibility():
+    solution = solve(builder("cart-pole")(), Collocation(backend=Ipopt(max_iterations=3)))
+    assert solution.status is Status.ITERATIONS
+    assert "max_iterations" in solution.explanation[-1]
+    assert any("'dq'" in entry or "'dx'" in entry for entry in solution.explanation)
+
+
+def test_a_saturated_control_is_mentioned():
+    """A push that is too weak stays at its limit all along."""
+    ocp = Problem("weak")
+    ph = ocp.phase("push")
+    ph.time(end=1)
+    x, u = ph.state("x", start=0, end=3), ph.control("force", lower=-1, upper=2)
+    ph.dynamics({x: u})
+    ocp.minimize(ph.integral(u**2))
+    solution = solve(ocp)
+    assert solution.status is Status.INFEASIBLE
+    assert any("control 'force' stays at its upper bound 2" in entry for entry in solution.explanation)
+
+
+def test_an_impossible_condition_is_named():
+    """An arrival that a path constraint forbids: the constraint appears among the worst violations."""
+    ocp = Problem("wall")
+    ph = ocp.phase("walk")
+    ph.time(end=1)
+    x, u = ph.state("x", start=0), ph.control("u")
+    ph.dynamics({x: u})
+    ph.path(x + 0 * u, upper=0.5, name="wall")
+    ocp.require(ph.final(x), equals=1, name="home")
+    ocp.minimize(ph.integral(u**2))
+    solution = solve(ocp)
+    assert solution.status is Status.INFEASIBLE
+    text = "\n".join(solution.explanation)
+    assert "'wall'" in text or "'home'" in text
+
+
+def test_a_time_that_cannot_be_met_by_another_guess_is_still_found():
+    """A free time guessed far off: some rung or the first attempt itself finds the answer, 2."""
+    ocp = Problem("slow guess")
+    ph = ocp.phase()
+    t = ph.time(end=free(0.01, 1000, guess=500))
+    x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.final(t))
+    assert solve(ocp).check().objective == pytest.approx(2, rel=1e-6)
