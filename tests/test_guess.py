@@ -1,0 +1,157 @@
+"""Guesses from a statement alone, from a person, and from an earlier solution; and the check before a solve."""
+
+import numpy as np
+import pytest
+from casadi import log
+
+from trajopt import Problem, free, solve
+from trajopt.errors import GuessError
+from trajopt.guess import check_guess, guess_from_solution, nudged, plain_guess
+
+tau = np.linspace(0, 1, 5)
+
+
+def statement(time=None, x=None, u=None, rate=None):
+    ocp = Problem("guessed")
+    ph = ocp.phase()
+    ph.time(**(time or {"end": 1}))
+    q, w = ph.state("x", **(x or {})), ph.control("u", **(u or {}))
+    ph.dynamics({q: w if rate is None else rate(q, w)})
+    ocp.minimize(ph.integral(w**2))
+    return ocp
+
+
+def first(**parts):
+    return plain_guess(statement(**parts).finish()).phases[0]
+
+
+@pytest.mark.parametrize(
+    ("x", "ends"),
+    [
+        ({"start": 1, "end": 3}, (1, 3)),  # between boundary values
+        ({"start": 2}, (2, 2)),  # one end known
+        ({"end": -2}, (-2, -2)),
+        ({"lower": 2, "upper": 6}, (4, 4)),  # the middle of bounds
+        ({"lower": 2}, (2, 2)),  # the bound itself, where there is one
+        ({}, (0, 0)),
+        ({"start": free(0, 2), "end": 5}, (1, 5)),
+        ({"start": free(0, 2, guess=0.5), "end": 5}, (0.5, 5)),
+        ({"start": 1, "end": free(lower=8)}, (1, 8)),
+        ({"start": 1, "guess": 7}, (7, 7)),  # a person knows better
+        ({"start": 1, "end": 3, "guess": lambda s: 10 + s}, (10, 11)),
+    ],
+)
+def test_states(x, ends):
+    np.testing.assert_allclose(first(x=x).x(tau)[:, 0], np.linspace(*ends, 5))
+
+
+def test_a_state_at_rest_with_an_open_end_is_sent_somewhere():
+    """A speed left at zero all along makes many equations singular."""
+    assert first(x={"start": 0}).x(np.ones(1))[0, 0] != 0
+
+
+@pytest.mark.parametrize(
+    ("u", "value"),
+    [
+        ({}, 0),
+        ({"lower": 1, "upper": 2}, 1.5),
+        ({"lower": 3}, 3),
+        ({"upper": -3}, -3),
+        ({"lower": -1, "upper": 5, "guess": 4}, 4),
+    ],
+)
+def test_controls(u, value):
+    np.testing.assert_allclose(first(u=u).u(tau), np.full((5, 1), value))
+
+
+@pytest.mark.parametrize(
+    ("time", "ends"),
+    [
+        ({"end": 3}, (0, 3)),
+        ({"start": 2, "end": 3}, (2, 3)),
+        ({"end": free(1, 5)}, (0, 3)),
+        ({"end": free(0.01, 100)}, (0, 1)),  # limits orders of magnitude apart: the middle of the orders
+        ({"end": free(1, 5, guess=4.5)}, (0, 4.5)),
+        ({"end": free(lower=2)}, (0, 4)),
+    ],
+)
+def test_times(time, ends):
+    guess = first(time=time)
+    assert (guess.t0, guess.tf) == pytest.approx(ends)
+
+
+def test_other_durations_stay_within_their_limits():
+    form = statement(time={"end": free(1, 5)}).finish()
+    for factor in (0.01, 0.3, 3, 100):
+        assert 1 <= plain_guess(form, duration=factor).phases[0].tf <= 5
+    assert plain_guess(form, duration=0.3).phases[0].tf < plain_guess(form).phases[0].tf
+
+
+def test_controls_can_begin_off_centre():
+    form = statement(u={"lower": 0, "upper": 4}).finish()
+    assert plain_guess(form, bend=0.5).phases[0].u(tau)[0, 0] == 3
+    assert plain_guess(form, bend=-0.5).phases[0].u(tau)[0, 0] == 1
+
+
+def test_phases_begin_where_the_last_one_ended():
+    ocp, phases = Problem("two"), []
+    for name, start, end in (("one", 0, 2), ("two", None, None)):
+        ph = ocp.phase(name)
+        ph.time(start=0 if name == "one" else free(0, 9), end=free(0, 9, guess=1 if name == "one" else 3))
+        x, u = ph.state("x", start=start, end=end), ph.control("u")
+        ph.dynamics({x: u})
+        phases.append(ph)
+    ocp.connect(*phases)
+    guess = plain_guess(ocp.finish())
+    assert guess.phases[1].t0 == guess.phases[0].tf
+    assert guess.phases[1].x(np.zeros(1))[0, 0] == 2
+
+
+def test_nudged_moves_every_state_and_keeps_the_rest():
+    form = statement(x={"start": 1, "end": 1}).finish()
+    plain = plain_guess(form)
+    moved = nudged(plain, 0.01)
+    gap = moved.phases[0].x(tau) - plain.phases[0].x(tau)
+    assert np.all(gap > 0)
+    assert gap.max() < 0.05
+    assert np.all(np.diff(gap[:, 0]) > 0)  # not a mere shift: rates move too
+    np.testing.assert_array_equal(moved.phases[0].u(tau), plain.phases[0].u(tau))
+
+
+def test_an_earlier_solution_is_taken_over_by_name():
+    solution = solve(statement(x={"start": 1, "end": 3})).check()
+    other = Problem("larger")
+    ph = other.phase()
+    ph.time(end=2)
+    x, y, u = ph.state("x"), ph.state("y", start=4, end=4), ph.control("u")
+    ph.dynamics({x: u, y: u})
+    guess = guess_from_solution(other.finish(), solution).phases[0]
+    assert (guess.t0, guess.tf) == (0, 1)  # its times come with it
+    np.testing.assert_allclose(guess.x(tau), np.stack([1 + 2 * tau, np.full(5, 4)], axis=1), atol=1e-9)
+    np.testing.assert_allclose(guess.u(tau), 2, atol=1e-9)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, "fast", [1, 2], lambda s: np.nan, lambda s: [1, 2, 3]])
+def test_a_guess_is_finite_and_of_the_right_size(bad):
+    form = statement(x={"guess": bad}).finish()
+    with pytest.raises(GuessError, match="'x'"):
+        plain_guess(form).phases[0].x(tau)
+
+
+def test_not_a_number_is_found_by_equation_and_time():
+    form = statement(x={"start": 1, "end": -1, "guess": lambda s: 1 - 2 * s}, rate=lambda x, u: u + log(x)).finish()
+    with pytest.raises(GuessError) as caught:
+        check_guess(form, plain_guess(form), form.parameter_values())
+    for word in ("derivative of state 'x'", "phase 'main'", "t = 0.5", "x = 0"):
+        assert word in str(caught.value)
+
+
+def test_singular_ends_are_not_held_against_a_guess():
+    form = statement(x={"start": 0, "end": 1}, rate=lambda x, u: u + log(x)).finish()
+    check_guess(form, plain_guess(form), form.parameter_values())
+
+
+def test_a_guess_moves_forward_in_time():
+    ocp = statement(time={"start": free(0, 10, guess=8), "end": free(0, 10, guess=3)})
+    with pytest.raises(GuessError, match="forward in time"):
+        solve(ocp)
