@@ -8,14 +8,16 @@ above it, q9 below the body's. The equations follow from the energies by differe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import pi
 from typing import Any
 
-from casadi import SX, cos, sin
+from casadi import SX, Function, cos, densify, jacobian, jtimes, sin, substitute, vertcat
 
 from trajopt.errors import ModelError
 from trajopt.mechanics import Coordinate, Level, Mechanism, Nonholonomic, Slide, Tree, Turn, rod
+from trajopt.mechanics.formulations import solve_symmetric
 
 MASSES = (5.0, 5.0, 10.0)  # kg: foot, leg, body
 LENGTHS = (0.5, 1.0, 1.0)  # m
@@ -26,22 +28,25 @@ EXTENSIONS = ("q8", "q9", "q10")
 ANGLES = ("phi0", "phi1", "phi2", "psi1", "psi2")
 
 
-def links(lengths: str = "variable", plane: float | None = None, slope: float = SLOPE, gravity: float = GRAVITY) -> Tree:
+def links(
+    extensions: Sequence[str] = EXTENSIONS, plane: float | None = None, slope: float = SLOPE, gravity: float = GRAVITY
+) -> Tree:
     """Foot, leg and body as a tree.
 
     Parameters
     ----------
-    lengths : "variable" (with the extensions q8, q9, q10) or "constant".
+    extensions : which of q8, q9 and q10 there are; none gives links of constant length. Where leg and body are in line, q9 and
+        q10 both move the body along it and nothing else: take one of them for postures that pass through that.
     plane : None gives leg and body headings of their own; a number keeps both in the upright plane at that angle (rad) to the
         blade, 0 along it and pi/2 across it, so that psi alone says how they lean.
 
     Examples
     --------
-    >>> [c.name for c in links("constant").coordinates]
+    >>> [c.name for c in links(()).coordinates]
     ['x0', 'y0', 'phi0', 'phi1', 'psi1', 'phi2', 'psi2']
     """
-    if lengths not in ("variable", "constant"):
-        raise ModelError("lengths of the exoskeleton's links", got=lengths, expected="variable or constant")
+    if not set(extensions) <= set(EXTENSIONS):
+        raise ModelError("extensions of the exoskeleton's links", got=extensions, expected="some of " + ", ".join(EXTENSIONS))
     names = ("x0", "y0", *ANGLES, *EXTENSIONS)
     q = {name: Coordinate(name, unit="rad" if name in ANGLES else "m") for name in names}
 
@@ -50,7 +55,7 @@ def links(lengths: str = "variable", plane: float | None = None, slope: float = 
         return (Level(), *heading, Turn(UP, q[f"psi{i}"]))
 
     def extended(name: str) -> tuple[Any, ...]:
-        return (Slide("x", q[name]),) if lengths == "variable" else ()
+        return (Slide("x", q[name]),) if name in extensions else ()
 
     foot = rod("foot", "ground", (Slide("x", q["x0"]), Slide("y", q["y0"]), Turn("z", q["phi0"])), MASSES[0], LENGTHS[0])
     leg = rod("leg", "foot", (*lean(1), *extended("q8")), MASSES[1], LENGTHS[1])
@@ -90,3 +95,28 @@ def blade(tree: Tree) -> Nonholonomic:
 def height_momentum(tree: Tree) -> SX:
     """The momentum normal to the slope; its rate is the normal force less the weight's part (kg m/s)."""
     return sum((link.mass * tree.frame(link.name).velocity(link.centre)[2] for link in tree.links), SX(0))
+
+
+def gliding(model: Mechanism, tree: Tree) -> Function:
+    """The motion on the blade in quasi-velocities, as a function (q, nu, u) -> (v, nu', normal force, blade force).
+
+    nu holds the blade's speed s along its heading and the rates of all coordinates but x0 and y0, so that x0' = s cos(phi0) and
+    y0' = s sin(phi0): the blade condition holds at any state. With v = T nu, the equations M v' + bias = Q + reaction projected
+    by T^T, which the reaction does not survive, give nu'.
+    """
+    names = [c.name for c in model.coordinates]
+    q, phi = model.q, model.q[names.index("phi0")]
+    nu = SX.sym("nu", len(names) - 1)
+    v = vertcat(nu[0] * cos(phi), nu[0] * sin(phi), nu[1:])
+    T, turning = jacobian(v, nu), jtimes(v, q, v)  # v' = T nu' + turning
+    mass, bias, force, lift = substitute(
+        [densify(e) for e in (model.mass, model.bias, model.force, jacobian(height_momentum(tree), model.v))], [model.v], [v]
+    )
+    missing = force - bias - mass @ turning
+    rate = solve_symmetric(T.T @ mass @ T, T.T @ missing)
+    acceleration = T @ rate + turning
+    height_rate = jtimes(substitute(height_momentum(tree), model.v, v), q, v) + lift @ (T @ rate)
+    across = mass @ acceleration + bias - force
+    reaction = across[1] * cos(phi) - across[0] * sin(phi)
+    weight = -sum(link.mass for link in tree.links) * float(tree.gravity[2])
+    return Function("gliding", [q, nu, model.u], [v, rate, height_rate + weight, reaction], ["q", "nu", "u"], ["v", "rate", "N", "B"])

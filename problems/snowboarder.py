@@ -60,7 +60,10 @@ def snowboarder(
         raise ModelError("programme of the snowboarder", got=programme, expected="text or appendix")
     by_text = programme == "text"
     A = float((1.0 if by_text else 10.0) if amplitude is None else amplitude)
-    tree = links(lengths or ("constant" if by_text else "variable"))
+    lengths = lengths or ("constant" if by_text else "variable")
+    if lengths not in ("constant", "variable"):
+        raise ModelError("lengths of the snowboarder's links", got=lengths, expected="constant or variable")
+    tree = links(EXTENSIONS if lengths == "variable" else ())
     q = {c.name: c for c in tree.coordinates}
     constraints = [
         *(_held(q, programme, delta) if hold else _leaning(q, programme, delta)),
