@@ -93,6 +93,11 @@ class Iterate:
         return self.result.outcome is Outcome.SOLVED
 
     @property
+    def usable(self) -> bool:
+        """Solved, or at least a motion that meets the constraints: good enough to begin the next mesh with."""
+        return self.solved or (self.result.outcome is Outcome.ITERATIONS and self.violation < 1e-6)
+
+    @property
     def error(self) -> float:
         return max(float(e.errors.max()) for e in self.estimates)
 
@@ -138,7 +143,8 @@ def first_meshes(session: Session) -> tuple[Mesh, ...]:
         mesh = Mesh.uniform(30, 3) if affine.any() else Mesh.uniform(FIRST[0], FIRST[1])
         # One value fewer than collocation points keeps a control from doing between the points what nobody sees there.
         # A constant angle can be turned back by whole turns afterwards; a polynomial that went round the wrong way cannot.
-        points = np.where(affine | kernels.angles, 1, -1)
+        # With path constraints a control needs a value wherever one of them may bind.
+        points = np.where(affine | kernels.angles, 1, 0 if phase.c.numel() else -1)
         meshes.append(replace(mesh, control_points=np.tile(points, (mesh.intervals, 1))))
     return tuple(meshes)
 
@@ -222,7 +228,7 @@ def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
     """From an answer on the first mesh to one whose estimated error is small, or to the best within the passes allowed."""
     iterate, history = first, [first.record]
     refusals = 0
-    while len(history) < session.method.max_passes and iterate.solved:
+    while len(history) < session.method.max_passes and iterate.usable:
         structures, unclear = _structures(session, iterate)
         suspects: tuple[Array, ...] = ()  # stretches of time where proposed arcs were refuted
         if structures is not None and refusals < MOST_REFUSALS:
@@ -231,18 +237,33 @@ def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
             if candidate is not None:
                 return candidate, history
             refusals += 1
-        elif iterate.error <= session.method.tolerance:
+        elif iterate.error <= session.method.tolerance and iterate.solved:
             break
         if len(history) >= session.method.max_passes or _stalled(history):
             break
-        following = solve_on(
-            session, _next_meshes(session, iterate, unclear, suspects), guess_of(iterate.layout, iterate.program.start), 1e-4
-        )
+        meshes, guess = _next_meshes(session, iterate, unclear, suspects), guess_of(iterate.layout, iterate.program.start)
+        following = solve_on(hasty(session), meshes, guess, _nearness(iterate))
         history.append(following.record)
-        if not following.solved:
+        if not following.usable:
+            following = solve_on(session, meshes, guess, None, remark="started cold")
+            history.append(following.record)
+        if not following.usable:
             break
         iterate = following
     return _polished(session, iterate, history), history
+
+
+def hasty(session: Session, iterations: int = 250) -> Session:
+    """The session with few iterations: most programs need fewer, and for those that need more there is something better to try."""
+    backend = session.method.backend
+    if not isinstance(backend, Ipopt) or session.method.max_passes == 1:
+        return session
+    return replace(session, method=replace(session.method, backend=replace(backend, max_iterations=min(iterations, backend.max_iterations))))
+
+
+def _nearness(iterate: Iterate) -> float:
+    """The barrier to begin the next mesh with: the farther the last answer was off, the larger."""
+    return float(np.clip(0.1 * iterate.error, 1e-5, 1e-1))
 
 
 def _stalled(history: list[MeshPass]) -> bool:
@@ -358,7 +379,7 @@ def _next_meshes(session: Session, iterate: Iterate, unclear: Any, suspects: tup
         if ph.mesh.control_points is not None:
             # Far from the answer a control of high degree runs wild between the points; straight, it finds its way.
             smooth = not session.kernels.phases[i].angles.any() or not np.any(ph.mesh.control_points == 1)
-            rough = np.where((e.errors > ROUGH) & smooth, 2, -1)[:, None]
+            rough = np.where((e.errors > ROUGH) & smooth, 2, -1)[:, None] if not ph.form.c.numel() else 0
             stiffened = replace(ph.mesh, control_points=np.where(affine, ph.mesh.control_points, rough))
         meshes.append(
             refined(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.direct.answer import arcs, condition_multipliers, phase_solutions, statics
-from trajopt.direct.collocation import Collocation, Iterate, Progress, Session, adapt, first_meshes, solve_on
+from trajopt.direct.collocation import Collocation, Iterate, Progress, Session, adapt, first_meshes, hasty, solve_on
 from trajopt.direct.explain import explain
 from trajopt.direct.mesh import Mesh
 from trajopt.guess import Guess, check_guess, nudged, plain_guess
@@ -102,7 +102,7 @@ def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:
     form = session.form
     meshes = first_meshes(session)
     patient = _with_options(session, mu_strategy="monotone")
-    yield Rung("first attempt", lambda s: solve_on(_hasty(s), meshes, guess, 1e-2 if given else None))
+    yield Rung("first attempt", lambda s: solve_on(hasty(s, 150), meshes, guess, 1e-2 if given else None))
     yield Rung("slower barrier", lambda _: solve_on(patient, meshes, guess, None))
     yield Rung("guess moved aside", lambda _: solve_on(patient, meshes, nudged(guess, 0.05), None))
     yield Rung("a feasible motion first", lambda _: _feasible_first(patient, meshes, nudged(guess, 0.01)))
@@ -116,16 +116,6 @@ def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:
             )
     coarse = tuple(Mesh.uniform(4, int(m.degrees[0])) for m in meshes)
     yield Rung("coarse mesh first", lambda _: _coarse_first(patient, coarse, meshes, guess))
-
-
-def _hasty(session: Session) -> Session:
-    """Few iterations: most problems need fewer, and those that need more are better served by another rung."""
-    backend = session.method.backend
-    if not isinstance(backend, Ipopt) or session.method.max_passes == 1:
-        return session
-    return replace(
-        session, method=replace(session.method, backend=replace(backend, max_iterations=min(150, backend.max_iterations)))
-    )
 
 
 def _with_options(session: Session, **options: Any) -> Session:

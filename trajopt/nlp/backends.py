@@ -74,7 +74,7 @@ _IPOPT_OUTCOMES = {
 class Ipopt:
     """Interior point with a filter line search (Wächter and Biegler 2006), sparse linear algebra by MUMPS."""
 
-    tolerance: float = 1e-9
+    tolerance: float = 1e-10
     max_iterations: int = 1000
     verbose: bool = False
     options: dict[str, Any] = field(default_factory=dict)  # IPOPT's own, these win
@@ -101,7 +101,7 @@ class Ipopt:
             "nlp_scaling_method": "gradient-based",
         }
         if warm is not None:
-            ipopt.update(mu_init=warm, bound_push=min(1e-2, warm), bound_frac=min(1e-2, warm), slack_bound_push=min(1e-2, warm))
+            ipopt.update(mu_strategy="monotone", mu_init=warm, bound_push=min(1e-2, warm), bound_frac=min(1e-2, warm), slack_bound_push=min(1e-2, warm))
             if program.start_multipliers is not None:
                 ipopt.update(
                     warm_start_init_point="yes", warm_start_bound_push=warm, warm_start_bound_frac=warm,
