@@ -297,3 +297,94 @@ def five_link(data: FiveLink = FIVE_LINK, front_down: bool = False) -> Machine:
         constraints=(Holonomic("front wheel", beta.q),) if front_down else (),
         controls=(drive, waist),
     )
+
+
+# Seven links ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SevenLink:
+    """Data of the seven-link machine: rear wheel, bicycle, shank, thigh, torso, upper arm, forearm; the ankle is at the rear axle.
+
+    Handlebar and wheelbase stand in the thesis' program; the bicycle's mass centre is ours. Links: length, mass, inertia. The
+    brake is on: the rear wheel turns with the bicycle.
+    """
+
+    radius: float = 0.254
+    wheel_mass: float = 4.0
+    wheel_inertia: float = 0.129
+    bicycle_mass: float = 6.0
+    bicycle_inertia: float = 1.2651
+    shank: tuple[float, float, float] = (0.435, 7.0596, 0.114)
+    thigh: tuple[float, float, float] = (0.435, 15.1848, 0.246)
+    torso: tuple[float, float, float] = (0.653, 28.638, 1.082)
+    upper_arm: tuple[float, float, float] = (0.326, 4.7952, 0.044)
+    forearm: tuple[float, float, float] = (0.326, 3.8628, 0.036)
+    handlebar: Point = (0.866, 0.716)  # from the rear axle
+    wheelbase: float = 1.015
+    bicycle_centre: Point = (0.45, 0.15)  # ours
+    gravity: float = G
+    ankle_deg: tuple[float, float] = (45.0, 135.0)
+    knee_deg: tuple[float, float] = (0.0, 120.0)
+    waist_deg: tuple[float, float] = (-165.0, 0.0)
+    shoulder_deg: tuple[float, float] = (-180.0, -30.0)
+    elbow_deg: tuple[float, float] = (0.0, 165.0)
+
+
+SEVEN_LINK = SevenLink()
+
+
+def seven_link_posture(data: SevenLink = SEVEN_LINK) -> Posture:
+    """The shape is (ankle, knee, waist), each counter-clockwise from the link before, the ankle from the bicycle's axis."""
+    shape = casadi.vertcat(*[SX.sym(name) for name in ("ankle", "knee", "waist")])
+    lengths = (data.shank[0], data.thigh[0], data.torso[0])
+    directions = [casadi.sum1(shape[: k + 1]) for k in range(3)]
+    joints = [SX.zeros(2, 1)]
+    for length, angle in zip(lengths, directions, strict=True):
+        joints.append(joints[-1] + length * casadi.vertcat(cos(angle), sin(angle)))
+    hand, shoulder = SX(casadi.DM(data.handlebar)), joints[3]
+    elbow, upper, fore = bent_arm(shoulder, hand, data.upper_arm[0], data.forearm[0], -1.0)
+    chain = [*zip((data.shank, data.thigh, data.torso), joints, joints[1:], directions, strict=False)]
+    chain += [(data.upper_arm, shoulder, elbow, upper), (data.forearm, elbow, hand, fore)]
+    bicycle = Part(data.bicycle_mass, data.bicycle_inertia, SX(casadi.DM(data.bicycle_centre)))
+    parts = (bicycle, *(Part(mass, inertia, (a + b) / 2, angle) for (_, mass, inertia), a, b, angle in chain))
+    names = ("rear axle", "knee", "hip", "shoulder", "elbow", "hand", "front axle")
+    places = (*joints, elbow, hand, SX(casadi.DM([data.wheelbase, 0])))
+    reach = casadi.norm_2(hand - shoulder)
+    angles = {
+        "ankle": shape[0],
+        "knee": shape[1],
+        "waist": shape[2],
+        "shoulder": upper - directions[2],
+        "elbow": elbow_flexion(reach, data.upper_arm[0], data.forearm[0]),
+    }
+    return Posture(shape, parts, dict(zip(names, places, strict=True)), angles, reach)
+
+
+def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True) -> Machine:
+    """On the braked rear wheel, which rolls with the bicycle (x = -R beta), or in the air (coordinates x and y of the rear axle too).
+
+    Knee, waist and elbow have torques, positive with growing angles; ankle and shoulder have none.
+    """
+    beta = Coordinate("beta", 0.5, unit="rad")
+    limbs = [Coordinate(name, start, unit="rad") for name, start in (("ankle", 1.3), ("knee", 1.0), ("waist", -1.8))]
+    axle = [] if stance else [Coordinate("x", 0.0, unit="m"), Coordinate("y", data.radius, unit="m")]
+    at = casadi.vertcat(-data.radius * beta.q, data.radius) if stance else casadi.vertcat(*[c.q for c in axle])
+    torques = [Quantity(f"{name}_torque", 0.0, "N m") for name in ("knee", "waist", "elbow")]
+    posture = seven_link_posture(data)
+    lever = casadi.gradient(posture.angles["elbow"], posture.shape)
+    lever = casadi.substitute(lever, posture.shape, casadi.vertcat(*[c.q for c in limbs])) * torques[2].symbol
+    return machine(
+        "seven-link, stance" if stance else "seven-link, flight",
+        posture,
+        (*axle, beta, *limbs),
+        casadi.vertcat(at, beta.q, *[c.q for c in limbs]),
+        (data.wheel_mass, data.wheel_inertia, beta.v),
+        data.gravity,
+        forces={
+            "ankle": lever[0],
+            "knee": torques[0].symbol + lever[1],
+            "waist": torques[1].symbol + lever[2],
+        },
+        controls=torques,
+    )

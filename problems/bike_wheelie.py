@@ -50,11 +50,17 @@ def wheelie_entry(
     return ocp
 
 
-def wheelie_entry_time(wheel_torque: float = 80.0, waist_torque: float = 150.0, friction: float = 0.8) -> Problem:
-    """Minimum time."""
+def wheelie_entry_time(
+    wheel_torque: float = 80.0, waist_torque: float = 150.0, friction: float = 0.8, effort_weight: float = 0.003
+) -> Problem:
+    """Minimum time, nearly: a little effort keeps the torques, which run from limit to limit, steep instead of broken.
+
+    The time itself is 0.04 % above the least, 0.3475 s.
+    """
     ocp, phases = _state_entry("wheelie-entry-time", Entry(wheel_torque, waist_torque, friction))
+    effort = sum(ph.integral((u[0] / wheel_torque) ** 2 + (u[1] / waist_torque) ** 2) for ph, u, _ in phases)
     up, _, t = phases[-1]
-    ocp.minimize(up.final(t))
+    ocp.minimize(up.final(t) + effort_weight * effort)
     return ocp
 
 

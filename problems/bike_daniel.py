@@ -1,0 +1,173 @@
+"""The Daniel jump by optimal control: the seven-link bike robot hops on its braked rear wheel, and tucks in the air.
+
+From rest, the mass centre above the contact, to the greatest clearance of the rear wheel, or onto a platform. Knee, waist and elbow
+have limited torques, ankle and shoulder none; joints have ranges and rates of at most 15 rad/s; the tyre only pushes, and within its
+friction cone. The torques are states, and their rates the controls: so they are continuous also where the wheel leaves the ground,
+and the condition that the ground's force is zero there means something. (Torques that may jump meet it for an instant, at no cost.)
+
+The thesis (chapter 6) has the machine and the aim; the statement is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import radians
+from typing import Any
+
+import casadi
+
+from problems.bike_models import SEVEN_LINK, Machine, SevenLink, seven_link
+from trajopt import Problem, free
+from trajopt.mechanics.formulations import solve_symmetric
+
+LIMBS = ("ankle", "knee", "waist")
+TORQUES = ("knee_torque", "waist_torque", "elbow_torque")
+
+
+@dataclass(frozen=True)
+class Jump:
+    """What a jump must respect. ``limits``: torques of knee, waist and elbow, N m; rates in rad/s; angles in deg."""
+
+    limits: tuple[float, float, float] = (250.0, 300.0, 100.0)
+    rate: float = 15.0
+    friction: float = 0.9
+    rise: tuple[float, float] = (15.0, 45.0)  # of the front wheel at the start
+    straightest_elbow: float = 2.0  # a straight arm (0) is a dead centre of the loop
+    effort_weight: float = 0.01  # m/s, of the squared torques by their limits
+    rate_weight: float = 1e-5  # m s, of the squared torque rates by the limits
+    steepest: float = 100.0  # 1/s, torque rates by the limits
+
+
+# Postures through which a guess passes: beta, ankle, knee, waist in deg.
+CROUCH, STRETCH, TUCK = (20.0, 68.0, 112.0, -158.0), (30.0, 60.0, 15.0, -30.0), (40.0, 60.0, 105.0, -150.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A phase of a jump with the expressions that conditions and costs need."""
+
+    phase: Any
+    t: Any
+    cost: Any  # the integrand of the effort
+    axle: Any  # (2,) where the rear axle is
+    centre: Any  # (2,) the mass centre
+    centre_rate: Any
+
+
+def daniel_jump(knee: float = 250.0, waist: float = 300.0, elbow: float = 100.0) -> Problem:
+    """The greatest clearance of the rear wheel (m) less a little effort; torque limits in N m."""
+    ocp = Problem("daniel-jump")
+    jump = Jump((knee, waist, elbow))
+    stance, flight = _stance(ocp, jump), _flight(ocp, jump)
+    _take_off(ocp, stance, flight)
+    ocp.maximize(flight.phase.final(flight.axle[1]) - SEVEN_LINK.radius - _effort(stance) - _effort(flight))
+    return ocp
+
+
+def _effort(stage: Stage) -> Any:
+    return stage.phase.integral(stage.cost)
+
+
+def _stance(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
+    machine = seven_link(data)
+    ph = ocp.phase("stance")
+    t = ph.time(start=0, end=free(0.1, 1.5, guess=0.4))
+    joints = _joints(ph, jump, data, (CROUCH, STRETCH), at_rest=True)
+    torques, cost = _drives(ph, jump)
+    q, v = _columns(joints)
+    acceleration = machine.mechanism.acceleration(q, v, torques)
+    a, ground, centre = casadi.cse([acceleration, machine.ground_force(q, v, acceleration), machine.point("mass centre", q)])
+    _move(ph, joints, a)
+    _keep_ranges(ph, machine, q, v, jump, data)
+    contact = casadi.vertcat(-data.radius * q[0], data.radius)
+    ph.path(ground[1], lower=0, name="ground force")
+    ph.path(jump.friction * ground[1] - ground[0], lower=0, name="grip forwards")
+    ph.path(jump.friction * ground[1] + ground[0], lower=0, name="grip backwards")
+    ocp.require(ph.initial(centre[0] - contact[0]), equals=0, name="mass centre above the contact")
+    ocp.require(ph.initial(q[0]), lower=radians(jump.rise[0]), upper=radians(jump.rise[1]), name="rise at the start")
+    ocp.require(ph.final(ground[1]), equals=0, name="ground force at take-off")
+    return Stage(ph, t, cost, contact, centre, casadi.jtimes(centre, q, v))
+
+
+def _flight(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
+    """In the air the mass centre falls freely; the posture follows from what is left of the equations without the axle."""
+    machine = seven_link(data, stance=False)
+    ph = ocp.phase("flight")
+    t = ph.time(end=free(0.15, 2.5, guess=0.7))
+    joints = _joints(ph, jump, data, (STRETCH, TUCK))
+    torques, cost = _drives(ph, jump)
+    q, v = _columns(joints)
+    names = ("centre_x", "centre_y")
+    centre = [ph.state(name, guess=guess, unit="m") for name, guess in zip(names, (0.0, lambda s: 1.0 + 0.35 * s), strict=True)]
+    rate = [ph.state(f"{name}_rate", guess=guess, unit="m/s") for name, guess in zip(names, (0.0, lambda s: 2.6 * (1 - s)), strict=True)]
+    ph.dynamics({centre[0]: rate[0], centre[1]: rate[1], rate[0]: 0, rate[1]: -data.gravity})
+    a, arm = casadi.cse([posture_acceleration(machine, q, v, torques), machine.point("mass centre", casadi.vertcat(0, 0, q))])
+    _move(ph, joints, a)
+    _keep_ranges(ph, machine, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v), jump, data)
+    axle = casadi.vertcat(*centre) - arm
+    ph.path(axle[1], lower=data.radius, name="rear wheel above the ground")
+    ph.path(axle[1] + data.wheelbase * casadi.sin(q[0]), lower=data.radius, name="front wheel above the ground")
+    return Stage(ph, t, cost, axle, casadi.vertcat(*centre), casadi.vertcat(*rate))
+
+
+def posture_acceleration(machine: Machine, q: Any, v: Any, torques: Any) -> Any:
+    """Accelerations of (beta, ankle, knee, waist) in the air: the axle's own are eliminated, and gravity goes with them."""
+    m = machine.mechanism
+    place, rates = casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v)
+    M, pull = m.evaluate(m.mass, place, rates, torques), m.evaluate(m.force - m.bias, place, rates, torques)
+    total = machine.posture.mass + machine.wheel_mass  # the axle's block of M is this times the identity
+    P, Q = M[2:, :2], M[2:, 2:]
+    return solve_symmetric(Q - P @ P.T / total, pull[2:] - P @ pull[:2] / total)
+
+
+def _take_off(ocp: Problem, stance: Stage, flight: Stage) -> None:
+    """All that both phases have is continuous; the mass centre becomes a state."""
+    ocp.connect(stance.phase, flight.phase)
+    before, after = stance.phase.final, flight.phase.initial
+    ocp.require(after(flight.centre) - before(stance.centre), equals=0, name="mass centre at take-off")
+    ocp.require(after(flight.centre_rate) - before(stance.centre_rate), equals=0, name="its velocity at take-off")
+
+
+def _joints(ph: Any, jump: Jump, data: SevenLink, between: tuple[Any, Any], at_rest: bool = False) -> dict[Any, Any]:
+    """The states beta, ankle, knee, waist and their rates: symbol -> symbol of its rate."""
+    ranges = ((0.0, 80.0), data.ankle_deg, data.knee_deg, data.waist_deg)
+    joints = {}
+    for name, (low, high), first, last in zip(("beta", *LIMBS), ranges, *between, strict=True):
+        a, b = radians(first), radians(last)
+        angle = ph.state(name, lower=radians(low), upper=radians(high), guess=lambda s, a=a, b=b: a + s * (b - a), unit="rad")
+        limit = jump.rate if name in LIMBS else None
+        bounds = {} if limit is None else {"lower": -limit, "upper": limit}
+        joints[angle] = ph.state(f"{name}_rate", start=0 if at_rest else None, guess=0.0, unit="rad/s", scale=5.0, **bounds)
+    return joints
+
+
+def _drives(ph: Any, jump: Jump) -> tuple[Any, Any]:
+    """The torques as states, and the integrand of what they cost."""
+    torques, cost = [], 0
+    for name, limit in zip(TORQUES, jump.limits, strict=True):
+        torque = ph.state(name, lower=-limit, upper=limit, guess=0.0, unit="N m", scale=limit)
+        steepest = jump.steepest * limit
+        rate = ph.control(f"{name}_rate", lower=-steepest, upper=steepest, guess=0.0, unit="N m/s", scale=10 * limit)
+        ph.dynamics({torque: rate})
+        cost += jump.effort_weight * (torque / limit) ** 2 + jump.rate_weight * (rate / limit) ** 2
+        torques.append(torque)
+    return casadi.vertcat(*torques), cost
+
+
+def _columns(joints: dict[Any, Any]) -> tuple[Any, Any]:
+    return casadi.vertcat(*joints), casadi.vertcat(*joints.values())
+
+
+def _move(ph: Any, joints: dict[Any, Any], acceleration: Any) -> None:
+    for k, (angle, rate) in enumerate(joints.items()):
+        ph.dynamics({angle: rate, rate: acceleration[k]})
+
+
+def _keep_ranges(ph: Any, machine: Machine, q: Any, v: Any, jump: Jump, data: SevenLink) -> None:
+    """Ranges and rates of the joints that are no states."""
+    m = machine.mechanism
+    for joint, (low, high) in (("shoulder", data.shoulder_deg), ("elbow", (jump.straightest_elbow, data.elbow_deg[1]))):
+        here = machine.seen(machine.posture.angles[joint], m.q)
+        angle, rate = casadi.cse([m.evaluate(here, q, v), m.evaluate(casadi.jtimes(here, m.q, m.v), q, v)])
+        ph.path(angle, lower=radians(low), upper=radians(high), name=joint)
+        ph.path(rate, lower=-jump.rate, upper=jump.rate, name=f"{joint} rate")
