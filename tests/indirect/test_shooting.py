@@ -58,8 +58,8 @@ def test_from_costates_given_by_hand(name):
 @pytest.mark.parametrize("sign", [1, -1])
 def test_costates_perturbed_by_a_percent(name, sign):
     form, reference = form_of(name)
-    guess = {state: value * (1 + sign * 0.01 * (-1) ** i) for i, (state, value) in enumerate(reference.costates.items())}
-    guess["tf"] = 1.0 + reference.objective * (1 if name == "brachistochrone" else 0) - (1 if name == "brachistochrone" else 0)
+    guess = {state: value * (1 + sign * 0.01) for state, value in reference.costates.items()}
+    guess["tf"] = 1.82  # of the brachistochrone; the other end times are fixed
     solution = Shooting().solve(form, guess)
     assert solution.success, solution.explanation
     assert solution.objective == pytest.approx(reference.objective, rel=1e-9)
@@ -72,10 +72,10 @@ def newton_run(name, guess):
     return newton(prepared.system.evaluate, prepared.unknowns, prepared.scale, prepared.allowed, tolerance=1e-10, iterations=60)
 
 
-@pytest.mark.parametrize("name", ["orbit_raising", "cart_pole"])
-def test_quadratic_convergence(name):
+@pytest.mark.parametrize(("name", "perturbed"), [("orbit_raising", 1.03), ("cart_pole", 1.003)])
+def test_quadratic_convergence(name, perturbed):
     _, reference = form_of(name)
-    result = newton_run(name, {state: 1.003 * value for state, value in reference.costates.items()})
+    result = newton_run(name, {state: perturbed * value for state, value in reference.costates.items()})
     assert result.converged
     steps = np.array([s for s in result.steps if s > 1e-12])
     # log of a correction over log of the one before tends to the order: at least the last full steps must square the error.
@@ -104,7 +104,7 @@ def test_the_matrix_is_the_derivative_of_the_residual():
 def test_derivatives_with_state_constraints_statics_and_integral_conditions():
     ocp = Problem("everything")
     ph = ocp.phase()
-    t = ph.time(start=0, end=free(0.5, 2))
+    t = ph.time(start=0, end=free(0.95, 1.1))
     a = ocp.variable("a", lower=0, upper=10, guess=1)
     x = ph.state("x", start=0, end=0, upper=0.12)
     v = ph.state("v", start=1, end=-1)
@@ -176,7 +176,7 @@ def test_an_earlier_shooting_is_a_guess():
 
 def test_failures_are_solutions_that_explain_themselves():
     form, _ = form_of("brachistochrone")
-    for guess, word in (({"x": 1.0}, "costate"), ({"x": 1, "y": 1, "v": 1}, "tf"), ({"z": 1}, "guess")):
+    for guess, word in (({"x": 1.0, "tf": 2}, "costate"), ({"x": 1, "y": 1, "v": 1}, "tf"), ({"z": 1}, "guess")):
         solution = Shooting().solve(form, guess)
         assert solution.status is Status.FAILED
         assert word in " ".join(solution.explanation)

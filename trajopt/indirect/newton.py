@@ -73,6 +73,9 @@ class _Corrections:
         """The correction in scaled unknowns."""
         return np.asarray(self.solve(self.rows * residual))
 
+    def squares(self, residual: Array) -> float:
+        return float(np.linalg.norm(self.rows * residual))
+
     def norm(self, residual: Array) -> float:
         return float(np.max(np.abs(self.rows * residual), initial=0.0))
 
@@ -104,7 +107,9 @@ def newton(
         if length < tolerance and residuals[-1] < np.sqrt(tolerance):
             unknowns = unknowns + scale * step  # this last correction is quadratically better, and costs nothing
             return ended(True, "converged", corrections.condition)
-        trial = _damped(system, unknowns, scale, step, corrections, min(1.0, 2 * damping, allowed(unknowns, scale * step)))
+        trial = _damped(
+            system, unknowns, residual, scale, step, corrections, min(1.0, 2 * damping, allowed(unknowns, scale * step))
+        )
         if trial is None:
             stuck = residuals[-1] < np.sqrt(tolerance) and length < np.sqrt(tolerance)
             return ended(
@@ -118,16 +123,18 @@ def newton(
 
 
 def _damped(
-    system: System, unknowns: Array, scale: Array, step: Array, corrections: _Corrections, damping: float
+    system: System, unknowns: Array, current: Array, scale: Array, step: Array, corrections: _Corrections, damping: float
 ) -> tuple[float, Array, Array, Any] | None:
     length = np.linalg.norm(step)
-    floor = 1e-14 * np.sqrt(step.size)
+    floor, before = 1e-14 * np.sqrt(step.size), corrections.squares(current)
     while damping > 1e-5:
         trial = unknowns + damping * scale * step
         residual, matrix = system(trial)
         if np.all(np.isfinite(residual)):
             following = np.linalg.norm(corrections(residual))
             if following <= (1 - 0.25 * damping) * length or following < floor:
+                return damping, trial, residual, matrix
+            if corrections.squares(residual) <= (1 - 0.25 * damping) * before:
                 return damping, trial, residual, matrix
         damping *= 0.5
     return None

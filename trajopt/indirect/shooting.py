@@ -24,6 +24,7 @@ from trajopt.normal_form import NormalForm
 from trajopt.solution import Solution, Status
 
 Array = NDArray[np.float64]
+GRIDS = 8  # at most, for one structure
 
 
 @dataclass(frozen=True)
@@ -102,18 +103,23 @@ class Shooting:
         prepared = prepare(form, hams, start, p, self)
         result = self._newton(prepared)
         total = len(result.steps)
-        for _ in range(3):
+        for _ in range(GRIDS):
             log.append(_line(prepared, result))
-            if (
-                not result.converged
-                or prepared.shortest(result.unknowns) < VANISHED
-                or prepared.error(result.unknowns) <= self.tolerance
-            ):
+            if not self._again(prepared, result):
                 break
             prepared = prepare(form, hams, prepared.traced_start(result.unknowns), p, self)
             result = self._newton(prepared)
             total += len(result.steps)
         return _Outcome(prepared, result, findings(prepared, result.unknowns) if result.converged else (), total, log)
+
+    def _again(self, prepared: Preparation, result: NewtonResult) -> bool:
+        """Whether a new grid, along the trajectories found so far, can help."""
+        if prepared.shortest(result.unknowns) < VANISHED or not np.isfinite(prepared.error(result.unknowns)):
+            return False
+        if result.converged:
+            return prepared.error(result.unknowns) > self.tolerance
+        # A grid that was right for the guess may be wrong for trajectories that have moved far from it.
+        return len(result.steps) > 2
 
     def _newton(self, prepared: Preparation) -> NewtonResult:
         with np.errstate(all="ignore"):  # a trial step may leave the model's domain; it is shortened then
