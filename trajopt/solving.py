@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.ladder import solve_directly
 from trajopt.errors import UsageError
 from trajopt.guess import guess_from_solution
+from trajopt.indirect.shooting import Shooting
+from trajopt.normal_form import NormalForm
 from trajopt.problem import Problem
-from trajopt.solution import Solution
+from trajopt.solution import Solution, Status
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Both:
+    """Collocation, then shooting from its answer; the answer of shooting counts, if the two agree."""
+
+    direct: Collocation = field(default_factory=Collocation)
+    indirect: Shooting = field(default_factory=Shooting)
+    agreement: float = 1e-6  # relative, of the objectives
+
+
+Method = Collocation | Shooting | Both
 
 
 def solve(
     problem: Problem,
-    method: Any = None,
+    method: Method | None = None,
     guess: Any = None,
     parameters: Mapping[str, Any] | None = None,
     tolerance: float | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Solution:
     """Solve an optimal-control problem.
 
     Parameters
     ----------
     problem : Problem
-    method : Collocation, Shooting or None
-        None: direct collocation with automatic meshes.
+    method : Collocation, Shooting, Both or None
+        None: direct collocation with automatic meshes. Shooting without a guess begins with collocation.
     guess : Solution, or for shooting also a dictionary of initial costates
         Where to begin; an earlier solution may be of any mesh.
     parameters : dictionary
@@ -47,24 +63,46 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise UsageError("solve: this is not a problem", got=type(problem).__name__, expected="a trajopt.Problem")
+    if method is not None and not isinstance(method, (Collocation, Shooting, Both)):
+        raise UsageError("solve: unknown method", got=repr(method), expected="Collocation(...), Shooting(...) or Both(...)")
+    if tolerance is not None and not 0 < tolerance < 1:
+        raise UsageError("tolerance", got=tolerance, expected="a number between 0 and 1")
     form = problem.finish()
     tell = progress or (lambda line: None)
-    method = method if method is not None else Collocation()
-    if not isinstance(method, Collocation):
-        from trajopt.indirect.shooting import Shooting
+    chosen = method if method is not None else Collocation()
+    if isinstance(chosen, Collocation):
+        return _directly(form, _tightened(chosen, tolerance), guess, parameters, tell)
+    first = guess
+    if first is None or isinstance(chosen, Both):
+        collocation = chosen.direct if isinstance(chosen, Both) else Collocation()
+        first = _directly(form, _tightened(collocation, tolerance), guess, parameters, tell)
+        if first.status not in (Status.SOLVED, Status.COARSE):
+            return first
+    shooting = chosen.indirect if isinstance(chosen, Both) else chosen
+    answer = shooting.solve(form, first, parameters)
+    tell(f"shooting: {answer.status.name.lower()}, objective {answer.objective:.12g}")
+    return _agreed(first, answer, chosen, tell) if isinstance(chosen, Both) else answer
 
-        if not isinstance(method, Shooting):
-            raise UsageError("solve: unknown method", got=type(method).__name__, expected="Collocation(...) or Shooting(...)")
-        if guess is None:
-            guess = solve(problem, None, None, parameters, None, progress)
-            if not guess.success:
-                return guess
-        return method.solve(form, guess, parameters)
-    if tolerance is not None:
-        if not 0 < tolerance < 1:
-            raise UsageError("tolerance", got=tolerance, expected="a number between 0 and 1")
-        method = replace(method, tolerance=tolerance, backend=method.backend.tightened(1e-3 * tolerance))
-    start = guess_from_solution(form, guess) if isinstance(guess, Solution) else None
-    if guess is not None and start is None:
-        raise UsageError("solve: this is not a guess", got=type(guess).__name__, expected="an earlier Solution")
-    return solve_directly(form, method, start, parameters, tell)
+
+def _directly(form: NormalForm, method: Collocation, guess: Any, parameters: Mapping[str, Any] | None, tell: Progress) -> Solution:
+    if guess is not None and not isinstance(guess, Solution):
+        raise UsageError("solve: this is not a guess for collocation", got=type(guess).__name__, expected="an earlier Solution")
+    return solve_directly(form, method, None if guess is None else guess_from_solution(form, guess), parameters, tell)
+
+
+def _tightened(method: Collocation, tolerance: float | None) -> Collocation:
+    if tolerance is None:
+        return method
+    return replace(method, tolerance=tolerance, backend=method.backend.tightened(1e-3 * tolerance))
+
+
+def _agreed(direct: Solution, indirect: Solution, both: Both, tell: Progress) -> Solution:
+    """The indirect solution, failed where its objective is not the direct one's."""
+    difference = abs(direct.objective - indirect.objective) / max(abs(direct.objective), 1e-12)
+    line = f"direct {direct.objective:.12g}, indirect {indirect.objective:.12g}, relative difference {difference:.1e}"
+    tell(line)
+    log = (*direct.log, *indirect.log, line)
+    if indirect.success and difference > both.agreement:
+        advice = ("the two methods found different answers: one of them is a local optimum or not converged", line)
+        return replace(indirect, status=Status.FAILED, explanation=advice, log=log)
+    return replace(indirect, log=log, seconds={k: v + direct.seconds.get(k, 0.0) for k, v in indirect.seconds.items()})
