@@ -29,7 +29,7 @@ PACKAGES = {
     "maptor": ["maptor==0.2.1"],
     "rockit": ["rockit-meco==0.6.7", "scipy"],
 }
-ALONE = {"mpopt": ["mpopt==0.2.2"]}  # its own list of packages would take a CasADi that is too old
+ALONE = {"mpopt": ["mpopt==0.2.2"]}  # it asks for a NumPy older than this Python
 SCALES = (200, 1000, 5000)
 SCALED = ("trajopt", "asset")
 TOLERANCES = ("1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-7", "1e-8")
@@ -124,11 +124,8 @@ def scale(names: list[str]) -> list[Report]:
             if "failure" in report:
                 print(f"| {intervals} | {name} | failed | | | {report['failure']} |", flush=True)
                 continue
-            error = relative_error("P3", report)
-            print(
-                f"| {intervals} | {name} | {report['seconds']:.2f} | {report['megabytes']:.0f} | {error:.0e} | {report['remark']} |",
-                flush=True,
-            )
+            seconds, memory, error = report["seconds"], report["megabytes"], relative_error("P3", report)
+            print(f"| {intervals} | {name} | {seconds:.2f} | {memory:.0f} | {error:.0e} | {report['remark']} |", flush=True)
     return rows
 
 

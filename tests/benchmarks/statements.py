@@ -48,10 +48,6 @@ class Statement:
         return self.final_time[2] if isinstance(self.final_time, tuple) else self.final_time
 
 
-def _open(size: int) -> tuple[float, ...]:
-    return (INF,) * size
-
-
 def _fall(x: Any, u: Any, m: Any) -> list[Any]:
     return [x[2] * m.sin(u), -x[2] * m.cos(u), 9.81 * m.cos(u)]
 
@@ -103,7 +99,7 @@ def _ascent(x: Any, u: Any, m: Any) -> list[Any]:
 
 STATEMENTS = {
     "P1": Statement(
-        title="brachistochrone", rates=_fall, start=(0, 10, 0), end=(10, 5, None), lower=tuple(-v for v in _open(3)), upper=_open(3),
+        title="brachistochrone", rates=_fall, start=(0, 10, 0), end=(10, 5, None), lower=(-INF,) * 3, upper=(INF,) * 3,
         control=(0.01, 3.13), final_time=(0.1, 10, 2), guess=lambda s: [10 * s, 10 - 5 * s, 9.9 * s],
         control_guess=lambda s: 0.1 + 1.5 * s, end_cost=lambda x, t: t, reference=_cycloid(10, 5, 9.81),
     ),
@@ -118,8 +114,8 @@ STATEMENTS = {
         control_guess=lambda s: 0.0, running_cost=lambda x, u: u * u, reference=58.8076674582,
     ),
     "P4": Statement(
-        title="hypersensitive", rates=lambda x, u, m: [-x[0] * x[0] * x[0] + u], start=(1,), end=(1.5,), lower=(-INF,), upper=(INF,),
-        control=(-INF, INF), final_time=10000.0, guess=lambda s: [1 + 0.5 * s], control_guess=lambda s: 0.0,
+        title="hypersensitive", rates=lambda x, u, m: [-x[0] * x[0] * x[0] + u], start=(1,), end=(1.5,), lower=(-INF,),
+        upper=(INF,), control=(-INF, INF), final_time=10000.0, guess=lambda s: [1 + 0.5 * s], control_guess=lambda s: 0.0,
         running_cost=lambda x, u: 0.5 * (x[0] * x[0] + u * u), reference=_layers(),
     ),
     "P5": Statement(

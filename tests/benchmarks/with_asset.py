@@ -89,10 +89,11 @@ def optimise(phase, problem, s):
     flag = phase.optimize()
     trajectory = np.array(phase.returnTraj())
     objective = {"P1": trajectory[-1, s.size], "P2": -trajectory[-1, 0], "P5": -trajectory[-1, 0]}
-    remark = f"{flag}".split(".")[-1].lower() + f", {len(trajectory)} points"
-    if "converged" != remark.split(",")[0] and "acceptable" != remark.split(",")[0]:
+    ending = str(flag).split(".")[-1].lower()
+    if ending not in ("converged", "acceptable"):
         raise RuntimeError(f"ended with {flag}")
-    return Answer(float(objective.get(problem, phase.optimizer.LastObjVal)), int(phase.optimizer.LastIterNum), remark)
+    cost = float(objective.get(problem, phase.optimizer.LastObjVal))
+    return Answer(cost, int(phase.optimizer.LastIterNum), f"{ending}, {len(trajectory)} points")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """maptor: Radau pseudospectral with its own hp refinement, estimate 1e-6."""
 
+import itertools
 import math
 
 import casadi
@@ -50,7 +51,7 @@ def _mesh_and_guess(phase, s, intervals, degree):
     breaks = np.linspace(0, 1, intervals + 1)
     phase.mesh([degree] * intervals, 2 * breaks - 1)
     states, controls = [], []
-    for a, b in zip(breaks[:-1], breaks[1:], strict=True):
+    for a, b in itertools.pairwise(breaks):
         tau = np.linspace(a, b, degree + 1)
         states.append(np.array([s.guess(q) for q in tau]).T)
         controls.append(np.array([[s.control_guess(q) for q in tau[:-1]]]))

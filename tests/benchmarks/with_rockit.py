@@ -45,7 +45,9 @@ def _conditions(ocp, s, states, u):
     if math.isfinite(s.control[0]):
         ocp.subject_to(s.control[0] <= (u <= s.control[1]))
     if s.free_time:
-        ocp.subject_to(s.time_limits[0] <= (ocp.T <= s.time_limits[1]))
+        shortest, longest = s.time_limits
+        duration = ocp.T
+        ocp.subject_to(shortest <= (duration <= longest))
 
 
 if __name__ == "__main__":
