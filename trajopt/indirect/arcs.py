@@ -73,7 +73,8 @@ def describe(form: NormalForm, arcs: tuple[Arc, ...]) -> tuple[str, ...]:
                     parts.pop()
                 parts.append((word, arc.end))
             lines.append(f"{label}{name}: " + ", ".join(f"{word} to {end:.6g}" for word, end in parts))
-        held = dict.fromkeys(name for arc in own for name in arc.roles if name not in ph.u_names)
+        always = {name for name, fixed in zip(ph.c_names, ph.c_bound.fixed, strict=True) if fixed}
+        held = dict.fromkeys(name for arc in own for name in arc.roles if name not in ph.u_names and name not in always)
         for name in held:
             spans = [f"at its {arc.roles[name]} limit from {arc.start:.6g} to {arc.end:.6g}" for arc in own if name in arc.roles]
             lines.append(f"{label}{name}: " + ", ".join(spans))

@@ -26,7 +26,7 @@ GROWTH = 1e3  # largest growth of an error over a segment
 SWEEPS = 14  # at most, to settle the local steps
 PLAIN_SWEEPS = 3  # of them, at first, without sensitivities, which cost more
 ACCEPTED = 3.0  # times the tolerance
-MOST_STEPS = 60_000  # in one arc
+MOST_STEPS = 30_000  # in one arc
 SMALLEST = 1e-9  # step in normalised time
 
 

@@ -34,7 +34,7 @@ def mode_of_roles(ham: PhaseHamiltonian, roles: Mapping[str, str]) -> Mode:
 
 
 def roles_of_mode(ham: PhaseHamiltonian, mode: Mode) -> dict[str, str]:
-    """The other way round; equality constraints are not named, since they hold everywhere."""
+    """The other way round."""
     roles = dict(zip(ham.phase.u_names, mode.roles, strict=True))
-    roles.update({ham.constraints[i].name: side for i, side in mode.active if not ham.constraints[i].equality})
+    roles.update({ham.constraints[i].name: side for i, side in mode.active})
     return roles

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.errors import TrajoptError
+from trajopt.errors import GuessError, TrajoptError
 from trajopt.indirect.answer import failed, read_solution
 from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.check import VANISHED, Finding, findings, revised
@@ -39,6 +39,8 @@ class Shooting:
         Of Newton's method, for each structure that is tried.
     structures
         How many arc structures are tried: the one that the guess shows, and revisions where the answer contradicts it.
+    patience
+        Seconds after which no further grid or structure is tried.
     law
         A control law instead of the one that is found: a function of a ``PhaseHamiltonian`` that gives the column of controls as
         expressions in its symbols; the same for all phases, or a mapping from phase names.
@@ -49,6 +51,7 @@ class Shooting:
     tolerance: float = 1e-10
     iterations: int = 60
     structures: int = 5
+    patience: float = 120.0
     law: UserLaw | Mapping[str, UserLaw] | None = None
     use_integrals: bool = True
 
@@ -83,7 +86,7 @@ class Shooting:
 
     def _solve(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, begun: float) -> Solution:
         log: list[str] = []
-        outcome = self._attempt(form, hams, start, p)
+        outcome = self._attempt(form, hams, start, p, begun + self.patience)
         for _ in range(self.structures - 1):
             log += outcome.log
             start_again = (
@@ -91,13 +94,13 @@ class Shooting:
                 if self.law is not None
                 else revised(outcome.prepared, outcome.result.unknowns, outcome.result.converged, outcome.findings)
             )
-            if start_again is None:
+            if start_again is None or time.perf_counter() > begun + self.patience:
                 return self._answer(outcome, log, begun)
             log += [f"revised: {f.text}" for f in outcome.findings]
-            outcome = self._attempt(form, hams, start_again, p)
+            outcome = self._attempt(form, hams, start_again, p, begun + self.patience)
         return self._answer(outcome, log + outcome.log, begun)
 
-    def _attempt(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array) -> _Outcome:
+    def _attempt(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, until: float) -> _Outcome:
         """Newton's method for one structure, on grids that follow the solution until its error is within the tolerance."""
         log: list[str] = []
         prepared = prepare(form, hams, start, p, self)
@@ -105,10 +108,13 @@ class Shooting:
         total = len(result.steps)
         for _ in range(GRIDS):
             log.append(_line(prepared, result))
-            if not self._again(prepared, result):
+            if not self._again(prepared, result) or time.perf_counter() > until:
                 break
-            prepared = prepare(form, hams, prepared.traced_start(result.unknowns), p, self)
-            result = self._newton(prepared)
+            try:
+                renewed = prepare(form, hams, prepared.traced_start(result.unknowns), p, self)
+            except GuessError:  # these trajectories have gone astray; what is known of them is in the result
+                break
+            prepared, result = renewed, self._newton(renewed)
             total += len(result.steps)
         return _Outcome(prepared, result, findings(prepared, result.unknowns) if result.converged else (), total, log)
 
