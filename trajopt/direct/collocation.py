@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.direct.costates import PhaseMultipliers, multipliers_of
-from trajopt.direct.kernels import Kernels, make_kernels
+from trajopt.direct.kernels import Kernels, PhaseKernels, make_kernels
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.refine import Estimate, estimate, refined, running_cost
 from trajopt.direct.scaling import scales
@@ -26,7 +26,7 @@ from trajopt.direct.structure import (
     switching_losses,
     wants_to_leave,
 )
-from trajopt.direct.transcribe import Layout, make_layout, transcribe
+from trajopt.direct.transcribe import Layout, PhaseLayout, make_layout, transcribe
 from trajopt.direct.values import PhaseValues, fenced, guess_of, read, unwound, write
 from trajopt.guess import Guess
 from trajopt.nlp.backends import Backend, Ipopt, Outcome, Result
@@ -37,9 +37,9 @@ from trajopt.solution import MeshPass
 Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
-FIRST = (8, 5)  # intervals and degree of the first mesh of a smooth problem
-ROUGH = 1e-3  # an error above which controls are kept straight on each interval
+FIRST = (10, 4)  # intervals and degree of the first mesh of a smooth problem
 ON_ARCS = "moving knots"
+ROUGH = 0.1  # an error above which smooth controls are kept straight on an interval
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
 ON_ARCS_DEGREE = 4
 MOST_DOUBT = 0.05  # of the held controls' push may have the wrong sign before the arcs are given up
@@ -131,7 +131,7 @@ class Session:
 def first_meshes(session: Session) -> tuple[Mesh, ...]:
     """Few intervals of high degree where controls act smoothly; more, with constant controls, where they may switch."""
     meshes = []
-    for phase, kernels in zip(session.form.phases, session.kernels.phases, strict=True):
+    for kernels in session.kernels.phases:
         if session.method.mesh is not None:
             meshes.append(session.method.mesh)
             continue
@@ -141,10 +141,8 @@ def first_meshes(session: Session) -> tuple[Mesh, ...]:
             meshes.append(Mesh.uniform(30, scheme.rule(scheme.degree).degree))
             continue
         mesh = Mesh.uniform(30, 3) if affine.any() else Mesh.uniform(FIRST[0], FIRST[1])
-        # One value fewer than collocation points keeps a control from doing between the points what nobody sees there.
         # A constant angle can be turned back by whole turns afterwards; a polynomial that went round the wrong way cannot.
-        # With path constraints a control needs a value wherever one of them may bind.
-        points = np.where(affine | kernels.angles, 1, 0 if phase.c.numel() else -1)
+        points = np.where(affine | kernels.angles, 1, 0)
         meshes.append(replace(mesh, control_points=np.tile(points, (mesh.intervals, 1))))
     return tuple(meshes)
 
@@ -250,7 +248,7 @@ def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
         if not following.usable:
             break
         iterate = following
-    return _polished(session, iterate, history), history
+    return iterate, history
 
 
 def hasty(session: Session, iterations: int = 250) -> Session:
@@ -258,7 +256,9 @@ def hasty(session: Session, iterations: int = 250) -> Session:
     backend = session.method.backend
     if not isinstance(backend, Ipopt) or session.method.max_passes == 1:
         return session
-    return replace(session, method=replace(session.method, backend=replace(backend, max_iterations=min(iterations, backend.max_iterations))))
+    return replace(
+        session, method=replace(session.method, backend=replace(backend, max_iterations=min(iterations, backend.max_iterations)))
+    )
 
 
 def _nearness(iterate: Iterate) -> float:
@@ -270,25 +270,6 @@ def _stalled(history: list[MeshPass]) -> bool:
     """Whether four more meshes have not even halved the error."""
     errors = [record.error for record in history if record.remark != ON_ARCS]
     return len(errors) > 5 and min(errors[-4:]) > 0.5 * min(errors[:-4])
-
-
-def _polished(session: Session, iterate: Iterate, history: list[MeshPass]) -> Iterate:
-    """Give smooth controls their last freedom, where the estimated loss by withholding it is worth a solve."""
-    worth = 1e-3 * session.method.tolerance * max(abs(iterate.result.f), 1e-300)
-    loss = sum(
-        float(control_losses(ph, iterate.program, i, k.affine, iterate.constraint_multipliers).sum())
-        for i, (ph, k) in enumerate(zip(iterate.layout.phases, session.kernels.phases, strict=True))
-    )
-    if not iterate.solved or iterate.error > session.method.tolerance or loss < worth or len(history) >= session.method.max_passes:
-        return iterate
-    meshes = tuple(
-        ph.mesh if ph.mesh.control_points is None else replace(ph.mesh, control_points=np.maximum(ph.mesh.control_points, 0))
-        for ph in iterate.layout.phases
-    )
-    knots = tuple(v.spans for v in iterate.values)
-    final = solve_on(session, meshes, guess_of(iterate.layout, iterate.program.start), 1e-7, knots, "all controls free")
-    history.append(final.record)
-    return final if final.solved and final.error <= session.method.tolerance else iterate
 
 
 def _on_arcs(
@@ -358,6 +339,19 @@ def _structures(session: Session, iterate: Iterate) -> tuple[tuple[Structure | N
     return tuple(found), unclear
 
 
+def straight(mesh: Mesh, kernels: PhaseKernels, ph: PhaseLayout, where: NDArray[np.bool_] | None = None) -> Mesh:
+    """The mesh with smooth controls straight on some intervals, and free on the others.
+
+    Far from the answer a control of high degree can run wild between the points; straight, it finds its way. Where path
+    constraints may bind at every point it needs all its freedom.
+    """
+    if mesh.control_points is None:
+        return mesh
+    chosen = np.ones(mesh.intervals, dtype=bool) if where is None else where
+    points = np.where(chosen & (ph.form.c.numel() == 0), 2, 0)[:, None]
+    return replace(mesh, control_points=np.where(kernels.affine, mesh.control_points, points))
+
+
 def _unclear(unclear: Any) -> bool:
     return unclear is not None and any(u.size for u in unclear)
 
@@ -375,15 +369,8 @@ def _next_meshes(session: Session, iterate: Iterate, unclear: Any, suspects: tup
             inside = (values.breaks[1:] > start) & (values.breaks[:-1] < end)
             errors[inside] = np.maximum(errors[inside], 2 * tolerance)
         affine = session.kernels.phases[i].affine
-        stiffened = ph.mesh
-        if ph.mesh.control_points is not None:
-            # Far from the answer a control of high degree runs wild between the points; straight, it finds its way.
-            smooth = not session.kernels.phases[i].angles.any() or not np.any(ph.mesh.control_points == 1)
-            rough = np.where((e.errors > ROUGH) & smooth, 2, -1)[:, None] if not ph.form.c.numel() else 0
-            stiffened = replace(ph.mesh, control_points=np.where(affine, ph.mesh.control_points, rough))
+        freed = straight(ph.mesh, session.kernels.phases[i], ph, e.errors > ROUGH)
         meshes.append(
-            refined(
-                stiffened, Estimate(errors, np.ones_like(e.decay) if affine.any() else e.decay), tolerance, session.method.scheme
-            )
+            refined(freed, Estimate(errors, np.ones_like(e.decay) if affine.any() else e.decay), tolerance, session.method.scheme)
         )
     return tuple(meshes)

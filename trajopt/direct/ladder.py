@@ -12,7 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.direct.answer import arcs, condition_multipliers, phase_solutions, statics
-from trajopt.direct.collocation import Collocation, Iterate, Progress, Session, adapt, first_meshes, hasty, solve_on
+from trajopt.direct.collocation import (
+    ROUGH,
+    Collocation,
+    Iterate,
+    Progress,
+    Session,
+    adapt,
+    first_meshes,
+    hasty,
+    solve_on,
+    straight,
+)
 from trajopt.direct.explain import explain
 from trajopt.direct.mesh import Mesh
 from trajopt.guess import Guess, check_guess, nudged, plain_guess
@@ -49,6 +60,8 @@ def solve_directly(
     check_guess(form, first_guess, values)
     session = Session.start(form, method, values, progress)
     iterate, log = _climb(session, first_guess, guess is not None)
+    if iterate.solved and iterate.error > ROUGH and method.max_passes > 1:
+        iterate = _calmer(session, iterate, first_guess)
     history = [iterate.record]
     if iterate.solved and method.max_passes > 1:
         iterate, history = adapt(session, iterate)
@@ -96,6 +109,15 @@ def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[s
         session.progress(log[-1])
     assert best is not None
     return best, log
+
+
+def _calmer(session: Session, iterate: Iterate, guess: Guess) -> Iterate:
+    """The first answer with straight controls instead, if that is a better one: a rough control can hide a false optimum."""
+    meshes = tuple(
+        straight(ph.mesh, kernels, ph) for ph, kernels in zip(iterate.layout.phases, session.kernels.phases, strict=True)
+    )
+    other = solve_on(hasty(session, 150), meshes, guess, None, remark="straight controls")
+    return other if other.solved and other.error < iterate.error else iterate
 
 
 def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:

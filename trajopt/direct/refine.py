@@ -43,12 +43,14 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
     size = np.abs(values.X).max(axis=0)
     size = np.where(size > 0, size, 1.0)
     widths = span_widths(ph)
+    kernel = program.blocks[index].kernel
+    integrals = _integrals_by_interval(ph, program, index)
     for degree in np.unique(ph.mesh.degrees):
         here = np.flatnonzero(ph.mesh.degrees == degree)
         rule = ph.rules[here[0]]
-        at = (legendre.leggauss(rule.points.size + 2)[0] + 1) / 2
+        at, weights = legendre.leggauss(rule.points.size + 2)
+        at, weights = (at + 1) / 2, weights / 2
         X, x, W, D, parameters = _sampled(ph, layout, program, index, values, here, at)
-        kernel = program.blocks[index].kernel
         outputs = np.asarray(kernel.constraints(W, D, parameters)).T.reshape(here.size, at.size, -1)
         rates = outputs[..., : ph.nx]
         moved = X[:, :1] + widths[here][:, None, None] * np.einsum(
@@ -58,8 +60,32 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
         errors[here] = np.nan_to_num((np.abs(moved - reached) / size).max(axis=(1, 2)), nan=np.inf)
         # A violated constraint costs its multiplier times the violation, often more than an error of the motion of that size.
         errors[here] = np.maximum(errors[here], 10 * _violations(ph, x, outputs[..., ph.nx :], size))
+        if integrals.shape[1]:
+            costs = np.asarray(kernel.objective(W, D, parameters)).T.reshape(here.size, at.size, -1)
+            finer = np.concatenate([outputs[..., kernel.constraint_rows - integrals.shape[1] + costs.shape[2] :], costs], axis=2)
+            gaps = np.abs(widths[here][:, None] * np.einsum("m,kmi->ki", weights, finer) - integrals[here])
+            errors[here] = np.maximum(errors[here], (gaps / np.maximum(np.abs(integrals).sum(axis=0), 1e-300)).max(axis=1))
         decay[here] = _decay(rule.support[: X.shape[1]], X, size)
     return Estimate(errors, decay)
+
+
+def _integrals_by_interval(ph: PhaseLayout, program: Program, index: int) -> Array:
+    """(intervals, integrals): what the scheme's quadrature gives for each integral that is an unknown, and for the running cost."""
+    block = program.blocks[index]
+    kernel, unknown = block.kernel, ph.end - ph.integrals
+    if not unknown and not kernel.objective_rows:
+        return np.zeros((ph.mesh.intervals, 0))
+    W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
+    parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
+    columns = [np.asarray(kernel.constraints(W, block.data, parameters))[kernel.constraint_rows - unknown :]] if unknown else []
+    columns += [np.asarray(kernel.objective(W, block.data, parameters))] if kernel.objective_rows else []
+    values = np.vstack(columns)  # (integrals, points)
+    return np.stack(
+        [
+            h * values[:, f : f + r.points.size] @ r.weights
+            for h, f, r in zip(span_widths(ph), ph.first_point, ph.rules, strict=True)
+        ]
+    )
 
 
 def _sampled(

@@ -226,7 +226,9 @@ def switching_losses(
     return np.asarray(np.add.reduceat(np.where(_touching(ph, values), 0.0, np.maximum(losses, 0.0)), ph.first_point))
 
 
-def control_losses(ph: PhaseLayout, program: Program, index: int, affine: NDArray[np.bool_], constraint_multipliers: Array) -> Array:
+def control_losses(
+    ph: PhaseLayout, program: Program, index: int, affine: NDArray[np.bool_], constraint_multipliers: Array
+) -> Array:
     """(intervals,): what the cost could still fall, to second order, if every smooth control were free at every collocation point."""
     withheld = ~affine & (ph.u_count < np.array([r.points.size for r in ph.rules])[:, None]).any(axis=0)
     if ph.mesh.control_points is None or not withheld.any():

@@ -273,11 +273,12 @@ def _mapped(function: casadi.Function, count: int) -> casadi.Function:
 
 
 def _times(matrix: Any, vector: Any) -> Any:
-    coo = matrix.tocoo()
-    if coo.nnz == 0:
+    columns = matrix.tocsc()
+    columns.sort_indices()
+    if columns.nnz == 0:
         return casadi.MX.zeros(matrix.shape[0])
-    constant = casadi.DM.triplet(coo.row.tolist(), coo.col.tolist(), casadi.DM(coo.data), *matrix.shape)
-    return casadi.densify(casadi.mtimes(constant, vector))
+    pattern = casadi.Sparsity(*matrix.shape, columns.indptr.tolist(), columns.indices.tolist())
+    return casadi.mtimes(casadi.DM(pattern, columns.data), vector)
 
 
 def _nonzeros(matrix: Any) -> Any:
