@@ -70,7 +70,9 @@ def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
     plain = plain_guess(form)
     if not any(ph.name in solution.phases for ph in form.phases):
         raise GuessError(
-            f"the guess for problem '{form.name}' has none of its phases", got=", ".join(solution.phases), expected=", ".join(ph.name for ph in form.phases)
+            f"the guess for problem '{form.name}' has none of its phases",
+            got=", ".join(solution.phases),
+            expected=", ".join(ph.name for ph in form.phases),
         )
     phases = []
     for phase, default in zip(form.phases, plain.phases, strict=True):
@@ -78,8 +80,14 @@ def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
         if earlier is None:
             phases.append(default)
             continue
-        groups = ((phase.states, earlier.states, default.x), (phase.algebraics, earlier.algebraics, default.z), (phase.controls, earlier.controls, default.u))
-        phases.append(PhaseGuess(earlier.t0, earlier.tf, *[_taken(q, curves, line, earlier.t0, earlier.tf) for q, curves, line in groups]))
+        groups = (
+            (phase.states, earlier.states, default.x),
+            (phase.algebraics, earlier.algebraics, default.z),
+            (phase.controls, earlier.controls, default.u),
+        )
+        phases.append(
+            PhaseGuess(earlier.t0, earlier.tf, *[_taken(q, curves, line, earlier.t0, earlier.tf) for q, curves, line in groups])
+        )
     s = plain.s.copy()
     for q in form.statics:
         if q.name in solution.variables and solution.variables[q.name].size == q.size:
@@ -108,23 +116,28 @@ def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
     for phase, start in zip(form.phases, guess.phases, strict=True):
         if not start.tf > start.t0:
             raise GuessError(
-                f"the guess for phase '{phase.name}' does not move forward in time", got=f"{start.t0:g} to {start.tf:g}", hint="free(lower, upper, guess=...) of ph.time"
+                f"the guess for phase '{phase.name}' does not move forward in time",
+                got=f"{start.t0:g} to {start.tf:g}",
+                hint="free(lower, upper, guess=...) of ph.time",
             )
         rows = casadi.vertcat(phase.f, phase.g, phase.c, phase.l)
         names = [f"the derivative of state '{n}'" for n in phase.x_names] + [f"algebraic equation '{n}'" for n in phase.g_names]
         names += [f"path constraint '{n}'" for n in phase.c_names] + ["an integrand"] * phase.l.numel()
         model = casadi.Function("model", [phase.t, phase.x, phase.z, phase.u, form.s, form.p], [rows])
         x, z, u = start.x(tau), start.z(tau), start.u(tau)
-        for i, t in enumerate(start.t0 + tau * (start.tf - start.t0)):
-            values = np.asarray(model(t, x[i], z[i], u[i], guess.s, parameters)).ravel()
-            bad = np.flatnonzero(~np.isfinite(values))
-            if bad.size and 0 < i < tau.size - 1:  # the ends are often singular on purpose (rest, a pole) and are not collocated alone
-                here = dict(zip((*phase.x_names, *phase.z_names, *phase.u_names), (*x[i], *z[i], *u[i]), strict=True))
-                raise GuessError(
-                    f"{names[bad[0]]} in phase '{phase.name}' is not a number on the guess",
-                    got=f"{values[bad[0]]} at t = {t:g} with " + ", ".join(f"{n} = {v:.4g}" for n, v in here.items()),
-                    hint="give the variables it divides by, or takes a root or logarithm of, a guess= or bounds that keep them away from there",
-                )
+        times = start.t0 + tau * (start.tf - start.t0)
+        shared = [np.repeat(column[:, None], tau.size, axis=1) for column in (guess.s, parameters)]
+        values = np.asarray(model(times[None, :], x.T, z.T, u.T, *shared))
+        # The ends are often singular on purpose (rest, a pole), and no equation is collocated at the start.
+        bad = np.argwhere(~np.isfinite(values[:, 1:-1]))
+        if bad.size:
+            row, i = int(bad[0, 0]), int(bad[0, 1]) + 1
+            here = dict(zip((*phase.x_names, *phase.z_names, *phase.u_names), (*x[i], *z[i], *u[i]), strict=True))
+            raise GuessError(
+                f"{names[row]} in phase '{phase.name}' is not a number on the guess",
+                got=f"{values[row, i]} at t = {times[i]:g} with " + ", ".join(f"{n} = {v:.4g}" for n, v in here.items()),
+                hint="give the variables it divides by, or takes a root or logarithm of, a guess= or bounds that keep them away",
+            )
 
 
 def _times(phase: PhaseForm, clock: float, factor: float) -> tuple[float, float]:
@@ -168,7 +181,10 @@ def _state_line(q: Quantity, lift: float, before: Array | None) -> Callable[[Arr
         start = np.where(np.isnan(start), before, start)
     end = np.where(np.isnan(end) & (start == 0) & ~np.isfinite(q.bound.upper), lift, end)
     middle = _middle(q.bound)
-    start, end = np.where(np.isnan(start), np.where(np.isnan(end), middle, end), start), np.where(np.isnan(end), np.where(np.isnan(start), middle, start), end)
+    start, end = (
+        np.where(np.isnan(start), np.where(np.isnan(end), middle, end), start),
+        np.where(np.isnan(end), np.where(np.isnan(start), middle, start), end),
+    )
     start, end = np.clip(start, q.bound.lower, q.bound.upper), np.clip(end, q.bound.lower, q.bound.upper)
     return lambda tau: start + np.asarray(tau)[:, None] * (end - start)
 
@@ -206,7 +222,9 @@ def _number(q: Quantity, value: Any) -> Array:
         array = np.asarray(value, dtype=float).ravel()
         array = np.broadcast_to(array, (q.size,)).astype(float)
     except (TypeError, ValueError) as error:
-        raise GuessError(f"the guess of '{q.name}'", got=value, expected=f"a number, {q.size} numbers, or a function of normalised time 0..1") from error
+        raise GuessError(
+            f"the guess of '{q.name}'", got=value, expected=f"a number, {q.size} numbers, or a function of normalised time 0..1"
+        ) from error
     if not np.all(np.isfinite(array)):
         raise GuessError(f"the guess of '{q.name}' is not a finite number", got=value)
     return array
@@ -222,7 +240,9 @@ def _stack(lines: list[Callable[[Array], Array]]) -> Callable[[Array], Array]:
     return lambda tau: np.hstack([line(np.asarray(tau, dtype=float)) for line in lines]) if lines else np.zeros((np.size(tau), 0))
 
 
-def _taken(quantities: tuple[Quantity, ...], curves: Any, default: Callable[[Array], Array], t0: float, tf: float) -> Callable[[Array], Array]:
+def _taken(
+    quantities: tuple[Quantity, ...], curves: Any, default: Callable[[Array], Array], t0: float, tf: float
+) -> Callable[[Array], Array]:
     def values(tau: Array) -> Array:
         result = default(tau)
         for q in quantities:

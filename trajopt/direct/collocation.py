@@ -22,7 +22,6 @@ from trajopt.direct.structure import (
     control_losses,
     find_structure,
     repaired,
-    switching,
     switching_losses,
     wants_to_leave,
 )
@@ -168,8 +167,7 @@ def solve_on(
     multipliers = multipliers_of(session.kernels, layout, program, values, bound, constraint)
     estimates = _with_losses(session, layout, program, values, estimates, constraint, result.f)
     verdicts = [
-        wants_to_leave(ph, v, switching(ph, program, i, v, constraint))
-        for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True))
+        wants_to_leave(ph, program, i, v, constraint) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True))
     ]
     record = MeshPass(
         intervals=sum(m.intervals for m in meshes),

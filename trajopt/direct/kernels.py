@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import casadi
@@ -20,11 +22,18 @@ class PhaseKernels:
     Inputs w = (x, z, u, s[, start and end of the span]); data = (normalised time[, start and end of the span]).
     """
 
-    free_time: Kernel
-    fixed_time: Kernel
+    make: Callable[[bool], Kernel]  # with free times or without
     unknown_integrals: tuple[int, ...]  # integrals that enter nonlinearly or in conditions; the others are summed into the cost
     affine: NDArray[np.bool_]  # (controls,): the Hamiltonian is affine in this control
     angles: NDArray[np.bool_]  # (controls,): unbounded, and a whole turn of it changes nothing
+
+    @cached_property
+    def free_time(self) -> Kernel:
+        return self.make(True)
+
+    @cached_property
+    def fixed_time(self) -> Kernel:
+        return self.make(False)
 
 
 @dataclass(frozen=True)
@@ -68,14 +77,15 @@ def _phase_kernels(form: NormalForm, phase: PhaseForm, cost: Any, unknown: tuple
     constraints = casadi.vertcat(span * at_time[0], at_time[1], at_time[2], span * at_time[3])
     objective = span * at_time[4] if cost.numel() else cost
     local = [phase.x, phase.z, phase.u, form.s]
-    kernels = []
-    for free in (True, False):
+
+    def make(free: bool) -> Kernel:
         w = [*local, start, end] if free else local
         data = [theta] if free else [theta, start, end]
-        kernels.append(_kernel(sym, f"{'free' if free else 'fixed'}", w, data, form.p, constraints, objective))
+        return _kernel(sym, "free" if free else "fixed", w, data, form.p, constraints, objective)
+
     hamiltonian_rows = casadi.vertcat(phase.f, phase.g, phase.c, phase.l)
     affine = _affine(hamiltonian_rows, phase.u)
-    return PhaseKernels(kernels[0], kernels[1], unknown, affine, _angles(form, phase, hamiltonian_rows, affine))
+    return PhaseKernels(make, unknown, affine, _angles(form, phase, hamiltonian_rows, affine))
 
 
 def _kernel(sym: Any, name: str, w: list[Any], data: list[Any], p: Any, constraints: Any, objective: Any) -> Kernel:

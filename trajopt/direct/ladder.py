@@ -6,6 +6,7 @@ import importlib.metadata
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def solve_directly(
         explanation=() if status is Status.SOLVED else _explanation(iterate, status, method),
         log=tuple(log),
         options={"scheme": method.scheme.name, "tolerance": method.tolerance, "backend": method.backend.name},
-        versions={name: importlib.metadata.version(name) for name in ("trajopt", "casadi", "numpy")},
+        versions=dict(_versions()),
         form=form,
     )
 
@@ -180,6 +181,11 @@ def _explanation(iterate: Iterate, status: Status, method: Collocation) -> tuple
         f"the estimated error is {estimate.errors[k]:.1e} in phase '{ph.form.name}' at t = {values.breaks[k]:.4g} to {values.breaks[k + 1]:.4g}; asked for {method.tolerance:.0e}",
         "try: a larger tolerance, or more meshes: Collocation(max_passes=30)",
     )
+
+
+@lru_cache(maxsize=1)
+def _versions() -> tuple[tuple[str, str], ...]:
+    return tuple((name, importlib.metadata.version(name)) for name in ("trajopt", "casadi", "numpy"))
 
 
 def _named_parameters(form: NormalForm, values: Array) -> dict[str, Array]:

@@ -178,13 +178,16 @@ def switching(ph: PhaseLayout, program: Program, index: int, values: PhaseValues
     return np.asarray(slopes / (point_weights(ph) * np.maximum(lengths, 1e-300))[:, None])
 
 
-def wants_to_leave(ph: PhaseLayout, values: PhaseValues, slopes: Array) -> tuple[float, NDArray[np.bool_]]:
+def wants_to_leave(
+    ph: PhaseLayout, program: Program, index: int, values: PhaseValues, constraint_multipliers: Array
+) -> tuple[float, NDArray[np.bool_]]:
     """How much of the held controls' push against their bounds has the wrong sign: 0 confirms the arcs, 1 refutes them.
 
     Also, (intervals, controls), where it does.
     """
     if ph.mesh.roles is None:
         return 0.0, np.zeros((ph.mesh.intervals, ph.nu), dtype=bool)
+    slopes = switching(ph, program, index, values, constraint_multipliers)
     push = slopes * np.repeat(ph.mesh.roles, [r.points.size for r in ph.rules], axis=0)
     push = point_weights(ph)[:, None] * np.where(_touching(ph, values)[:, None], 0.0, push)
     pushed = float(np.abs(push).sum())

@@ -169,8 +169,10 @@ def transcribe(kernels: Kernels, layout: Layout, start: Array, parameters: Array
     rows = [row for _, row in kernels.start_paths]
     g_lower[layout.b_rows :] = [*layout.form.b_bound.lower, *[b.lower[r] for b, r in zip(ends, rows, strict=True)]]
     g_upper[layout.b_rows :] = [*layout.form.b_bound.upper, *[b.upper[r] for b, r in zip(ends, rows, strict=True)]]
-    linear = sum((_linear_part(ph, layout) for ph in layout.phases), sp.csr_matrix((layout.constraints, layout.unknowns)))
-    return Program(tuple(blocks), linear.tocsr(), lower, upper, g_lower, g_upper, np.clip(start, lower, upper), parameters)
+    parts = [_linear_part(ph) for ph in layout.phases]
+    rows, columns, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    linear = sp.csr_matrix((values, (rows, columns)), (layout.constraints, layout.unknowns))
+    return Program(tuple(blocks), linear, lower, upper, g_lower, g_upper, np.clip(start, lower, upper), parameters)
 
 
 def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Block:
@@ -279,7 +281,7 @@ def point_weights(ph: PhaseLayout) -> Array:
     return weights
 
 
-def _linear_part(ph: PhaseLayout, layout: Layout) -> sp.csr_matrix:
+def _linear_part(ph: PhaseLayout) -> tuple[Index, Index, Array]:
     """P X in the defects, the unknown integrals in their rows, and the lengths of the spans between moving knots."""
     nx = ph.nx
     rows, columns, values = [], [], []
@@ -300,9 +302,7 @@ def _linear_part(ph: PhaseLayout, layout: Layout) -> sp.csr_matrix:
         rows.append(np.full(2, ph.span_rows + j))
         columns.append(ph.times + np.array([j, j + 1]))
         values.append(np.array([-1.0, 1.0]))
-    return sp.csr_matrix(
-        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), (layout.constraints, layout.unknowns)
-    )
+    return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
 
 
 def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve, lagrange_basis
@@ -44,7 +43,7 @@ def read(layout: Layout, y: Array) -> tuple[PhaseValues, ...]:
     phases = []
     for ph in layout.phases:
         rows, columns, values = control_matrix(ph, layout)
-        controls = sp.csr_matrix((values, (rows, columns)), (ph.points * ph.nu, layout.unknowns)) @ y
+        controls = np.bincount(rows, values * y[columns], ph.points * ph.nu)
         spans = y[ph.times : ph.integrals]
         phases.append(
             PhaseValues(

@@ -101,7 +101,13 @@ class Ipopt:
             "nlp_scaling_method": "gradient-based",
         }
         if warm is not None:
-            ipopt.update(mu_strategy="monotone", mu_init=warm, bound_push=min(1e-2, warm), bound_frac=min(1e-2, warm), slack_bound_push=min(1e-2, warm))
+            ipopt.update(
+                mu_strategy="monotone",
+                mu_init=warm,
+                bound_push=min(1e-2, warm),
+                bound_frac=min(1e-2, warm),
+                slack_bound_push=min(1e-2, warm),
+            )
             if program.start_multipliers is not None:
                 ipopt.update(
                     warm_start_init_point="yes", warm_start_bound_push=warm, warm_start_bound_frac=warm,

@@ -121,14 +121,17 @@ class Functions:
 
 def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
     """The same program in y / unknowns, with constraint rows multiplied by ``constraints``."""
-    columns, rows = sp.diags(unknowns), sp.diags(constraints)
-    blocks = tuple(
-        Block(b.kernel, b.count, (b.gather @ columns).tocsr(), b.data, (rows @ b.scatter).tocsc(), b.weights)
-        for b in program.blocks
-    )
+    blocks = []
+    for b in program.blocks:
+        gather, scatter = b.gather.copy(), b.scatter.copy()
+        gather.data *= unknowns[gather.indices]
+        scatter.data *= constraints[scatter.indices]
+        blocks.append(replace(b, gather=gather, scatter=scatter))
+    linear = program.linear.copy()
+    linear.data *= unknowns[linear.indices] * np.repeat(constraints, np.diff(linear.indptr))
     multipliers = program.start_multipliers
     return Program(
-        blocks, (rows @ program.linear @ columns).tocsr(), program.lower / unknowns, program.upper / unknowns,
+        tuple(blocks), linear, program.lower / unknowns, program.upper / unknowns,
         program.g_lower * constraints, program.g_upper * constraints, program.start / unknowns, program.parameters,
         None if multipliers is None else (multipliers[0] * unknowns, multipliers[1] / constraints),
     )  # fmt: skip
