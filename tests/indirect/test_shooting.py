@@ -72,17 +72,19 @@ def newton_run(name, guess):
     return newton(prepared.system.evaluate, prepared.unknowns, prepared.scale, prepared.allowed, tolerance=1e-10, iterations=60)
 
 
-@pytest.mark.parametrize(("name", "perturbed"), [("orbit_raising", 1.03), ("cart_pole", 1.003)])
+@pytest.mark.parametrize(("name", "perturbed"), [("orbit_raising", (1.02, 0.98, 1.02)), ("cart_pole", (1.003,) * 4)])
 def test_quadratic_convergence(name, perturbed):
     _, reference = form_of(name)
-    result = newton_run(name, {state: perturbed * value for state, value in reference.costates.items()})
+    result = newton_run(
+        name, {state: factor * value for factor, (state, value) in zip(perturbed, reference.costates.items(), strict=True)}
+    )
     assert result.converged
     steps = np.array([s for s in result.steps if s > 1e-12])
-    # log of a correction over log of the one before tends to the order: at least the last full steps must square the error.
+    # The log of a correction over the log of the one before tends to the order of convergence.
     small = steps[steps < 0.05]
     assert small.size >= 3, result.steps
     orders = np.log(small[1:]) / np.log(small[:-1])
-    assert np.all(orders > 1.5), (orders, result.steps)
+    assert np.all(orders[-2:] > 1.7), (orders, result.steps)
     assert result.residuals[-1] < 1e-9
 
 
@@ -109,7 +111,7 @@ def test_derivatives_with_state_constraints_statics_and_integral_conditions():
     x = ph.state("x", start=0, end=0, upper=0.12)
     v = ph.state("v", start=1, end=-1)
     u = ph.control("u")
-    ph.dynamics({x: v, v: u + 0.1 * a * casadi.sin(t)})
+    ph.dynamics({x: v, v: u - 0.1 * a * casadi.sin(t)})
     ocp.require(ph.integral(u**2 + 0.1 * u), upper=100, name="effort")
     ocp.minimize(casadi.sqrt(1 + ph.integral(0.5 * u**2)) + (a - 1) ** 2 + ph.final(t) ** 2)
     form, p = ocp.finish(), np.zeros(0)
@@ -196,6 +198,6 @@ def test_a_control_at_an_end_in_the_cost_is_refused():
 
 def test_hopeless_costates_do_not_raise():
     form, _ = form_of("orbit_raising")
-    solution = Shooting(iterations=5).solve(form, {"r": 50.0, "vr": -3.0, "vt": 80.0})
+    solution = Shooting(iterations=5, patience=1).solve(form, {"r": 50.0, "vr": -3.0, "vt": 80.0})
     assert not solution.success
     assert solution.explanation

@@ -124,6 +124,19 @@ class ShootingSystem:
         columns = np.concatenate([layout.times[arc.phase][place : place + 2], layout.weights[arc.phase], layout.s])
         return unknowns[columns], columns
 
+    def integrals(self, unknowns: Array) -> list[Array]:
+        """The integrals of each phase along the flow."""
+        found = []
+        for i, numbers_of_phase in enumerate(self.of_phase):
+            total = np.zeros(self.layout.integrals[i].size)
+            for k in numbers_of_phase if total.size else ():
+                arc = self.arcs[k]
+                numbers, _ = self.numbers(k, unknowns)
+                values, _ = arc.flow.trace(unknowns[self.layout.nodes[k]], arc.grid.steps, numbers, self.p)
+                total = total + values[:, -1, arc.law.node_size : arc.law.node_size + total.size].sum(axis=0)
+            found.append(total)
+        return found
+
     def evaluate(self, unknowns: Array) -> tuple[Array, Any]:
         """Residual and sparse Jacobian; not a number where the flow leaves the domain of the model."""
         with np.errstate(all="ignore"):

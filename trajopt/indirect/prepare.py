@@ -95,7 +95,8 @@ class Preparation:
             )
         names = [row.name for row, side in self.rows if side is not None]
         multipliers = dict(zip(names, unknowns[self.system.layout.nu].tolist(), strict=True))
-        return Start(tuple(arcs), unknowns[self.system.layout.s], own_costates=True, multipliers=multipliers)
+        integrals = tuple(unknowns[place] for place in self.system.layout.integrals)
+        return Start(tuple(arcs), unknowns[self.system.layout.s], True, multipliers, integrals)
 
     def error(self, unknowns: Array) -> float:
         """The largest local error, relative."""
@@ -203,26 +204,21 @@ def _first_unknowns(system: ShootingSystem, start: Start, nodes: list[Array], we
     for places, values in zip(layout.nodes, nodes, strict=True):
         unknowns[places] = values
     unknowns[layout.s] = start.s
+    with np.errstate(all="ignore"):
+        integrals = start.integrals if start.integrals is not None else system.integrals(unknowns)
+    for place, values in zip(layout.integrals, integrals, strict=True):
+        unknowns[place] = values
     return unknowns
 
 
 def _with_multipliers(prepared: Preparation, sizes: list[Scales]) -> Preparation:
     """Multipliers from the residual, in which they are linear; inequalities whose multiplier has the wrong sign are let go."""
-    form = prepared.form
-    integrals = casadi.vertcat(form.symbols(0, 1), *[ph.ends.q for ph in form.phases])
-    everything = casadi.vertcat(form.phi, form.b)
-    # Weights that depend on multipliers or integrals move the costates' integrand, and the residual is no longer linear in them.
-    nonlinear = bool(integrals.numel()) and (
-        casadi.depends_on(form.b, integrals) or casadi.depends_on(casadi.jacobian(everything, integrals), integrals)
-    )
     for _ in range(3):
         system, unknowns, layout = prepared.system, prepared.unknowns.copy(), prepared.system.layout
         scale = _scale(prepared, sizes)
-        linear = np.concatenate([layout.nu, *layout.jumps, *layout.weights, *layout.integrals])
-        for _ in range((2 if nonlinear else 1) if linear.size else 0):
-            residual, matrix = system.evaluate(unknowns)
-            if not np.all(np.isfinite(residual)):
-                break
+        linear = np.concatenate([layout.nu, *layout.jumps])
+        residual, matrix = system.evaluate(unknowns)
+        if linear.size and np.all(np.isfinite(residual)):
             others = np.setdiff1d(np.arange(layout.size), linear)
             size = np.asarray(np.abs(matrix[:, others] @ sparse.diags(scale[others])).max(axis=1).todense()).ravel()
             weigh = 1.0 / np.where(size > 0, size, 1.0)
@@ -268,6 +264,9 @@ def _scale(prepared: Preparation, sizes: list[Scales]) -> Array:
         scale[times] = size.duration
     for nodes, flow_scale in zip(layout.nodes, prepared.flow_scales, strict=True):
         scale[nodes] = flow_scale[: nodes.shape[1]]
+    for place in (*layout.integrals, *layout.weights):
+        value = np.abs(prepared.unknowns[place])
+        scale[place] = np.where(value > 1e-6, value, 1.0)
     s = prepared.unknowns[layout.s]
     scale[layout.s] = np.where(np.abs(s) > 1e-8, np.abs(s), 1.0)
     return scale

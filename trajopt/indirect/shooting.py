@@ -86,19 +86,21 @@ class Shooting:
 
     def _solve(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, begun: float) -> Solution:
         log: list[str] = []
-        outcome = self._attempt(form, hams, start, p, begun + self.patience)
+        until = begun + self.patience
+        outcome = best = self._attempt(form, hams, start, p, until)
         for _ in range(self.structures - 1):
             log += outcome.log
-            start_again = (
+            again = (
                 None
                 if self.law is not None
                 else revised(outcome.prepared, outcome.result.unknowns, outcome.result.converged, outcome.findings)
             )
-            if start_again is None or time.perf_counter() > begun + self.patience:
-                return self._answer(outcome, log, begun)
+            if again is None or time.perf_counter() > until:
+                break
             log += [f"revised: {f.text}" for f in outcome.findings]
-            outcome = self._attempt(form, hams, start_again, p, begun + self.patience)
-        return self._answer(outcome, log + outcome.log, begun)
+            outcome = self._attempt(form, hams, again, p, until)
+            best = outcome if outcome.rank <= best.rank else best
+        return self._answer(best, log if outcome.log[-1:] == log[-1:] else log + outcome.log, begun)
 
     def _attempt(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, until: float) -> _Outcome:
         """Newton's method for one structure, on grids that follow the solution until its error is within the tolerance."""
@@ -158,6 +160,11 @@ class _Outcome:
     findings: tuple[Finding, ...]
     iterations: int
     log: list[str]
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """The lower, the nearer to a solution."""
+        return not self.result.converged, len(self.findings)
 
 
 def _line(prepared: Preparation, result: NewtonResult) -> str:

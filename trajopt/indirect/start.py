@@ -55,6 +55,7 @@ class Start:
     s: Array
     own_costates: bool = False
     multipliers: Mapping[str, float] = field(default_factory=dict)  # of conditions by name, where the guess has them
+    integrals: tuple[Array, ...] | None = None  # of each phase, where they are known
 
     def of_phase(self, i: int) -> list[StartArc]:
         return [arc for arc in self.arcs if arc.phase == i]
@@ -103,9 +104,10 @@ def weights_at(form: NormalForm, start: Start, p: Array) -> list[Array]:
     """The derivatives of the cost by the integrals, and of conditions on integrals as far as their multipliers are known."""
     symbols = [form.endpoint_column, form.s, form.p]
     values = []
-    for ph, (t0, tf, x0, xf) in zip(form.phases, start.endpoints(form), strict=True):
-        rest = ph.ends.column.numel() - 2 - 2 * x0.size
-        values.append(np.concatenate([[t0, tf], x0, xf, np.zeros(rest)]))
+    for i, (ph, (t0, tf, x0, xf)) in enumerate(zip(form.phases, start.endpoints(form), strict=True)):
+        q = start.integrals[i] if start.integrals is not None else np.zeros(ph.ends.q.numel())
+        rest = ph.ends.column.numel() - 2 - 2 * x0.size - q.size
+        values.append(np.concatenate([[t0, tf], x0, xf, np.zeros(rest), q]))
     known = [start.multipliers.get(name, 0.0) for name in form.b_names]
     G = form.phi + (casadi.dot(form.b, casadi.DM(known)) if known else 0)
     gradients = [casadi.gradient(G, ph.ends.q) if ph.ends.q.numel() else form.symbols(0, 1) for ph in form.phases]
@@ -220,4 +222,11 @@ def start_from(form: NormalForm, solution: Solution, structure: Structure) -> St
         for mode, start, end, touched in structure[i]:
             arcs.append(StartArc(i, mode, start, end, x, costate, u, z, np.asarray(given.breaks, dtype=float), touched))
     s = [np.asarray(solution.variables[q.name], dtype=float).ravel() for q in form.statics]
-    return Start(tuple(arcs), np.concatenate([np.zeros(0), *s]), multipliers=dict(solution.multipliers))
+    integrals = tuple(np.asarray(solution.phase(ph.name).integrals, dtype=float) for ph in form.phases)
+    known = all(q.size == ph.ends.q.numel() for q, ph in zip(integrals, form.phases, strict=True))
+    return Start(
+        tuple(arcs),
+        np.concatenate([np.zeros(0), *s]),
+        multipliers=dict(solution.multipliers),
+        integrals=integrals if known else None,
+    )

@@ -1,0 +1,92 @@
+"""Continuation: families of solutions over a parameter."""
+
+import casadi
+import numpy as np
+import pytest
+
+from trajopt import Problem
+from trajopt.errors import UsageError
+from trajopt.indirect.continuation import Continuation
+from trajopt.indirect.shooting import Shooting
+
+
+def smoothed_fuel():
+    """Minimum fuel, with a square added to the cost; the smaller its weight, the nearer to bang-off-bang."""
+    ocp = Problem("smoothed fuel")
+    ph = ocp.phase()
+    ph.time(start=0, end=3)
+    weight = ocp.parameter("weight", 1.0)
+    x, v = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0)
+    up, down = ph.control("up", lower=0, upper=1), ph.control("down", lower=0, upper=1)
+    ph.dynamics({x: v, v: up - down})
+    ocp.minimize(ph.integral(up + down + weight * (up**2 + down**2)))
+    return ocp.finish()
+
+
+def moved_target():
+    ocp = Problem("moved target")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    target = ocp.parameter("target", 0.5)
+    x, v, u = ph.state("x", start=0), ph.state("v", start=0, end=0), ph.control("u")
+    ph.dynamics({x: v, v: u - casadi.sin(x)})
+    ocp.require(ph.final(x) - target, equals=0, name="target")
+    ocp.minimize(ph.integral(u**2))
+    return ocp.finish()
+
+
+def test_a_boundary_value():
+    form = moved_target()
+    path = Continuation("target").run(form, {"x": -10.0, "v": -5.0}, 2.0)
+    assert path.complete
+    assert path.values[0] == 0.5
+    assert path.values[-1] == 2.0
+    assert path.last["x"](1.0) == pytest.approx(2.0, rel=1e-10)
+    direct = Shooting().solve(form, path.last, {"target": 2.0})
+    assert path.last.objective == pytest.approx(direct.objective, rel=1e-10)
+    # The multiplier of the condition is the derivative of the optimal cost by the target, up to its sign.
+    h = 1e-4
+    costs = [Shooting().solve(form, path.last, {"target": 2.0 + d}).objective for d in (-h, h)]
+    assert abs(path.last.multipliers["target"]) == pytest.approx(abs(costs[1] - costs[0]) / (2 * h), rel=1e-5)
+
+
+def test_smoothing_towards_bang_off_bang():
+    form = smoothed_fuel()
+    path = Continuation("weight", geometric=True, first=0.2).run(form, {"x": -2.0, "v": -3.0}, 1e-3)
+    assert path.complete, path.points
+    assert all(b < a for a, b in zip(path.values[:-1], path.values[1:], strict=True))
+    # The limit is 3 - sqrt(5); what is left is of the size of the weight.
+    assert path.last.objective == pytest.approx(3 - np.sqrt(5), abs=2e-3)
+    assert path.last.objective > 3 - np.sqrt(5)
+
+
+def test_a_path_can_be_resumed():
+    form = moved_target()
+    stopped = Continuation("target", solves=3).run(form, {"x": -10.0, "v": -5.0}, 2.0)
+    assert not stopped.complete
+    resumed = Continuation("target").resume(form, stopped)
+    assert resumed.complete
+    assert resumed.points[: len(stopped.points)] == stopped.points
+    whole = Continuation("target").run(form, {"x": -10.0, "v": -5.0}, 2.0)
+    assert resumed.last.objective == pytest.approx(whole.last.objective, rel=1e-10)
+
+
+def test_steps_shrink_after_a_failure():
+    """A method that cannot take large steps is fed smaller ones."""
+    form, shooting = moved_target(), Shooting()
+
+    class Timid:
+        def solve(self, form, guess, parameters=None):
+            before = guess.parameters["target"][0] if hasattr(guess, "parameters") else parameters["target"]
+            near = abs(parameters["target"] - before) <= 0.1
+            return (shooting if near else Shooting(iterations=0)).solve(form, guess, parameters)
+
+    path = Continuation("target", first=0.5, method=Timid()).run(form, {"x": -10.0, "v": -5.0}, 1.0)
+    assert path.complete
+    assert any(not p.accepted for p in path.points)
+    assert np.max(np.diff(path.values)) <= 0.1 + 1e-12
+
+
+def test_unknown_parameters_are_named():
+    with pytest.raises(UsageError, match="targit"):
+        Continuation("targit").run(moved_target(), {}, 1.0)
