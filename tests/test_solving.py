@@ -76,7 +76,7 @@ def test_a_saved_solution_is_a_guess_too(earlier, tmp_path):
     ("call", "words"),
     [
         (lambda p: solve("cart-pole"), ["not a problem", "str", "Problem"]),
-        (lambda p: solve(p, "direct"), ["method", "str", "Collocation"]),
+        (lambda p: solve(p, "direct"), ["method", "direct", "Collocation"]),
         (lambda p: solve(p, guess=[1, 2]), ["guess", "list", "Solution"]),
         (lambda p: solve(p, tolerance=0), ["tolerance", "0"]),
         (lambda p: solve(p, tolerance=2), ["tolerance", "2"]),
@@ -98,10 +98,10 @@ def test_a_guess_of_a_foreign_problem_is_refused(handmade):
 def test_progress_has_a_line_for_each_mesh():
     lines = []
     solution = solve(builder("hypersensitive")(), progress=lines.append)
-    assert len(lines) == len(solution.history)
-    for told, record in zip(lines, solution.history, strict=True):
-        assert f"{record.intervals} intervals" in told
-        assert f"{record.iterations} iterations" in told
+    rest = iter(lines)
+    for record in solution.history:  # in order; attempts that were not built upon may stand between
+        assert any(f"{record.intervals} intervals" in told and f"{record.iterations} iterations" in told for told in rest)
+    assert all("\n" not in told for told in lines)
 
 
 def test_a_tighter_tolerance_gives_a_better_answer():
