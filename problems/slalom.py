@@ -7,18 +7,19 @@ the torques of ankle and hip, and the forces of the three length actuators. A ph
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import pi, sqrt
+from math import cos, pi, sqrt
 from typing import Any
 
 from casadi import SX, Function, sumsqr, vertcat
 
-from problems.exoskeleton import GRAVITY, LENGTHS, gliding, links
+from problems.exoskeleton import GRAVITY, LENGTHS, MASSES, SLOPE, gliding, links
 from trajopt import Problem, free
 from trajopt.mechanics import Quantity
 
-LIMITS = {"steer": 2.0, "ankle": 20.0, "hip": 30.0, "f8": 300.0, "f9": 300.0, "f10": 300.0}  # N m and N
+LIMITS = {"steer": 2.0, "ankle": 20.0, "hip": 30.0, "f8": 100.0, "f9": 100.0}  # N m and N
+STIFFNESS, DAMPING = 1000.0, 100.0  # N/m, N s/m: springs beside the length actuators, which carry the weight at rest
 LEAN = 0.4  # rad: how far leg and body may lean from the slope's normal
-REACH = (0.3, 0.8)  # m: range of each extension
+REACH = (0.2, 1.0)  # m: range of each extension
 REST = 1 / sqrt(3)  # m: where the extensions begin and end
 
 
@@ -28,8 +29,8 @@ class Course:
 
     gates: int = 6
     spacing: float = 6.0  # m
-    offset: float = 1.2
-    width: float = 0.8
+    offset: float = 1.5
+    width: float = 0.6
     speed: float = 3.0  # m/s at the start
 
     def centre(self, gate: int) -> float:
@@ -44,7 +45,11 @@ def rider(extensions=("q8","q9"), plane: float = 0.0) -> tuple[Function, list[st
     muscles = {n: Quantity(n, 0.0, "N" if n.startswith("f") else "N m") for n in LIMITS if n[0] != "f" or "q"+n[1:] in extensions}
     u = {n: m.symbol for n, m in muscles.items()}
     forces = {"phi0": u["steer"], "psi1": u["ankle"] - u["hip"], "psi2": u["hip"]}
-    forces |= {f"q{n[1:]}": u[n] for n in u if n.startswith("f")}
+    carried = {"q8": MASSES[1] + MASSES[2], "q9": MASSES[2]}
+    normal = GRAVITY * cos(SLOPE)
+    for c in tree.coordinates:
+        if c.name in carried:
+            forces[c.name] = u[f"f{c.name[1:]}"] + carried[c.name] * normal - STIFFNESS * (c.q - REST) - DAMPING * c.v
     model = tree.mechanism(forces, controls=tuple(muscles.values()))
     return gliding(model, tree), names
 
@@ -97,7 +102,7 @@ def _stage(ocp: Problem, course: Course, gate: int, motion: Function, names: lis
             unit="m/s" if n.startswith("q") else "rad/s", scale=2.0,
         )  # fmt: skip
     controls = {
-        n: ph.control(n, lower=0.0 if n.startswith("f") else -LIMITS[n], upper=LIMITS[n], guess=140.0 if n.startswith("f") else 0.0,
+        n: ph.control(n, lower=-LIMITS[n], upper=LIMITS[n], guess=0.0,
                       unit="N" if n.startswith("f") else "N m")
         for n in motion_controls(motion)
     }  # fmt: skip
@@ -121,13 +126,14 @@ def _course(name: str, course: Course, extensions) -> tuple[Problem, list[Stage]
     return ocp, stages
 
 
-def effort_slalom(gates: int = 6, spacing: float = 6.0, offset: float = 1.2, width: float = 0.8, extensions=("q8","q9")) -> Problem:
+def effort_slalom(gates: int = 6, spacing: float = 6.0, offset: float = 1.5, width: float = 0.6, extensions=("q8","q9"), duration=4.7) -> Problem:
     ocp, stages = _course("slalom-effort", Course(gates, spacing, offset, width), extensions)
+    ocp.require(stages[-1].phase.final(stages[-1].time), equals=duration, name="duration")
     ocp.minimize(sum(effort(s) for s in stages))
     return ocp
 
 
-def time_slalom(gates: int = 6, spacing: float = 6.0, offset: float = 1.2, width: float = 0.8, extensions=("q8","q9"), weight: float = 0.01) -> Problem:
+def time_slalom(gates: int = 6, spacing: float = 6.0, offset: float = 1.5, width: float = 0.6, extensions=("q8","q9"), weight: float = 0.01) -> Problem:
     ocp, stages = _course("slalom-time", Course(gates, spacing, offset, width), extensions)
     ocp.minimize(stages[-1].phase.final(stages[-1].time) + weight * sum(effort(s) for s in stages))
     return ocp
