@@ -117,11 +117,12 @@ def _local_steps(
                 worst = (errors / (tolerance * (probe.scale + np.abs(run.end)))).max(axis=1)
             else:
                 with_variation, errors, variation = flow.step_with_sensitivity(tau, forward * step, run, numbers, p)
-                end, largest = with_variation.end, np.abs(with_variation.by_start * relative).max(axis=(1, 2))
+                end, sizes = with_variation.end, np.abs(with_variation.by_start * relative)
+                largest, norm = sizes.max(axis=(1, 2)), sizes.sum(axis=2).max(axis=1)
                 worst = (errors / (tolerance * (probe.scale + np.abs(run.end)))).max(axis=1)
                 bent = np.abs(variation * relative).max(axis=(1, 2)) / (SENSITIVITY_TOLERANCE * np.maximum(largest, 1.0))
                 worst = np.fmax(worst, bent)
-                growth = np.log(np.maximum(np.where(np.isfinite(largest), largest, 1.0), 1.0)) / step
+                growth = np.log(np.maximum(np.where(np.isfinite(norm), norm, 1.0), 1.0)) / step
             worst = np.where(np.all(np.isfinite(end), axis=1), worst, np.inf)
             factor = np.clip(0.9 * np.maximum(worst, 1e-12) ** (-1 / 8), 0.1, 5.0)
             if sweep > PLAIN_SWEEPS and not np.any(worst > ACCEPTED):

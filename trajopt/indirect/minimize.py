@@ -113,6 +113,9 @@ class Minimizer:
             step[free] = -directions @ ((directions.T @ g[free]) / np.maximum(np.abs(curvatures), small))
             moved = self._searched(u, step, H, at)
             if moved is None:
+                # H no longer resolves the difference, but its gradient does: the last Newton step is still good.
+                if np.all(curvatures > small) and np.abs(step).max() < 1e-3 * (1 + np.abs(u).max()):
+                    u = np.clip(u + step, bound.lower, bound.upper)
                 break
             u = moved
         return float(self._value(u, *at)), Minimum(u, np.zeros(0), np.zeros(0), np.zeros(0))
