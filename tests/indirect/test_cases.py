@@ -97,7 +97,7 @@ def test_boundary_layers_of_a_hypersensitive_problem(solved):
     _, reference, _, shot = solved("hypersensitive")
     assert shot.success, shot.explanation
     assert shot.objective == pytest.approx(reference.objective, rel=1e-11, abs=0)
-    # Near an end only one exponential survives, and there H = 0: u = x^3 -+ x sqrt(x^2 + x^6 ...) in closed form.
+    # H = 0 on the way to rest: (x^2 + u^2) / 2 - u (u - x^3) = 0 gives u = x^3 - sqrt(x^6 + x^2), and the costate is -u.
     assert shot.costate("x")(0.0) == pytest.approx(np.sqrt(2) - 1, rel=1e-9)
     assert abs(shot["x"](5000.0)) < 1e-12
 

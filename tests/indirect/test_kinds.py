@@ -36,7 +36,7 @@ def test_a_touched_constraint_of_order_two():
 
 
 def test_a_constraint_of_order_one_with_a_regular_hamiltonian():
-    """v <= w: the velocity bends into its limit; with J = 9 w^3 / (8 (3 w - 1)^2 ...) the junctions are symmetric."""
+    """v <= w: the velocity bends into its limit and, symmetrically, out of it."""
     w, duration = 0.45, 3.0
     ocp, ph, _, x, v = double_integrator(duration, v_bounds={"upper": w})
     u = ph.control("u")

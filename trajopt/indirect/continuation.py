@@ -67,6 +67,17 @@ class Continuation:
         Steps as fractions of the whole way.
     easy
         Newton iterations up to which a solve is easy.
+
+    >>> from trajopt import Problem
+    >>> ocp = Problem("heavier and heavier")
+    >>> ph = ocp.phase()
+    >>> t, mass = ph.time(start=0, end=1), ocp.parameter("mass", 1.0)
+    >>> x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u")
+    >>> ph.dynamics({x: v, v: u / mass})
+    >>> ocp.minimize(ph.integral(u**2))
+    >>> path = Continuation("mass", first=0.5).run(ocp.finish(), {"x": -20, "v": -10}, 3.0)
+    >>> path.values, round(path.last.objective, 6)
+    ((1.0, 2.0, 3.0), 108.0)
     """
 
     parameter: str

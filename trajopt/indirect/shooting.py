@@ -46,6 +46,17 @@ class Shooting:
         expressions in its symbols; the same for all phases, or a mapping from phase names.
     use_integrals
         Let a Hamiltonian that is constant replace the condition at the end of a phase by the one at its start.
+
+    >>> from trajopt import Problem
+    >>> ocp = Problem("rest to rest")
+    >>> ph = ocp.phase()
+    >>> t = ph.time(start=0, end=1)
+    >>> x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u")
+    >>> ph.dynamics({x: v, v: u})
+    >>> ocp.minimize(ph.integral(u**2))
+    >>> solution = Shooting().solve(ocp.finish(), {"x": -20, "v": -10}).check()
+    >>> round(solution.objective, 9), round(solution.costate("x")(0.0), 9)
+    (12.0, -24.0)
     """
 
     tolerance: float = 1e-10
