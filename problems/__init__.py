@@ -30,6 +30,8 @@ CATALOGUE = {
     "lawden-transfer": Entry(
         "problems.lawden_transfer:build", "rocket", "limited power from circle to circle, Lawden's first integrals"
     ),
+    "min-time-transfer": Entry("problems.min_time_transfer:build", "rocket", "the fastest way from circle to circle"),
+    "min-fuel-transfer": Entry("problems.min_fuel_transfer:build", "rocket", "circle to circle in five burns and four coasts"),
     "lawden-cauchy": Entry(
         "problems.lawden_cauchy:lawden_cauchy", "rocket", "a rocket's costate flow with disturbed first integrals", "system"
     ),

@@ -25,5 +25,5 @@ def build(thrust: float = 0.1405, exhaust: float = 0.1405 / 0.0749, radius: floa
     t = ph.time(start=0, end=free(0.1 * shortest, 10 * shortest, guess=shortest), unit="")
     flight = fly(ph, Engine(thrust, exhaust, mass), Spiral(radius, shortest), throttle=1)
     ocp.minimize(ph.final(t))
-    declare_bounded_thrust(ph, t, flight, thrust, always=True)
+    declare_bounded_thrust(ph, t, flight, thrust, burning=True)
     return ocp

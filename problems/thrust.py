@@ -6,15 +6,17 @@ and that costate is the integral which the scaling integral of bounded thrust co
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import cos, pi, sqrt
 from typing import Any
 
 import casadi
 import numpy as np
-from casadi import fmax, sqrt
+from casadi import fmax
 from scipy.interpolate import CubicSpline
 
 from trajopt.problem import Phase
 
+TILT = 0.3  # of the guessed direction, outwards at first and inwards at the end: straight along is a point of symmetry
 Curve = Callable[[float], float]
 
 
@@ -69,28 +71,41 @@ class Flight:
 
 
 def fly(ph: Phase, engine: Engine, spiral: Spiral, throttle: Any) -> Flight:
-    """States, the direction of thrust and the motion between the circles 1 and ``spiral.radius``.
+    """States, direction of thrust and motion from the circle 1 to the circle ``spiral.radius``.
 
-    ``throttle`` is a control or 1. The direction is a unit vector with a radial and a transverse part: for an angle one would have
-    to guess which way around it turns.
+    ``throttle`` is a control or 1.
     """
     dry = np.exp(-spiral.speed / engine.exhaust)
-    r = ph.state("r", start=1, end=spiral.radius, guess=spiral.r)
-    theta = ph.state("theta", start=0, guess=spiral.theta, unit="rad")
-    vr = ph.state("vr", start=0, end=0, guess=0)
-    vt = ph.state("vt", start=1, end=spiral.radius**-0.5, guess=spiral.vt)
-    m = ph.state("m", start=engine.mass, guess=lambda tau: engine.mass * dry**tau)
-    c = ph.state("c", start=engine.exhaust, guess=engine.exhaust)
-    e = ph.control("e", 2, guess=(0.0, float(np.sign(spiral.radius - 1) or 1)))
-    ph.path(e[0] ** 2 + e[1] ** 2, equals=1, name="unit direction")
-    flight = Flight(r, theta, vr, vt, m, c)
-    push = engine.thrust * throttle / m
-    kepler = coasting_rates(flight.coordinates)
-    ph.dynamics({
-        r: kepler[0], theta: kepler[1], vr: kepler[2] + push * e[0], vt: kepler[3] + push * e[1],
-        m: -engine.thrust * throttle / c, c: 0,
-    })  # fmt: skip
+    flight = Flight(
+        r=ph.state("r", start=1, end=spiral.radius, guess=spiral.r),
+        theta=ph.state("theta", start=0, guess=spiral.theta, unit="rad"),
+        vr=ph.state("vr", start=0, end=0, guess=0),
+        vt=ph.state("vt", start=1, end=spiral.radius**-0.5, guess=spiral.vt),
+        m=ph.state("m", start=engine.mass, guess=lambda tau: engine.mass * dry**tau),
+        c=ph.state("c", start=engine.exhaust, guess=engine.exhaust),
+    )
+    push(ph, flight, engine.thrust * throttle, float(np.sign(spiral.radius - 1) or 1))
     return flight
+
+
+def push(ph: Phase, flight: Flight, thrust: Any, along: float = 1.0) -> None:
+    """The motion under a thrust whose direction is a control, guessed along (1) or against (-1) the motion.
+
+    The direction is a unit vector with a radial and a transverse part: for an angle one would have to guess which way around it
+    turns.
+    """
+    e = ph.control("e", 2, guess=lambda tau: (TILT * cos(pi * tau), along * sqrt(1 - (TILT * cos(pi * tau)) ** 2)))
+    ph.path(e[0] ** 2 + e[1] ** 2, equals=1, name="unit direction")
+    r, theta, vr, vt = coasting_rates(flight.coordinates)
+    ph.dynamics({
+        flight.r: r, flight.theta: theta, flight.vr: vr + thrust / flight.m * e[0], flight.vt: vt + thrust / flight.m * e[1],
+        flight.m: -thrust / flight.c, flight.c: 0,
+    })  # fmt: skip
+
+
+def coast(ph: Phase, flight: Flight) -> None:
+    """The motion without thrust."""
+    ph.dynamics(dict(zip(flight.coordinates, coasting_rates(flight.coordinates), strict=True)) | {flight.m: 0, flight.c: 0})
 
 
 def coasting_rates(coordinates: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -101,19 +116,19 @@ def coasting_rates(coordinates: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def switching(primer: tuple[Any, Any], lam_m: Any, m: Any, c: Any) -> Any:
     """|lam_v|/m - lam_m/c: thrust is worth its fuel where this is positive."""
-    return sqrt(primer[0] ** 2 + primer[1] ** 2) / m - lam_m / c
+    return casadi.sqrt(primer[0] ** 2 + primer[1] ** 2) / m - lam_m / c
 
 
-def declare_bounded_thrust(ph: Phase, t: Any, flight: Flight, thrust: float, always: bool) -> None:
+def declare_bounded_thrust(ph: Phase, t: Any, flight: Flight, thrust: float, burning: bool | None = None) -> None:
     """The Hamiltonian, the rotation and the scaling integral, with multipliers of the maximum principle.
 
-    ``always``: the engine burns all the time; otherwise where the switching function is positive.
+    ``burning``: whether the engine burns all along the phase; None: it burns where the switching function is positive.
     """
     lam = [-ph.costate(state) for state in (*flight.coordinates, flight.m, flight.c)]
     lam_r, lam_theta, lam_vr, lam_vt, lam_m, lam_c = lam
     S = switching((lam_vr, lam_vt), lam_m, flight.m, flight.c)
     H = casadi.dot(casadi.vertcat(*lam[:4]), casadi.vertcat(*coasting_rates(flight.coordinates)))
-    H += thrust * (S if always else fmax(S, 0))
+    H += thrust * (fmax(S, 0) if burning is None else int(burning) * S)
     similar = lam_vr * flight.vr + lam_vt * flight.vt - 2 * flight.r * lam_r
     ph.invariant("hamiltonian", H)
     ph.invariant("rotation", lam_theta)
