@@ -70,21 +70,35 @@ class Curve:
         span = self.breaks[-1] - self.breaks[0]
         if times.size and (times.min() < self.breaks[0] - 1e-9 * abs(span) or times.max() > self.breaks[-1] + 1e-9 * abs(span)):
             raise UsageError(
-                "a time outside the trajectory", got=f"{times.min():g} to {times.max():g}", expected=f"{self.breaks[0]:g} to {self.breaks[-1]:g}"
+                "a time outside the trajectory",
+                got=f"{times.min():g} to {times.max():g}",
+                expected=f"{self.breaks[0]:g} to {self.breaks[-1]:g}",
             )
         which = np.clip(np.searchsorted(self.breaks, times, side="left" if left else "right") - 1, 0, len(self.nodes) - 1)
+        starts, widths = self.breaks[which], np.diff(self.breaks)[which]
+        tau = np.clip((times - starts) / np.where(widths > 0, widths, 1.0), 0.0, 1.0)
         result = np.empty((times.size, self.size))
-        for piece in np.unique(which):
-            here = which == piece
-            width = self.breaks[piece + 1] - self.breaks[piece]
-            tau = np.clip((times[here] - self.breaks[piece]) / width, 0.0, 1.0) if width > 0 else np.zeros(here.sum())
-            basis = lagrange_basis(self.nodes[piece], tau, order)
-            result[here] = basis @ self.values[piece] / (width**order if width > 0 else 1.0)
+        kinds = np.array([n.size for n in self.nodes])[which]
+        for kind in np.unique(kinds):
+            here = np.flatnonzero(kinds == kind)
+            if self._alike(int(kind)):
+                basis = lagrange_basis(self.nodes[which[here[0]]], tau[here], order)
+                result[here] = np.einsum("mn,mns->ms", basis, np.stack([self.values[k] for k in which[here]]))
+            else:
+                for k in here:
+                    result[k] = lagrange_basis(self.nodes[which[k]], tau[k : k + 1], order)[0] @ self.values[which[k]]
+        if order:
+            result /= np.where(widths > 0, widths, 1.0)[:, None] ** order
         if order == 0 and self.lower is not None:
             result = np.maximum(result, self.lower)
         if order == 0 and self.upper is not None:
             result = np.minimum(result, self.upper)
         return result
+
+    def _alike(self, count: int) -> bool:
+        """Whether all pieces with so many nodes have them at the same places."""
+        same = [n for n in self.nodes if n.size == count]
+        return all(n is same[0] or np.array_equal(n, same[0]) for n in same)
 
     def rows(self, rows: slice, unit: str = "") -> Curve:
         """The curve of some components."""
@@ -100,12 +114,13 @@ def lagrange_basis(nodes: Array, at: Array, order: int = 0) -> Array:
     >>> lagrange_basis(np.array([0.0, 1.0]), np.array([0.25]))
     array([[0.75, 0.25]])
     """
-    inverse = _inverse_legendre(tuple(nodes.tolist()))
+    inverse = inverse_legendre(tuple(nodes.tolist()))
     return _legendre(np.asarray(at, dtype=float), len(nodes), order) @ inverse
 
 
 @lru_cache(maxsize=256)
-def _inverse_legendre(nodes: tuple[float, ...]) -> Array:
+def inverse_legendre(nodes: tuple[float, ...]) -> Array:
+    """The matrix from values at nodes in [0, 1] to the coefficients of Legendre polynomials there."""
     return np.linalg.inv(_legendre(np.array(nodes), len(nodes), 0))
 
 

@@ -40,7 +40,7 @@ FIRST = (10, 4)  # intervals and degree of the first mesh of a smooth problem
 ON_ARCS = "moving knots"
 ROUGH = 0.1  # an error above which smooth controls are kept straight on an interval
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
-ON_ARCS_DEGREE = 4
+ON_ARCS_DEGREE = 6
 MOST_DOUBT = 0.05  # of the held controls' push may have the wrong sign before the arcs are given up
 
 

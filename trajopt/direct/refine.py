@@ -7,12 +7,13 @@ defects, and compares (Patterson, Hager and Rao 2015).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from trajopt.curve import lagrange_basis
+from trajopt.curve import inverse_legendre, lagrange_basis
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.schemes import Scheme, can_raise_degree, integration_matrix
 from trajopt.direct.transcribe import Layout, PhaseLayout, span_widths
@@ -45,28 +46,40 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
     widths = span_widths(ph)
     kernel = program.blocks[index].kernel
     integrals = _integrals_by_interval(ph, program, index)
-    for degree in np.unique(ph.mesh.degrees):
-        here = np.flatnonzero(ph.mesh.degrees == degree)
+    groups = [np.flatnonzero(ph.mesh.degrees == degree) for degree in np.unique(ph.mesh.degrees)]
+    rules = [_sample_rule(ph.rules[here[0]].points.size + 2) for here in groups]
+    samples = [_sampled(ph, layout, program, index, values, here, rule[0]) for here, rule in zip(groups, rules, strict=True)]
+    W, D = (np.hstack([sample[i] for sample in samples]) for i in (2, 3))
+    parameters = np.repeat(program.parameters[:, None], W.shape[1], axis=1)
+    all_outputs = np.asarray(kernel.constraints(W, D, parameters)).T  # one call for all: each costs more than its evaluations
+    all_costs = np.asarray(kernel.objective(W, D, parameters)).T if kernel.objective_rows else np.zeros((W.shape[1], 0))
+    place = 0
+    for here, (at, weights, integration), (X, x, _, _) in zip(groups, rules, samples, strict=True):
         rule = ph.rules[here[0]]
-        at, weights = legendre.leggauss(rule.points.size + 2)
-        at, weights = (at + 1) / 2, weights / 2
-        X, x, W, D, parameters = _sampled(ph, layout, program, index, values, here, at)
-        outputs = np.asarray(kernel.constraints(W, D, parameters)).T.reshape(here.size, at.size, -1)
-        rates = outputs[..., : ph.nx]
-        moved = X[:, :1] + widths[here][:, None, None] * np.einsum(
-            "em,kmi->kei", integration_matrix(at, np.append(at, 1.0)), rates
-        )
+        rows = slice(place, place + here.size * at.size)
+        place = rows.stop
+        outputs = all_outputs[rows].reshape(here.size, at.size, -1)
+        moved = X[:, :1] + widths[here][:, None, None] * np.einsum("em,kmi->kei", integration, outputs[..., : ph.nx])
         reached = np.concatenate([x, values.X[ph.first[here + 1]][:, None]], axis=1)
         errors[here] = np.nan_to_num((np.abs(moved - reached) / size).max(axis=(1, 2)), nan=np.inf)
         # A violated constraint costs its multiplier times the violation, often more than an error of the motion of that size.
         errors[here] = np.maximum(errors[here], 10 * _violations(ph, x, outputs[..., ph.nx :], size))
         if integrals.shape[1]:
-            costs = np.asarray(kernel.objective(W, D, parameters)).T.reshape(here.size, at.size, -1)
-            finer = np.concatenate([outputs[..., kernel.constraint_rows - integrals.shape[1] + costs.shape[2] :], costs], axis=2)
+            costs = all_costs[rows].reshape(here.size, at.size, -1)
+            first = kernel.constraint_rows - integrals.shape[1] + costs.shape[2]
+            finer = np.concatenate([outputs[..., first:], costs], axis=2)
             gaps = np.abs(widths[here][:, None] * np.einsum("m,kmi->ki", weights, finer) - integrals[here])
             errors[here] = np.maximum(errors[here], (gaps / np.maximum(np.abs(integrals).sum(axis=0), 1e-300)).max(axis=1))
         decay[here] = _decay(rule.support[: X.shape[1]], X, size)
     return Estimate(errors, decay)
+
+
+@lru_cache(maxsize=64)
+def _sample_rule(count: int) -> tuple[Array, Array, Array]:
+    """Gauss points and weights on [0, 1], and the integrals from 0 to each point and to 1."""
+    nodes, weights = legendre.leggauss(count)
+    at = (nodes + 1) / 2
+    return at, weights / 2, integration_matrix(at, np.append(at, 1.0))
 
 
 def _integrals_by_interval(ph: PhaseLayout, program: Program, index: int) -> Array:
@@ -90,10 +103,10 @@ def _integrals_by_interval(ph: PhaseLayout, program: Program, index: int) -> Arr
 
 def _sampled(
     ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues, here: NDArray[np.int_], at: Array
-) -> tuple[Array, Array, Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     """The answer's polynomials on intervals of one degree at other places than the collocation points.
 
-    Gives the support values, the states (intervals, places, nx), and the kernel's inputs, data and parameters.
+    Gives the support values, the states (intervals, places, nx), and the kernel's inputs and data.
     """
     rule, kernel = ph.rules[here[0]], program.blocks[index].kernel
     support = rule.support if rule.defects == rule.degree else rule.support[:-1]
@@ -115,7 +128,7 @@ def _sampled(
     data = [theta[..., None]] + ([] if ph.free_time else [T])
     W = np.concatenate(inputs, axis=2).reshape(-1, kernel.inputs).T
     D = np.concatenate(data, axis=2).reshape(-1, kernel.data).T
-    return X, x, W, D, np.repeat(program.parameters[:, None], W.shape[1], axis=1)
+    return X, x, W, D
 
 
 def _violations(ph: PhaseLayout, x: Array, outputs: Array, size: Array) -> Array:
@@ -136,8 +149,8 @@ def _decay(support: Array, X: Array, size: Array) -> Array:
     degree = support.size - 1
     if degree < 2:
         return np.ones(X.shape[0])
-    vander = np.linalg.inv(legendre.legvander(2 * support - 1, degree))
-    coefficients = (np.abs(np.einsum("ns,ksi->kni", vander, X)) / size).max(axis=2)[:, 1:] + 1e-14
+    to_series = inverse_legendre(tuple(support.tolist()))
+    coefficients = (np.abs(np.einsum("ns,ksi->kni", to_series, X)) / size).max(axis=2)[:, 1:] + 1e-14
     n = np.arange(degree)
     slope = np.polyfit(n, np.log10(coefficients).T, 1)[0]
     return np.power(10.0, slope)

@@ -140,14 +140,17 @@ class Sqp:
         began = time.perf_counter()
         functions = functions_of(program)
         quiet = not self.verbose
+        y, p = functions.nlp["x"], functions.nlp["p"]
+        lam_f, lam_g = casadi.MX.sym("lam_f"), casadi.MX.sym("lam_g", program.constraints)
+        whole = casadi.triu2symm(functions.derivatives["hess_lag"](y, p, lam_f, lam_g))  # this solver wants both triangles
+        names = ["x", "p", "lam_f", "lam_g"], ["sym_hess_gamma_x_x"]
         options = {
             "qpsol": "qrqp",
             "qpsol_options": {"print_iter": False, "print_header": False, "print_info": False, "error_on_fail": False},
             "tol_pr": self.tolerance, "tol_du": self.tolerance, "max_iter": self.max_iterations, "print_time": False,
             "print_header": not quiet, "print_iteration": not quiet, "print_status": not quiet, "error_on_fail": False,
-            "jac_fg": None, "hess_lag": functions.derivatives["hess_lag"],
+            "hess_lag": casadi.Function("nlp_hess_l", [y, p, lam_f, lam_g], [whole], *names),
         }  # fmt: skip
-        del options["jac_fg"]
         outcomes = {
             "Solve_Succeeded": Outcome.SOLVED,
             "Maximum_Iterations_Exceeded": Outcome.ITERATIONS,

@@ -164,7 +164,7 @@ def functions_of(program: Program) -> Functions:
             f = f + casadi.dot(casadi.DM(block.weights), casadi.vec(_mapped(kernel.objective, block.count)(*places)))
         if kernel.objective_pattern[0].size:
             values = casadi.vec(_mapped(kernel.objective_jacobian, block.count)(*places))
-            gradient = gradient + _times(_gradient_matrix(block), values)
+            gradient = gradient + casadi.mtimes(_gradient_matrix(block), values)
         if kernel.hessian_pattern[0].size:
             weights = casadi.reshape(casadi.DM(block.weights), kernel.objective_rows, block.count) * lam_f
             multipliers = casadi.reshape(_times(block.scatter.T, lam_g), kernel.constraint_rows, block.count)
@@ -211,13 +211,12 @@ class _Placement:
         rows, columns = (np.concatenate(a) if a else np.zeros(0, int) for a in (self.rows, self.columns))
         place = columns.astype(np.int64) * self.shape[0] + rows
         unique, index = np.unique(place, return_inverse=True)
-        pattern = casadi.Sparsity.triplet(*self.shape, (unique % self.shape[0]).tolist(), (unique // self.shape[0]).tolist())
+        starts = np.searchsorted(unique, np.arange(self.shape[1] + 1, dtype=np.int64) * self.shape[0])
+        pattern = casadi.Sparsity(self.shape[0], self.shape[1], starts.tolist(), (unique % self.shape[0]).tolist())
         if not unique.size:
             return casadi.MX(pattern)
-        matrix = sp.csr_matrix(
-            (np.concatenate(self.coefficients), (index, np.concatenate(self.sources))), (unique.size, self.offset)
-        )
-        return casadi.MX(pattern, _times(matrix, casadi.vertcat(*self.values)))
+        placing = _constant(index, np.concatenate(self.sources), np.concatenate(self.coefficients), (unique.size, self.offset))
+        return casadi.MX(pattern, casadi.mtimes(placing, casadi.vertcat(*self.values)))
 
 
 def _jacobian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
@@ -258,7 +257,7 @@ def _gradient_matrix(block: Block) -> Any:
     inputs = np.tile(columns, block.count) + places * block.kernel.inputs
     G = block.gather
     unknown, coefficient, source = _expand(G.indptr, G.indices, G.data, inputs)
-    return sp.csr_matrix((coefficient * weights[source], (unknown, source)), (G.shape[1], inputs.size))
+    return _constant(unknown, source, coefficient * weights[source], (G.shape[1], inputs.size))
 
 
 def _expand(pointers: Any, indices: Any, data: Any, lines: Any) -> tuple[Any, Any, Any]:
@@ -276,12 +275,25 @@ def _mapped(function: casadi.Function, count: int) -> casadi.Function:
 
 
 def _times(matrix: Any, vector: Any) -> Any:
+    if matrix.nnz == 0:
+        return casadi.MX.zeros(matrix.shape[0])
     columns = matrix.tocsc()
     columns.sort_indices()
-    if columns.nnz == 0:
-        return casadi.MX.zeros(matrix.shape[0])
-    pattern = casadi.Sparsity(*matrix.shape, columns.indptr.tolist(), columns.indices.tolist())
+    pattern = casadi.Sparsity(matrix.shape[0], matrix.shape[1], columns.indptr.tolist(), columns.indices.tolist())
     return casadi.mtimes(casadi.DM(pattern, columns.data), vector)
+
+
+def _constant(rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> casadi.DM:
+    """A sparse constant matrix from triplets, each place at most once per column source."""
+    order = np.lexsort((rows, columns))
+    rows, columns, values = rows[order], columns[order], values[order]
+    again = (np.diff(rows) == 0) & (np.diff(columns) == 0)
+    if again.any():  # add up what falls on one place
+        first = np.concatenate([[True], ~again])
+        values = np.add.reduceat(values, np.flatnonzero(first))
+        rows, columns = rows[first], columns[first]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=shape[1]))])
+    return casadi.DM(casadi.Sparsity(shape[0], shape[1], starts.tolist(), rows.tolist()), values)
 
 
 def _nonzeros(matrix: Any) -> Any:
