@@ -14,7 +14,7 @@ _HOME = {
     "Status": "trajopt.solution",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

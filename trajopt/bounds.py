@@ -45,7 +45,7 @@ class Bound:
 
     @property
     def fixed(self) -> NDArray[np.bool_]:
-        return self.lower == self.upper
+        return np.asarray(self.lower == self.upper)
 
     @property
     def size(self) -> int:
@@ -90,7 +90,10 @@ def _spread(value: Any, size: int, what: str) -> NDArray[np.float64]:
         array = np.asarray(value, dtype=float).ravel()
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
         raise ProblemError(
-            f"{what}: a bound must be a number", got=value, expected="a number or an array", hint="a bound that depends on other variables is a path constraint or a condition"
+            f"{what}: a bound must be a number",
+            got=value,
+            expected="a number or an array",
+            hint="a bound that depends on other variables is a path constraint or a condition",
         ) from error
     if array.size not in (1, size):
         raise ProblemError(f"{what}: wrong number of values", got=array.size, expected=size)
@@ -103,7 +106,9 @@ def _checked(bound: Bound, what: str) -> Bound:
     wrong = bound.lower > bound.upper
     if np.any(wrong):
         i = int(np.argmax(wrong))
-        raise ProblemError(f"empty bound on {what}", got=(float(bound.lower[i]), float(bound.upper[i])), expected="lower <= upper")
+        raise ProblemError(
+            f"empty bound on {what}", got=(float(bound.lower[i]), float(bound.upper[i])), expected="lower <= upper"
+        )
     if np.any(np.isposinf(bound.lower)) or np.any(np.isneginf(bound.upper)):
         raise ProblemError(f"{what} can never be met", got=str(bound), expected="finite limits, or -inf below and inf above")
     return bound

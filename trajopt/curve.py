@@ -121,13 +121,13 @@ def lagrange_basis(nodes: Array, at: Array, order: int = 0) -> Array:
 @lru_cache(maxsize=256)
 def inverse_legendre(nodes: tuple[float, ...]) -> Array:
     """The matrix from values at nodes in [0, 1] to the coefficients of Legendre polynomials there."""
-    return np.linalg.inv(_legendre(np.array(nodes), len(nodes), 0))
+    return np.asarray(np.linalg.inv(_legendre(np.array(nodes), len(nodes), 0)), dtype=float)
 
 
 def _legendre(at: Array, count: int, order: int) -> Array:
     # Legendre polynomials on [0, 1]: well conditioned for any number of nodes that collocation uses.
     basis = np.polynomial.legendre
     if order == 0:
-        return basis.legvander(2 * at - 1, count - 1)
+        return np.asarray(basis.legvander(2 * at - 1, count - 1), dtype=float)
     columns = [basis.legval(2 * at - 1, basis.legder(np.eye(count)[k], order)) * 2.0**order for k in range(count)]
     return np.stack(columns, axis=1)

@@ -96,7 +96,7 @@ def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
 
 
 def nudged(guess: Guess, amount: float = 1e-2) -> Guess:
-    """The guess with every state moved a little, more and more along the phase, away from places where derivatives do not exist."""
+    """The guess with every state moved a little, away from places where derivatives do not exist."""
 
     def moved(line: Callable[[Array], Array]) -> Callable[[Array], Array]:
         def values(tau: Array) -> Array:
@@ -104,6 +104,21 @@ def nudged(guess: Guess, amount: float = 1e-2) -> Guess:
             size = np.abs(x).max(axis=0)
             directions = 1.0 + 0.1 * np.arange(x.shape[1])  # not the same for all, so that differences move too
             return x + amount * (0.1 + np.asarray(tau)[:, None]) * np.where(size > 0, size, 1.0) * directions
+
+        return values
+
+    return Guess(tuple(PhaseGuess(ph.t0, ph.tf, moved(ph.x), ph.z, ph.u) for ph in guess.phases), guess.s)
+
+
+def swung(guess: Guess, amount: float) -> Guess:
+    """The guess with every state sent on a detour, out and back, half of them to the other side."""
+
+    def moved(line: Callable[[Array], Array]) -> Callable[[Array], Array]:
+        def values(tau: Array) -> Array:
+            x = line(tau)
+            size = np.maximum(np.abs(x).max(axis=0), np.ptp(x, axis=0))
+            sides = np.where(np.arange(x.shape[1]) % 2 == 0, 1.0, -1.0)
+            return x + amount * np.sin(np.pi * np.asarray(tau))[:, None] * np.where(size > 0, size, 1.0) * sides
 
         return values
 

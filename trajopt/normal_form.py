@@ -174,10 +174,17 @@ class NormalForm:
         known = {q.name: q for q in self.parameters}
         for name, value in (overrides or {}).items():
             if name not in known:
-                raise UsageError(f"problem '{self.name}' has no parameter '{name}'", expected=", ".join(known) or "none", hint=suggest(name, known))
+                raise UsageError(
+                    f"problem '{self.name}' has no parameter '{name}'",
+                    expected=", ".join(known) or "none",
+                    hint=suggest(name, known),
+                )
             if np.size(value) not in (1, known[name].value.size):
                 raise UsageError(f"parameter '{name}' has the wrong size", got=np.size(value), expected=known[name].value.size)
-        columns = [np.broadcast_to(np.asarray((overrides or {}).get(q.name, q.value), dtype=float).ravel(), q.value.shape) for q in self.parameters]
+        columns = [
+            np.broadcast_to(np.asarray((overrides or {}).get(q.name, q.value), dtype=float).ravel(), q.value.shape)
+            for q in self.parameters
+        ]
         return np.concatenate(columns) if columns else np.zeros(0)
 
     @property
@@ -205,16 +212,21 @@ def normal_form(problem: Problem) -> NormalForm:
     statics, p_values = list(problem.variables.values()), list(problem.parameters.values())
     s = sym.sym("s", sum(d.size for d in statics))
     p = sym.sym("p", sum(q.value.size for q in p_values))
-    shared = ([d.symbol for d in statics] + [q.symbol for q in p_values], _split(s, [d.size for d in statics]) + _split(p, [q.value.size for q in p_values]))
+    shared = (
+        [d.symbol for d in statics] + [q.symbol for q in p_values],
+        _split(s, [d.size for d in statics]) + _split(p, [q.value.size for q in p_values]),
+    )
     phases, old_ends, new_ends = [], [], []
     for phase in problem.phases.values():
-        form, before, after = _phase_form(problem, phase, shared)
-        phases.append(form)
+        phase_form, before, after = _phase_form(problem, phase, shared)
+        phases.append(phase_form)
         old_ends += before
         new_ends += after
     conditions = [*_link_conditions(problem), *problem.conditions, *_durations(problem)]
     objective = sym(0) if problem.objective is None else problem.sense * problem.objective
-    columns = casadi.substitute([objective, *[c.expression for c in conditions]], [*old_ends, *shared[0]], [*new_ends, *shared[1]])
+    columns = casadi.substitute(
+        [objective, *[c.expression for c in conditions]], [*old_ends, *shared[0]], [*new_ends, *shared[1]]
+    )
     form = NormalForm(
         name=problem.name,
         symbols=sym,
@@ -234,7 +246,7 @@ def normal_form(problem: Problem) -> NormalForm:
 
 
 def _phase_form(problem: Problem, phase: Phase, shared: tuple[list[Any], list[Any]]) -> tuple[PhaseForm, list[Any], list[Any]]:
-    """The phase with fresh stacked symbols; also the endpoint symbols that the user's expressions hold, and their replacements."""
+    """The phase with fresh stacked symbols; also the endpoint symbols in the user's expressions, and their replacements."""
     sym = problem.symbols
     kinds = {kind: phase.of_kind(kind) for kind in ("state", "algebraic", "control")}
     sizes = {kind: [d.size for d in ds] for kind, ds in kinds.items()}
@@ -266,7 +278,8 @@ def _phase_form(problem: Problem, phase: Phase, shared: tuple[list[Any], list[An
         states=_quantities(kinds["state"]), algebraics=_quantities(kinds["algebraic"]), controls=_quantities(kinds["control"]),
         f=f, g=g, g_names=tuple(n for name, e in phase.algebraic_residuals for n in _numbered(name, e.numel())),
         c=c, c_bound=stacked([q.bound for q in phase.paths]), c_names=_row_names(phase.paths), l=l,
-        start_time=_start_time(problem, phase), end_time=phase.end_time or Bound.open(1), time_unit=phase.t.unit, ends=ends, costate=costate,
+        start_time=_start_time(problem, phase), end_time=phase.end_time or Bound.open(1), time_unit=phase.t.unit,
+        ends=ends, costate=costate,
         invariants=tuple(
             InvariantForm(i.name, e, i.order, bool(casadi.depends_on(e, costate)))
             for i, e in zip(phase.invariants, invariants, strict=True)
@@ -306,7 +319,11 @@ def _durations(problem: Problem) -> list[Condition]:
     for phase in problem.phases.values():
         start, end = _start_time(problem, phase), phase.end_time or Bound.open(1)
         if end.lower[0] < start.upper[0]:
-            conditions.append(Condition(f"duration of phase '{phase.name}'", phase.t_end - phase.t_start, Bound(np.zeros(1), np.full(1, np.inf))))
+            conditions.append(
+                Condition(
+                    f"duration of phase '{phase.name}'", phase.t_end - phase.t_start, Bound(np.zeros(1), np.full(1, np.inf))
+                )
+            )
     return conditions
 
 

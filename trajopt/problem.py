@@ -31,7 +31,7 @@ class _Named:
         return id(self)
 
 
-class NamedSX(_Named, casadi.SX):  # type: ignore[misc]  # casadi is untyped
+class NamedSX(_Named, casadi.SX):
     def __init__(self, label: str, size: int = 1, unit: str = "") -> None:
         casadi.SX.__init__(self, casadi.SX.sym(label, size))
         self.label, self.unit = label, unit
@@ -39,7 +39,7 @@ class NamedSX(_Named, casadi.SX):  # type: ignore[misc]  # casadi is untyped
     __hash__ = _Named.__hash__
 
 
-class NamedMX(_Named, casadi.MX):  # type: ignore[misc]  # casadi is untyped
+class NamedMX(_Named, casadi.MX):
     def __init__(self, label: str, size: int = 1, unit: str = "") -> None:
         casadi.MX.__init__(self, casadi.MX.sym(label, size))
         self.label, self.unit = label, unit
@@ -106,20 +106,36 @@ class Phase:
         self, name: str, size: int = 1, *, start: Any = None, end: Any = None, lower: Any = None, upper: Any = None,
         guess: Guess = None, unit: str = "", scale: Any = None,
     ) -> Any:  # fmt: skip
-        """A state. A number (or array) for ``start`` or ``end`` fixes it there, ``free(...)`` bounds it, nothing leaves it open."""
+        """A state. A number (or array) for ``start`` or ``end`` fixes it there, ``free(...)`` bounds it, None leaves it open."""
         declared = self._declare("state", name, size, lower, upper, guess, unit, scale)
         declared.start = bound_of(start, size, f"start of state '{name}'")
         declared.end = bound_of(end, size, f"end of state '{name}'")
         return declared.symbol
 
     def control(
-        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None, guess: Guess = None, unit: str = "", scale: Any = None
+        self,
+        name: str,
+        size: int = 1,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        guess: Guess = None,
+        unit: str = "",
+        scale: Any = None,
     ) -> Any:
         """A control: a function of time that the solver chooses within its bounds."""
         return self._declare("control", name, size, lower, upper, guess, unit, scale).symbol
 
     def algebraic(
-        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None, guess: Guess = None, unit: str = "", scale: Any = None
+        self,
+        name: str,
+        size: int = 1,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        guess: Guess = None,
+        unit: str = "",
+        scale: Any = None,
     ) -> Any:
         """An algebraic variable, determined by the equations given to ``require``."""
         return self._declare("algebraic", name, size, lower, upper, guess, unit, scale).symbol
@@ -154,7 +170,9 @@ class Phase:
         self._open()
         column = self._column(expression, None, "a path constraint")
         label = name or _short(column)
-        self.paths.append(Condition(label, column, bound_between(lower, upper, equals, column.numel(), f"path constraint '{label}'")))
+        self.paths.append(
+            Condition(label, column, bound_between(lower, upper, equals, column.numel(), f"path constraint '{label}'"))
+        )
 
     def initial(self, expression: Expression) -> Any:
         """The value of an expression at the start of the phase."""
@@ -191,17 +209,18 @@ class Phase:
     def of_kind(self, kind: str) -> list[Declared]:
         return [d for d in self.declared.values() if d.kind == kind]
 
-    def _declare(
-        self, kind: str, name: str, size: int, lower: Any, upper: Any, guess: Guess, unit: str, scale: Any
-    ) -> Declared:
+    def _declare(self, kind: str, name: str, size: int, lower: Any, upper: Any, guess: Guess, unit: str, scale: Any) -> Declared:
         self._open()
         if name in self.declared or name == "t":
-            raise ProblemError(f"the name '{name}' is used twice in phase '{self.name}'", expected="a name of its own for each variable")
+            raise ProblemError(
+                f"the name '{name}' is used twice in phase '{self.name}'", expected="a name of its own for each variable"
+            )
         if not isinstance(size, int) or size < 1:
             raise ProblemError(f"size of {kind} '{name}'", got=size, expected="a whole number of at least 1")
         declared = Declared(
             kind, name, size, unit, self._symbol(name, size, unit),
-            bound_between(lower, upper, None, size, f"{kind} '{name}'", allow_open=True), guess, scale, Bound.open(size), Bound.open(size),
+            bound_between(lower, upper, None, size, f"{kind} '{name}'", allow_open=True), guess, scale,
+            Bound.open(size), Bound.open(size),
             self._endpoint(name, size, "t0"), self._endpoint(name, size, "tf"),
         )  # fmt: skip
         self.declared[name] = declared
@@ -274,7 +293,9 @@ class Problem:
         common = [d.name for d in before.of_kind("state") if d.name in after.declared and after.declared[d.name].kind == "state"]
         for name in states if states is not None else common:
             if name not in common:
-                raise ProblemError(f"connect: state '{name}' is not in both phases '{before.name}' and '{after.name}'", expected=common)
+                raise ProblemError(
+                    f"connect: state '{name}' is not in both phases '{before.name}' and '{after.name}'", expected=common
+                )
             if before.declared[name].size != after.declared[name].size:
                 raise ProblemError(f"connect: state '{name}' has different sizes in phases '{before.name}' and '{after.name}'")
         self.links.append(Link(before.name, after.name, tuple(states if states is not None else common), time))
@@ -286,7 +307,9 @@ class Problem:
         self._open()
         column = as_column(expression, self.symbols, None, "a condition")
         label = name or _short(column)
-        self.conditions.append(Condition(label, column, bound_between(lower, upper, equals, column.numel(), f"condition '{label}'")))
+        self.conditions.append(
+            Condition(label, column, bound_between(lower, upper, equals, column.numel(), f"condition '{label}'"))
+        )
 
     def minimize(self, expression: Expression) -> None:
         """The cost, of initial, final and integral values."""
@@ -309,7 +332,15 @@ class Problem:
         return symbol
 
     def variable(
-        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None, guess: Any = None, unit: str = "", scale: Any = None
+        self,
+        name: str,
+        size: int = 1,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        guess: Any = None,
+        unit: str = "",
+        scale: Any = None,
     ) -> Any:
         """A static decision variable: one number (or column) for the whole problem."""
         self._open()
@@ -317,7 +348,9 @@ class Problem:
             raise ProblemError(f"the name '{name}' is used twice", expected="a name of its own for each parameter and variable")
         symbol = (NamedSX if self.symbols is casadi.SX else NamedMX)(name, size, unit)
         bound = bound_between(lower, upper, None, size, f"variable '{name}'", allow_open=True)
-        self.variables[name] = Declared("variable", name, size, unit, symbol, bound, guess, scale, Bound.open(size), Bound.open(size))
+        self.variables[name] = Declared(
+            "variable", name, size, unit, symbol, bound, guess, scale, Bound.open(size), Bound.open(size)
+        )
         return symbol
 
     def finish(self) -> NormalForm:
@@ -349,8 +382,12 @@ def as_column(expression: Expression, symbols: Any, size: int | None, what: str)
         parts = [symbols(part) for part in expression] if isinstance(expression, (list, tuple)) else [symbols(expression)]
     except (TypeError, ValueError, NotImplementedError) as error:
         other = "casadi.MX" if symbols is casadi.SX else "casadi.SX"
-        hint = f"build the problem with symbols={other}" if "MX" in type(expression).__name__ + type(expression).__module__ else None
-        raise ProblemError(f"{what} is not an expression of this problem", got=type(expression).__name__, expected=symbols.__name__, hint=hint) from error
+        hint = (
+            f"build the problem with symbols={other}" if "MX" in type(expression).__name__ + type(expression).__module__ else None
+        )
+        raise ProblemError(
+            f"{what} is not an expression of this problem", got=type(expression).__name__, expected=symbols.__name__, hint=hint
+        ) from error
     column = casadi.densify(casadi.vertcat(*[casadi.vec(part) for part in parts]))
     if size is not None and column.numel() != size:
         raise ProblemError(f"{what} has the wrong size", got=column.numel(), expected=size)

@@ -84,7 +84,9 @@ def solve(
     return _agreed(first, answer, chosen, tell) if isinstance(chosen, Both) else answer
 
 
-def _directly(form: NormalForm, method: Collocation, guess: Any, parameters: Mapping[str, Any] | None, tell: Progress) -> Solution:
+def _directly(
+    form: NormalForm, method: Collocation, guess: Any, parameters: Mapping[str, Any] | None, tell: Progress
+) -> Solution:
     if guess is not None and not isinstance(guess, Solution):
         raise UsageError("solve: this is not a guess for collocation", got=type(guess).__name__, expected="an earlier Solution")
     return solve_directly(form, method, None if guess is None else guess_from_solution(form, guess), parameters, tell)

@@ -97,6 +97,13 @@ class Iterate:
         return self.solved or (self.result.outcome is Outcome.ITERATIONS and self.violation < 1e-6)
 
     @property
+    def unbounded(self) -> bool:
+        """Whether the cost has fallen so far, with the constraints met, that nothing seems to hold it."""
+        return not self.solved and (
+            self.result.message == "Diverging_Iterates" or (self.result.f < -1e12 and self.violation < 1e-4)
+        )
+
+    @property
     def error(self) -> float:
         return max(float(e.errors.max()) for e in self.estimates)
 
@@ -147,8 +154,8 @@ def first_meshes(session: Session) -> tuple[Mesh, ...]:
 
 
 def solve_on(
-    session: Session, meshes: tuple[Mesh, ...], guess: Guess, warm: float | None, knots: tuple[Array | None, ...] | None = None, remark: str = "",
-    with_cost: bool = True,
+    session: Session, meshes: tuple[Mesh, ...], guess: Guess, warm: float | None,
+    knots: tuple[Array | None, ...] | None = None, remark: str = "", with_cost: bool = True,
 ) -> Iterate:  # fmt: skip
     """One program: transcribe, scale, solve, read, estimate."""
     began = time.perf_counter()
@@ -250,7 +257,7 @@ def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
 
 
 def hasty(session: Session, iterations: int = 250) -> Session:
-    """The session with few iterations: most programs need fewer, and for those that need more there is something better to try."""
+    """The session with few iterations: most programs need fewer, and for the others there is something better to try."""
     backend = session.method.backend
     if not isinstance(backend, Ipopt) or session.method.max_passes == 1:
         return session

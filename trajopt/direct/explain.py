@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.direct.collocation import Iterate
-from trajopt.direct.transcribe import PhaseLayout, variable_bounds
+from trajopt.direct.transcribe import PhaseLayout
 from trajopt.direct.values import PhaseValues
 from trajopt.nlp.backends import Outcome
 from trajopt.nlp.program import Program
@@ -60,7 +60,8 @@ def _worst_violations(iterate: Iterate, count: int = 3) -> list[str]:
     program, g = iterate.program, iterate.constraint_values
     amount = np.nan_to_num(np.maximum(np.maximum(program.g_lower - g, g - program.g_upper), 0.0), nan=0.0)
     relative = amount * iterate.row_scales
-    lines, named = [], set()
+    lines: list[str] = []
+    named: set[tuple[str, str]] = set()
     for row in np.argsort(-relative):
         if relative[row] < ENOUGH or len(lines) == count:
             break
@@ -122,16 +123,19 @@ def not_a_number_sites(program: Program) -> Iterator[tuple[str, int, int]]:
 
 def _advice(iterate: Iterate, found: list[str]) -> list[str]:
     outcome = iterate.result.outcome
+    if iterate.unbounded:
+        return ["the cost falls without end: bound the controls, the states or the time that let it"]
     if outcome is Outcome.NOT_A_NUMBER:
         return [
             "try: bounds or guesses that keep variables away from divisions by zero, roots and logarithms of negative numbers"
         ]
     if outcome is Outcome.INFEASIBLE:
         return [
-            "try: loosen the conditions named above, widen the controls' bounds or the end time, or give a guess that comes near to meeting them"
+            "try: loosen the conditions named above, widen the controls' bounds or the end time, or give a guess close to meeting them"
         ]
     if outcome is Outcome.ITERATIONS:
         return [
-            "try: a guess= closer to the answer, scale= for variables of unusual size, or more iterations: Collocation(backend=Ipopt(max_iterations=3000))"
+            "try: a guess= closer to the answer, scale= for variables of unusual size, or more iterations: "
+            "Collocation(backend=Ipopt(max_iterations=3000))"
         ]
     return ["try: a guess= closer to the answer, or simpler conditions first and their solution as guess="] if found else []

@@ -6,7 +6,7 @@ import importlib.metadata
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from trajopt.direct.collocation import (
 )
 from trajopt.direct.explain import explain
 from trajopt.direct.mesh import Mesh
-from trajopt.guess import Guess, check_guess, nudged, plain_guess
+from trajopt.guess import Guess, check_guess, nudged, plain_guess, swung
 from trajopt.nlp.backends import Ipopt, Outcome
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Solution, Status
@@ -100,7 +100,7 @@ def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[s
         iterate = rung.attempt(session)
         if best is None or iterate.solved or iterate.violation < best.violation:
             best = iterate
-        if iterate.solved or iterate.result.outcome is Outcome.INTERRUPTED:
+        if iterate.solved or iterate.result.outcome is Outcome.INTERRUPTED or iterate.unbounded:
             if log:
                 log.append(f"{rung.label}: {iterate.result.outcome.value}")
             break
@@ -129,16 +129,23 @@ def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:
     yield Rung("slower barrier", lambda _: solve_on(patient, meshes, guess, None))
     yield Rung("guess moved aside", lambda _: solve_on(patient, meshes, nudged(guess, 0.05), None))
     yield Rung("a feasible motion first", lambda _: _feasible_first(patient, meshes, nudged(guess, 0.01)))
-    if not given:
-        for label, options in (
-            ("shorter time", {"duration": 0.3}), ("longer time", {"duration": 3.0}), ("controls off centre", {"bend": 0.5}),
-            ("controls off centre, other side", {"bend": -0.5}),
-        ):  # fmt: skip
-            yield Rung(
-                label, lambda _, options=options: solve_on(patient, meshes, nudged(plain_guess(form, **options), 0.01), None)
-            )
+    for label, other in _other_guesses(form) if not given else ():
+        yield Rung(label, partial(_from, patient, meshes, other))
     coarse = tuple(Mesh.uniform(4, int(m.degrees[0])) for m in meshes)
     yield Rung("coarse mesh first", lambda _: _coarse_first(patient, coarse, meshes, guess))
+
+
+def _other_guesses(form: NormalForm) -> Iterator[tuple[str, Guess]]:
+    yield "shorter time", nudged(plain_guess(form, duration=0.3), 0.01)
+    yield "longer time", nudged(plain_guess(form, duration=3.0), 0.01)
+    yield "controls off centre", nudged(plain_guess(form, bend=0.5), 0.01)
+    yield "controls off centre, other side", nudged(plain_guess(form, bend=-0.5), 0.01)
+    for amount in (1.0, -1.0, 3.0):
+        yield f"a detour of {amount:+g}", swung(plain_guess(form, duration=3.0), amount)
+
+
+def _from(session: Session, meshes: tuple[Mesh, ...], guess: Guess, _: Session) -> Iterate:
+    return solve_on(session, meshes, guess, None)
 
 
 def _with_options(session: Session, **options: Any) -> Session:
@@ -178,7 +185,8 @@ def _explanation(iterate: Iterate, status: Status, method: Collocation) -> tuple
     ph, values, estimate = worst
     k = int(np.argmax(estimate.errors))
     return (
-        f"the estimated error is {estimate.errors[k]:.1e} in phase '{ph.form.name}' at t = {values.breaks[k]:.4g} to {values.breaks[k + 1]:.4g}; asked for {method.tolerance:.0e}",
+        f"the estimated error is {estimate.errors[k]:.1e} in phase '{ph.form.name}' "
+        f"at t = {values.breaks[k]:.4g} to {values.breaks[k + 1]:.4g}; asked for {method.tolerance:.0e}",
         "try: a larger tolerance, or more meshes: Collocation(max_passes=30)",
     )
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import inverse_legendre, lagrange_basis
 from trajopt.direct.mesh import Mesh
+from trajopt.direct.scaling import row_sizes
 from trajopt.direct.schemes import Scheme, can_raise_degree, integration_matrix
 from trajopt.direct.transcribe import Layout, PhaseLayout, span_widths
 from trajopt.direct.values import PhaseValues
@@ -45,6 +46,7 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
     size = np.where(size > 0, size, 1.0)
     widths = span_widths(ph)
     kernel = program.blocks[index].kernel
+    g_size = row_sizes(program, index, np.abs(program.start))[ph.nx : ph.nx + ph.form.g.numel()] if ph.nz else np.ones(0)
     integrals = _integrals_by_interval(ph, program, index)
     groups = [np.flatnonzero(ph.mesh.degrees == degree) for degree in np.unique(ph.mesh.degrees)]
     rules = [_sample_rule(ph.rules[here[0]].points.size + 2) for here in groups]
@@ -63,7 +65,7 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
         reached = np.concatenate([x, values.X[ph.first[here + 1]][:, None]], axis=1)
         errors[here] = np.nan_to_num((np.abs(moved - reached) / size).max(axis=(1, 2)), nan=np.inf)
         # A violated constraint costs its multiplier times the violation, often more than an error of the motion of that size.
-        errors[here] = np.maximum(errors[here], 10 * _violations(ph, x, outputs[..., ph.nx :], size))
+        errors[here] = np.maximum(errors[here], 10 * _violations(ph, x, outputs[..., ph.nx :], size, g_size))
         if integrals.shape[1]:
             costs = all_costs[rows].reshape(here.size, at.size, -1)
             first = kernel.constraint_rows - integrals.shape[1] + costs.shape[2]
@@ -83,7 +85,7 @@ def _sample_rule(count: int) -> tuple[Array, Array, Array]:
 
 
 def _integrals_by_interval(ph: PhaseLayout, program: Program, index: int) -> Array:
-    """(intervals, integrals): what the scheme's quadrature gives for each integral that is an unknown, and for the running cost."""
+    """(intervals, integrals): the scheme's own quadrature of each integral that is an unknown, and of the running cost."""
     block = program.blocks[index]
     kernel, unknown = block.kernel, ph.end - ph.integrals
     if not unknown and not kernel.objective_rows:
@@ -131,11 +133,14 @@ def _sampled(
     return X, x, W, D
 
 
-def _violations(ph: PhaseLayout, x: Array, outputs: Array, size: Array) -> Array:
-    """How far states leave their bounds, and path constraints theirs, between the nodes; (intervals,), relative."""
+def _violations(ph: PhaseLayout, x: Array, outputs: Array, size: Array, g_size: Array) -> Array:
+    """How far states and path constraints leave their bounds, and algebraic equations zero, between the nodes; relative."""
     bound = ph.form.x_bound
     worst = (np.maximum(np.maximum(bound.lower - x, x - bound.upper), 0.0) / size).max(axis=(1, 2))
     ng, nc = ph.form.g.numel(), ph.form.c.numel()
+    if ng:
+        g = np.abs(outputs[..., :ng]) / g_size
+        worst = np.maximum(worst, 0.1 * np.nan_to_num(g.max(axis=(1, 2)), nan=np.inf))  # in the size of an error, not a violation
     if nc:
         c = outputs[..., ng : ng + nc]
         reach = np.maximum(1.0, np.abs(c).max(axis=(0, 1)))
@@ -153,12 +158,15 @@ def _decay(support: Array, X: Array, size: Array) -> Array:
     coefficients = (np.abs(np.einsum("ns,ksi->kni", to_series, X)) / size).max(axis=2)[:, 1:] + 1e-14
     n = np.arange(degree)
     slope = np.polyfit(n, np.log10(coefficients).T, 1)[0]
-    return np.power(10.0, slope)
+    return np.asarray(np.power(10.0, slope))
 
 
 def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme) -> Mesh:
     """The next mesh: higher degree where the answer is smooth, narrower intervals where it is not."""
-    breaks, degrees, sources, moves = [0.0], [], [], {}
+    breaks = [0.0]
+    degrees: list[int] = []
+    sources: list[int] = []
+    moves: dict[int, int] = {}
     most = MOST_DEGREE if can_raise_degree(scheme) else 0
     for k in range(mesh.intervals):
         a, b, degree, error = mesh.breaks[k], mesh.breaks[k + 1], int(mesh.degrees[k]), result.errors[k]

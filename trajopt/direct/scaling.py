@@ -73,7 +73,7 @@ def _rates(program: Program, index: int, ph: PhaseLayout) -> Array:
     W = (block.gather @ program.start).reshape(block.count, block.kernel.inputs).T
     parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
     values = np.abs(np.asarray(block.kernel.constraints(W, block.data, parameters))[: ph.nx])
-    return np.nan_to_num(np.median(values, axis=1), nan=0.0, posinf=0.0)
+    return np.asarray(np.nan_to_num(np.median(values, axis=1), nan=0.0, posinf=0.0))
 
 
 def _rows(layout: Layout, program: Program, unknowns: Array) -> Array:
@@ -85,7 +85,7 @@ def _rows(layout: Layout, program: Program, unknowns: Array) -> Array:
         block = program.blocks[i]
         extra = ph.form.g.numel() + ph.form.c.numel()
         if extra:
-            size = _row_sizes(program, i, unknowns)[ph.nx : ph.nx + extra]
+            size = row_sizes(program, i, unknowns)[ph.nx : ph.nx + extra]
             ng = ph.form.g.numel()
             rows[ph.g_rows : ph.c_rows] = np.tile(1.0 / size[:ng], ph.points)
             rows[ph.c_rows : ph.q_rows] = np.tile(1.0 / size[ng:], ph.points)
@@ -93,11 +93,11 @@ def _rows(layout: Layout, program: Program, unknowns: Array) -> Array:
         rows[ph.span_rows : ph.rows_end] = 1.0 / unknowns[ph.times]
         del block
     if layout.constraints > layout.b_rows:
-        rows[layout.b_rows :] = 1.0 / _row_sizes(program, -1, unknowns)
+        rows[layout.b_rows :] = 1.0 / row_sizes(program, -1, unknowns)
     return rows
 
 
-def _row_sizes(program: Program, index: int, unknowns: Array) -> Array:
+def row_sizes(program: Program, index: int, unknowns: Array) -> Array:
     """(constraint rows of the kernel,): the largest derivative by a scaled unknown, over all places."""
     block = program.blocks[index]
     kernel = block.kernel

@@ -35,7 +35,7 @@ class Rule:
 
     @property
     def defects(self) -> int:
-        return self.P.shape[0]
+        return int(self.P.shape[0])
 
 
 class Scheme(Protocol):

@@ -6,17 +6,18 @@ become unknowns of the program, the controls on bound arcs are held there, and e
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.direct.costates import point_derivatives
 from trajopt.direct.kernels import PhaseKernels
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
 from trajopt.direct.transcribe import PhaseLayout, point_weights
 from trajopt.direct.values import PhaseValues
 from trajopt.nlp.program import Program
-from trajopt.direct.costates import point_derivatives
 
 Array = NDArray[np.float64]
 
@@ -73,7 +74,7 @@ def _pieces(ph: PhaseLayout, values: PhaseValues, j: int, affine: bool) -> tuple
     role = np.where(level <= lower + NEAR * span, AT_LOWER, np.where(level >= upper - NEAR * span, AT_UPPER, FREE))
     edges = np.concatenate([[0], np.flatnonzero(np.diff(role)) + 1, [role.size]])
     runs = []
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in itertools.pairwise(edges):
         widths = np.diff(values.breaks)[interval[a:b]]
         length = float((right[a:b] - left[a:b]) @ (1.0 / widths))
         runs.append(
@@ -169,7 +170,7 @@ def arc_mesh(structure: Structure, affine: NDArray[np.bool_], degree: int, densi
 
 
 def switching(ph: PhaseLayout, program: Program, index: int, values: PhaseValues, constraint_multipliers: Array) -> Array:
-    """(points, controls): the derivative of the Hamiltonian (with path constraints) by each control, at the collocation points."""
+    """(points, controls): the derivative of the Hamiltonian, path constraints adjoined, by each control."""
     slopes, _ = _control_derivatives(ph, program, index, constraint_multipliers)
     lengths = np.empty(ph.points)
     spans = np.diff(values.spans)[ph.mesh.spans[1]]
@@ -232,7 +233,7 @@ def switching_losses(
 def control_losses(
     ph: PhaseLayout, program: Program, index: int, affine: NDArray[np.bool_], constraint_multipliers: Array
 ) -> Array:
-    """(intervals,): what the cost could still fall, to second order, if every smooth control were free at every collocation point."""
+    """(intervals,): what the cost could still fall, to second order, if every smooth control were free at every point."""
     withheld = ~affine & (ph.u_count < np.array([r.points.size for r in ph.rules])[:, None]).any(axis=0)
     if ph.mesh.control_points is None or not withheld.any():
         return np.zeros(ph.mesh.intervals)

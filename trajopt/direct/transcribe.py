@@ -166,9 +166,9 @@ def transcribe(kernels: Kernels, layout: Layout, start: Array, parameters: Array
         g_upper[ph.c_rows : ph.q_rows] = np.tile(bound.upper, ph.points)
         g_upper[ph.span_rows : ph.rows_end] = np.inf
     ends = [layout.phases[i].form.c_bound for i, _ in kernels.start_paths]
-    rows = [row for _, row in kernels.start_paths]
-    g_lower[layout.b_rows :] = [*layout.form.b_bound.lower, *[b.lower[r] for b, r in zip(ends, rows, strict=True)]]
-    g_upper[layout.b_rows :] = [*layout.form.b_bound.upper, *[b.upper[r] for b, r in zip(ends, rows, strict=True)]]
+    at = [row for _, row in kernels.start_paths]
+    g_lower[layout.b_rows :] = [*layout.form.b_bound.lower, *[b.lower[r] for b, r in zip(ends, at, strict=True)]]
+    g_upper[layout.b_rows :] = [*layout.form.b_bound.upper, *[b.upper[r] for b, r in zip(ends, at, strict=True)]]
     parts = [_linear_part(ph) for ph in layout.phases]
     rows, columns, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
     linear = sp.csr_matrix((values, (rows, columns)), (layout.constraints, layout.unknowns))
@@ -306,7 +306,10 @@ def _linear_part(ph: PhaseLayout) -> tuple[Index, Index, Array]:
 
 
 def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
-    rows, columns, values, place = [], [], [], 0
+    rows: list[int] = []
+    columns: list[int] = []
+    values: list[float] = []
+    place = 0
 
     def put(count: int, first: int) -> None:
         nonlocal place
@@ -351,8 +354,9 @@ def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
 def control_unknowns(ph: PhaseLayout, layout: Layout, interval: int, control: int) -> Index:
     """The unknowns that describe a control on an interval."""
     if layout.scheme.shares_nodes:
-        return ph.u + (ph.first_point[interval] + np.arange(ph.rules[interval].points.size)) * ph.nu + control
-    return ph.u_first[interval, control] + np.arange(ph.u_count[interval, control])
+        points = ph.first_point[interval] + np.arange(ph.rules[interval].points.size)
+        return np.asarray(ph.u + points * ph.nu + control)
+    return np.asarray(ph.u_first[interval, control] + np.arange(ph.u_count[interval, control]))
 
 
 def variable_bounds(layout: Layout) -> tuple[Array, Array]:

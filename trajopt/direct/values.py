@@ -43,7 +43,7 @@ def read(layout: Layout, y: Array) -> tuple[PhaseValues, ...]:
     phases = []
     for ph in layout.phases:
         rows, columns, values = control_matrix(ph, layout)
-        controls = np.bincount(rows, values * y[columns], ph.points * ph.nu)
+        controls = np.bincount(rows, values * y[columns], ph.points * ph.nu).astype(float)
         spans = y[ph.times : ph.integrals]
         phases.append(
             PhaseValues(
@@ -140,7 +140,7 @@ def unwound(layout: Layout, angles: tuple[NDArray[np.bool_], ...], y: Array) -> 
     y = y.copy()
     turn = 2 * np.pi
     for ph, which in zip(layout.phases, angles, strict=True):
-        for j in np.flatnonzero(which):
+        for j in np.flatnonzero(which).tolist():
             last: float | None = None
             for k, rule in enumerate(ph.rules):
                 here = slice(ph.u_first[k, j], ph.u_first[k, j] + ph.u_count[k, j])

@@ -29,7 +29,7 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Unknowns, objective, constraint values and multipliers (of L = f + bounds . y + constraints . g) where the solver stopped."""
+    """Where the solver stopped; multipliers are those of L = f + bounds . y + constraints . g."""
 
     outcome: Outcome
     message: str  # the solver's own word
