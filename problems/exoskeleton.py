@@ -8,7 +8,7 @@ above it, q9 below the body's. The equations follow from the energies by differe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import pi
 from typing import Any
@@ -24,46 +24,44 @@ LENGTHS = (0.5, 1.0, 1.0)  # m
 SLOPE = pi / 12
 GRAVITY = 9.8
 UP = (0.0, -1.0, 0.0)  # a turn about -y raises the x axis
-EXTENSIONS = ("q8", "q9", "q10")
 ANGLES = ("phi0", "phi1", "phi2", "psi1", "psi2")
+EXTENSIONS = ("q8", "q9", "q10")
+NAMES = ("x0", "y0", *ANGLES, *EXTENSIONS)
+CONSTANT_LENGTHS = dict.fromkeys(EXTENSIONS, 0.0)
 
 
-def links(
-    extensions: Sequence[str] = EXTENSIONS, plane: float | None = None, slope: float = SLOPE, gravity: float = GRAVITY
-) -> Tree:
+def links(held: Mapping[str, float] | None = None, plane: float | None = None) -> Tree:
     """Foot, leg and body as a tree.
 
     Parameters
     ----------
-    extensions : which of q8, q9 and q10 there are; none gives links of constant length. Where leg and body are in line, q9 and
-        q10 both move the body along it and nothing else: take one of them for postures that pass through that.
+    held : coordinates that stay at a number: ``CONSTANT_LENGTHS`` leaves the text's seven. Where leg and body are in line, q9 and
+        q10 both move the body along it and nothing else: hold one of them for postures that pass through that.
     plane : None gives leg and body headings of their own; a number keeps both in the upright plane at that angle (rad) to the
         blade, 0 along it and pi/2 across it, so that psi alone says how they lean.
 
     Examples
     --------
-    >>> [c.name for c in links(()).coordinates]
+    >>> [c.name for c in links(CONSTANT_LENGTHS).coordinates]
     ['x0', 'y0', 'phi0', 'phi1', 'psi1', 'phi2', 'psi2']
     """
-    if not set(extensions) <= set(EXTENSIONS):
-        raise ModelError("extensions of the exoskeleton's links", got=extensions, expected="some of " + ", ".join(EXTENSIONS))
-    names = ("x0", "y0", *ANGLES, *EXTENSIONS)
-    q = {name: Coordinate(name, unit="rad" if name in ANGLES else "m") for name in names}
+    held = held or {}
+    unknown = [name for name in held if name not in NAMES]
+    if unknown:
+        raise ModelError("the exoskeleton has no such coordinates", got=", ".join(unknown), expected=", ".join(NAMES))
+    q: dict[str, Any] = {n: held.get(n, Coordinate(n, unit="rad" if n in ANGLES else "m")) for n in NAMES}
 
     def lean(i: int) -> tuple[Any, ...]:
         heading = (Turn("z", q[f"phi{i}"]),) if plane is None else (Turn("z", q["phi0"]), Turn("z", plane))
         return (Level(), *heading, Turn(UP, q[f"psi{i}"]))
 
-    def extended(name: str) -> tuple[Any, ...]:
-        return (Slide("x", q[name]),) if name in extensions else ()
-
     foot = rod("foot", "ground", (Slide("x", q["x0"]), Slide("y", q["y0"]), Turn("z", q["phi0"])), MASSES[0], LENGTHS[0])
-    leg = rod("leg", "foot", (*lean(1), *extended("q8")), MASSES[1], LENGTHS[1])
-    hip = (Slide("x", LENGTHS[1]), *extended("q10"), *lean(2), *extended("q9"))
+    leg = rod("leg", "foot", (*lean(1), Slide("x", q["q8"])), MASSES[1], LENGTHS[1])
+    hip = (Slide("x", LENGTHS[1]), Slide("x", q["q10"]), *lean(2), Slide("x", q["q9"]))
     return Tree(
         "exoskeleton",
         (replace(foot, centre=(0.0, 0.0, 0.0)), leg, rod("body", "leg", hip, MASSES[2], LENGTHS[2])),
-        gravity=(gravity * float(sin(slope)), 0.0, -gravity * float(cos(slope))),
+        gravity=(GRAVITY * float(sin(SLOPE)), 0.0, -GRAVITY * float(cos(SLOPE))),
     )
 
 

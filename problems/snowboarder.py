@@ -12,7 +12,7 @@ from math import atan, pi, sqrt
 import numpy as np
 from casadi import SX, cos, jtimes, sin, tan
 
-from problems.exoskeleton import EXTENSIONS, GRAVITY, MASSES, SLOPE, blade, height_momentum, links, with_potential
+from problems.exoskeleton import CONSTANT_LENGTHS, EXTENSIONS, MASSES, blade, height_momentum, links, with_potential
 from trajopt.errors import ModelError
 from trajopt.integrate import LinearLaw
 from trajopt.mechanics import Coordinate, Holonomic, Tree
@@ -63,7 +63,7 @@ def snowboarder(
     lengths = lengths or ("constant" if by_text else "variable")
     if lengths not in ("constant", "variable"):
         raise ModelError("lengths of the snowboarder's links", got=lengths, expected="constant or variable")
-    tree = links(EXTENSIONS if lengths == "variable" else ())
+    tree = links(CONSTANT_LENGTHS if lengths == "constant" else None)
     q = {c.name: c for c in tree.coordinates}
     constraints = [
         *(_held(q, programme, delta) if hold else _leaning(q, programme, delta)),
