@@ -98,10 +98,8 @@ class Iterate:
 
     @property
     def unbounded(self) -> bool:
-        """Whether the cost has fallen so far, with the constraints met, that nothing seems to hold it."""
-        return not self.solved and (
-            self.result.message == "Diverging_Iterates" or (self.result.f < -1e12 and self.violation < 1e-4)
-        )
+        """Whether the cost has fallen so far that nothing seems to hold it."""
+        return not self.solved and (self.result.message == "Diverging_Iterates" or self.result.f < -1e10)
 
     @property
     def error(self) -> float:

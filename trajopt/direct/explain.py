@@ -131,7 +131,7 @@ def _advice(iterate: Iterate, found: list[str]) -> list[str]:
         ]
     if outcome is Outcome.INFEASIBLE:
         return [
-            "try: loosen the conditions named above, widen the controls' bounds or the end time, or give a guess close to meeting them"
+            "try: loosen the conditions named above, widen the controls' bounds or the end time, or give a guess closer to them"
         ]
     if outcome is Outcome.ITERATIONS:
         return [

@@ -55,6 +55,7 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
     parameters = np.repeat(program.parameters[:, None], W.shape[1], axis=1)
     all_outputs = np.asarray(kernel.constraints(W, D, parameters)).T  # one call for all: each costs more than its evaluations
     all_costs = np.asarray(kernel.objective(W, D, parameters)).T if kernel.objective_rows else np.zeros((W.shape[1], 0))
+    gaps = np.zeros_like(integrals)
     place = 0
     for here, (at, weights, integration), (X, x, _, _) in zip(groups, rules, samples, strict=True):
         rule = ph.rules[here[0]]
@@ -70,9 +71,13 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
             costs = all_costs[rows].reshape(here.size, at.size, -1)
             first = kernel.constraint_rows - integrals.shape[1] + costs.shape[2]
             finer = np.concatenate([outputs[..., first:], costs], axis=2)
-            gaps = np.abs(widths[here][:, None] * np.einsum("m,kmi->ki", weights, finer) - integrals[here])
-            errors[here] = np.maximum(errors[here], (gaps / np.maximum(np.abs(integrals).sum(axis=0), 1e-300)).max(axis=1))
+            gaps[here] = np.abs(widths[here][:, None] * np.einsum("m,kmi->ki", weights, finer) - integrals[here])
         decay[here] = _decay(rule.support[: X.shape[1]], X, size)
+    if integrals.shape[1]:
+        # Quadrature errors add up over the phase: the worst interval answers for their sum.
+        total = np.maximum(np.abs(integrals).sum(axis=0), 1e-300)
+        shares = gaps.sum(axis=0) / total / np.maximum(gaps.max(axis=0), 1e-300)
+        errors = np.maximum(errors, (gaps * shares).max(axis=1))
     return Estimate(errors, decay)
 
 
