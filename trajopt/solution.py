@@ -116,7 +116,10 @@ class Solution:
     def check(self) -> Solution:
         """This solution, or a ``SolveError`` that explains why it is none."""
         if not self.success:
-            raise SolveError(f"problem '{self.problem}' was not solved: {self.status.value}", hint="\n            ".join(self.explanation) or None)
+            raise SolveError(
+                f"problem '{self.problem}' was not solved: {self.status.value}",
+                hint="\n            ".join(self.explanation) or None,
+            )
         return self
 
     def __getitem__(self, key: str | tuple[str, str]) -> Curve:
@@ -134,14 +137,18 @@ class Solution:
         if len(holders) != 1:
             known = [n for ph in self.phases.values() for n in ph.costates]
             what = "has no costate" if not holders else "exists in several phases; say which: the costate of"
-            raise UsageError(f"'{self.problem}' {what} '{name}'", expected=", ".join(dict.fromkeys(known)), hint=suggest(name, known))
+            raise UsageError(
+                f"'{self.problem}' {what} '{name}'", expected=", ".join(dict.fromkeys(known)), hint=suggest(name, known)
+            )
         if name not in holders[0].costates:
             raise UsageError(f"phase '{holders[0].name}' has no costate '{name}'", hint=suggest(name, holders[0].costates))
         return holders[0].costates[name]
 
     def phase(self, name: str) -> PhaseSolution:
         if name not in self.phases:
-            raise UsageError(f"'{self.problem}' has no phase '{name}'", expected=", ".join(self.phases), hint=suggest(name, self.phases))
+            raise UsageError(
+                f"'{self.problem}' has no phase '{name}'", expected=", ".join(self.phases), hint=suggest(name, self.phases)
+            )
         return self.phases[name]
 
     def save(self, path: str | Path) -> None:

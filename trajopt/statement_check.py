@@ -31,9 +31,15 @@ def check_statement(problem: Problem) -> None:
 
 def check_form(problem: Problem, form: NormalForm) -> None:
     """What is easier to see in the normal form: conditions that nothing can change."""
-    for name, lower, upper, row in zip(form.b_names, form.b_bound.lower, form.b_bound.upper, casadi.vertsplit(form.b), strict=True):
+    for name, lower, upper, row in zip(
+        form.b_names, form.b_bound.lower, form.b_bound.upper, casadi.vertsplit(form.b), strict=True
+    ):
         if row.is_constant() and not lower <= float(row) <= upper:
-            raise ProblemError(f"condition '{name}' does not depend on any unknown and is false", got=float(row), expected=f"[{lower:g}, {upper:g}]")
+            raise ProblemError(
+                f"condition '{name}' does not depend on any unknown and is false",
+                got=float(row),
+                expected=f"[{lower:g}, {upper:g}]",
+            )
 
 
 def _check_completeness(phase: Phase) -> None:
@@ -62,11 +68,19 @@ def _check_times(phase: Phase) -> None:
     start = phase.start_time or Bound(np.full(1, -np.inf), np.full(1, np.inf))
     end = phase.end_time or Bound.open(1)
     if start.fixed[0] and end.upper[0] <= start.lower[0]:
-        raise ProblemError(f"phase '{phase.name}': time ends before it starts", got=f"start {start}, end {end}", expected="end > start")
+        raise ProblemError(
+            f"phase '{phase.name}': time ends before it starts", got=f"start {start}, end {end}", expected="end > start"
+        )
     if start.fixed[0] and np.isfinite(end.lower[0]) and end.lower[0] < start.lower[0]:
-        raise ProblemError(f"phase '{phase.name}': time can run backwards", got=f"start {start}, end {end}", expected=f"an end of at least {start}")
+        raise ProblemError(
+            f"phase '{phase.name}': time can run backwards",
+            got=f"start {start}, end {end}",
+            expected=f"an end of at least {start}",
+        )
     if end.upper[0] <= start.lower[0]:
-        raise ProblemError(f"phase '{phase.name}': time can only run backwards", got=f"start {start}, end {end}", expected="end > start")
+        raise ProblemError(
+            f"phase '{phase.name}': time can only run backwards", got=f"start {start}, end {end}", expected="end > start"
+        )
 
 
 def _check_bounds(declared: Declared, phase: Phase) -> None:
@@ -95,10 +109,17 @@ def _check_symbols_of_phase(problem: Problem, phase: Phase) -> None:
     places += [(f"path constraint '{c.name}'", c.expression) for c in phase.paths]
     places += [("an integral", l) for _, l in phase.integrals]
     for what, expression in places:
-        _check_known(expression, [*own, *shared], f"{what} in phase '{phase.name}'", "this phase's variables, static variables and parameters")
+        _check_known(
+            expression,
+            [*own, *shared],
+            f"{what} in phase '{phase.name}'",
+            "this phase's variables, static variables and parameters",
+        )
     for invariant in phase.invariants:
         known = [*own, *shared, *phase.costates.values()]
-        _check_known(invariant.expression, known, f"invariant '{invariant.name}'", "this phase's variables, its costates and parameters")
+        _check_known(
+            invariant.expression, known, f"invariant '{invariant.name}'", "this phase's variables, its costates and parameters"
+        )
 
 
 def _check_symbols_of_problem(problem: Problem) -> None:
@@ -110,7 +131,9 @@ def _check_symbols_of_problem(problem: Problem) -> None:
     if problem.objective is not None:
         places.append(("the objective", problem.objective))
     for what, expression in places:
-        _check_known(expression, known, what, "ph.initial(...), ph.final(...) and ph.integral(...) of phases, static variables, parameters")
+        _check_known(
+            expression, known, what, "ph.initial(...), ph.final(...) and ph.integral(...) of phases, static variables, parameters"
+        )
 
 
 def _check_known(expression: Any, known: list[Any], what: str, expected: str) -> None:
@@ -134,5 +157,6 @@ def _check_controls_used(phase: Phase) -> None:
     for declared in phase.of_kind("control"):
         if not casadi.depends_on(everything, declared.symbol):
             raise ProblemError(
-                f"control '{declared.name}' of phase '{phase.name}' is not used", expected="a control acts in the dynamics, a constraint or an integral"
+                f"control '{declared.name}' of phase '{phase.name}' is not used",
+                expected="a control acts in the dynamics, a constraint or an integral",
             )
