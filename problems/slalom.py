@@ -18,12 +18,15 @@ from trajopt import Problem, free
 from trajopt.errors import ProblemError
 from trajopt.mechanics import Quantity, Tree
 
-LIMITS = {"steer": 2.0, "ankle": 20.0, "hip": 30.0, "f8": 100.0, "f9": 100.0}  # N m and N
+LIMITS = {  # N m and N; a body that leans rigidly ahead of the blade swings out in turns and takes more to steer
+    "moving": {"steer": 2.0, "ankle": 20.0, "hip": 30.0, "f8": 100.0, "f9": 100.0},
+    "rigid": {"steer": 60.0},
+}
 STIFFNESS, DAMPING = 1000.0, 100.0  # N/m and N s/m: of the springs, which carry the weight at rest
 LEAN = 0.4  # rad: how far leg and body may lean from the slope's normal
 REACH = (0.3, 0.8)  # m: range of each extension
 REST = {"psi1": pi / 2, "psi2": pi / 2, "q8": 1 / sqrt(3), "q9": 1 / sqrt(3)}  # the posture at the start and at the end
-RIGID = {"psi1": pi / 2 - 0.1, "psi2": pi / 2 - 0.1, **CONSTANT_LENGTHS}  # leaning ahead of the blade
+RIGID = {"psi1": pi / 2 - 0.05, "psi2": pi / 2 - 0.05, **CONSTANT_LENGTHS}  # a posture that leans ahead of the blade
 
 
 @dataclass(frozen=True)
@@ -47,17 +50,17 @@ class Rider:
 
     tree: Tree
     names: list[str]
-    controls: list[str]
+    limits: dict[str, float]  # of the controls, by name
     motion: Function  # (q, nu, u) -> (v, nu', normal force, blade force)
 
 
 def rider(posture: str = "moving") -> Rider:
     """The three links with muscles in all joints, or in one rigid piece that is only steered."""
-    if posture not in ("moving", "rigid"):
-        raise ProblemError("posture of the slalom's rider", got=posture, expected="moving or rigid")
+    if posture not in LIMITS:
+        raise ProblemError("posture of the slalom's rider", got=posture, expected=" or ".join(LIMITS))
     tree = links(RIGID if posture == "rigid" else {"q10": 0.0}, plane=0.0)
     names = [c.name for c in tree.coordinates]
-    muscle = {n: Quantity(n, 0.0, _unit(n)) for n in (LIMITS if posture == "moving" else ("steer",))}
+    muscle = {n: Quantity(n, 0.0, _unit(n)) for n in LIMITS[posture]}
     u = {n: m.symbol for n, m in muscle.items()}
     forces = {"phi0": u["steer"]}
     if posture == "moving":
@@ -68,7 +71,7 @@ def rider(posture: str = "moving") -> Rider:
                 spring = carried[c.name] * GRAVITY * cos(SLOPE) - STIFFNESS * (c.q - REST[c.name]) - DAMPING * c.v
                 forces[c.name] = spring + u[f"f{c.name[1:]}"]
     model = tree.mechanism(forces, controls=tuple(muscle.values()))
-    return Rider(tree, names, list(muscle), gliding(model, tree))
+    return Rider(tree, names, LIMITS[posture], gliding(model, tree))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +88,14 @@ def _stage(ocp: Problem, course: Course, gate: int, rider: Rider) -> Stage:
     pace = 0.8 * course.spacing / course.speed
     t = ph.time(start=0 if gate == 1 else None, end=free(0.05 * gate, 20.0 * gate, guess=pace * gate))
     places, rates = _states(ph, course, gate, rider)
-    u = {n: ph.control(n, lower=-LIMITS[n], upper=LIMITS[n], guess=0, unit=_unit(n)) for n in rider.controls}
+    u = {n: ph.control(n, lower=-m, upper=m, guess=0, unit=_unit(n)) for n, m in rider.limits.items()}
     v, rate, normal, _ = rider.motion(*(vertcat(*d.values()) for d in (places, rates, u)))
     ph.dynamics({x: v[k] for k, x in enumerate(places.values())} | {x: rate[k] for k, x in enumerate(rates.values())})
     if "ankle" in u:
         # The slope's force acts within the foot's length; both together keep it positive: the foot does not leave the ground.
         reach = LENGTHS[0] / 2 * normal
         ph.path(vertcat(reach - u["ankle"], reach + u["ankle"]), lower=0.0, name="foot flat on the ground")
-    return Stage(ph, t, ph.integral(sumsqr(vertcat(*[x / LIMITS[n] for n, x in u.items()]))))
+    return Stage(ph, t, ph.integral(sumsqr(vertcat(*[x / rider.limits[n] for n, x in u.items()]))))
 
 
 def _states(ph: Any, course: Course, gate: int, rider: Rider) -> tuple[dict[str, Any], dict[str, Any]]:
