@@ -32,6 +32,8 @@ CATALOGUE = {
     ),
     "min-time-transfer": Entry("problems.min_time_transfer:build", "rocket", "the fastest way from circle to circle"),
     "min-fuel-transfer": Entry("problems.min_fuel_transfer:build", "rocket", "circle to circle in five burns and four coasts"),
+    "many-revolutions": Entry("problems.many_revolutions:build", "rocket", "a low-thrust spiral of more than twenty turns"),
+    "earth-mars": Entry("problems.earth_mars:build", "rocket", "limited power to Mars, in astronomical units and days"),
     "lawden-cauchy": Entry(
         "problems.lawden_cauchy:lawden_cauchy", "rocket", "a rocket's costate flow with disturbed first integrals", "system"
     ),

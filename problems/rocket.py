@@ -1,12 +1,12 @@
 """A rocket in a central field: circles to leave and to reach, shapes to begin from, first integrals of its Pontryagin flow.
 
-mu = 1 throughout; equations, derivations and sources are in ``rocket.md``. The integrals are written with multipliers of the
-maximum principle, the negatives of the costates of H = L + costate . f minimized.
+mu is 1 where nothing else is said; equations, derivations and sources are in ``rocket.md``. The integrals are written with
+multipliers of the maximum principle, the negatives of the costates of H = L + costate . f minimized.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import cos, sin, sqrt
+from math import cos, sin
 from typing import Any
 
 import casadi
@@ -23,9 +23,9 @@ Curve = Callable[[float], np.ndarray]  # of normalised time 0..1
 X_AXIS = np.array([1.0, 0.0, 0.0])
 
 
-def gravity(r: SX) -> SX:
-    """The acceleration -r/r^3."""
-    return -r / norm_2(r) ** 3
+def gravity(r: SX, mu: float = 1.0) -> SX:
+    """The acceleration -mu r/r^3."""
+    return -mu * r / norm_2(r) ** 3
 
 
 # Orbits -----------------------------------------------------------------------------------------------------------------------
@@ -92,14 +92,14 @@ class Shape:
         return float(max(np.abs(self.u(tau)).max() for tau in np.linspace(0, 1, 50)))
 
 
-def shape_of(t: np.ndarray, r: np.ndarray) -> Shape:
+def shape_of(t: np.ndarray, r: np.ndarray, mu: float = 1.0) -> Shape:
     """Times (k,) and positions (k, n) completed by velocity, thrust and effort."""
     path, length = CubicSpline(t, r), t[-1] - t[0]
     velocity, acceleration = path.derivative(), path.derivative(2)
 
     def thrust(time: Any) -> Any:
         place = path(time)
-        return acceleration(time) + place / np.linalg.norm(place, axis=-1, keepdims=True) ** 3
+        return acceleration(time) + mu * place / np.linalg.norm(place, axis=-1, keepdims=True) ** 3
 
     effort = CubicSpline(t, np.sum(thrust(t) ** 2, axis=1) / 2).antiderivative()
     return Shape(*(lambda tau, f=f: f(t[0] + tau * length) for f in (path, velocity, thrust, effort)))
@@ -115,9 +115,9 @@ def rotation(r: SX, v: SX, lam_r: SX, lam_v: SX) -> SX:
     return r[0] * lam_r[1] - r[1] * lam_r[0] + v[0] * lam_v[1] - v[1] * lam_v[0]
 
 
-def coasting(r: SX, v: SX, lam_r: SX, lam_v: SX) -> SX:
+def coasting(r: SX, v: SX, lam_r: SX, lam_v: SX, mu: float = 1.0) -> SX:
     """The part of the Hamiltonian that does not depend on the engine: lam_r . v + lam_v . gravity."""
-    return dot(lam_r, v) + dot(lam_v, gravity(r))
+    return dot(lam_r, v) + dot(lam_v, gravity(r, mu))
 
 
 def scaling(r: SX, v: SX, lam_r: SX, lam_v: SX) -> SX:
@@ -125,7 +125,7 @@ def scaling(r: SX, v: SX, lam_r: SX, lam_v: SX) -> SX:
     return dot(lam_v, v) - 2 * dot(r, lam_r)
 
 
-def declare_limited_power(ph: Phase, t: Any, states: tuple[Any, Any, Any], power: Any, mass: float) -> None:
+def declare_limited_power(ph: Phase, t: Any, states: tuple[Any, Any, Any], power: float, mass: float, mu: float = 1.0) -> None:
     """Lawden's integrals g1 = H, g2, the vector and b of a power-limited rocket with free exhaust speed.
 
     The integral of the squared primer vector in g2 is known from the mass: (P/b)^2 int |lam_v|^2 dt = 2 P (1/m - 1/m0).
@@ -133,7 +133,7 @@ def declare_limited_power(ph: Phase, t: Any, states: tuple[Any, Any, Any], power
     r, v, m = states
     lam_r, lam_v, lam_m = -ph.costate(r), -ph.costate(v), -ph.costate(m)
     b = lam_m * m**2
-    g1 = coasting(r, v, lam_r, lam_v) + power / (2 * b) * sumsqr(lam_v)
+    g1 = coasting(r, v, lam_r, lam_v, mu) + power / (2 * b) * sumsqr(lam_v)
     ph.invariant("g1", g1)
     ph.invariant("g2", scaling(r, v, lam_r, lam_v) - 5 * b * (1 / m - 1 / mass) + 3 * g1 * t)
     ph.invariant("rotation", rotation(r, v, lam_r, lam_v))
@@ -145,8 +145,3 @@ def require_positive(problem: str, **values: float) -> None:
     for name, value in values.items():
         if not value > 0:
             raise ProblemError(f"{problem}: '{name}'", got=value, expected="a positive number")
-
-
-def circular_period(radius: float) -> float:
-    """The time of one revolution over 2 pi."""
-    return radius * sqrt(radius)
