@@ -31,6 +31,8 @@ def solve(problem, s):
         mesh.fraction = layered()
         mesh.collocation_points = (5,) * len(mesh.fraction)
     solution = ocp.solve()
+    if solution.nlp_info.ipopt_status not in (0, 1):  # solved, or solved to an acceptable level
+        raise RuntimeError(solution.nlp_info.ipopt_status_message)
     return Answer(float(solution.objective), None, "mesh by hand")
 
 
