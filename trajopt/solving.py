@@ -11,6 +11,7 @@ from trajopt.direct.ladder import solve_directly
 from trajopt.errors import UsageError
 from trajopt.guess import guess_from_solution
 from trajopt.indirect.shooting import Shooting
+from trajopt.nlp.backends import Ipopt
 from trajopt.normal_form import NormalForm
 from trajopt.problem import Problem
 from trajopt.solution import Solution, Status
@@ -22,7 +23,7 @@ Progress = Callable[[str], None]
 class Both:
     """Collocation, then shooting from its answer; the answer of shooting counts, if the two agree."""
 
-    direct: Collocation = field(default_factory=Collocation)
+    direct: Collocation = field(default_factory=lambda: Collocation(tolerance=1e-8, backend=Ipopt(tolerance=1e-12)))
     indirect: Shooting = field(default_factory=Shooting)
     agreement: float = 1e-6  # relative, of the objectives
 

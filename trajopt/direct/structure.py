@@ -21,8 +21,9 @@ from trajopt.nlp.program import Program
 
 Array = NDArray[np.float64]
 
+ON_STATE_BOUND = 2  # a free control while a state rides its bound
 NEAR = 2e-3  # of its range: how close to a bound a control counts as being there
-SINGULAR_POINTS = 2  # a straight control on each interval of a singular arc: free enough to follow it, too stiff to chatter
+SINGULAR_POINTS = 3  # a parabola on each interval of a singular arc: free enough to follow it, too stiff to chatter
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def find_structure(ph: PhaseLayout, values: PhaseValues, kernels: PhaseKernels) 
     times = np.concatenate([[values.t0], cuts, [values.tf]])
     middles = 0.5 * (times[1:] + times[:-1])
     roles = np.array([[_role_at(pieces, t) for pieces in all_pieces] for t in middles], dtype=int)
+    roles = np.where(roles == ON_STATE_BOUND, FREE, roles)  # a state's bound decides the control there; only the knots matter
     return Structure(times, roles), np.zeros(0, dtype=int)
 
 
@@ -72,6 +74,9 @@ def _pieces(ph: PhaseLayout, values: PhaseValues, j: int, affine: bool) -> tuple
     left, right, level, interval = _samples(ph, values, j)
     span = upper - lower if np.isfinite(upper - lower) else max(1.0, float(np.abs(level).max()))
     role = np.where(level <= lower + NEAR * span, AT_LOWER, np.where(level >= upper - NEAR * span, AT_UPPER, FREE))
+    if affine:
+        on_bound = np.logical_or.reduceat(_touching(ph, values), ph.first_point)
+        role = np.where((role == FREE) & on_bound[interval], ON_STATE_BOUND, role)
     edges = np.concatenate([[0], np.flatnonzero(np.diff(role)) + 1, [role.size]])
     runs = []
     for a, b in itertools.pairwise(edges):
@@ -99,9 +104,9 @@ def _switched(runs: list[tuple[Piece, float, NDArray[np.int_]]], lower: float, u
     for i, (piece, area, intervals) in enumerate(runs):
         before = runs[i - 1][0].role if i else FREE
         after = runs[i + 1][0].role if i + 1 < len(runs) else FREE
-        if piece.role != FREE or piece.intervals > 2.2:
+        if abs(piece.role) == 1 or piece.intervals > 2.2:
             pieces.append(piece)
-        elif before * after < 0:  # from one bound to the other: keep the mean
+        elif before * after == -1:  # from one bound to the other: keep the mean
             mean = area / (piece.end - piece.start)
             share = np.clip((mean - bound[after]) / (bound[before] - bound[after]), 0.0, 1.0)
             switch = piece.start + share * (piece.end - piece.start)

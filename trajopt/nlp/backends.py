@@ -74,7 +74,7 @@ _IPOPT_OUTCOMES = {
 class Ipopt:
     """Interior point with a filter line search (Wächter and Biegler 2006), sparse linear algebra by MUMPS."""
 
-    tolerance: float = 1e-10
+    tolerance: float = 1e-11
     max_iterations: int = 1000
     verbose: bool = False
     options: dict[str, Any] = field(default_factory=dict)  # IPOPT's own, these win
@@ -97,7 +97,7 @@ class Ipopt:
             "mumps_pivot_order": 0,
             "mu_strategy": "adaptive",
             # A hair of room: held controls can leave a state no interior between its bounds.
-            "bound_relax_factor": 1e-8,
+            "bound_relax_factor": min(1e-8, 100 * self.tolerance),
             "nlp_scaling_method": "gradient-based",
         }
         if warm is not None:
