@@ -34,6 +34,7 @@ CATALOGUE = {
     "min-fuel-transfer": Entry("problems.min_fuel_transfer:build", "rocket", "circle to circle in five burns and four coasts"),
     "many-revolutions": Entry("problems.many_revolutions:build", "rocket", "a low-thrust spiral of more than twenty turns"),
     "earth-mars": Entry("problems.earth_mars:build", "rocket", "limited power to Mars, in astronomical units and days"),
+    "lawden-spiral": Entry("problems.lawden_spiral:lawden_spiral", "rocket", "intermediate thrust on Lawden's spiral", "system"),
     "lawden-cauchy": Entry(
         "problems.lawden_cauchy:lawden_cauchy", "rocket", "a rocket's costate flow with disturbed first integrals", "system"
     ),
@@ -51,6 +52,11 @@ CATALOGUE = {
     "snowboarder": Entry("problems.snowboarder:snowboarder", "exoskeleton", "a three-link slalom by programme constraints", "system"),
     "branched-arm": Entry("problems.branched_arm:build", "inverse dynamics", "the torques of a turning branched arm", "system"),
     "rider-loop": Entry("problems.rider_loop:build", "bike robot", "five links between pedal and handlebar", "system"),
+    "wheelie-pd": Entry("problems.bike:wheelie_pd", "bike robot", "a wheelie by PD control, after a pull", "system"),
+    "front-up-pd": Entry("problems.bike:front_up_pd", "bike robot", "a pull that lifts the front wheel", "system"),
+    "wheelie-entry": Entry("problems.bike:wheelie_entry", "bike robot", "into a wheelie with the least effort, two phases"),
+    "wheelie-entry-time": Entry("problems.bike:wheelie_entry_time", "bike robot", "into a wheelie in the least time"),
+    "daniel-jump": Entry("problems.bike:daniel_jump", "bike robot", "the highest hop on the rear wheel, with a tuck"),
     "free-body": Entry("problems.multibody:free_body", "multibody", "a body thrown under gravity", "system"),
     "sprung-body": Entry("problems.multibody:sprung_body", "multibody", "a body on springs and dampers", "system"),
     "sprung-pair": Entry("problems.multibody:sprung_pair", "multibody", "two bodies joined by springs and dampers", "system"),
