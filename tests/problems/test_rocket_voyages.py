@@ -1,0 +1,87 @@
+"""Earth to Mars in astronomical units and days, Lawden's spiral, and what stabilization buys."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from problems import lawden_transfer
+from problems.earth_mars import EARTH, MARS, MU, WATTS, build
+from problems.lawden_cauchy import study
+from problems.lawden_spiral import lawden_spiral
+from trajopt import solve
+from trajopt.errors import ModelError, ProblemError
+from trajopt.indirect.shooting import Shooting
+from trajopt.integrate import Dop853, Heun, MinimumNorm, Projection, Rk4, simulate
+
+
+def test_the_planets_are_where_they_were_at_j2000():
+    """Against JPL's ephemeris, to the accuracy of mean elements."""
+    for planet, place in ((EARTH, (-0.1771, 0.9672, 0.0)), (MARS, (1.3907, -0.0134, -0.0345))):
+        r, v = (np.asarray(a).ravel() for a in planet.at(planet.anomaly(0.0)))
+        assert r == pytest.approx(place, abs=2e-4)
+        assert v @ v / 2 - MU / np.linalg.norm(r) == pytest.approx(-MU / (2 * planet.a), rel=1e-12)
+
+
+def test_positions_and_velocities_of_a_planet_belong_together():
+    day, step = 7500.0, 1e-2
+    before, after = (np.asarray(MARS.at(MARS.anomaly(day + s))[0]).ravel() for s in (-step, step))
+    assert (after - before) / (2 * step) == pytest.approx(np.asarray(MARS.at(MARS.anomaly(day))[1]).ravel(), rel=1e-7)
+
+
+@pytest.mark.parametrize("orbits", ["elements", "circles"])
+def test_both_sides_agree_and_the_choice_of_the_place_saves(orbits):
+    costs = {}
+    for arrival in ("rendezvous", "orbit"):
+        problem = build(orbits=orbits, arrival=arrival)
+        direct = solve(problem, tolerance=1e-8).check()
+        costs[arrival] = solve(problem, Shooting(), guess=direct).check().objective
+        assert direct.objective == pytest.approx(costs[arrival], rel=1e-9)
+    assert costs["orbit"] < costs["rendezvous"]
+
+
+def test_units_do_not_matter():
+    """Circle to circle in days and astronomical units is the transfer of lawden-transfer, scaled."""
+    duration, a = 350.0, EARTH.a
+    scaled = solve(lawden_transfer.build(duration=duration * sqrt(MU / a**3), radius=MARS.a / a), tolerance=1e-8).check()
+    voyage = solve(build(orbits="circles", arrival="orbit", duration=duration), tolerance=1e-8).check()
+    assert voyage.objective == pytest.approx(scaled.objective * MU**1.5 / a**2.5 / WATTS, rel=1e-8)
+    assert voyage["m"](duration) == pytest.approx(1 / (1 + voyage.objective / 10), rel=1e-9)
+
+
+def test_a_choice_that_does_not_exist_is_named():
+    with pytest.raises(ProblemError, match="no such choice"):
+        build(arrival="moon")
+
+
+@pytest.mark.parametrize("angle", [0.1, 0.3, 0.5])
+def test_the_spiral_is_lawdens_and_keeps_its_integrals(angle):
+    run = simulate(lawden_spiral(angle), Dop853(1e-12))
+    assert max(drift.max for drift in run.drift.values()) < 1e-11
+    assert run["formula"] == pytest.approx(run["formula"][0], rel=1e-8)  # r = a sin^6 / (1 - 3 sin^2)
+    assert np.ptp(run["r"]) > 0.1
+
+
+def test_the_spiral_fails_the_condition_of_kelley_and_contensou_where_its_thrust_is_positive():
+    run = simulate(lawden_spiral(0.3))
+    assert np.all(run["thrust"] > 0)
+    assert np.all(run["kelley"] > 0)
+
+
+def test_a_spiral_too_steep_is_refused():
+    with pytest.raises(ModelError, match="angle"):
+        lawden_spiral(0.7)
+
+
+def test_projection_removes_the_drift_and_little_of_the_error():
+    """The level set is restored to round-off, the motion is not: half the step does far more for the end point."""
+    ways = (None, Projection(), MinimumNorm(1.0, only=("g1", "g2")))
+    coarse = study((Rk4(0.2), Heun(0.05)), ways)
+    plain, projected, _ = coarse[:3]
+    assert projected.drift < 1e-15
+    assert 0.3 * plain.error < projected.error < plain.error
+    (finer,) = study((Rk4(0.1),), (None,))
+    assert finer.evaluations == 2 * plain.evaluations
+    assert finer.error < 0.1 * projected.error
+    for unstabilized, _, pulled in (coarse[:3], coarse[3:]):
+        assert pulled.drift < 0.5 * unstabilized.drift
