@@ -49,7 +49,9 @@ CATALOGUE = {
     "cart-slalom": Entry("problems.cart_slalom:cart_slalom", "stabilization", "a cart on a slalom track downhill", "system"),
     "turntable-ball": Entry("problems.turntable:turntable_ball", "stabilization", "a ball rolling on a turntable", "system"),
     "inverse-problem": Entry("problems.inverse_problem:inverse_problem", "stabilization", "a circle made attractive", "system"),
-    "snowboarder": Entry("problems.snowboarder:snowboarder", "exoskeleton", "a three-link slalom by programme constraints", "system"),
+    "snowboarder": Entry(
+        "problems.snowboarder:snowboarder", "exoskeleton", "a three-link slalom by programme constraints", "system"
+    ),
     "branched-arm": Entry("problems.branched_arm:build", "inverse dynamics", "the torques of a turning branched arm", "system"),
     "rider-loop": Entry("problems.rider_loop:build", "bike robot", "five links between pedal and handlebar", "system"),
     "wheelie-pd": Entry("problems.bike:wheelie_pd", "bike robot", "a wheelie by PD control, after a pull", "system"),

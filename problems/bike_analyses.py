@@ -1,7 +1,7 @@
 """Where the bike robot's mass centre can be, and postures in balance (thesis on a bike-trial robot, 4.4, 5.2 and 6.4).
 
-With the hand on the handlebar the five-link rider has one freedom, so that each "region" of the thesis' figure 4-7 is a curve. The
-thesis draws an area because it varies waist and shoulder independently and lets the forearm point at the handlebar without
+With the hand on the handlebar the five-link rider has one freedom, so that each "region" of the thesis' figure 4-7 is a curve.
+The thesis draws an area because it varies waist and shoulder independently and lets the forearm point at the handlebar without
 reaching it; ``pointing_region`` shows that area too.
 """
 
@@ -30,7 +30,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Balance:
-    """A posture with the mass centre above the contact: coordinates by name (rad), mass centre (m), torques that hold it (N m)."""
+    """A posture with the mass centre above the contact: coordinates by name (rad), mass centre (m), holding torques (N m)."""
 
     angles: dict[str, float]
     centre: tuple[float, float]
@@ -81,7 +81,11 @@ def pointing_region(rise_deg: float, data: FiveLink = FIVE_LINK, points: int = 4
     third = hand - elbow_at
     third /= np.linalg.norm(third, axis=1, keepdims=True)
     masses = (data.wheel_mass, data.bicycle_mass, data.torso[1], data.upper_arm[1], data.forearm[1])
-    middles = (saddle + data.torso[0] / 2 * first, shoulder_at + data.upper_arm[0] / 2 * second, elbow_at + data.forearm[0] / 2 * third)
+    middles = (
+        saddle + data.torso[0] / 2 * first,
+        shoulder_at + data.upper_arm[0] / 2 * second,
+        elbow_at + data.forearm[0] / 2 * third,
+    )
     total = masses[0] * placed((0.0, 0.0)) + masses[1] * frame + sum(m * p for m, p in zip(masses[2:], middles, strict=True))
     theta3 = np.arctan2(third[:, 0], third[:, 1]) - theta1 - theta2
     return Region(total / sum(masses), np.stack([theta1, theta2, theta3], axis=1), ("waist", "shoulder", "elbow"))
@@ -115,7 +119,9 @@ def balanced_wheelie(rise_deg: float = 30.0, data: FiveLink = FIVE_LINK) -> Bala
     place = [0.0, radians(rise_deg), lean]
     needed = np.array(machine.mechanism.inverse(place, np.zeros(3), np.zeros(3), [0.0, 0.0])).ravel()  # of (x, beta, torso)
     centre = np.array(_five(data)(place[1:])[0]).ravel()
-    return Balance({"beta": place[1], "torso": lean}, (centre[0], centre[1]), {"wheel_torque": 0.0, "waist_torque": float(needed[2])})
+    return Balance(
+        {"beta": place[1], "torso": lean}, (centre[0], centre[1]), {"wheel_torque": 0.0, "waist_torque": float(needed[2])}
+    )
 
 
 def lowest_posture(rise_deg: tuple[float, float] = (15.0, 45.0), data: SevenLink = SEVEN_LINK, highest: bool = False) -> Balance:
@@ -138,7 +144,9 @@ def lowest_posture(rise_deg: tuple[float, float] = (15.0, 45.0), data: SevenLink
         if solver.stats()["success"]:
             found.append((float(answer["f"]), np.array(answer["x"]).ravel()))
     if not found:
-        raise UsageError("no balanced posture", got=f"{rise_deg} deg", expected="a rise at which the mass centre can be above the contact")
+        raise UsageError(
+            "no balanced posture", got=f"{rise_deg} deg", expected="a rise at which the mass centre can be above the contact"
+        )
     best = min(found, key=lambda f: f[0])[1]
     at, joints = (np.array(value).ravel() for value in function(best))
     names = ("beta", "ankle", "knee", "waist", "shoulder", "elbow")

@@ -1,9 +1,10 @@
 """The Daniel jump by optimal control: the seven-link bike robot hops on its braked rear wheel, and tucks in the air.
 
-From rest, the mass centre above the contact, to the greatest clearance of the rear wheel, or onto a platform. Knee, waist and elbow
-have limited torques, ankle and shoulder none; joints have ranges and rates of at most 15 rad/s; the tyre only pushes, and within its
-friction cone. The torques are states, and their rates the controls: so they are continuous also where the wheel leaves the ground,
-and the condition that the ground's force is zero there means something. (Torques that may jump meet it for an instant, at no cost.)
+From rest, the mass centre above the contact, to the greatest clearance of the rear wheel, or onto a platform. Knee, waist and
+elbow have limited torques, ankle and shoulder none; joints have ranges and rates of at most 15 rad/s; the tyre only pushes, and
+within its friction cone. The torques are states, and their rates the controls: so they are continuous also where the wheel leaves
+the ground, and the condition that the ground's force is zero there means something. (Torques that may jump meet it for an
+instant, at no cost.)
 
 The thesis (chapter 6) has the machine and the aim; the statement is ours.
 """
@@ -32,10 +33,9 @@ class Jump:
     rate: float = 15.0
     friction: float = 0.9
     rise: tuple[float, float] = (15.0, 45.0)  # of the front wheel at the start
-    straightest_elbow: float = 2.0  # a straight arm (0) is a dead centre of the loop
+    straightest_elbow: float = 20.0  # a straight arm (0) is a dead centre of the loop
     effort_weight: float = 0.01  # m/s, of the squared torques by their limits
-    rate_weight: float = 1e-5  # m s, of the squared torque rates by the limits
-    steepest: float = 100.0  # 1/s, torque rates by the limits
+    rate_weight: float = 1e-3  # m s, of the squared torque rates by the limits
 
 
 # Postures through which a guess passes: beta, ankle, knee, waist in deg.
@@ -71,8 +71,8 @@ def _effort(stage: Stage) -> Any:
 def _stance(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
     machine = seven_link(data)
     ph = ocp.phase("stance")
-    t = ph.time(start=0, end=free(0.1, 1.5, guess=0.4))
-    joints = _joints(ph, jump, data, (CROUCH, STRETCH), at_rest=True)
+    t = ph.time(start=0, end=free(0.1, 0.45, guess=0.4))
+    joints = _joints(ph, jump, data, (CROUCH, STRETCH), rest="start")
     torques, cost = _drives(ph, jump)
     q, v = _columns(joints)
     acceleration = machine.mechanism.acceleration(q, v, torques)
@@ -94,12 +94,15 @@ def _flight(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
     machine = seven_link(data, stance=False)
     ph = ocp.phase("flight")
     t = ph.time(end=free(0.15, 2.5, guess=0.7))
-    joints = _joints(ph, jump, data, (STRETCH, TUCK))
+    joints = _joints(ph, jump, data, (STRETCH, TUCK), rest="end")
     torques, cost = _drives(ph, jump)
     q, v = _columns(joints)
     names = ("centre_x", "centre_y")
     centre = [ph.state(name, guess=guess, unit="m") for name, guess in zip(names, (0.0, lambda s: 1.0 + 0.35 * s), strict=True)]
-    rate = [ph.state(f"{name}_rate", guess=guess, unit="m/s") for name, guess in zip(names, (0.0, lambda s: 2.6 * (1 - s)), strict=True)]
+    rate = [
+        ph.state(f"{name}_rate", guess=guess, unit="m/s")
+        for name, guess in zip(names, (0.0, lambda s: 2.6 * (1 - s)), strict=True)
+    ]
     ph.dynamics({centre[0]: rate[0], centre[1]: rate[1], rate[0]: 0, rate[1]: -data.gravity})
     a, arm = casadi.cse([posture_acceleration(machine, q, v, torques), machine.point("mass centre", casadi.vertcat(0, 0, q))])
     _move(ph, joints, a)
@@ -128,8 +131,8 @@ def _take_off(ocp: Problem, stance: Stage, flight: Stage) -> None:
     ocp.require(after(flight.centre_rate) - before(stance.centre_rate), equals=0, name="its velocity at take-off")
 
 
-def _joints(ph: Any, jump: Jump, data: SevenLink, between: tuple[Any, Any], at_rest: bool = False) -> dict[Any, Any]:
-    """The states beta, ankle, knee, waist and their rates: symbol -> symbol of its rate."""
+def _joints(ph: Any, jump: Jump, data: SevenLink, between: tuple[Any, Any], rest: str) -> dict[Any, Any]:
+    """The states beta, ankle, knee, waist and their rates: symbol -> its rate. ``rest``: where the joints stand still."""
     ranges = ((0.0, 80.0), data.ankle_deg, data.knee_deg, data.waist_deg)
     joints = {}
     for name, (low, high), first, last in zip(("beta", *LIMBS), ranges, *between, strict=True):
@@ -137,7 +140,9 @@ def _joints(ph: Any, jump: Jump, data: SevenLink, between: tuple[Any, Any], at_r
         angle = ph.state(name, lower=radians(low), upper=radians(high), guess=lambda s, a=a, b=b: a + s * (b - a), unit="rad")
         limit = jump.rate if name in LIMBS else None
         bounds = {} if limit is None else {"lower": -limit, "upper": limit}
-        joints[angle] = ph.state(f"{name}_rate", start=0 if at_rest else None, guess=0.0, unit="rad/s", scale=5.0, **bounds)
+        if name in LIMBS or rest == "start":
+            bounds[rest] = 0
+        joints[angle] = ph.state(f"{name}_rate", guess=0.0, unit="rad/s", scale=5.0, **bounds)
     return joints
 
 
@@ -146,8 +151,7 @@ def _drives(ph: Any, jump: Jump) -> tuple[Any, Any]:
     torques, cost = [], 0
     for name, limit in zip(TORQUES, jump.limits, strict=True):
         torque = ph.state(name, lower=-limit, upper=limit, guess=0.0, unit="N m", scale=limit)
-        steepest = jump.steepest * limit
-        rate = ph.control(f"{name}_rate", lower=-steepest, upper=steepest, guess=0.0, unit="N m/s", scale=10 * limit)
+        rate = ph.control(f"{name}_rate", guess=0.0, unit="N m/s", scale=10 * limit)
         ph.dynamics({torque: rate})
         cost += jump.effort_weight * (torque / limit) ** 2 + jump.rate_weight * (rate / limit) ** 2
         torques.append(torque)
@@ -169,5 +173,6 @@ def _keep_ranges(ph: Any, machine: Machine, q: Any, v: Any, jump: Jump, data: Se
     for joint, (low, high) in (("shoulder", data.shoulder_deg), ("elbow", (jump.straightest_elbow, data.elbow_deg[1]))):
         here = machine.seen(machine.posture.angles[joint], m.q)
         angle, rate = casadi.cse([m.evaluate(here, q, v), m.evaluate(casadi.jtimes(here, m.q, m.v), q, v)])
-        ph.path(angle, lower=radians(low), upper=radians(high), name=joint)
-        ph.path(rate, lower=-jump.rate, upper=jump.rate, name=f"{joint} rate")
+        a, b = radians(low), radians(high)
+        ph.path((angle - a) / (b - a), lower=0, upper=1, name=f"{joint} in its range")
+        ph.path(rate / jump.rate, lower=-1, upper=1, name=f"{joint} rate by its limit")

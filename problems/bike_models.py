@@ -304,7 +304,7 @@ def five_link(data: FiveLink = FIVE_LINK, front_down: bool = False) -> Machine:
 
 @dataclass(frozen=True)
 class SevenLink:
-    """Data of the seven-link machine: rear wheel, bicycle, shank, thigh, torso, upper arm, forearm; the ankle is at the rear axle.
+    """Data of the seven-link machine: rear wheel, bicycle, shank, thigh, torso, upper arm, forearm; the ankle is at the axle.
 
     Handlebar and wheelbase stand in the thesis' program; the bicycle's mass centre is ours. Links: length, mass, inertia. The
     brake is on: the rear wheel turns with the bicycle.
@@ -362,7 +362,7 @@ def seven_link_posture(data: SevenLink = SEVEN_LINK) -> Posture:
 
 
 def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True) -> Machine:
-    """On the braked rear wheel, which rolls with the bicycle (x = -R beta), or in the air (coordinates x and y of the rear axle too).
+    """On the braked rear wheel, which rolls with the bicycle (x = -R beta), or in the air (with x and y of the rear axle).
 
     Knee, waist and elbow have torques, positive with growing angles; ankle and shoulder have none.
     """

@@ -100,9 +100,18 @@ def _controlled(name: str, pull_torque: float, switch: float, after: Any, until:
     }
     states = (*down.mechanism.state_variables(), Variable("front_down", 1.0), Variable("pull_over", 0.0))
     return System(
-        name, SX.sym("t"), x, states, casadi.vertcat(v, a, 0, 0), p=pull,
-        parameters=(Variable("pull_torque", pull_torque, "N m"),), outputs=outputs, events=events, until=until, description=description,
-    )  # fmt: skip
+        name,
+        SX.sym("t"),
+        x,
+        states,
+        casadi.vertcat(v, a, 0, 0),
+        p=pull,
+        parameters=(Variable("pull_torque", pull_torque, "N m"),),
+        outputs=outputs,
+        events=events,
+        until=until,
+        description=description,
+    )
 
 
 def _stop_force(machine: Machine, stop: ElbowStop) -> SX:

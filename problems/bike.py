@@ -1,0 +1,43 @@
+"""The bike-trial robot under one roof: models, analyses, PD simulations, optimal motions; see ``bike.md``."""
+
+from problems.bike_analyses import (
+    Balance,
+    Region,
+    balanced_wheelie,
+    holding_torques,
+    lowest_posture,
+    mass_centre_cloud,
+    mass_centre_curve,
+    pointing_region,
+)
+from problems.bike_daniel import Jump, daniel_jump
+from problems.bike_models import FIVE_LINK, SEVEN_LINK, FiveLink, Machine, SevenLink, five_link, seven_link
+from problems.bike_pd import front_up_pd, wheelie_pd
+from problems.bike_trees import five_link_tree, seven_link_tree
+from problems.bike_wheelie import wheelie_entry, wheelie_entry_time
+
+__all__ = [
+    "FIVE_LINK",
+    "SEVEN_LINK",
+    "Balance",
+    "FiveLink",
+    "Jump",
+    "Machine",
+    "Region",
+    "SevenLink",
+    "balanced_wheelie",
+    "daniel_jump",
+    "five_link",
+    "five_link_tree",
+    "front_up_pd",
+    "holding_torques",
+    "lowest_posture",
+    "mass_centre_cloud",
+    "mass_centre_curve",
+    "pointing_region",
+    "seven_link",
+    "seven_link_tree",
+    "wheelie_entry",
+    "wheelie_entry_time",
+    "wheelie_pd",
+]
