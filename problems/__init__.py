@@ -49,6 +49,11 @@ CATALOGUE = {
     "cart-slalom": Entry("problems.cart_slalom:cart_slalom", "stabilization", "a cart on a slalom track downhill", "system"),
     "turntable-ball": Entry("problems.turntable:turntable_ball", "stabilization", "a ball rolling on a turntable", "system"),
     "inverse-problem": Entry("problems.inverse_problem:inverse_problem", "stabilization", "a circle made attractive", "system"),
+    "slalom-effort": Entry("problems.slalom_effort:build", "exoskeleton", "six gates in a given time with the least effort"),
+    "slalom-time": Entry("problems.slalom_time:build", "exoskeleton", "six gates in the least time"),
+    "exoskeleton-lift": Entry("problems.exoskeleton_lift:build", "exoskeleton", "lift the body against the slope"),
+    "exoskeleton-assist": Entry("problems.exoskeleton_assist:build", "exoskeleton", "follow a wearer's squat"),
+    "two-legged": Entry("problems.two_legged:build", "exoskeleton", "a step of seven links on two legs"),
     "snowboarder": Entry(
         "problems.snowboarder:snowboarder", "exoskeleton", "a three-link slalom by programme constraints", "system"
     ),

@@ -1,4 +1,4 @@
-"""Slalom of the three-link exoskeleton by optimal control: through gates with the least effort, or in the least time.
+"""A run of the three-link exoskeleton through gates: what the slaloms of least effort and of least time have in common.
 
 The foot glides on its blade, which the states satisfy at any time (``exoskeleton.gliding``); leg and body stay in the upright
 plane of the blade. Controls are the torque that turns the board, the torques of ankle and hip, and the forces of two length
@@ -113,7 +113,9 @@ def _states(ph: Any, course: Course, gate: int, rider: Rider) -> tuple[dict[str,
         return course.fall(gate - 1 + s)[0]
 
     x = {
-        "x0": ph.state("x0", start=at_start, end=course.spacing * gate, unit="m", guess=lambda s: course.spacing * (gate - 1 + s)),
+        "x0": ph.state(
+            "x0", start=at_start, end=course.spacing * gate, unit="m", guess=lambda s: course.spacing * (gate - 1 + s)
+        ),
         "y0": ph.state("y0", start=at_start, end=window, unit="m", guess=lambda s: here + (there - here) * s),
         "phi0": ph.state("phi0", start=at_start, end=0.0 if last else None, lower=-1.4, upper=1.4, unit="rad", guess=0),
     }
@@ -130,31 +132,13 @@ def _states(ph: Any, course: Course, gate: int, rider: Rider) -> tuple[dict[str,
     return x, v
 
 
-def _run(name: str, course: Course, posture: str) -> tuple[Problem, list[Stage]]:
+def run(name: str, course: Course, posture: str) -> tuple[Problem, list[Stage]]:
+    """All gates, without an objective."""
     ocp, body = Problem(name), rider(posture)
     stages = [_stage(ocp, course, gate, body) for gate in range(1, course.gates + 1)]
     for before, after in zip(stages, stages[1:], strict=False):
         ocp.connect(before.phase, after.phase)
     return ocp, stages
-
-
-def effort(gates: int = 6, spacing: float = 6.0, offset: float = 1.5, width: float = 0.6, duration: float = 4.7, posture: str = "moving") -> Problem:
-    """The gates in a given time with the least effort; ``posture="rigid"`` is Chaplygin's sleigh with a steering torque."""
-    ocp, stages = _run("slalom-effort", Course(gates, spacing, offset, width), posture)
-    ocp.require(stages[-1].phase.final(stages[-1].time), equals=duration, name="duration")
-    ocp.minimize(sum(s.effort for s in stages))
-    return ocp
-
-
-def time(gates: int = 6, spacing: float = 6.0, offset: float = 1.5, width: float = 0.6, weight: float = 0.1, posture: str = "moving") -> Problem:
-    """The gates in the least time, with ``weight`` seconds for a second of full effort.
-
-    Without a price on effort most muscles would not matter to the time, and the answer would not be unique; this one takes
-    about 12 ms of a run of 4.6 s.
-    """
-    ocp, stages = _run("slalom-time", Course(gates, spacing, offset, width), posture)
-    ocp.minimize(stages[-1].phase.final(stages[-1].time) + weight * sum(s.effort for s in stages))
-    return ocp
 
 
 def _unit(control: str) -> str:

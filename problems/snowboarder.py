@@ -22,9 +22,7 @@ UPRIGHT = {"text": (pi / 2, pi / 2), "appendix": (pi / 3, 2 * pi / 3)}  # the ce
 TURN_PER_STEP = 0.1  # rad: a step in which the board turns more than this is too long for any of the schemes of fixed step
 
 # h'' = A h, f' = E f of the appendix, which damps nothing; rows: lengths, leaning circle, track, blade.
-APPENDIX_LAW = LinearLaw(
-    A=np.array([[-10.0, -100.0, 0.0], [0.0, -10.0, 0.0], [0.0, -100.0, -10.0]]), E=np.array([[-10.0]])
-)
+APPENDIX_LAW = LinearLaw(A=np.array([[-10.0, -100.0, 0.0], [0.0, -10.0, 0.0], [0.0, -100.0, -10.0]]), E=np.array([[-10.0]]))
 
 
 def snowboarder(
@@ -71,7 +69,9 @@ def snowboarder(
     ]
     if by_text if tied is None else tied:
         constraints += [Holonomic(f"{n} with foot", q[n].q - q["phi0"].q, "rad") for n in ("phi1", "phi2")]
-    model = with_potential(tree.mechanism(constraints=[*constraints, blade(tree)]), tree, potential or ("foot" if by_text else "full"))
+    model = with_potential(
+        tree.mechanism(constraints=[*constraints, blade(tree)]), tree, potential or ("foot" if by_text else "full")
+    )
     model = model.starting_at(_start(q, programme, A * wave, delta))
     _refuse_singular_pair(model.dependent_constraints(), track)
     system = model.system(

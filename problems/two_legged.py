@@ -9,7 +9,7 @@ PI = 3.141592653589793
 JOINTS = {"ankle": 60, "knee": 150, "hip": 150, "swing hip": 150, "swing knee": 150, "swing ankle": 60}  # limits (N m)
 
 
-def build(duration=0.8, stride=0.35, clearance=0.04) -> Problem:
+def build(duration=0.8, stride=0.35, clearance=0.02) -> Problem:
     q, torque = [Coordinate(name, unit="rad") for name in JOINTS], [Quantity(f"{name} torque") for name in JOINTS]
     links = (
         rod("foot", "ground", (), 1.5, 0.2),
@@ -29,7 +29,9 @@ def build(duration=0.8, stride=0.35, clearance=0.04) -> Problem:
     angle, rate = ph.state("angle", 6, unit="rad", **knees), ph.state("rate", 6, start=[0] * 6, end=[0] * 6, unit="rad/s")
     u = ph.control("torque", 6, lower=[-x for x in limits], upper=limits, guess=[0] * 6, unit="N m")
     ph.dynamics({angle: rate, rate: model.acceleration(angle, rate, u)})
-    ankle = model.evaluate(tree.point("swing foot"), angle, rate)  # of the swinging leg; its foot is flat where the angles add to 0
+    ankle = model.evaluate(
+        tree.point("swing foot"), angle, rate
+    )  # of the swinging leg; its foot is flat where the angles add to 0
     ph.path(ankle[1] - clearance * (1 - (ankle[0] / stride) ** 2), lower=0.079, name="foot over the ground")
     ocp.require([ph.initial(ankle[:2]), ph.initial(sum1(angle))], equals=[-stride, 0.08, 0], name="step begins")
     ocp.require([ph.final(ankle[:2]), ph.final(sum1(angle))], equals=[stride, 0.08, 0], name="step ends")

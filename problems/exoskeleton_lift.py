@@ -1,0 +1,15 @@
+"""The exoskeleton lifts the body against the slope, from a crouch to plumb, with the least effort."""
+
+from math import pi
+
+from problems.assistance import VERTICAL, movement
+from trajopt import Problem
+
+
+def build(duration=1.0) -> Problem:
+    """The crouch has the leg uphill, the body leaning back downhill and both short."""
+    crouch = {"psi1": pi / 3, "psi2": 2 * pi / 3, "q8": 0.1, "q9": 0.1}
+    plumb = {"psi1": VERTICAL, "psi2": VERTICAL, "q8": 0.5, "q9": 0.5}
+    lift = movement("exoskeleton-lift", duration, crouch, plumb)
+    lift.problem.minimize(lift.effort)
+    return lift.problem

@@ -1,0 +1,13 @@
+"""Slalom through six gates in a given time with the least effort, by the three-link exoskeleton (``slalom``)."""
+
+from problems.slalom import Course, run
+from trajopt import Problem
+
+
+def build(gates=6, spacing=6.0, offset=1.5, width=0.6, duration=4.7, posture="moving") -> Problem:
+    """``posture="rigid"`` is the reduced form: Chaplygin's sleigh with a steering torque."""
+    ocp, stages = run("slalom-effort", Course(gates, spacing, offset, width), posture)
+    last = stages[-1]
+    ocp.require(last.phase.final(last.time), equals=duration, name="duration")
+    ocp.minimize(sum(stage.effort for stage in stages))
+    return ocp
