@@ -61,6 +61,7 @@ CATALOGUE = {
     "rider-loop": Entry("problems.rider_loop:build", "bike robot", "five links between pedal and handlebar", "system"),
     "wheelie-pd": Entry("problems.bike:wheelie_pd", "bike robot", "a wheelie by PD control, after a pull", "system"),
     "front-up-pd": Entry("problems.bike:front_up_pd", "bike robot", "a pull that lifts the front wheel", "system"),
+    "daniel-pd": Entry("problems.bike:daniel_pd", "bike robot", "a hop on the rear wheel by PD control", "system"),
     "wheelie-entry": Entry("problems.bike:wheelie_entry", "bike robot", "into a wheelie with the least effort, two phases"),
     "wheelie-entry-time": Entry("problems.bike:wheelie_entry_time", "bike robot", "into a wheelie in the least time"),
     "daniel-jump": Entry("problems.bike:daniel_jump", "bike robot", "the highest hop on the rear wheel, with a tuck"),

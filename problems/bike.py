@@ -11,6 +11,7 @@ from problems.bike_analyses import (
     pointing_region,
 )
 from problems.bike_daniel import Jump, daniel_jump
+from problems.bike_daniel_pd import daniel_pd
 from problems.bike_models import FIVE_LINK, SEVEN_LINK, FiveLink, Machine, SevenLink, five_link, seven_link
 from problems.bike_pd import front_up_pd, wheelie_pd
 from problems.bike_trees import five_link_tree, seven_link_tree
@@ -27,6 +28,7 @@ __all__ = [
     "SevenLink",
     "balanced_wheelie",
     "daniel_jump",
+    "daniel_pd",
     "five_link",
     "five_link_tree",
     "front_up_pd",

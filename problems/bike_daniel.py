@@ -33,7 +33,7 @@ class Jump:
     rate: float = 15.0
     friction: float = 0.9
     rise: tuple[float, float] = (15.0, 45.0)  # of the front wheel at the start
-    straightest_elbow: float = 20.0  # a straight arm (0) is a dead centre of the loop
+    straightest_elbow: float = 8.0  # a straight arm (0) is a dead centre of the loop
     effort_weight: float = 0.01  # m/s, of the squared torques by their limits
     rate_weight: float = 1e-3  # m s, of the squared torque rates by the limits
 
@@ -72,7 +72,7 @@ def _stance(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
     machine = seven_link(data)
     ph = ocp.phase("stance")
     t = ph.time(start=0, end=free(0.1, 0.45, guess=0.4))
-    joints = _joints(ph, jump, data, (CROUCH, STRETCH), rest="start")
+    joints = _joints(ph, jump, data, (CROUCH, STRETCH), at_rest=True)
     torques, cost = _drives(ph, jump)
     q, v = _columns(joints)
     acceleration = machine.mechanism.acceleration(q, v, torques)
@@ -94,7 +94,7 @@ def _flight(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
     machine = seven_link(data, stance=False)
     ph = ocp.phase("flight")
     t = ph.time(end=free(0.15, 2.5, guess=0.7))
-    joints = _joints(ph, jump, data, (STRETCH, TUCK), rest="end")
+    joints = _joints(ph, jump, data, (STRETCH, TUCK))
     torques, cost = _drives(ph, jump)
     q, v = _columns(joints)
     names = ("centre_x", "centre_y")
@@ -106,7 +106,9 @@ def _flight(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
     ph.dynamics({centre[0]: rate[0], centre[1]: rate[1], rate[0]: 0, rate[1]: -data.gravity})
     a, arm = casadi.cse([posture_acceleration(machine, q, v, torques), machine.point("mass centre", casadi.vertcat(0, 0, q))])
     _move(ph, joints, a)
-    _keep_ranges(ph, machine, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v), jump, data)
+    rates = _keep_ranges(ph, machine, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v), jump, data)
+    # The shoulder comes to the end of its range first; it is not to hit it.
+    ocp.require(ph.final(rates["shoulder"]), equals=0, name="shoulder rate at the end")
     axle = casadi.vertcat(*centre) - arm
     ph.path(axle[1], lower=data.radius, name="rear wheel above the ground")
     ph.path(axle[1] + data.wheelbase * casadi.sin(q[0]), lower=data.radius, name="front wheel above the ground")
@@ -131,8 +133,8 @@ def _take_off(ocp: Problem, stance: Stage, flight: Stage) -> None:
     ocp.require(after(flight.centre_rate) - before(stance.centre_rate), equals=0, name="its velocity at take-off")
 
 
-def _joints(ph: Any, jump: Jump, data: SevenLink, between: tuple[Any, Any], rest: str) -> dict[Any, Any]:
-    """The states beta, ankle, knee, waist and their rates: symbol -> its rate. ``rest``: where the joints stand still."""
+def _joints(ph: Any, jump: Jump, data: SevenLink, between: tuple[Any, Any], at_rest: bool = False) -> dict[Any, Any]:
+    """The states beta, ankle, knee, waist and their rates: symbol -> its rate."""
     ranges = ((0.0, 80.0), data.ankle_deg, data.knee_deg, data.waist_deg)
     joints = {}
     for name, (low, high), first, last in zip(("beta", *LIMBS), ranges, *between, strict=True):
@@ -140,9 +142,7 @@ def _joints(ph: Any, jump: Jump, data: SevenLink, between: tuple[Any, Any], rest
         angle = ph.state(name, lower=radians(low), upper=radians(high), guess=lambda s, a=a, b=b: a + s * (b - a), unit="rad")
         limit = jump.rate if name in LIMBS else None
         bounds = {} if limit is None else {"lower": -limit, "upper": limit}
-        if name in LIMBS or rest == "start":
-            bounds[rest] = 0
-        joints[angle] = ph.state(f"{name}_rate", guess=0.0, unit="rad/s", scale=5.0, **bounds)
+        joints[angle] = ph.state(f"{name}_rate", start=0 if at_rest else None, guess=0.0, unit="rad/s", scale=5.0, **bounds)
     return joints
 
 
@@ -167,12 +167,15 @@ def _move(ph: Any, joints: dict[Any, Any], acceleration: Any) -> None:
         ph.dynamics({angle: rate, rate: acceleration[k]})
 
 
-def _keep_ranges(ph: Any, machine: Machine, q: Any, v: Any, jump: Jump, data: SevenLink) -> None:
-    """Ranges and rates of the joints that are no states."""
+def _keep_ranges(ph: Any, machine: Machine, q: Any, v: Any, jump: Jump, data: SevenLink) -> dict[str, Any]:
+    """Ranges and rates of the joints that are no states; their rates by name."""
     m = machine.mechanism
+    rates = {}
     for joint, (low, high) in (("shoulder", data.shoulder_deg), ("elbow", (jump.straightest_elbow, data.elbow_deg[1]))):
         here = machine.seen(machine.posture.angles[joint], m.q)
         angle, rate = casadi.cse([m.evaluate(here, q, v), m.evaluate(casadi.jtimes(here, m.q, m.v), q, v)])
         a, b = radians(low), radians(high)
         ph.path((angle - a) / (b - a), lower=0, upper=1, name=f"{joint} in its range")
         ph.path(rate / jump.rate, lower=-1, upper=1, name=f"{joint} rate by its limit")
+        rates[joint] = rate
+    return rates

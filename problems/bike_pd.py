@@ -15,6 +15,7 @@ import casadi
 from casadi import SX, fmax, fmin, if_else
 
 from problems.bike_models import FIVE_LINK, Machine, five_link
+from trajopt.mechanics.formulations import solve_symmetric
 from trajopt.system import Event, System, Variable
 
 # lift-off (s), PD on (s), peak of the front (deg), rise and lean at 3 s (deg), for a pull of 60 N m.
@@ -73,16 +74,16 @@ def _controlled(name: str, pull_torque: float, switch: float, after: Any, until:
     wheel = if_else(pull_over > 0.5, after(q[1], v[1]), pull)
     waist = law.waist_torque(q[2], v[2])
     torques = casadi.vertcat(wheel, waist)
-    pulled = _stop_force(up, stop)
-    flying, resting = (_accelerations(machine, q, v, torques, pulled) for machine in (up, down))
+    pulled = stop_force(up, stop)
+    flying, resting = (pushed(machine, q, v, torques, pulled) for machine in (up, down))
     a = if_else(front_down > 0.5, resting[0], flying[0])
     front = if_else(front_down > 0.5, resting[1] / data.wheelbase, 0)
     ground = up.ground_force(q, v, a)
     x = casadi.vertcat(q, v, front_down, pull_over)
-    landed = casadi.vertcat(q, _after_landing(up), 1, pull_over)
+    after_landing = casadi.vertcat(q, landed(down, q, v), 1, pull_over)
     events = (
         Event("lift-off", if_else(front_down > 0.5, front, 1), -1, casadi.vertcat(q, v, 0, pull_over)),
-        Event("touch-down", if_else(front_down > 0.5, 1, q[1]), -1, landed),
+        Event("touch-down", if_else(front_down > 0.5, 1, q[1]), -1, after_landing),
         Event("pull over", if_else(pull_over > 0.5, 1, q[1] - radians(switch)), 1, casadi.vertcat(q, v, front_down, 1)),
         Event("tipped over", q[1] - radians(90), 1, terminal=True),
     )
@@ -114,28 +115,29 @@ def _controlled(name: str, pull_torque: float, switch: float, after: Any, until:
     )
 
 
-def _stop_force(machine: Machine, stop: ElbowStop) -> SX:
+def stop_force(machine: Machine, stop: ElbowStop) -> SX:
     """Generalized forces of the elbow stop."""
     q, v = machine.mechanism.q, machine.mechanism.v
     reach = machine.seen(machine.posture.reach, q)
     return -stop.pull(reach, casadi.jtimes(reach, q, v)) * casadi.gradient(reach, q)
 
 
-def _accelerations(machine: Machine, q: SX, v: SX, torques: SX, extra: SX) -> tuple[SX, SX]:
-    """Accelerations and the front wheel's reaction, with further generalized forces."""
+def pushed(machine: Machine, q: SX, v: SX, torques: SX, extra: SX) -> tuple[SX, SX]:
+    """Accelerations and reactions, with further generalized forces."""
     m = machine.mechanism
     M, A = m.evaluate(m.mass, q, v, torques), m.evaluate(m.matrix, q, v, torques)
-    Q = m.evaluate(m.force - m.bias, q, v, torques) + extra
-    free = casadi.solve(M, Q)
+    free = solve_symmetric(M, m.evaluate(m.force - m.bias, q, v, torques) + extra)
     if not m.rows:
-        return free, SX(0)
-    answer = casadi.solve(M, A.T)
-    reaction = -(A @ free) / (A @ answer)
-    return free + answer @ reaction, reaction
+        return free, SX(0, 1)
+    answer = solve_symmetric(M, A.T)
+    reactions = -solve_symmetric(casadi.densify(A @ answer), A @ free + m.evaluate(m.drift, q, v, torques))
+    return free + answer @ reactions, reactions
 
 
-def _after_landing(machine: Machine) -> SX:
-    """The velocities after an impact of the front wheel without rebound: the momenta of the other coordinates stay."""
+def landed(machine: Machine, q: SX, v: SX) -> SX:
+    """The velocities after an impact that brings the contacts of a machine to rest at once: no rebound, no slip."""
     m = machine.mechanism
-    impulse = -m.v[1] / casadi.inv(m.mass)[1, 1]
-    return m.v + casadi.solve(m.mass, casadi.vertcat(0, impulse, 0))
+    zero = SX.zeros(m.u.numel())
+    M, A = m.evaluate(m.mass, q, v, zero), m.evaluate(m.matrix, q, v, zero)
+    answer = solve_symmetric(M, A.T)
+    return v - answer @ solve_symmetric(casadi.densify(A @ answer), A @ v)

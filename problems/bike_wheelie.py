@@ -19,8 +19,8 @@ from trajopt import Problem, Reference, free
 REFERENCE = Reference(
     objective=0.2086902327,
     tolerance=1e-6,
-    # A coarse independent collocation gave 0.2140 (T = 0.222 + 0.529 s), the front force zero at the last instant on the ground. As the
-    # mesh is refined that instant costs less and less, and the cost tends to this one, of the statement without the condition.
+    # A coarse independent collocation gave 0.2140 (T = 0.222 + 0.529 s) with the front force zero at the last instant on the
+    # ground. On finer meshes that instant costs less and less, and the cost tends to this one, without the condition.
     source="direct collocation at tolerances 1e-6 and 1e-8; T = 0.216620 + 0.534489 s",
 )
 
