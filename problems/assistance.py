@@ -74,7 +74,7 @@ def _unit(control: str) -> str:
     return "N" if control[0] == "f" else "N m"
 
 
-def normal_force(tree: Tree, model: Mechanism, q: Any, v: Any, a: Any) -> SX:
+def normal_force(tree: Tree, model: Mechanism, q: Any, v: Any, a: Any) -> Any:
     """What the slope carries (N); the foot stays on it while this is positive."""
     momentum, acceleration = height_momentum(tree), SX.sym("a", len(model.coordinates))
     rate = jtimes(momentum, model.q, model.v) + jtimes(momentum, model.v, acceleration)

@@ -117,6 +117,4 @@ def gliding(model: Mechanism, tree: Tree) -> Function:
     across = mass @ acceleration + bias - force
     reaction = across[1] * cos(phi) - across[0] * sin(phi)
     weight = -sum(link.mass for link in tree.links) * float(tree.gravity[2])
-    return Function(
-        "gliding", [q, nu, model.u], [v, rate, height_rate + weight, reaction], ["q", "nu", "u"], ["v", "rate", "N", "B"]
-    )
+    return Function("gliding", [q, nu, model.u], [v, rate, height_rate + weight, reaction])

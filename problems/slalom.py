@@ -8,6 +8,7 @@ actuators with springs beside them. Each gate ends a phase, so that it is passed
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import cos, pi, sin, sqrt
 from typing import Any
 
@@ -136,7 +137,7 @@ def run(name: str, course: Course, posture: str) -> tuple[Problem, list[Stage]]:
     """All gates, without an objective."""
     ocp, body = Problem(name), rider(posture)
     stages = [_stage(ocp, course, gate, body) for gate in range(1, course.gates + 1)]
-    for before, after in zip(stages, stages[1:], strict=False):
+    for before, after in pairwise(stages):
         ocp.connect(before.phase, after.phase)
     return ocp, stages
 

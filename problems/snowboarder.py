@@ -15,7 +15,7 @@ from casadi import SX, cos, jtimes, sin, tan
 from problems.exoskeleton import CONSTANT_LENGTHS, EXTENSIONS, MASSES, blade, height_momentum, links, with_potential
 from trajopt.errors import ModelError
 from trajopt.integrate import LinearLaw
-from trajopt.mechanics import Coordinate, Holonomic, Tree
+from trajopt.mechanics import Coordinate, Dependence, Holonomic, Tree
 from trajopt.system import Event, System
 
 UPRIGHT = {"text": (pi / 2, pi / 2), "appendix": (pi / 3, 2 * pi / 3)}  # the centres of the circle in (psi1, psi2)
@@ -73,7 +73,7 @@ def snowboarder(
         tree.mechanism(constraints=[*constraints, blade(tree)]), tree, potential or ("foot" if by_text else "full")
     )
     model = model.starting_at(_start(q, programme, A * wave, delta))
-    _refuse_singular_pair(model.dependent_constraints(), track)
+    _refuse_singular_pair(model.dependent_constraints())
     system = model.system(
         until=10.0 if A <= 2.0 else 0.5,
         description=f"three-link snowboarder, programme of the {programme}",
@@ -138,7 +138,7 @@ def _start(q: dict[str, Coordinate], programme: str, steepness: float, delta: fl
     return start | {n: 1 / sqrt(3) for n in EXTENSIONS if n in q}
 
 
-def _refuse_singular_pair(found: tuple, track: str | None) -> None:
+def _refuse_singular_pair(found: tuple[Dependence, ...]) -> None:
     pair = {"track", "blade"}
     for d in found:
         if d.name in pair and pair <= {d.name, *d.on}:
