@@ -76,7 +76,11 @@ def _pieces(ph: PhaseLayout, values: PhaseValues, j: int, affine: bool) -> tuple
     role = np.where(level <= lower + NEAR * span, AT_LOWER, np.where(level >= upper - NEAR * span, AT_UPPER, FREE))
     if affine:
         on_bound = np.logical_or.reduceat(_touching(ph, values), ph.first_point)
-        role = np.where((role == FREE) & on_bound[interval], ON_STATE_BOUND, role)
+        riding = (role == FREE) & on_bound[interval]
+        # A touch of an interval or two is no arc: three in a row are.
+        lasting = riding & np.roll(riding, 1) & np.roll(riding, -1)
+        lasting = riding & (lasting | np.roll(lasting, 1) | np.roll(lasting, -1))
+        role = np.where(lasting, ON_STATE_BOUND, role)
     edges = np.concatenate([[0], np.flatnonzero(np.diff(role)) + 1, [role.size]])
     runs = []
     for a, b in itertools.pairwise(edges):
