@@ -18,7 +18,7 @@ LAYERS = (
     {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate"},
     {"curve", "solution", "guess", "storage", "simulation_files"},
     {"direct", "indirect"},
-    {"solving", "certify"},
+    {"solving", "certificate"},
     {"sweep", "show"},
     {"commands"},
     {"__main__"},

@@ -12,6 +12,8 @@ _HOME = {
     "load": "trajopt.storage",
     "Solution": "trajopt.solution",
     "Status": "trajopt.solution",
+    "certify": "trajopt.certificate",
+    "Certificate": "trajopt.certificate",
 }
 
 __all__ = sorted(_HOME)

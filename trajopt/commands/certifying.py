@@ -2,38 +2,86 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
-from trajopt.commands.display import console, table
+from trajopt.commands.building import build_problem
+from trajopt.commands.display import console, progress_lines, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.solving import Wish, solve_name
+from trajopt.errors import TrajoptError, UsageError
+
+if TYPE_CHECKING:
+    from trajopt.certificate import Certificate
+    from trajopt.solution import Solution
 
 
 def run_certify(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
-    """Certify a saved answer, or solve a named problem and certify that."""
-    from trajopt.storage import load, plain_json
-
+    """Certify a saved answer, or solve a named problem both ways and certify that."""
     outputs.check()
     with outputs.clean_standard_output():
-        solution = load(name) if Path(name).suffix == ".nc" else solve_name(name, settings, wish).solution
-        certificate = importlib.import_module("trajopt.certify").certify(solution)
+        certificate = _of_file(name, settings) if Path(name).suffix == ".nc" else _of_name(name, settings, wish)
         if not wish.quiet:
-            print_certificate(certificate, solution.problem, error=outputs.json_on_standard_output)
-    checks = [{"name": row.name, "value": row.value, "tolerance": row.tolerance, "ok": row.ok} for row in certificate.rows]
-    outputs.write_json(plain_json({"problem": solution.problem, "ok": certificate.ok, "checks": checks}))
+            print_certificate(certificate, error=outputs.json_on_standard_output)
+    outputs.write_json(certificate.to_json())
     return SOLVED if certificate.ok else NOT_SOLVED
 
 
-def print_certificate(certificate: Any, problem: str, error: bool = False) -> None:
+def _of_file(name: str, settings: Mapping[str, Any]) -> Certificate:
+    """The problem is built anew by the name in the file; the settings are those it was solved with."""
+    from trajopt.certificate import certify
+    from trajopt.storage import load
+
+    solution = load(name)
+    try:
+        built = build_problem(solution.problem, settings)
+    except UsageError as error:
+        raise UsageError(
+            f"{name} answers problem '{solution.problem}', which cannot be built: {error.what}",
+            hint=error.hint or "in Python: trajopt.certify(load(file), problem.finish())",
+        ) from error
+    return certify(solution, built.problem.finish(), built.reference)
+
+
+def _of_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Certificate:
+    """The direct answer beside that of shooting; with ``--method indirect`` or ``both`` the other way round."""
+    from trajopt.certificate import certify
+
+    answer = solve_name(name, settings, replace(wish, method="direct"))
+    direct = answer.solution
+    if not direct.success:
+        return certify(direct, reference=answer.reference)
+    indirect = _shot(direct, name, wish)
+    if wish.method == "direct" or not indirect.phases:
+        return certify(direct, reference=answer.reference, other=indirect)
+    return certify(indirect, reference=answer.reference, other=direct)
+
+
+def _shot(direct: Solution, name: str, wish: Wish) -> Solution:
+    """The answer of shooting; one without phases where Pontryagin's conditions cannot be set up."""
+    from trajopt.indirect.shooting import Shooting
+    from trajopt.solution import Status
+
+    shooting = Shooting() if wish.tolerance is None else Shooting(tolerance=wish.tolerance)
+    with progress_lines(f"shooting {name}", wish.quiet, still=wish.verbose) as show:
+        show("shooting from the direct answer")
+        try:
+            return shooting.solve(direct.form, direct, dict(direct.parameters))
+        except TrajoptError as error:
+            return replace(direct, method="indirect", status=Status.FAILED, phases={}, explanation=(error.what,))
+
+
+def print_certificate(certificate: Certificate, error: bool = False) -> None:
     """Every check with its figure, its tolerance and its verdict."""
+    from trajopt.certificate.table import figures, verdict
+
     screen = console(error=error)
-    verdict, colour = ("certified", "green") if certificate.ok else ("not certified", "red")
-    screen.print(f"{problem}: {verdict}", style=f"bold {colour}")
+    word, colour = ("certified", "green") if certificate.ok else ("not certified", "red")
+    screen.print(f"{certificate.problem}: {word}", style=f"bold {colour}")
     content = table("check", "figure", "tolerance", "verdict", right=("figure", "tolerance"))
-    for row in certificate.rows:
-        content.add(row.name, f"{row.value:.2e}", f"{row.tolerance:.0e}", "ok" if row.ok else "FAILS")
+    for row in certificate.checks:
+        content.add(row.name, *figures(row), verdict(row))
     content.print(screen)

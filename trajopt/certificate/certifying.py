@@ -1,0 +1,217 @@
+"""certify: every check of an answer, in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trajopt.certificate.along import Along, along
+from trajopt.certificate.extremal import extremals
+from trajopt.certificate.feasibility import between_nodes, boundary, motions_between_nodes, objective, whole_motions
+from trajopt.certificate.motion import Motion, scheme_for
+from trajopt.certificate.pontryagin import (
+    constancy,
+    costate_equation,
+    legendre_clebsch,
+    minimum_of_H,
+    stationarity,
+    transversality,
+)
+from trajopt.certificate.table import Certificate, Check, judged, skipped
+from trajopt.errors import TrajoptError, UsageError
+from trajopt.indirect.arcs import arcs_of
+from trajopt.indirect.hamiltonian import UnsupportedError
+from trajopt.indirect.integrals import drifts
+from trajopt.normal_form import NormalForm
+from trajopt.reference import Reference
+from trajopt.solution import Arc, Solution, Status
+
+OBJECTIVES = "direct and indirect objectives"
+PONTRYAGIN = "Pontryagin's conditions"
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What a figure may be, from the relative error that the solver was asked for.
+
+    The cost is flat at an optimum: where it is right to that error, controls and costates are right to its root only, and those
+    conditions that are linear in them get ``slopes``. Floors are what the checks themselves resolve.
+    """
+
+    asked: float
+
+    @property
+    def motion(self) -> float:
+        return max(1e-7, 10 * self.asked)
+
+    @property
+    def slopes(self) -> float:
+        return max(1e-6, min(1e3 * self.asked, 1e-2))
+
+    @property
+    def minimum(self) -> float:
+        return max(1e-7, min(1e2 * self.asked, 1e-3))
+
+    @property
+    def agreement(self) -> float:
+        """Of the objectives of two answers."""
+        return max(1e-8, 0.1 * self.asked)
+
+
+def certify(
+    solution: Solution,
+    form: NormalForm | None = None,
+    reference: Reference | None = None,
+    other: Solution | None = None,
+) -> Certificate:
+    """Check an answer independently of how it was found.
+
+    Parameters
+    ----------
+    solution : Solution
+        Of any method.
+    form : NormalForm or None
+        The problem, ``problem.finish()``; needed for a solution that was loaded from a file.
+    reference : Reference or None
+        The published answer, if there is one.
+    other : Solution or None
+        The answer of another method to the same problem.
+
+    Examples
+    --------
+    >>> from problems.block_move import build
+    >>> from trajopt import solve
+    >>> certificate = certify(solve(build()))
+    >>> certificate.ok, certificate["minimum of H"].ok
+    (True, True)
+    """
+    form = form if form is not None else solution.form
+    if form is None:
+        raise UsageError(
+            "certify: a solution from a file does not have its problem",
+            hint="certify(solution, problem.finish()), same arguments",
+        )
+    checks = [_status(solution)]
+    if not solution.phases:
+        return Certificate(solution.problem, tuple(checks))
+    whole = along(form, solution)
+    allowed = _tolerances(solution)
+    motions = [Motion(ph, scheme_for(solution.method)) for ph in whole.phases]
+    checks += [boundary(whole, allowed.motion), motions_between_nodes(motions, allowed.motion)]
+    checks += whole_motions(motions, allowed.motion)
+    checks += [between_nodes(whole, allowed.motion), objective(whole, motions, allowed.motion)]
+    checks += _pontryagin(whole, allowed)
+    checks += _agreement(form, solution, other)
+    checks += _published(form, solution, reference)
+    return Certificate(solution.problem, tuple(checks))
+
+
+def _tolerances(*solutions: Solution) -> Tolerances:
+    """Those of the least accurate of some answers."""
+    return Tolerances(max(s.tolerance if np.isfinite(s.tolerance) else 1e-6 for s in solutions))
+
+
+def _status(solution: Solution) -> Check:
+    left = {Status.SOLVED: 0.0}.get(solution.status, 1.0)
+    return judged("solver status", left, 0.0, solution.status.value)
+
+
+def _pontryagin(whole: Along, allowed: Tolerances) -> list[Check]:
+    if not all(ph.has_costates for ph in whole.phases):
+        return [skipped(PONTRYAGIN, "the answer has no costates")]
+    try:
+        phases = extremals(whole)
+    except UnsupportedError as reason:
+        return [skipped(PONTRYAGIN, reason.what)]
+    return [
+        costate_equation(phases, allowed.slopes),
+        stationarity(phases, allowed.slopes),
+        minimum_of_H(phases, allowed.minimum),
+        legendre_clebsch(phases, allowed.minimum),
+        transversality(whole, phases, allowed.slopes),
+        constancy(phases, allowed.slopes),
+        _first_integrals(whole, allowed),
+    ]
+
+
+def _first_integrals(whole: Along, allowed: Tolerances) -> Check:
+    """Declared first integrals, and the costates of cyclic states."""
+    try:
+        found = drifts(whole.form, whole.solution)
+    except TrajoptError as reason:
+        return skipped("first integrals", reason.what)
+    names = [name for name in found if name.rpartition(": ")[2] != "H"]
+    if not names:
+        return skipped("first integrals", "none but H")
+    top = max(names, key=lambda name: found[name] if np.isfinite(found[name]) else np.inf)
+    return judged("first integrals", found[top], allowed.slopes, f"{len(names)} beside H, largest drift in {top}")
+
+
+def _agreement(form: NormalForm, solution: Solution, other: Solution | None) -> list[Check]:
+    if other is None:
+        return [skipped(OBJECTIVES, "one method only")]
+    if not other.success:
+        reason = other.explanation[0] if other.explanation else other.status.value
+        return [skipped(OBJECTIVES, f"the {other.method} method gave no answer: {reason}")]
+    gap = abs(solution.objective - other.objective) / max(abs(solution.objective), 1e-12)
+    return [
+        judged(OBJECTIVES, gap, _tolerances(solution, other).agreement, f"{solution.objective:.12g} and {other.objective:.12g}"),
+        _initial_costates(form, solution, other),
+        _switches(form, solution, other),
+    ]
+
+
+def _initial_costates(form: NormalForm, a: Solution, b: Solution) -> Check:
+    name, gaps = "direct and indirect initial costates", [0.0]
+    ph = form.phases[0]
+    both = [s.phase(ph.name) for s in (a, b)]
+    if any(q.name not in one.costates for q in ph.states for one in both):
+        return skipped(name, "one answer has no costates")
+    for q in ph.states:
+        first, second = (one.costates[q.name].evaluate(np.array([one.t0]))[0] for one in both)
+        size = np.abs(both[0].costates[q.name].points).max()
+        gaps.append(float(np.abs(first - second).max()) / max(float(size), 1e-12))
+    return judged(name, max(gaps), _tolerances(a, b).slopes)
+
+
+def _switches(form: NormalForm, a: Solution, b: Solution) -> Check:
+    name = "direct and indirect switching times"
+    try:
+        arcs = [s.arcs or arcs_of(form, s) for s in (a, b)]
+    except TrajoptError as reason:
+        return skipped(name, reason.what)
+    if len(arcs[0]) <= len(form.phases) and len(arcs[1]) <= len(form.phases):
+        return skipped(name, "no switches")
+    if [x.phase for x in arcs[0]] != [x.phase for x in arcs[1]]:
+        return skipped(name, f"{len(arcs[0])} and {len(arcs[1])} arcs")
+    duration = max(ph.tf for ph in a.phases.values()) - min(ph.t0 for ph in a.phases.values())
+    gap = max(abs(x.end - y.end) for x, y in zip(*arcs, strict=True)) / duration
+    tolerance = max([1e-6, *[_resolution(s, own) / duration for s, own in zip((a, b), arcs, strict=True)]])
+    return judged(name, gap, tolerance, "" if tolerance == 1e-6 else "to within an interval of the mesh")
+
+
+def _resolution(solution: Solution, arcs: tuple[Arc, ...]) -> float:
+    """How exactly switching times are known: where they are not unknowns of the solver, to an interval of its mesh."""
+    if solution.arcs:
+        return 0.0
+    widths = []
+    for arc in arcs:
+        breaks = solution.phase(arc.phase).breaks
+        k = int(np.clip(np.searchsorted(breaks, arc.end) - 1, 0, breaks.size - 2))
+        if arc.end < breaks[-1]:
+            widths.append(float(breaks[k + 1] - breaks[k]))
+    return max(widths, default=0.0)
+
+
+def _published(form: NormalForm, solution: Solution, reference: Reference | None) -> list[Check]:
+    if reference is None:
+        return [skipped("published objective", "none is known for these settings")]
+    gap = abs(solution.objective - reference.objective) / max(abs(reference.objective), 1e-12)
+    rows = [judged("published objective", gap, reference.tolerance, f"{reference.objective:.10g}")]
+    ph = solution.phase(form.phases[0].name)
+    if reference.costates and all(name in ph.costates for name in reference.costates):
+        sizes = {name: max(float(np.abs(ph.costates[name].points).max()), 1e-12) for name in reference.costates}
+        gaps = [abs(float(ph.costates[n](ph.t0)) - value) / sizes[n] for n, value in reference.costates.items()]
+        rows.append(judged("published initial costates", max(gaps), _tolerances(solution).slopes))
+    return rows

@@ -1,0 +1,232 @@
+"""Forward integration of an answer with its controls: interval by interval, and over whole phases.
+
+All intervals are integrated together, each from the state where it begins, with as many steps as the error estimate of the
+scheme asks for. The scheme is one that the solver did not use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.certificate.along import PhaseAlong, evaluated
+from trajopt.integrate.rates import FLAT_INSTRUCTIONS
+from trajopt.integrate.steppers import combine
+from trajopt.integrate.tableaus import DOP853, FEHLBERG, Tableau
+
+Array = NDArray[np.float64]
+STEP_ERROR = {DOP853.name: 1e-12, FEHLBERG.name: 1e-10}  # relative, of one step
+SHORTEST = 2.0**-14  # of an interval
+DISTURBANCE = 1e-7  # relative, of the start of a whole phase, to see how the motion amplifies it
+CHAOS = 1e4  # beyond this amplification an end point says nothing about the way to it
+
+
+def scheme_for(method: str) -> Tableau:
+    """Shooting integrates by Dormand and Prince, so its answers are checked by Fehlberg's scheme."""
+    return FEHLBERG if method == "indirect" else DOP853
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Steps of an integration: the interval each is in, and its start and width as fractions of that."""
+
+    interval: NDArray[np.intp]
+    start: Array
+    width: Array
+
+    def some(self, which: NDArray[Any]) -> Steps:
+        return Steps(self.interval[which], self.start[which], self.width[which])
+
+    def halved(self) -> Steps:
+        half = 0.5 * self.width
+        return Steps(np.tile(self.interval, 2), np.concatenate([self.start, self.start + half]), np.tile(half, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """The re-integration of one phase: states and integrals, from the answer's controls alone."""
+
+    phase: PhaseAlong
+    scheme: Tableau
+
+    @cached_property
+    def rate(self) -> casadi.Function:
+        """(t, x, z, u, s, p) -> the rates of states and integrals; algebraic variables are corrected from g = 0."""
+        return _rate(self.phase)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The steps of every interval: halved from the whole of it until the error estimate of each is small.
+
+        Where a control meets its bound inside an interval only the steps around that place get short.
+        """
+        ph, count = self.phase, self.phase.starts.size
+        pending = Steps(np.arange(count), np.zeros(count), np.ones(count))
+        sizes = np.concatenate([ph.sizes, self._integral_sizes])
+        done = []
+        while pending.interval.size:
+            at = ph.x(ph.inside(pending.start[:, None], pending.interval).ravel())
+            x = np.vstack([at, np.zeros((ph.form.l.numel(), at.shape[1]))])
+            error = _size_of(self._advance(x, pending)[1], sizes)
+            fine = (error <= STEP_ERROR[self.scheme.name]) | (pending.width <= SHORTEST)
+            done.append(pending.some(fine))
+            pending = pending.some(~fine).halved()
+        every = Steps(*(np.concatenate(parts) for parts in zip(*[(d.interval, d.start, d.width) for d in done], strict=True)))
+        return every.some(np.lexsort((every.start, every.interval)))
+
+    @cached_property
+    def local(self) -> Array:
+        """For each interval the end reached from its start, (states and integrals, intervals)."""
+        ph, steps = self.phase, self.steps
+        x = np.vstack([ph.x(ph.starts), np.zeros((ph.form.l.numel(), ph.starts.size))])
+        first = np.searchsorted(steps.interval, np.arange(ph.starts.size))
+        counts = np.diff(np.append(first, steps.interval.size))
+        for j in range(int(counts.max())):
+            here = np.flatnonzero(counts > j)
+            x[:, here] = self._advance(x[:, here], steps.some(first[here] + j))[0]
+        return x
+
+    @property
+    def defects(self) -> Array:
+        """How far the end of each interval is from the answer's next state, relative to the sizes of states."""
+        ph, n = self.phase, self.phase.form.x.numel()
+        return np.asarray(np.abs(self.local[:n] - ph.x(ph.breaks[1:], left=True)) / ph.sizes[:, None])
+
+    @property
+    def jumps(self) -> Array:
+        """How far the answer's states jump where intervals meet."""
+        ph = self.phase
+        inner = ph.breaks[1:-1]
+        return np.asarray(np.abs(ph.x(inner) - ph.x(inner, left=True)) / ph.sizes[:, None])
+
+    @cached_property
+    def whole(self) -> tuple[Array, float]:
+        """The end of one run over the whole phase, states and integrals, and by how much it amplifies a disturbed start."""
+        ph, n = self.phase, self.phase.form.x.numel()
+        x0 = ph.x(ph.breaks[:1])
+        starts = np.hstack([x0, x0 + np.diag(DISTURBANCE * ph.sizes)])
+        x = np.vstack([starts, np.zeros((ph.form.l.numel(), n + 1))])
+        inputs = self._inputs(self.steps)
+        for k in range(self.steps.interval.size):
+            one = self.steps.some(np.full(n + 1, k))
+            x = self._advance(x, one, tuple(np.repeat(part[:, [k]], n + 1, axis=1) for part in inputs))[0]
+            if not np.all(np.isfinite(x)):
+                return x[:, 0], float("inf")
+        moved = np.abs(x[:n, 1:] - x[:n, :1]) / ph.sizes[:, None]
+        return x[:, 0], float(moved.max(initial=0.0)) / DISTURBANCE
+
+    @property
+    def meaningful(self) -> bool:
+        """Whether the end of one run over the whole phase says something about the answer."""
+        return self.whole[1] < CHAOS
+
+    def stabilized_end(self) -> Array | None:
+        """The end of a run in which declared invariants of the states are projected back after each step; None without any."""
+        project = self._projection
+        if project is None:
+            return None
+        ph = self.phase
+        x = np.vstack([ph.x(ph.breaks[:1]), np.zeros((ph.form.l.numel(), 1))])
+        n = ph.form.x.numel()
+        first = x[:n].copy()
+        for k, (interval, start, width) in enumerate(zip(self.steps.interval, self.steps.start, self.steps.width, strict=True)):
+            x = self._advance(x, self.steps.some(np.array([k])))[0]
+            t = ph.starts[interval] + (start + width) * ph.widths[interval]
+            x[:n] = np.asarray(project(t, x[:n], ph.given.t0, first, ph.s, ph.p).full())
+        return np.asarray(x[:n, 0])
+
+    @cached_property
+    def _projection(self) -> casadi.Function | None:
+        """The least correction of the states that brings their invariants back to where they started."""
+        form = self.phase.form
+        others = casadi.vertcat(form.z, form.u, form.costate)
+        kept = [i.expression for i in form.invariants if i.order == 0 and not casadi.depends_on(i.expression, others)]
+        if not kept:
+            return None
+        y = casadi.vertcat(*kept)
+        s, p = self.phase.symbols_s, self.phase.symbols_p
+        value = casadi.Function("y", [form.t, form.x, s, p], [y])
+        t, x, t0, x0 = (
+            casadi.MX.sym("t"),
+            casadi.MX.sym("x", form.x.numel()),
+            casadi.MX.sym("t0"),
+            casadi.MX.sym("x0", form.x.numel()),
+        )
+        s_, p_ = casadi.MX.sym("s", s.numel()), casadi.MX.sym("p", p.numel())
+        gap = value(t, x, s_, p_) - value(t0, x0, s_, p_)
+        jacobian = casadi.jacobian(gap, x)
+        corrected = x - jacobian.T @ casadi.solve(jacobian @ jacobian.T, gap, "qr")
+        return casadi.Function("project", [t, x, t0, x0, s_, p_], [corrected])
+
+    @cached_property
+    def _integral_sizes(self) -> Array:
+        ph = self.phase
+        if not ph.form.l.numel():
+            return np.zeros(0)
+        t, x, z, u = ph.sampled
+        rates = np.abs(evaluated(self.rate, t, x, z, u, ph.s, ph.p)[ph.form.x.numel() :])
+        total = (rates * ph.quadrature.ravel()[None, :]).sum(axis=1)
+        return np.asarray(np.where(total > 0, total, 1.0))
+
+    def _inputs(self, steps: Steps) -> tuple[Array, Array, Array]:
+        """Times, algebraic variables and controls at all stages of each step, as columns: (stages * size, steps)."""
+        ph = self.phase
+        fractions = steps.start[:, None] + steps.width[:, None] * np.array(self.scheme.c)[None, :]
+        times = ph.inside(fractions, steps.interval)
+        z, u = (of(times.ravel()).reshape(-1, *times.shape).transpose(2, 0, 1) for of in (ph.z, ph.u))
+        return times.T, z.reshape(-1, times.shape[0]), u.reshape(-1, times.shape[0])
+
+    def _advance(self, x: Array, steps: Steps, inputs: tuple[Array, ...] | None = None) -> tuple[Array, list[Array]]:
+        """One step for each column, and the error estimates of the scheme."""
+        h = steps.width * self.phase.widths[steps.interval]
+        with np.errstate(all="ignore"):
+            end, *errors = self._step(x, h[None, :], *(inputs or self._inputs(steps)), self.phase.s, self.phase.p)
+        return np.asarray(end.full()), [np.asarray(e.full()) for e in errors]
+
+    @cached_property
+    def _step(self) -> casadi.Function:
+        """A whole step of the scheme as one compiled call."""
+        ph, table = self.phase.form, self.scheme
+        flat = self.rate.is_a("SXFunction") and self.rate.n_instructions() * table.stages <= FLAT_INSTRUCTIONS
+        sym: Any = casadi.SX.sym if flat else casadi.MX.sym
+        n, nz, nu = ph.x.numel(), ph.z.numel(), ph.u.numel()
+        x, h, t = sym("x", n + ph.l.numel()), sym("h"), sym("t", table.stages)
+        z, u = sym("z", nz * table.stages), sym("u", nu * table.stages)
+        s, p = sym("s", self.phase.s.size), sym("p", self.phase.p.size)
+        k: list[Any] = []
+        for i in range(table.stages):
+            stage = x + h * combine(table.a[i], k) if i else x
+            k.append(self.rate(t[i], stage[:n], z[i * nz : (i + 1) * nz], u[i * nu : (i + 1) * nu], s, p))
+        outputs = [x + h * combine(table.b, k), *[h * combine(row, k) for row in table.errors]]
+        return casadi.Function("step", [x, h, t, z, u, s, p], [casadi.densify(o) for o in outputs])
+
+
+def _size_of(errors: list[Array], sizes: Array) -> Array:
+    """Error estimates relative to sizes; for two of them Hairer's combination, which behaves like an error of order seven."""
+    scaled = [np.abs(e / sizes[:, None]).max(axis=0) for e in errors]
+    if len(scaled) == 1:
+        return np.asarray(scaled[0])
+    fifth, third = scaled
+    bottom = np.hypot(fifth, 0.1 * third)
+    return np.asarray(np.where(bottom > 0, fifth**2 / np.where(bottom > 0, bottom, 1.0), bottom))
+
+
+def _rate(ph: PhaseAlong) -> casadi.Function:
+    form = ph.form
+    inputs = [form.t, form.x, form.z, form.u, ph.symbols_s, ph.symbols_p]
+    plain = casadi.Function("rate", inputs, [casadi.densify(casadi.vertcat(form.f, form.l))])
+    jacobian = casadi.jacobian(form.g, form.z) if form.z.numel() else None
+    if jacobian is None or form.g.numel() != form.z.numel() or casadi.sprank(jacobian) < form.z.numel():
+        return plain
+    residual = casadi.Function("g", inputs, [form.g, jacobian])
+    t, x, z, u, s, p = (casadi.MX.sym(n, i.numel()) for n, i in zip(("t", "x", "z", "u", "s", "p"), inputs, strict=True))
+    corrected = z
+    for _ in range(2):  # from the answer's own values: Newton's method has converged after that
+        g, slope = residual(t, x, corrected, u, s, p)
+        corrected = corrected - casadi.solve(slope, g, "qr")
+    return casadi.Function("rate", [t, x, z, u, s, p], [plain(t, x, corrected, u, s, p)])
