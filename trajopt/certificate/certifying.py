@@ -187,8 +187,9 @@ def _switches(form: NormalForm, a: Solution, b: Solution) -> Check:
         return skipped(name, f"{len(arcs[0])} and {len(arcs[1])} arcs")
     duration = max(ph.tf for ph in a.phases.values()) - min(ph.t0 for ph in a.phases.values())
     gap = max(abs(x.end - y.end) for x, y in zip(*arcs, strict=True)) / duration
-    tolerance = max([1e-6, *[_resolution(s, own) / duration for s, own in zip((a, b), arcs, strict=True)]])
-    return judged(name, gap, tolerance, "" if tolerance == 1e-6 else "to within an interval of the mesh")
+    exact = _tolerances(a, b).motion
+    tolerance = max([exact, *[_resolution(s, own) / duration for s, own in zip((a, b), arcs, strict=True)]])
+    return judged(name, gap, tolerance, "" if tolerance == exact else "to within an interval of the mesh")
 
 
 def _resolution(solution: Solution, arcs: tuple[Arc, ...]) -> float:

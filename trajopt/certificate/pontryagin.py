@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from trajopt.certificate.along import Along, beyond
+from trajopt.certificate.along import Along, beyond, evaluated
 from trajopt.certificate.extremal import Extremal, endpoint_gradient
 from trajopt.certificate.table import Check, judged, skipped
 from trajopt.indirect.integrals import autonomous
 
 Array = NDArray[np.float64]
+STATIONARITY = "stationarity and switching"
 INSTANTS = 48  # at which H is sampled over the controls, and its second derivatives are looked at
 TICKS, MOST_CANDIDATES = 9, 243
 
@@ -60,17 +61,18 @@ def _unexplained(e: Extremal, defect: Array, k: int) -> Array:
 
 def stationarity(phases: Sequence[Extremal], tolerance: float) -> Check:
     """H falls nowhere along a control that is free to move; at a bound the switching function holds it there."""
-    found = []
+    found, held = [], False
     for e in phases:
         ph, bound = e.phase, e.phase.form.u_bound
         if not bound.size:
             continue
         u, span = e.points[3], ph.spans[:, None]
         step = u - np.clip(u - span**2 / e.power * e.augmented["u"], bound.lower[:, None], bound.upper[:, None])
-        found.append(_largest(np.abs(step) / span, ph.times.ravel(), ph.form.u_names, _label(phases, e)))
-    return (
-        worst("stationarity and switching", found, tolerance) if found else skipped("stationarity and switching", "no controls")
-    )
+        left = np.where(e.holding, 0.0, np.abs(step) / span)
+        held |= bool(e.holding.any())
+        found.append(_largest(left, ph.times.ravel(), ph.form.u_names, _label(phases, e)))
+    remark = "without controls that hold a state constraint" if held else ""
+    return worst(STATIONARITY, found, tolerance, remark) if found else skipped(STATIONARITY, "no controls")
 
 
 def minimum_of_H(phases: Sequence[Extremal], tolerance: float) -> Check:
@@ -102,6 +104,7 @@ def _excess(e: Extremal, instants: Array) -> tuple[Array, Array]:
     function = casadi.Function("H", e.symbols, [e.ham.H])
     with np.errstate(all="ignore"):
         H = np.asarray(function(wide[0], wide[1], z, u, wide[4], *e.fixed).full()).reshape(instants.size, count)
+    allowed &= _holds(e, wide, u, z, np.repeat(instants, count))
     H = np.where(allowed.reshape(H.shape) & np.isfinite(H), H, np.inf)
     here = e.augmented["H"][0, instants]
     return np.maximum(here - H.min(axis=1), 0.0) / e.power, points[0][0]
@@ -164,6 +167,18 @@ def _admissible(e: Extremal, wide: list[Array], u: Array, z: Array) -> tuple[Arr
             )
         allowed &= (beyond(c, ph.c_bound.lower, ph.c_bound.upper) <= 1e-8 * (1 + np.abs(c))).all(axis=0)
     return u, z, allowed
+
+
+def _holds(e: Extremal, wide: list[Array], u: Array, z: Array, instants: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Whether candidates do not push a state across a constraint that it is on."""
+    allowed = np.ones(u.shape[1], dtype=bool)
+    for constraint, side in e.active:
+        if constraint.order is None:
+            continue
+        function = casadi.Function("push", e.symbols, [constraint.derivatives[-1]])
+        push = evaluated(function, wide[0], wide[1], z, u, wide[4], *e.fixed)[0] * np.where(side[instants] == -1, -1.0, 1.0)
+        allowed &= (side[instants] == 0) | (push <= 1e-9 * np.abs(push).max())
+    return allowed
 
 
 def legendre_clebsch(phases: Sequence[Extremal], tolerance: float) -> Check:
@@ -282,7 +297,8 @@ def _condition_signs(whole: Along) -> list[tuple[float, str]]:
 def _H_at(e: Extremal, times: Array, costate: Array) -> Array:
     ph = e.phase
     function = casadi.Function("H", e.symbols, [e.ham.H])
-    return np.asarray(function(times[None, :], ph.x(times), ph.z(times), ph.u(times), costate, *e.fixed).full())[0]
+    values = evaluated(function, times[None, :], ph.x(times), ph.z(times), ph.u(times), costate, *e.fixed)
+    return np.asarray(values[0])
 
 
 def constancy(phases: Sequence[Extremal], tolerance: float) -> Check:
