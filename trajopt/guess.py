@@ -227,9 +227,21 @@ def _constant_line(q: Quantity, bend: float) -> Callable[[Array], Array]:
 def _user_line(q: Quantity) -> Callable[[Array], Array]:
     if callable(q.guess):
         function = q.guess
-        return lambda tau: np.stack([_number(q, function(float(a))) for a in tau])
+        return lambda tau: _sampled(q, function, tau)
     value = _number(q, q.guess)
     return lambda tau: np.broadcast_to(value, (np.size(tau), q.size)).copy()
+
+
+def _sampled(q: Quantity, function: Callable[[float], Any], tau: Array) -> Array:
+    """(m, size): a guess at many times, checked as a whole (one by one, fine meshes spend half their time on it)."""
+    raw = [function(float(a)) for a in tau]
+    try:
+        values = np.array(raw, dtype=float).reshape(len(raw), -1)
+    except (TypeError, ValueError):
+        values = np.stack([_number(q, value) for value in raw])
+    if values.shape[1] not in (1, q.size) or not np.all(np.isfinite(values)):
+        values = np.stack([_number(q, value) for value in raw])  # says which value it is
+    return np.broadcast_to(values, (len(raw), q.size)).copy()
 
 
 def _number(q: Quantity, value: Any) -> Array:

@@ -31,7 +31,7 @@ def phase_solutions(iterate: Iterate) -> dict[str, PhaseSolution]:
             name=form.name,
             t0=values.t0,
             tf=values.tf,
-            states=_by_name(form.states, state_curve(ph, values)),
+            states=_by_name(form.states, state_curve(ph, values, _rates(iterate, i))),
             controls=_by_name(form.controls, control_curve(ph, values)),
             algebraics=_by_name(form.algebraics, point_curve(ph, values.breaks, values.Z)),
             costates=_by_name(form.states, costate_curve(ph, values, multipliers)),
@@ -43,6 +43,17 @@ def phase_solutions(iterate: Iterate) -> dict[str, PhaseSolution]:
             time_unit=form.time_unit,
         )
     return solutions
+
+
+def _rates(iterate: Iterate, index: int) -> Array | None:
+    """(points, nx): the states' rates at the collocation points, where the state polynomials need them."""
+    if not iterate.layout.scheme.shares_nodes:
+        return None
+    ph, values, block = iterate.layout.phases[index], iterate.values[index], iterate.program.blocks[index]
+    W = (block.gather @ iterate.program.start).reshape(block.count, block.kernel.inputs).T
+    parameters = np.repeat(iterate.program.parameters[:, None], block.count, axis=1)
+    outputs = np.asarray(block.kernel.constraints(W, block.data, parameters))[: ph.nx].T
+    return np.asarray(outputs / (values.tf - values.t0))
 
 
 def arcs(iterate: Iterate, affine: tuple[NDArray[np.bool_], ...]) -> tuple[Arc, ...]:

@@ -30,7 +30,7 @@ from trajopt.direct.mesh import Mesh
 from trajopt.guess import Guess, check_guess, nudged, plain_guess, swung
 from trajopt.nlp.backends import Ipopt, Outcome
 from trajopt.normal_form import NormalForm
-from trajopt.solution import Solution, Status
+from trajopt.solution import MeshPass, Solution, Status
 
 Array = NDArray[np.float64]
 
@@ -61,11 +61,14 @@ def solve_directly(
     check_guess(form, first_guess, values)
     session = Session.start(form, method, values, progress)
     iterate, log = _climb(session, first_guess, guess is not None)
-    if iterate.solved and iterate.error > ROUGH and method.max_passes > 1:
-        iterate = _calmer(session, iterate, first_guess)
-    history = [iterate.record]
+    before: list[MeshPass] = []
+    if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
+        iterate, before = _calmer(session, iterate, first_guess)
+    history = [*before, iterate.record]
     if iterate.solved and method.max_passes > 1:
-        iterate, history = adapt(session, iterate)
+        left = replace(method, max_passes=method.max_passes - len(before))
+        iterate, passes = adapt(replace(session, method=left), iterate)
+        history = [*before, *passes]
     status = _status(iterate, method)
     total = time.perf_counter() - began
     solving = sum(record.seconds for record in history)
@@ -112,13 +115,17 @@ def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[s
     return best, log
 
 
-def _calmer(session: Session, iterate: Iterate, guess: Guess) -> Iterate:
-    """The first answer with straight controls instead, if that is a better one: a rough control can hide a false optimum."""
+def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, list[MeshPass]]:
+    """The first answer with straight controls instead, if that is a better one: a rough control can hide a false optimum.
+
+    Also the record of the one that is not used.
+    """
     meshes = tuple(
         straight(ph.mesh, kernels, ph) for ph, kernels in zip(iterate.layout.phases, session.kernels.phases, strict=True)
     )
     other = solve_on(hasty(session, 150), meshes, guess, None, remark="straight controls")
-    return other if other.solved and other.error < iterate.error else iterate
+    better = other.solved and other.error < iterate.error
+    return (other, [iterate.record]) if better else (iterate, [other.record])
 
 
 def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:

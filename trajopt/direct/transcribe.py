@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -172,7 +172,21 @@ def transcribe(kernels: Kernels, layout: Layout, start: Array, parameters: Array
     parts = [_linear_part(ph) for ph in layout.phases]
     rows, columns, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
     linear = sp.csr_matrix((values, (rows, columns)), (layout.constraints, layout.unknowns))
-    return Program(tuple(blocks), linear, lower, upper, g_lower, g_upper, np.clip(start, lower, upper), parameters)
+    return _with_integrals(
+        layout, Program(tuple(blocks), linear, lower, upper, g_lower, g_upper, np.clip(start, lower, upper), parameters)
+    )
+
+
+def _with_integrals(layout: Layout, program: Program) -> Program:
+    """Unknown integrals begin as the quadrature of the guess: at zero, a root or a quotient of them has no derivative."""
+    start = program.start.copy()
+    for ph, block in zip(layout.phases, program.blocks[:-1], strict=True):
+        if ph.end > ph.integrals:
+            W = (block.gather @ start).reshape(block.count, block.kernel.inputs).T
+            parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
+            outputs = np.asarray(block.kernel.constraints(W, block.data, parameters))
+            start[ph.integrals : ph.end] = np.nan_to_num(-(block.scatter[ph.q_rows : ph.span_rows] @ outputs.T.ravel()))
+    return replace(program, start=start)
 
 
 def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Block:

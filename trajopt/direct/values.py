@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve, lagrange_basis
+from trajopt.direct.schemes import integration_matrix
 from trajopt.direct.transcribe import Layout, PhaseLayout, control_matrix
 from trajopt.guess import Guess, PhaseGuess
 from trajopt.nlp.program import Program
@@ -94,13 +95,26 @@ def _control_unknowns(ph: PhaseLayout, layout: Layout, start: PhaseGuess, tau) -
     return values[np.arange(places.size), which] if places.size else np.zeros(0)
 
 
-def state_curve(ph: PhaseLayout, values: PhaseValues) -> Curve:
-    """The state polynomials."""
+def state_curve(ph: PhaseLayout, values: PhaseValues, rates: Array | None = None) -> Curve:
+    """The state polynomials; collocation at both ends needs the rates at its points for their full degree."""
+    if rates is not None and ph.rules[0].points[0] == 0.0:
+        return _integrated(ph, values, rates)
     if ph.rules[0].points.size == ph.rules[0].support.size - 2:  # Gauss: the end value lies on the polynomial of the others
         nodes = tuple(r.support[:-1] for r in ph.rules)
     else:
         nodes = tuple(r.support for r in ph.rules)
     return Curve(values.breaks, nodes, tuple(values.X[f : f + n.size] for f, n in zip(ph.first[:-1], nodes, strict=True)))
+
+
+def _integrated(ph: PhaseLayout, values: PhaseValues, rates: Array) -> Curve:
+    """x_k + h times the integral of the polynomial through the rates: a parabola for trapezoids, a cubic for Hermite-Simpson."""
+    nodes, pieces = [], []
+    for k, rule in enumerate(ph.rules):
+        at = np.linspace(0.0, 1.0, rule.points.size + 1)
+        F = rates[ph.first_point[k] : ph.first_point[k] + rule.points.size]
+        nodes.append(at)
+        pieces.append(values.X[ph.first[k]] + (values.breaks[k + 1] - values.breaks[k]) * integration_matrix(rule.points, at) @ F)
+    return Curve(values.breaks, tuple(nodes), tuple(pieces))
 
 
 def point_curve(ph: PhaseLayout, breaks: Array, values: Array) -> Curve:
