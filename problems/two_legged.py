@@ -25,13 +25,11 @@ def build(duration=0.8, stride=0.35, clearance=0.02) -> Problem:
     ocp = Problem("two-legged")
     ph, limits = ocp.phase(), list(JOINTS.values())
     ph.time(start=0, end=duration)
-    knees = {"lower": [-1, 0.1, -1, -1, -1.5, -1], "upper": [1, 1.5, 1, 1, -0.1, 1], "guess": [-0.1, 0.3, -0.2, 0.2, -0.4, 0.2]}
-    angle, rate = ph.state("angle", 6, unit="rad", **knees), ph.state("rate", 6, start=[0] * 6, end=[0] * 6, unit="rad/s")
+    ranges = {"lower": [-1, 0.1, -1, -1, -1.5, -1], "upper": [1, 1.5, 1, 1, -0.1, 1], "guess": [-0.1, 0.3, -0.2, 0.2, -0.4, 0.2]}
+    angle, rate = ph.state("angle", 6, unit="rad", **ranges), ph.state("rate", 6, start=[0] * 6, end=[0] * 6, unit="rad/s")
     u = ph.control("torque", 6, lower=[-x for x in limits], upper=limits, guess=[0] * 6, unit="N m")
     ph.dynamics({angle: rate, rate: model.acceleration(angle, rate, u)})
-    ankle = model.evaluate(
-        tree.point("swing foot"), angle, rate
-    )  # of the swinging leg; its foot is flat where the angles add to 0
+    ankle = model.evaluate(tree.point("swing foot"), angle, rate)  # of the swinging leg: flat where the angles add to zero
     ph.path(ankle[1] - clearance * (1 - (ankle[0] / stride) ** 2), lower=0.079, name="foot over the ground")
     ocp.require([ph.initial(ankle[:2]), ph.initial(sum1(angle))], equals=[-stride, 0.08, 0], name="step begins")
     ocp.require([ph.final(ankle[:2]), ph.final(sum1(angle))], equals=[stride, 0.08, 0], name="step ends")
