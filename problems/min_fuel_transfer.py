@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 from problems.rocket import require_positive
 from problems.thrust import Engine, Flight, Spiral, coast, coasting_rates, declare_bounded_thrust, fly, push
-from trajopt import Problem, Reference, free
+from trajopt import Problem, Reference, Solution, free, solve
 from trajopt.errors import ProblemError
 
 REFERENCE = Reference(
@@ -24,6 +24,8 @@ REFERENCE = Reference(
 )
 
 BURNS = (0.0, 1.2, 6.4, 8.0, 13.8, 15.8, 18.4, 20.3, 28.0, 30.0)  # where burns begin and end, to start from
+
+HOMOTOPY = 1e-4  # the tolerance on the way: its solutions are guesses
 
 
 def build(
@@ -73,18 +75,38 @@ def throttled(
     """The same in one phase, with the throttle as a control.
 
     The cost is the fuel, T/c int [s - k s (1 - s)] dt with the parameter ``smoothing`` k: 1 is the smooth energy problem from
-    which a homotopy starts, 0 the fuel itself (Bertrand and Epenoy 2002).
+    which a homotopy starts, 0 the fuel itself (Bertrand and Epenoy 2002). With 0 there is no such parameter, and the throttle
+    enters affinely.
     """
     require_positive("min-fuel-transfer", thrust=thrust, exhaust=exhaust, radius=radius, duration=duration)
     ocp = Problem("min-fuel-transfer, throttled")
-    k = ocp.parameter("smoothing", smoothing)
     ph = ocp.phase()
     spiral = Spiral(radius, duration)
     ph.time(start=0, end=duration, unit="")
     s = ph.control("throttle", lower=0, upper=1, guess=min(0.9, spiral.speed / (thrust * duration)))
     fly(ph, Engine(thrust, exhaust), spiral, s)
-    ocp.minimize(ph.integral(thrust / exhaust * (s - k * s * (1 - s))))
+    smooth = ocp.parameter("smoothing", smoothing) * s * (1 - s) if smoothing else 0
+    ocp.minimize(ph.integral(thrust / exhaust * (s - smooth)))
     return ocp
+
+
+def homotopy(smoothings: tuple[float, ...] = (1.0, 0.1, 0.03, 0.01, 0.003), **statement: float) -> list[Solution]:
+    """Solutions of the throttled transfer from the energy towards the fuel, each the guess of the next.
+
+    The primer vector of a slow spiral hardly changes its size, so that burns and coasts part only where the smoothing is small.
+
+    Examples
+    --------
+    >>> energy, closer = homotopy((1.0, 0.5))
+    >>> bool(energy["m"](30.0) < closer["m"](30.0))
+    True
+    """
+    problem = throttled(smoothing=smoothings[0], **statement)
+    found: list[Solution] = []
+    for smoothing in smoothings:
+        guess = found[-1] if found else None
+        found.append(solve(problem, guess=guess, parameters={"smoothing": smoothing}, tolerance=HOMOTOPY).check())
+    return found
 
 
 def _cuts(burns: tuple[float, ...], duration: float) -> np.ndarray:

@@ -1,12 +1,14 @@
 """Earth to Mars in astronomical units and days, Lawden's spiral, and what stabilization buys."""
 
-from math import sqrt
+from math import cos, radians, sqrt
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
-from problems import lawden_transfer
+from problems import impulsive_transfer, lawden_transfer
 from problems.earth_mars import EARTH, MARS, MU, WATTS, build
+from problems.impulsive_transfer import MU as EARTHS_MU
 from problems.lawden_cauchy import study
 from problems.lawden_spiral import lawden_spiral
 from trajopt import solve
@@ -52,6 +54,28 @@ def test_units_do_not_matter():
 def test_a_choice_that_does_not_exist_is_named():
     with pytest.raises(ProblemError, match="no such choice"):
         build(arrival="moon")
+
+
+@pytest.mark.parametrize(("low", "high", "turn"), [(6678.0, 42164.0, 28.5), (42164.0, 6678.0, 5.0)])
+def test_two_impulses_share_the_turn_as_well_as_they_can(low, high, turn):
+    a, angle = (low + high) / 2, radians(turn)
+    circles = sqrt(EARTHS_MU / low), sqrt(EARTHS_MU / high)
+    apsides = sqrt(EARTHS_MU * (2 / low - 1 / a)), sqrt(EARTHS_MU * (2 / high - 1 / a))
+
+    def total(first):
+        turns = first, angle - first
+        return sum(sqrt(c**2 + p**2 - 2 * c * p * cos(s)) for c, p, s in zip(circles, apsides, turns, strict=True))
+
+    best = minimize_scalar(total, bounds=(0, angle), method="bounded", options={"xatol": 1e-12})
+    problem = impulsive_transfer.build(low, high, turn)
+    direct = solve(problem, tolerance=1e-8).check()
+    solution = solve(problem, Shooting(), guess=direct).check()
+    assert direct.objective == pytest.approx(best.fun, rel=1e-9)
+    assert solution.objective == pytest.approx(best.fun, rel=1e-11)
+    t = np.linspace(0, solution.phases["main"].tf, 101)
+    primer = np.linalg.norm(solution.costate("v")(t), axis=1)
+    assert primer[[0, -1]] == pytest.approx(1, abs=1e-9)
+    assert np.all(primer[1:-1] < 1)  # Lawden's condition: no further impulse helps
 
 
 @pytest.mark.parametrize("angle", [0.1, 0.3, 0.5])
