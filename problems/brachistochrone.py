@@ -1,8 +1,9 @@
 """The brachistochrone: the fastest slide between two points under gravity."""
 
-from casadi import cos, pi, sin
+from casadi import SX, cos, pi, sin
 
 from trajopt import Problem, Reference, free
+from trajopt.show.drawing import Drawing, Ground, Mark, Trail
 
 REFERENCE = Reference(
     objective=1.80160312245,
@@ -23,3 +24,10 @@ def build(target=(10.0, 5.0), height=10.0, g=9.80665) -> Problem:
     ph.dynamics({x: v * sin(theta), y: -v * cos(theta), v: g * cos(theta)})
     ocp.minimize(ph.final(t))
     return ocp
+
+
+def drawing(target=(10.0, 5.0), height=10.0) -> Drawing:
+    bead = (SX.sym("x"), SX.sym("y"))
+    return Drawing(
+        (Ground(((0.0, height), tuple(target))), Trail(bead), Mark((0.0, height), 6, 0), Mark(target, 6, 0), Mark(bead, 12))
+    )

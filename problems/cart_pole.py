@@ -1,8 +1,9 @@
 """Swing up a pole on a cart with the least effort (Kelly 2017, section 6)."""
 
-from casadi import cos, pi, sin
+from casadi import SX, cos, pi, sin
 
 from trajopt import Problem, Reference
+from trajopt.show.drawing import Drawing, Ground, Mark, Rod, Trail
 
 REFERENCE = Reference(
     objective=58.8076674582,
@@ -28,3 +29,11 @@ def build(distance=1.0, duration=2.0, limit=20.0, track=2.0, m1=1.0, m2=0.3, l=0
     ph.dynamics({x: dx, q: dq, dx: ddx, dq: ddq})
     ocp.minimize(ph.integral(F**2))
     return ocp
+
+
+def drawing(l=0.5, track=2.0) -> Drawing:
+    x, q = SX.sym("x"), SX.sym("q")
+    bob = (x + l * sin(q), -l * cos(q))
+    cart = tuple((x + a, b) for a, b in ((-0.15, -0.06), (0.15, -0.06), (0.15, 0.06), (-0.15, 0.06)))
+    rail = Ground(((-track, 0.0), (track, 0.0)))
+    return Drawing((rail, Trail(bob), Rod(cart, 0, 3, closed=True), Rod(((x, 0.0), bob), 1, 3), Mark(bob, 13)))

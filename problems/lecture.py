@@ -9,6 +9,7 @@ from casadi import SX, cos, sin, sqrt, vertcat
 
 from trajopt.errors import ModelError
 from trajopt.mechanics import Coordinate, Holonomic, Mechanism
+from trajopt.show.drawing import Drawing, Ground, Mark, Rod, Trail
 from trajopt.system import Invariant, System, Variable
 
 # Computed with two independent integrators at tolerance 1e-13.
@@ -32,6 +33,9 @@ def mass_spring_damper(
         invariants=() if damping else (Invariant("energy", energy),),
         outputs={"energy": (energy, "J")},
         description="a mass on a spring with a damper",
+        drawing=Drawing(
+            (Ground(((-2.0, -0.5), (-2.0, 0.5))), Rod(((-2.0, 0.0), (position, 0.0)), 4, 1.5), Mark((position, 0.0), 24))
+        ),
     )
 
 
@@ -69,6 +73,7 @@ def pendulum(length: float = 2.0, mass: float = 0.01, gravity: float = 9.8, thet
         invariants=(Invariant("energy", energy),),
         outputs={"energy": (energy, "J")},
         description="a point mass on a rod, in its angle",
+        drawing=_hanging((0.0, 0.0), (length * sin(angle), -length * cos(angle))),
     )
 
 
@@ -86,7 +91,10 @@ def pendulum_cartesian(
         potential=mass * gravity * y.q,
         constraints=(Holonomic("rod", sqrt(x.q**2 + (y.q - length) ** 2) - length, "m"),),
     )
-    return mechanism.system(description="a point mass on a rod, in x and y with the rod as a constraint")
+    return mechanism.system(
+        description="a point mass on a rod, in x and y with the rod as a constraint",
+        drawing=_hanging((0.0, length), (x.q, y.q)),
+    )
 
 
 def two_link_arm(
@@ -103,7 +111,9 @@ def two_link_arm(
     mechanism = Mechanism(
         "two-link-arm", arm.coordinates, kinetic=arm.kinetic, potential=arm.potential, forces={"theta1": tau1, "theta2": tau2}
     )
-    return mechanism.system(until=5.0, description="two uniform rods in a vertical plane")
+    return mechanism.system(
+        until=5.0, description="two uniform rods in a vertical plane", drawing=Drawing((Trail(arm.tip), *arm.shapes(0)))
+    )
 
 
 def closed_four_link(
@@ -131,14 +141,19 @@ def closed_four_link(
         constraints=(Holonomic("loop_x", gap[0], "m"), Holonomic("loop_y", gap[1], "m")),
     )
     closed = mechanism.consistent(hold=("theta1", "theta3"))
-    return closed.system(description="two arms of two rods joined at their tips")
+    drawing = Drawing((Trail(left.tip), *left.shapes(0), *right.shapes(1)))
+    return closed.system(description="two arms of two rods joined at their tips", drawing=drawing)
 
 
 class _Arm:
-    """Two rods in a vertical plane: coordinates, energies, tip."""
+    """Two rods in a vertical plane: coordinates, energies, and the places of base, elbow and tip."""
 
-    def __init__(self, coordinates: tuple[Coordinate, Coordinate], kinetic: SX, potential: SX, tip: SX) -> None:
-        self.coordinates, self.kinetic, self.potential, self.tip = coordinates, kinetic, potential, tip
+    def __init__(self, coordinates: tuple[Coordinate, Coordinate], kinetic: SX, potential: SX, places: tuple) -> None:
+        self.coordinates, self.kinetic, self.potential, self.places = coordinates, kinetic, potential, places
+        self.tip = places[-1]
+
+    def shapes(self, colour: int) -> tuple:
+        return (Rod(self.places, colour), *(Mark(place, 6, colour) for place in self.places))
 
     @staticmethod
     def of(
@@ -156,7 +171,7 @@ class _Arm:
             velocity = casadi.jacobian(centre, vertcat(q1, q2)) @ vertcat(v1, v2)
             kinetic += mass / 2 * casadi.sumsqr(velocity) + inertia / 2 * turning**2
             potential += mass * gravity * centre[1]
-        return _Arm(coordinates, kinetic, potential, elbow + length * e2)
+        return _Arm(coordinates, kinetic, potential, (base, elbow, elbow + length * e2))
 
 
 def lorenz(p: float = 10.0, r: float = 28.0, b: float = 8 / 3, x: float = 4.0, y: float = 4.0, z: float = 4.0) -> System:
@@ -169,7 +184,12 @@ def lorenz(p: float = 10.0, r: float = 28.0, b: float = 8 / 3, x: float = 4.0, y
         (Variable("x", x), Variable("y", y), Variable("z", z)),
         vertcat(-p * (X - Y), -X * Z + r * X - Y, X * Y - b * Z),
         description="Lorenz' three equations",
+        drawing=Drawing((Trail((X, Y, Z)), Mark((X, Y, Z))), view=(-60.0, 10.0)),
     )
+
+
+def _hanging(pivot: tuple[float, float], bob: tuple) -> Drawing:
+    return Drawing((Trail(bob), Rod((pivot, bob), width=2.5), Mark(pivot, 5, 0), Mark(bob, 14)))
 
 
 def _positive(**values: float) -> None:

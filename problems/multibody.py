@@ -33,6 +33,7 @@ from trajopt.mechanics import (
     Voronets,
     assemble,
 )
+from trajopt.show.drawing import Disc, Drawing, Ground, Mark, Rod, Trail
 from trajopt.system import System
 
 G = 9.81
@@ -69,13 +70,36 @@ def _tip(body: Body, length: float = 1.0) -> tuple[float, float]:
     return body.position[0] + length / 2 * math.cos(body.angle), body.position[1] + length / 2 * math.sin(body.angle)
 
 
+def _places(body: str, *locals_: tuple[float, float]) -> tuple[casadi.SX, ...]:
+    """Places of a body, given in its axes."""
+    x, y, theta = (casadi.SX.sym(f"{body}_{name}" if body else name) for name in PLAIN)
+    c, s = casadi.cos(theta), casadi.sin(theta)
+    return tuple(casadi.vertcat(x + c * a - s * b, y + s * a + c * b) for a, b in locals_)
+
+
+def _drawn_bars(*names: str, length: float = 1.0) -> Drawing:
+    """Bars with their ends, and the way of the last one's tip."""
+    ends = [_places(name, (-length / 2, 0.0), (length / 2, 0.0)) for name in names]
+    bars = [Rod(pair, colour) for colour, pair in enumerate(ends)]
+    return Drawing((Trail(ends[-1][1]), *bars, *(Mark(place, 6, 5) for pair in ends for place in pair)))
+
+
+def _box(body: str, width: float, height: float, colour: int = 1) -> Rod:
+    a, b = width / 2, height / 2
+    return Rod(_places(body, (-a, -b), (a, -b), (a, b), (-a, b)), colour, 2.5, closed=True)
+
+
 # Free and sprung bodies -----------------------------------------------------------------------------------------------------
 
 
 def free_body(mass: float = 2.0, gravity: float = G, vx: float = 3.0, vy: float = 1.0, spin: float = 2.0) -> System:
     """A body thrown from (0, 1)."""
     body = Body("body", mass, 0.1, (0.0, 1.0), 0.0, (vx, vy), spin, names=PLAIN)
-    return assemble("free-body", [body], gravity=(0.0, -gravity)).system(until=1.0, description="a body thrown under gravity")
+    return assemble("free-body", [body], gravity=(0.0, -gravity)).system(
+        until=1.0,
+        description="a body thrown under gravity",
+        drawing=Drawing((Trail(body.point()), _box("", 0.5, 0.2), Mark(body.point()))),
+    )
 
 
 def sprung_body(stiffness: float = 50.0, damping: float = 1.0, torsion: float = 2.0, torsion_damping: float = 0.05) -> System:
@@ -85,7 +109,10 @@ def sprung_body(stiffness: float = 50.0, damping: float = 1.0, torsion: float = 
         Spring("spring", "ground", "plate", stiffness, damping, length=0.5, on_second=(-0.2, 0.1)),
         TorsionSpring("twist", "ground", "plate", torsion, torsion_damping),
     ]
-    return assemble("sprung-body", [plate], elements).system(until=5.0, description="a body on springs and dampers")
+    drawing = Drawing((Rod(((0, 0), *_places("", (-0.2, 0.1))), 4, 1.5), _box("", 0.4, 0.2), Mark((0, 0), 6, 0)))
+    return assemble("sprung-body", [plate], elements).system(
+        until=5.0, description="a body on springs and dampers", drawing=drawing
+    )
 
 
 def sprung_pair(stiffness: float = 80.0, damping: float = 0.5, torsion: float = 1.0) -> System:
@@ -97,8 +124,14 @@ def sprung_pair(stiffness: float = 80.0, damping: float = 0.5, torsion: float = 
         Spring("link", "upper", "lower", stiffness, damping, length=0.5, on_first=(-0.1, 0.0), on_second=(0.1, 0.0)),
         TorsionSpring("twist", "upper", "lower", torsion, 0.02),
     ]
+    springs = (
+        Rod(((0, 0), *_places("upper", (0.1, 0.0))), 4, 1.5),
+        Rod((*_places("upper", (-0.1, 0.0)), *_places("lower", (0.1, 0.0))), 4, 1.5),
+    )
     return assemble("sprung-pair", [upper, lower], elements).system(
-        until=5.0, description="two bodies joined by springs and dampers"
+        until=5.0,
+        description="two bodies joined by springs and dampers",
+        drawing=Drawing((*springs, _box("upper", 0.3, 0.2, 0), _box("lower", 0.3, 0.2, 1), Mark((0, 0), 6, 0))),
     )
 
 
@@ -112,6 +145,9 @@ def offset_body(offset: float = 0.2, formulation: str = "augmented") -> System:
         ("theta",),
         until=5.0,
         description="reference point off the mass centre",
+        drawing=Drawing(
+            (Trail(body.point((0.5 + offset, 0.0))), Rod(_places("", (offset - 0.5, 0), (offset + 0.5, 0))), Mark((0, 0), 6))
+        ),
     )
 
 
@@ -135,7 +171,8 @@ def chain(links: int, angles: tuple[float, ...], name: str) -> Mechanism:
 def double_pendulum(theta1: float = -math.pi / 6, theta2: float = 0.0, formulation: str = "augmented") -> System:
     """Two bars; angles from the horizontal."""
     model = chain(2, (theta1, theta2), "double-pendulum")
-    return _system(model, formulation, ("bar1_theta", "bar2_theta"), until=5.0, description="two hinged bars")
+    details = {"until": 5.0, "description": "two hinged bars", "drawing": _drawn_bars("bar1", "bar2")}
+    return _system(model, formulation, ("bar1_theta", "bar2_theta"), **details)
 
 
 def triple_pendulum(
@@ -143,7 +180,8 @@ def triple_pendulum(
 ) -> System:
     """Three bars; angles from the horizontal."""
     model = chain(3, (theta1, theta2, theta3), "triple-pendulum")
-    return _system(model, formulation, ("bar1_theta", "bar2_theta", "bar3_theta"), until=3.0, description="three hinged bars")
+    details = {"until": 3.0, "description": "three hinged bars", "drawing": _drawn_bars("bar1", "bar2", "bar3")}
+    return _system(model, formulation, ("bar1_theta", "bar2_theta", "bar3_theta"), **details)
 
 
 def disc_pendulum(radius: float = 0.3, spin: float = 5.0, formulation: str = "augmented") -> System:
@@ -155,7 +193,9 @@ def disc_pendulum(radius: float = 0.3, spin: float = 5.0, formulation: str = "au
         Revolute("hinge", "disc", "bar", (radius, 0.0), (-0.5, 0.0)),
     ]
     model = assemble("disc-pendulum", [disc, arm], joints).consistent(hold=("disc_theta",))
-    return _system(model, formulation, ("disc_theta", "bar_theta"), until=5.0, description="a bar on the rim of a turning disc")
+    drawing = Drawing((*_drawn_bars("bar").shapes, Disc(disc.point(), radius, disc.coordinates[2].q)))
+    details = {"until": 5.0, "description": "a bar on the rim of a turning disc", "drawing": drawing}
+    return _system(model, formulation, ("disc_theta", "bar_theta"), **details)
 
 
 def inverted_pendulum(
@@ -165,7 +205,8 @@ def inverted_pendulum(
     body = bar("bar", (0.0, 0.0), math.pi / 2 - tilt, length=length)
     pivot = Revolute("pivot", "ground", "bar", lambda t: (0.0, amplitude * casadi.sin(frequency * t)), (-length / 2, 0.0))
     model = assemble("inverted-pendulum", [body], [pivot]).consistent(hold=("bar_theta",))
-    return _system(model, formulation, ("bar_theta",), until=2.0, description="a bar that stands on a shaken pivot")
+    details = {"until": 2.0, "description": "a bar that stands on a shaken pivot", "drawing": _drawn_bars("bar", length=length)}
+    return _system(model, formulation, ("bar_theta",), **details)
 
 
 def mounted_pendulum(formulation: str = "augmented") -> System:
@@ -182,6 +223,7 @@ def mounted_pendulum(formulation: str = "augmented") -> System:
         ("bar_theta",),
         until=5.0,
         description="a pendulum on a fixed body",
+        drawing=Drawing((_box("base", 0.4, 0.3, 4), *_drawn_bars("bar").shapes)),
     )
 
 
@@ -199,6 +241,7 @@ def welded_pendulum(angle: float = math.pi / 2, formulation: str = "augmented") 
         ("first_theta",),
         until=5.0,
         description="two bars fixed together",
+        drawing=_drawn_bars("first", "second"),
     )
 
 
@@ -214,7 +257,8 @@ def two_link_robot(torque1: float = 5.0, torque2: float = 1.0, formulation: str 
         Torque("motor2", "bar2", motors[1], carrier="bar1"),
     ]
     model = assemble("two-link-robot", [first, second], elements, controls=motors)
-    return _system(model, formulation, ("bar1_theta", "bar2_theta"), until=3.0, description="two links with motors")
+    details = {"until": 3.0, "description": "two links with motors", "drawing": _drawn_bars("bar1", "bar2")}
+    return _system(model, formulation, ("bar1_theta", "bar2_theta"), **details)
 
 
 # Sliders --------------------------------------------------------------------------------------------------------------------
@@ -234,6 +278,13 @@ def ground_slider(slope: float = -math.pi / 6, stiffness: float = 20.0, formulat
         ("block_x",),
         until=5.0,
         description="a block on an inclined rail",
+        drawing=Drawing(
+            (
+                Ground(((-along[0], -along[1]), (3 * along[0], 3 * along[1]))),
+                Rod(((0, 0), *_places("block", (0, 0))), 4, 1.5),
+                _box("block", 0.2, 0.12),
+            )
+        ),
     )
 
 
@@ -252,6 +303,7 @@ def body_slider(stiffness: float = 100.0, formulation: str = "augmented") -> Sys
         ("bar_theta", "collar_y"),
         until=3.0,
         description="a collar on a swinging bar",
+        drawing=Drawing((*_drawn_bars("bar").shapes, Trail(collar.point(), 2), _box("collar", 0.15, 0.1))),
     )
 
 
@@ -290,4 +342,13 @@ def slider_crank(
         controls={"torque": torque, "load": load},
         until=2.0,
         description="crank, rod and piston" + (", driven" if driven else ""),
+        drawing=_drawn_crank(crank, rod),
     )
+
+
+def _drawn_crank(crank: float, rod: float) -> Drawing:
+    hub, pin = _places("crank", (-crank / 2, 0.0), (crank / 2, 0.0))
+    ends = _places("rod", (-rod / 2, 0.0), (rod / 2, 0.0))
+    rail = Ground(((-2 * crank, 0.0), (2 * (crank + rod), 0.0)))
+    bars = (Rod((hub, pin), 0), Rod(ends, 2), _box("piston", 0.16, 0.12))
+    return Drawing((rail, Trail(*_places("rod", (0.0, 0.0))), *bars, Mark(hub, 7, 0), Mark(pin, 6, 5), Mark(ends[1], 6, 5)))

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from casadi import SX, cos, sin
+
 from trajopt.errors import UsageError, suggest
 from trajopt.mechanics import (
     Arctangent,
@@ -30,6 +32,7 @@ from trajopt.mechanics import (
     assemble,
     impact,
 )
+from trajopt.show.drawing import Disc, Drawing, Ground, Mark, Rod, Trail
 from trajopt.system import System
 
 G = 9.81
@@ -53,7 +56,11 @@ def bouncing_body(
     radius = 0.1
     disc = Body("disc", 1.0, 0.5 * radius**2, (0.0, height), 0.0, (vx, 0.0), spin, names=("x", "y", "theta"))
     rubbing = Coulomb(friction, Arctangent(1e-2))
-    details: dict[str, Any] = {"until": 3.0, "description": f"a bouncing disc, contact law: {law}"}
+    details: dict[str, Any] = {
+        "until": 3.0,
+        "description": f"a bouncing disc, contact law: {law}",
+        "drawing": _drawn_disc(disc, radius),
+    }
     if law in COMPLIANT:
         contact = Contact("ground contact", "disc", COMPLIANT[law](restitution), rubbing, radius=radius)
         return assemble("bouncing-body", [disc], [contact], (0.0, -G)).system(**details)
@@ -73,7 +80,14 @@ def rolling_body(friction: float = 0.3, vx: float = 2.0, spin: float = 0.0, smoo
     sink = G / law.stiffness
     disc = Body("disc", 1.0, 0.5 * radius**2, (0.0, radius - sink), 0.0, (vx, 0.0), spin, names=("x", "y", "theta"))
     contact = Contact("ground contact", "disc", law, Coulomb(friction, Arctangent(smoothing)), radius=radius)
-    return assemble("rolling-body", [disc], [contact], (0.0, -G)).system(until=2.0, description="a disc that slides, then rolls")
+    return assemble("rolling-body", [disc], [contact], (0.0, -G)).system(
+        until=2.0, description="a disc that slides, then rolls", drawing=_drawn_disc(disc, radius)
+    )
+
+
+def _drawn_disc(disc: Body, radius: float) -> Drawing:
+    floor = Ground(((-100.0, 0.0), (100.0, 0.0)))
+    return Drawing((floor, Trail(disc.point()), Disc(disc.point(), radius, disc.coordinates[2].q)))
 
 
 def vehicle(slope: float, torque: Callable[[Any], Any], name: str = "vehicle") -> Mechanism:
@@ -108,10 +122,26 @@ def vehicle(slope: float, torque: Callable[[Any], Any], name: str = "vehicle") -
 def vehicle_flat(torque: float = 400.0, growth: float = 0.0) -> System:
     """A car on flat ground: torque (N m) on the rear wheel, constant or growing (N m/s)."""
     model = vehicle(0.0, lambda t: torque + growth * t, "vehicle-flat")
-    return model.system(until=5.0, description="a car on flat ground")
+    return model.system(until=5.0, description="a car on flat ground", drawing=_drawn_vehicle(0.0))
 
 
 def vehicle_slope(slope: float = math.radians(10), torque: float = 700.0, growth: float = 0.0) -> System:
     """A car on a slope (rad): torque (N m) on the rear wheel, constant or growing (N m/s)."""
     model = vehicle(slope, lambda t: torque + growth * t, "vehicle-slope")
-    return model.system(until=5.0, description="a car on a slope")
+    return model.system(until=5.0, description="a car on a slope", drawing=_drawn_vehicle(slope))
+
+
+def _drawn_vehicle(slope: float) -> Drawing:
+    names = ("chassis_x", "chassis_y", "chassis_theta", "rear_x", "rear_y", "rear_theta", "front_x", "front_y", "front_theta")
+    x, y, theta, *wheels = (SX.sym(name) for name in names)
+
+    def on_chassis(along: float, up: float) -> tuple[Any, Any]:
+        return x + cos(theta) * along - sin(theta) * up, y + sin(theta) * along + cos(theta) * up
+
+    outline = ((-1.9, -0.15), (1.9, -0.15), (1.9, 0.2), (1.1, 0.3), (0.5, 0.75), (-1.0, 0.75), (-1.6, 0.3), (-1.9, 0.25))
+    body = Rod(tuple(on_chassis(*corner) for corner in outline), 0, 2.5, closed=True)
+    rear, front = (Disc(tuple(wheels[k : k + 2]), 0.3, wheels[k + 2], colour=1) for k in (0, 3))
+    far = 1e3
+    road = Ground(((-far * math.cos(slope), -far * math.sin(slope)), (far * math.cos(slope), far * math.sin(slope))))
+    posts = tuple(Mark((k * math.cos(slope), k * math.sin(slope)), 4, 4) for k in range(0, 101, 2))  # so that the speed is seen
+    return Drawing((road, *posts, body, rear, front), follow=(x, y), reach=2.0)

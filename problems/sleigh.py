@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from math import pi
+from typing import Any
 
 from casadi import cos, sin
 
 from trajopt.errors import ModelError
 from trajopt.mechanics import Coordinate, Mechanism, Nonholonomic
+from trajopt.show.drawing import Drawing, Mark, Rod, Trail
 from trajopt.system import System
 
 # Where the heading ends: the sleigh turns downhill backwards and then slides straight. Independent run at tolerance 1e-12.
@@ -41,4 +43,18 @@ def sleigh(
         potential=-mass * gravity * float(sin(slope)) * downhill,
         constraints=(Nonholonomic("blade", sideways, "m/s"),),
     )
-    return mechanism.system(until=6.0, description="Chaplygin's sleigh sliding down an incline")
+    return mechanism.system(
+        until=6.0, description="Chaplygin's sleigh sliding down an incline", drawing=_drawn(x.q, y.q, phi.q, offset)
+    )
+
+
+def _drawn(x: Any, y: Any, phi: Any, offset: float) -> Drawing:
+    """The blade, and the mass centre ahead of it; seen from above, downhill to the right."""
+
+    def ahead(distance: float) -> tuple[Any, Any]:
+        return x + distance * cos(phi), y + distance * sin(phi)
+
+    blade = Rod((ahead(-0.5), ahead(0.5)), 0, 5)
+    return Drawing(
+        (Trail((x, y)), Rod((ahead(0.0), ahead(offset)), 1, 1.5), blade, Mark(ahead(offset), 9)), follow=(x, y), reach=4.0
+    )

@@ -51,6 +51,9 @@ Tolerance = Annotated[float | None, typer.Option("--tolerance", metavar="NUMBER"
 GuessOption = Annotated[Path | None, typer.Option("--guess", metavar="FILE.nc", help="Begin at a saved answer.")]
 Save = Annotated[Path | None, typer.Option("--save", metavar="FILE.nc", help="Keep the result (netCDF).")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw the result (png, pdf, svg).")]
+Animate = Annotated[
+    Path | None, typer.Option("--animate", metavar="FILE.gif", help="Show the motion (gif; mp4 where ffmpeg is installed).")
+]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write the result as a table.")]
 Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE|-", help="Write a summary; '-' is standard output, with nothing else on it.")
@@ -121,7 +124,7 @@ def show(name: Name, settings: Set = None) -> int:
 @reported
 def solve(
     name: Name, settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None,
-    guess: GuessOption = None, save: Save = None, plot: Plot = None, csv: Csv = None, json: Json = None,
+    guess: GuessOption = None, save: Save = None, plot: Plot = None, animate: Animate = None, csv: Csv = None, json: Json = None,
     verbose: Verbose = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Solve a problem."""
@@ -130,15 +133,15 @@ def solve(
     from trajopt.commands.solving import Wish, run_solve
 
     wish = Wish(method.value, tolerance, guess, verbose, quiet)
-    return run_solve(name, parse_settings(settings or []), wish, Outputs(save, plot, csv, json))
+    return run_solve(name, parse_settings(settings or []), wish, Outputs(save, plot, csv, json, animate))
 
 
 @app.command()
 @reported
 def simulate(
     name: Name, settings: Set = None, integrator: IntegratorOption = "dop853", step: Step = None, tolerance: StepTolerance = None,
-    until: Until = None, stabilize: Stabilize = None, gain: Gain = None, save: Save = None, plot: Plot = None, csv: Csv = None,
-    json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
+    until: Until = None, stabilize: Stabilize = None, gain: Gain = None, save: Save = None, plot: Plot = None,
+    animate: Animate = None, csv: Csv = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Run a system forward and show the drift of its invariants."""
     from trajopt.commands.building import parse_settings
@@ -146,7 +149,7 @@ def simulate(
     from trajopt.commands.simulating import Run, run_simulate
 
     run = Run(integrator, step, tolerance, until, stabilize, gain, quiet)
-    return run_simulate(name, parse_settings(settings or []), run, Outputs(save, plot, csv, json))
+    return run_simulate(name, parse_settings(settings or []), run, Outputs(save, plot, csv, json, animate))
 
 
 @app.command()

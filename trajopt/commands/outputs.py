@@ -14,7 +14,7 @@ from typing import Any
 from trajopt.errors import UsageError
 from trajopt.files import check_writable, write_text
 
-PICTURES = (".png", ".pdf", ".svg", ".jpg")
+ENDINGS = {"--plot": (".png", ".pdf", ".svg", ".jpg"), "--animate": (".gif", ".mp4")}
 STANDARD_OUTPUT = "-"
 
 
@@ -26,20 +26,25 @@ class Outputs:
     plot: Path | None = None
     csv: Path | None = None
     json: str | None = None
+    animate: Path | None = None
 
     def check(self) -> None:
         """Raise before hours of work are lost for a wrong file name."""
-        named = {"--save": self.save, "--plot": self.plot, "--csv": self.csv}
+        named = {"--save": self.save, "--plot": self.plot, "--csv": self.csv, "--animate": self.animate}
         if self.json not in (None, STANDARD_OUTPUT):
             named["--json"] = Path(str(self.json))
         taken: dict[Path, str] = {}
         for option, path in named.items():
             if path is None:
                 continue
-            check_writable(path, PICTURES if option == "--plot" else ())
+            check_writable(path, ENDINGS.get(option, ()))
             if path.resolve() in taken:
                 raise UsageError(f"{taken[path.resolve()]} and {option} name the same file", got=str(path))
             taken[path.resolve()] = option
+        if self.animate is not None:
+            from trajopt.show.animate import check_film
+
+            check_film(self.animate)
 
     @property
     def json_on_standard_output(self) -> bool:

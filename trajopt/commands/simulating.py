@@ -10,6 +10,7 @@ from trajopt.commands.boundary import SOLVED
 from trajopt.commands.building import build_system
 from trajopt.commands.display import console, number, progress_bar, table
 from trajopt.commands.outputs import Outputs
+from trajopt.commands.solving import write_animation
 from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,28 +36,30 @@ def run_simulate(name: str, settings: Mapping[str, Any], run: Run, outputs: Outp
     if run.gain is not None and run.stabilize is None:
         raise UsageError("--gain needs a stabilization", hint="--stabilize baumgarte")
     with outputs.clean_standard_output():
-        simulation = _simulate(name, settings, run)
+        simulation = _simulate(name, settings, run, animated=outputs.animate is not None)
         if not run.quiet:
             print_simulation(simulation, error=outputs.json_on_standard_output)
-        _write(simulation, outputs)
+        _write(simulation, outputs, run.quiet)
     from trajopt.simulation_files import simulation_summary
 
     outputs.write_json(simulation_summary(simulation))
     return SOLVED
 
 
-def _simulate(name: str, settings: Mapping[str, Any], run: Run) -> Simulation:
+def _simulate(name: str, settings: Mapping[str, Any], run: Run, animated: bool = False) -> Simulation:
     from trajopt.integrate.choices import integrator, stabilization
     from trajopt.integrate.simulate import simulate
 
     method = integrator(run.integrator, run.step, run.tolerance)
     keeper = None if run.stabilize is None else stabilization(run.stabilize, run.gain)
     system = build_system(name, settings)
+    if animated and system.drawing is None:
+        raise UsageError(f"there is no drawing of '{name}' to animate", expected="a System with drawing=Drawing(...)")
     with progress_bar(f"simulating {name}", run.quiet) as show:
         return simulate(system, method, run.until, keeper, progress=show)
 
 
-def _write(simulation: Simulation, outputs: Outputs) -> None:
+def _write(simulation: Simulation, outputs: Outputs, quiet: bool) -> None:
     from trajopt.simulation_files import save_simulation, simulation_to_csv
 
     if outputs.save is not None:
@@ -67,6 +70,8 @@ def _write(simulation: Simulation, outputs: Outputs) -> None:
         from trajopt.show.plots import plot_simulation
 
         plot_simulation(simulation, outputs.plot)
+    if outputs.animate is not None:
+        write_animation(simulation, simulation.system.drawing, outputs.animate, quiet)
 
 
 def print_simulation(simulation: Simulation, error: bool = False) -> None:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.building import Built, blaming, build_problem
-from trajopt.commands.display import console, number, progress_lines, table
+from trajopt.commands.display import console, number, progress_bar, progress_lines, table
 from trajopt.commands.outputs import Outputs
 from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
     from trajopt.curve import Curve
+    from trajopt.integrate.simulate import Simulation
     from trajopt.reference import Reference
+    from trajopt.show.drawing import Drawing
     from trajopt.solution import PhaseSolution, Solution
 
 
@@ -46,11 +48,14 @@ class Answer:
 def run_solve(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
     """Solve, show, write."""
     outputs.check()
+    drawing = None if outputs.animate is None else drawing_of(name, settings)
     with outputs.clean_standard_output():
         answer = solve_name(name, settings, wish)
         if not wish.quiet:
             print_solution(answer.solution, answer.reference, answer.direct, error=outputs.json_on_standard_output)
         write_solution(answer.solution, outputs)
+        if drawing is not None and outputs.animate is not None:
+            write_animation(answer.solution, drawing, outputs.animate, wish.quiet)
     from trajopt.storage import summary
 
     content = summary(answer.solution)
@@ -105,6 +110,29 @@ def write_solution(solution: Solution, outputs: Outputs) -> None:
         from trajopt.show.plots import plot_solution
 
         plot_solution(solution, outputs.plot)
+
+
+def drawing_of(name: str, settings: Mapping[str, Any]) -> Drawing:
+    """The drawing beside a problem; asked for before the work, since without one there is nothing to animate."""
+    from trajopt.catalogue import builder
+    from trajopt.show.drawing import drawing_beside
+
+    with blaming(name):
+        found = drawing_beside(builder(name, "problem"), settings)
+    if found is None:
+        raise UsageError(
+            f"there is no drawing of '{name}' to animate",
+            expected="a function 'drawing' beside the problem's builder that returns a trajopt.show.drawing.Drawing",
+        )
+    return found
+
+
+def write_animation(source: Solution | Simulation, drawing: Drawing, path: Path, quiet: bool) -> None:
+    """The animation, with a bar while it is rendered."""
+    from trajopt.show.animate import animate
+
+    with progress_bar(f"drawing {path.name}", quiet) as show:
+        animate(source, drawing, path, progress=show)
 
 
 def print_solution(

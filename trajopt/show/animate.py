@@ -1,0 +1,223 @@
+"""Animations (gif, mp4) and strips of stills, made without a display and without global state."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from PIL import Image
+
+from trajopt.errors import FileError, UsageError
+from trajopt.files import check_writable, replacing
+from trajopt.show.drawing import Drawing
+from trajopt.show.plots import COLOURS, FAINT, INK, STEPS
+from trajopt.show.scene import Array, Role, Scene, Stroke, projected, scene
+
+if TYPE_CHECKING:
+    from trajopt.integrate.simulate import Simulation
+    from trajopt.solution import Solution
+
+Progress = Callable[[float], None]
+FILMS = (".gif", ".mp4")
+SIZE = 5.0  # inches, the longer side of a film
+DPI = 100
+FLATTEST, STEEPEST = 0.45, 1.4  # height over width of a picture
+Window = tuple[float, float, float, float]  # left, right, low, high
+
+
+def animate(
+    source: Simulation | Solution, drawing: Drawing, path: str | Path, frames: int | None = None, progress: Progress | None = None
+) -> None:
+    """Write an animation: a gif, or an mp4 where ffmpeg is installed.
+
+    It plays in real time where that takes between 0.4 and 30 seconds; otherwise it takes 8 seconds, and says how fast it is.
+
+    Parameters
+    ----------
+    frames : 25 a second but no more than 300 where nothing is said.
+    progress : called with the fraction done.
+    """
+    check_film(path)
+    seen = scene(source, drawing, frames)
+    write = _gif if Path(path).suffix.lower() == ".gif" else _mp4
+    with replacing(path) as part:
+        write(seen, part, progress or (lambda fraction: None))
+
+
+def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | None = None, count: int = 8) -> Figure:
+    """A strip of pictures at equal distances in time; returns the figure and writes it where a path is given."""
+    if path is not None:
+        check_writable(path, (".png", ".pdf", ".svg"))
+    if count < 2:
+        raise UsageError("a strip needs two pictures or more", got=count)
+    seen = scene(source, drawing, max(count, 201))
+    chosen = np.linspace(0, len(seen.t) - 1, count).round().astype(int)
+    window = _window(seen)
+    columns = min(count, 4)
+    rows = -(-count // columns)
+    height = 2.6 * (window[3] - window[2]) / (window[1] - window[0])
+    figure = Figure(figsize=(2.6 * columns, (height + 0.35) * rows + 0.4), layout="constrained", dpi=140)
+    FigureCanvasAgg(figure)
+    for number, frame in enumerate(chosen):
+        picture = _Picture(figure.add_subplot(rows, columns, number + 1), seen, window)
+        picture.axes.tick_params(labelsize=6.5)
+        picture.show(int(frame))
+    figure.suptitle(seen.title.replace("$", r"\$"), x=0.01, ha="left", fontsize=11, color=INK)
+    if path is not None:
+        with replacing(path) as part:
+            figure.savefig(part, format=Path(path).suffix.lstrip(".").lower())
+    return figure
+
+
+def check_film(path: str | Path) -> None:
+    """Raise a ``FileError`` unless an animation of this name can be written here.
+
+    >>> check_film("swing.avi")
+    Traceback (most recent call last):
+    trajopt.errors.FileError: cannot write 'swing.avi'
+      got:      ending '.avi'
+      expected: .gif or .mp4
+    """
+    check_writable(path, FILMS)
+    if Path(path).suffix.lower() == ".mp4" and shutil.which("ffmpeg") is None:
+        raise FileError(
+            f"cannot write '{path}'", got="ffmpeg, which makes mp4 films, is not installed", hint="a name that ends in .gif"
+        )
+
+
+class _Picture:
+    """The artists of one scene on one pair of axes; showing a frame moves them."""
+
+    def __init__(self, axes: Any, seen: Scene, window: Window) -> None:
+        self.axes, self.seen, self.window = axes, seen, window
+        axes.set_aspect("equal", adjustable="box")
+        axes.set_xlim(*window[:2])
+        axes.set_ylim(*window[2:])
+        for side in axes.spines.values():
+            side.set_color("#dddddd")
+        axes.tick_params(labelsize=7.5, length=0, labelcolor=FAINT)
+        axes.grid(True, color="#eeeeee", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
+        axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
+        if seen.dimension == 3:
+            axes.tick_params(labelbottom=False, labelleft=False)
+            axes.grid(False)
+        self.artists = [(stroke, projected(stroke.points, seen.view), _artists(axes, stroke)) for stroke in seen.strokes]
+        self.stamp = axes.set_title("", loc="left", fontsize=8.5, color=INK, fontfamily="monospace")
+
+    def show(self, frame: int) -> None:
+        for stroke, points, artists in self.artists:
+            shown = points[0] if stroke.role is Role.GROUND else points[frame]
+            if stroke.role is Role.TRAIL:
+                shown = points[: frame * self.seen.finer + 1, 0]
+            for artist in artists:
+                artist.set_data(shown[:, 0], shown[:, 1])
+        self.stamp.set_text(_stamp(self.seen, frame))
+        if self.seen.middle is not None:
+            x, y = projected(self.seen.middle[frame], self.seen.view)
+            left, right, low, high = self.window
+            self.axes.set_xlim(x + left, x + right)
+            self.axes.set_ylim(y + low, y + high)
+
+
+def _artists(axes: Any, stroke: Stroke) -> list[Any]:
+    colour = COLOURS[stroke.colour % len(COLOURS)]
+    round_ends = {"solid_capstyle": "round", "solid_joinstyle": "round"}
+    if stroke.role is Role.GROUND:
+        return axes.plot([], [], color=FAINT, linewidth=stroke.width, zorder=1.5)  # type: ignore[no-any-return]
+    if stroke.role is Role.TRAIL:
+        return axes.plot([], [], color=colour, linewidth=stroke.width, alpha=0.8, zorder=2)  # type: ignore[no-any-return]
+    if stroke.role is Role.MARK:
+        style = {"marker": "o", "markersize": stroke.width, "markeredgecolor": "white", "markeredgewidth": 0.8}
+        return axes.plot([], [], color=colour, linestyle="", zorder=4, **style)  # type: ignore[no-any-return]
+    return axes.plot([], [], color=colour, linewidth=stroke.width, zorder=3, **round_ends)  # type: ignore[no-any-return]
+
+
+def _stamp(seen: Scene, frame: int) -> str:
+    span = float(seen.t[-1] - seen.t[0])
+    digits = max(0, 2 - int(np.floor(np.log10(span))))
+    text = f"t = {seen.t[frame]:.{digits}f} {seen.time_unit}".rstrip()
+    return (
+        text if abs(seen.speed - 1) < 0.01 and seen.time_unit == "s" else f"{text}   {seen.speed:.3g} {seen.time_unit} a second"
+    )
+
+
+def _window(seen: Scene) -> Window:
+    """What fits everything that moves, neither too flat nor too steep; about the middle where the picture follows one."""
+    if seen.middle is not None and seen.reach is not None:
+        return (-1.6 * seen.reach, 1.6 * seen.reach, -seen.reach, seen.reach)
+    moving = [stroke for stroke in seen.strokes if stroke.role is not Role.GROUND] or list(seen.strokes)
+    points = np.concatenate([projected(stroke.points, seen.view).reshape(-1, 2) for stroke in moving])
+    low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
+    middle, half = (low + high) / 2, 0.54 * (high - low)
+    half = np.maximum(half, 1e-9 * max(1.0, float(np.abs(middle).max())))
+    half = half + 0.03 * half.max()
+    half[0] = max(half[0], half[1] / STEEPEST)
+    half[1] = max(half[1], FLATTEST * half[0])
+    return (middle[0] - half[0], middle[0] + half[0], middle[1] - half[1], middle[1] + half[1])
+
+
+def _canvas(seen: Scene) -> tuple[Figure, _Picture]:
+    window = _window(seen)
+    width, height = window[1] - window[0], window[3] - window[2]
+    scale = SIZE / max(width, height)
+    pixels = [2 * round(DPI * (scale * side + extra) / 2) for side, extra in ((width, 0.55), (height, 0.6))]  # even, for mp4
+    figure = Figure(figsize=(pixels[0] / DPI, pixels[1] / DPI), dpi=DPI)
+    FigureCanvasAgg(figure)
+    left, low, top, right = 0.45 * DPI / pixels[0], 0.25 * DPI / pixels[1], 0.35 * DPI / pixels[1], 0.1 * DPI / pixels[0]
+    return figure, _Picture(figure.add_axes((left, low, 1 - left - right, 1 - low - top)), seen, window)
+
+
+def _rendered(seen: Scene, progress: Progress) -> Iterator[Array]:
+    """(height, width, 3) bytes of each frame."""
+    figure, picture = _canvas(seen)
+    canvas: Any = figure.canvas
+    for frame in range(len(seen.t)):
+        picture.show(frame)
+        canvas.draw()
+        yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
+        progress((frame + 1) / len(seen.t))
+
+
+def _gif(seen: Scene, path: Path, progress: Progress) -> None:
+    delay = 10 * max(2, round(100 * seen.seconds / (len(seen.t) - 1)))  # ms; browsers slow down what is faster
+    pictures: list[Image.Image] = []
+    palette = _palette(seen)  # one for all frames: colours do not flicker, files stay small
+    for pixels in _rendered(seen, progress):
+        pictures.append(Image.fromarray(pixels).quantize(palette=palette, dither=Image.Dither.NONE))
+    delays = [delay] * (len(pictures) - 1) + [max(delay, 800)]  # the end is worth a look
+    pictures[0].save(path, format="GIF", save_all=True, append_images=pictures[1:], duration=delays, loop=0, optimize=False)
+
+
+def _palette(seen: Scene) -> Image.Image:
+    """The colours of the whole film, from its last frame: there the trails are complete."""
+    figure, picture = _canvas(seen)
+    picture.show(len(seen.t) - 1)
+    canvas: Any = figure.canvas
+    canvas.draw()
+    found = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()).quantize(128)
+    colours = np.array(found.getpalette(), dtype=int).reshape(-1, 3)
+    colours[np.argmax(colours.sum(axis=1))] = 255  # averages of near-white would tint the paper
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(colours.ravel().tolist())
+    return palette
+
+
+def _mp4(seen: Scene, path: Path, progress: Progress) -> None:
+    from matplotlib.animation import FFMpegWriter
+
+    figure, picture = _canvas(seen)
+    rate = (len(seen.t) - 1) / seen.seconds
+    writer = FFMpegWriter(fps=rate, codec="h264", extra_args=["-f", "mp4", "-pix_fmt", "yuv420p"])  # type: ignore[arg-type]
+    with writer.saving(figure, str(path), DPI):
+        for frame in range(len(seen.t)):
+            picture.show(frame)
+            writer.grab_frame()
+            progress((frame + 1) / len(seen.t))

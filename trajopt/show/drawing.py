@@ -1,0 +1,131 @@
+"""Drawing: the geometry of a mechanism, from the names of its variables; nothing here needs a plotting library.
+
+A *place* is where something is, in two or three coordinates:
+
+1. a CasADi column, or a tuple of numbers and scalar expressions, whose symbols have the names of variables: states, controls,
+   parameters, or ``t``; component i of a vector ``r`` is ``r_i``; or
+2. a function of the variables by name: ``lambda now: (now["x"], 0.0)``.
+
+Places go by names and not by symbols, so one drawing serves a simulation, an answer and an answer read from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trajopt.errors import ModelError
+
+Place = Any
+
+
+@dataclass(frozen=True)
+class Rod:
+    """A line through places: a link, a chain of links, or the outline of a body where ``closed``."""
+
+    points: tuple[Place, ...]
+    colour: int = 0
+    width: float = 4.0
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.points) < 2:
+            raise ModelError("a rod of a drawing has two ends or more", got=f"{len(self.points)} places")
+
+
+@dataclass(frozen=True)
+class Disc:
+    """A wheel with one spoke at ``angle`` (an expression or a function, as a place); ``normal`` is its axle in space."""
+
+    centre: Place
+    radius: float
+    angle: Any = 0.0
+    normal: Place | None = None
+    colour: int = 2
+
+    def __post_init__(self) -> None:
+        if not self.radius > 0:
+            raise ModelError("a disc of a drawing has a positive radius", got=self.radius)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point: a mass, a joint; the size is in points of print."""
+
+    at: Place
+    size: float = 8.0
+    colour: int = 1
+
+
+@dataclass(frozen=True)
+class Trail:
+    """The way that a place has come."""
+
+    at: Place
+    colour: int = 4
+    width: float = 1.3
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A line that stays: a floor, a track, a wall. It does not widen the picture."""
+
+    points: tuple[tuple[float, ...], ...]
+    width: float = 1.2
+
+
+Shape = Rod | Disc | Mark | Trail | Ground
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Shapes, from back to front.
+
+    Parameters
+    ----------
+    follow : a place that the picture keeps in its middle, for what travels far.
+    reach : then half the height of the picture, in the drawing's unit.
+    view : azimuth and elevation (degrees) from which a drawing in three dimensions is seen.
+
+    Examples
+    --------
+    >>> from casadi import SX, cos, sin
+    >>> theta = SX.sym("theta")
+    >>> bob = (2 * sin(theta), -2 * cos(theta))
+    >>> pendulum = Drawing((Trail(bob), Rod(((0, 0), bob)), Mark(bob)))
+    >>> len(pendulum.shapes)
+    3
+    """
+
+    shapes: tuple[Shape, ...]
+    follow: Place | None = None
+    reach: float | None = None
+    view: tuple[float, float] = (-60.0, 22.0)
+
+    def __post_init__(self) -> None:
+        if not self.shapes:
+            raise ModelError("a drawing needs something to draw", expected="rods, discs, marks or trails")
+        if (self.follow is None) != (self.reach is None):
+            raise ModelError(
+                "a drawing that follows a place needs its reach, and the other way round", expected="follow= and reach="
+            )
+
+
+# What a problem's module may call ``drawing``: it takes those arguments of the builder that matter for the picture.
+Hook = Callable[..., Drawing]
+
+
+def drawing_beside(build: Callable[..., Any], settings: Mapping[str, Any] | None = None) -> Drawing | None:
+    """The drawing that a problem's module has beside its builder: ``drawing(...)``, given the settings it takes."""
+    import inspect
+    import sys
+
+    hook = getattr(sys.modules.get(build.__module__), "drawing", None)
+    if not callable(hook):
+        return None
+    taken = {key: value for key, value in (settings or {}).items() if key in inspect.signature(hook).parameters}
+    found = hook(**taken)
+    if not isinstance(found, Drawing):
+        raise ModelError(f"'drawing' in {build.__module__} gave no drawing", got=type(found).__name__, expected="a Drawing")
+    return found

@@ -1,0 +1,266 @@
+"""Scene: a drawing along a motion, as numbers: what an animation, a strip of stills and a report have in common."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.errors import ModelError, UsageError, suggest
+from trajopt.show.drawing import Disc, Drawing, Mark, Place, Rod, Shape, Trail
+from trajopt.solution import PhaseSolution, Solution
+
+if TYPE_CHECKING:
+    from trajopt.integrate.simulate import Simulation
+
+Array = NDArray[np.float64]
+RIM = 48  # corners of a circle
+MOST_FRAMES = 300
+TRAIL = 1500  # points of a trail, so that it is smooth where frames are far apart
+SHORTEST, LONGEST, USUAL = 0.4, 30.0, 8.0  # s of playing: what lasts shorter or longer is shown in the usual time
+
+
+class Role(enum.Enum):
+    """How a stroke is drawn."""
+
+    LINE = "line"
+    WHEEL = "wheel"
+    MARK = "mark"
+    TRAIL = "trail"
+    GROUND = "ground"
+
+
+@dataclass(frozen=True, eq=False)
+class Stroke:
+    """A line through k points in m frames; a ground has one frame only, a trail ``finer`` points from each frame to the next."""
+
+    role: Role
+    points: Array  # (m, k, d); not a number where its variables do not exist
+    colour: int
+    width: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Everything to draw in m frames, in d = 2 or 3 coordinates."""
+
+    title: str
+    t: Array  # (m,)
+    strokes: tuple[Stroke, ...]
+    seconds: float  # how long it plays
+    finer: int = 1
+    time_unit: str = "s"
+    middle: Array | None = None  # (m, d): what the picture follows
+    reach: float | None = None
+    view: tuple[float, float] = (-60.0, 22.0)
+
+    @property
+    def dimension(self) -> int:
+        return int(self.strokes[0].points.shape[2])
+
+    @property
+    def speed(self) -> float:
+        """Units of the motion's time that pass in a second of playing; 1 is real time where the unit is a second."""
+        return float(self.t[-1] - self.t[0]) / self.seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """The named variables at times of one phase."""
+
+    t: Array  # (m,)
+    values: Mapping[str, Array]  # (m,), or (m, size)
+
+
+def scene(source: Simulation | Solution, drawing: Drawing, frames: int | None = None) -> Scene:
+    """A drawing along a simulation or an answer.
+
+    Parameters
+    ----------
+    frames : how many; 25 a second but no more than 300 where nothing is said.
+
+    Examples
+    --------
+    >>> from problems.lecture import pendulum
+    >>> from trajopt.integrate.simulate import simulate
+    >>> system = pendulum()
+    >>> seen = scene(simulate(system, until=2.0), system.drawing)
+    >>> len(seen.t), seen.dimension, seen.speed
+    (51, 2, 1.0)
+    """
+    if frames is not None and frames < 2:
+        raise UsageError("an animation needs two frames or more", got=frames)
+    spans, unit = _spans(source)
+    duration = sum(b - a for a, b in spans)
+    seconds = duration if unit == "s" and SHORTEST <= duration <= LONGEST else USUAL
+    count = frames or _count(seconds)
+    finer = max(1, round(TRAIL / count))
+    stretches = [_sample(source, k, times) for k, times in enumerate(_times(spans, (count - 1) * finer + 1))]
+    known = {name for stretch in stretches for name in stretch.values}
+    frames_only = _thinned(stretches, finer)
+    strokes = tuple(_stroke(shape, stretches if isinstance(shape, Trail) else frames_only, known) for shape in drawing.shapes)
+    dimensions = {stroke.points.shape[2] for stroke in strokes}
+    if len(dimensions) != 1 or not dimensions <= {2, 3}:
+        raise ModelError("the places of a drawing have 2 or 3 coordinates, all the same number", got=sorted(dimensions))
+    middle = None if drawing.follow is None else _along(drawing.follow, frames_only, known)
+    title = source.problem if isinstance(source, Solution) else source.system.name
+    t = np.concatenate([stretch.t for stretch in frames_only])
+    return Scene(title, t, strokes, seconds, finer, unit, middle, drawing.reach, drawing.view)
+
+
+def projected(points: Array, view: tuple[float, float]) -> Array:
+    """(..., d) -> (..., 2): as they are in a plane, as seen from far away in space."""
+    if points.shape[-1] == 2:
+        return points
+    a, e = np.radians(view)
+    right = np.array([-np.sin(a), np.cos(a), 0.0])
+    up = np.array([-np.sin(e) * np.cos(a), -np.sin(e) * np.sin(a), np.cos(e)])
+    return np.stack([points @ right, points @ up], axis=-1)
+
+
+def _count(seconds: float) -> int:
+    """Whole hundredths of a second for each frame, as gif files count time."""
+    delay = max(4, int(np.ceil(100 * seconds / MOST_FRAMES)))
+    return max(2, round(100 * seconds / delay) + 1)
+
+
+def _spans(source: Simulation | Solution) -> tuple[list[tuple[float, float]], str]:
+    if isinstance(source, Solution):
+        phases = list(source.phases.values())
+        return [(ph.t0, ph.tf) for ph in phases], phases[0].time_unit
+    return [(float(source.t[0]), float(source.t[-1]))], "s"
+
+
+def _times(spans: list[tuple[float, float]], count: int) -> list[Array]:
+    """Frames at equal distances over all phases together; a moment between two phases belongs to the later one."""
+    lengths = np.array([b - a for a, b in spans])
+    if not lengths.sum() > 0:
+        raise UsageError("a motion that takes no time cannot be animated", got=f"{lengths.sum():g}")
+    begins = np.concatenate([[0.0], np.cumsum(lengths)])
+    elapsed = np.linspace(0.0, begins[-1], count)
+    which = np.clip(np.searchsorted(begins, elapsed, side="right") - 1, 0, len(spans) - 1)
+    return [np.clip(a + elapsed[which == k] - begins[k], a, b) for k, (a, b) in enumerate(spans)]
+
+
+def _sample(source: Simulation | Solution, number: int, times: Array) -> Stretch:
+    values: dict[str, Array] = {"t": times}
+    if isinstance(source, Solution):
+        phase: PhaseSolution = list(source.phases.values())[number]
+        for group in (phase.states, phase.controls, phase.algebraics):
+            for name, curve in group.items():
+                _put(values, name, curve.evaluate(times))
+        for name, value in {**source.parameters, **source.variables}.items():
+            _put(values, name, np.broadcast_to(np.atleast_1d(value), (len(times), np.size(value))))
+    else:
+        states = source.at(times)
+        for i, state in enumerate(source.system.states):
+            values[state.name] = states[:, i]
+        for parameter in source.system.parameters:
+            values.setdefault(parameter.name, np.full(len(times), parameter.value))
+    return Stretch(times, values)
+
+
+def _thinned(stretches: list[Stretch], finer: int) -> list[Stretch]:
+    """Every so many moments, counted over all stretches: the frames."""
+    found, before = [], 0
+    for stretch in stretches:
+        kept = slice(-before % finer, None, finer)
+        found.append(Stretch(stretch.t[kept], {name: v[kept] for name, v in stretch.values.items()}))
+        before += len(stretch.t)
+    return found
+
+
+def _put(values: dict[str, Array], name: str, columns: Array) -> None:
+    """A scalar by its name, a vector by its name and its components by theirs."""
+    if columns.shape[1] == 1:
+        values[name] = columns[:, 0]
+        return
+    values[name] = columns
+    for i in range(columns.shape[1]):
+        values[f"{name}_{i}"] = columns[:, i]
+
+
+def _along(place: Place, stretches: list[Stretch], known: set[str]) -> Array:
+    """(m, d): a place in every frame; not a number in phases that lack one of its variables."""
+    parts: list[Array | None] = []
+    for stretch in stretches:
+        if not len(stretch.t):  # a phase shorter than the time between two frames
+            parts.append(None)
+            continue
+        try:
+            parts.append(_called(place, stretch) if callable(place) else _evaluated(place, stretch))
+        except KeyError as error:
+            name = str(error.args[0])
+            if name not in known:
+                raise ModelError(
+                    f"a drawing uses '{name}', which the motion does not have",
+                    expected=", ".join(sorted(known)),
+                    hint=suggest(name, known),
+                ) from error
+            parts.append(None)
+    size = next((part.shape[1] for part in parts if part is not None), 2)
+    filled = [
+        np.full((len(stretch.t), size), np.nan) if part is None else part for part, stretch in zip(parts, stretches, strict=True)
+    ]
+    return np.concatenate(filled)
+
+
+def _called(place: Any, stretch: Stretch) -> Array:
+    """One frame after the other: a person's function may not take arrays."""
+    rows = [np.atleast_1d(place({name: v[k] for name, v in stretch.values.items()})) for k in range(len(stretch.t))]
+    return np.array(rows, dtype=float).reshape(len(rows), -1)
+
+
+def _evaluated(place: Any, stretch: Stretch) -> Array:
+    entries = place if isinstance(place, (tuple, list)) else [place]
+    column = casadi.densify(casadi.vertcat(*[casadi.SX(entry) for entry in entries]))
+    symbols = casadi.symvar(column)
+    given = np.array([stretch.values[symbol.name()] for symbol in symbols]).reshape(len(symbols), len(stretch.t))
+    if not symbols:
+        return np.tile(np.asarray(casadi.DM(column).full(), dtype=float).T, (len(stretch.t), 1))
+    function = casadi.Function("place", [casadi.vertcat(*symbols)], [column])
+    return np.asarray(function.map(len(stretch.t))(given).full(), dtype=float).T
+
+
+def _stroke(shape: Shape, stretches: list[Stretch], known: set[str]) -> Stroke:
+    if isinstance(shape, Rod):
+        places = (*shape.points, shape.points[0]) if shape.closed else shape.points
+        points = np.stack([_along(place, stretches, known) for place in places], axis=1)
+        return Stroke(Role.LINE, points, shape.colour, shape.width)
+    if isinstance(shape, Disc):
+        return Stroke(Role.WHEEL, _wheel(shape, stretches, known), shape.colour, 2.2)
+    if isinstance(shape, Mark):
+        return Stroke(Role.MARK, _along(shape.at, stretches, known)[:, None, :], shape.colour, shape.size)
+    if isinstance(shape, Trail):
+        return Stroke(Role.TRAIL, _along(shape.at, stretches, known)[:, None, :], shape.colour, shape.width)
+    return Stroke(Role.GROUND, np.array([shape.points], dtype=float), 0, shape.width)
+
+
+def _wheel(disc: Disc, stretches: list[Stretch], known: set[str]) -> Array:
+    """The rim from where the spoke meets it, round, and back along the spoke to the centre."""
+    centre = _along(disc.centre, stretches, known)  # (m, d)
+    angle = _along(disc.angle, stretches, known)  # (m, 1)
+    turns = angle + np.linspace(0.0, 2 * np.pi, RIM + 1)  # (m, RIM + 1)
+    if centre.shape[1] == 2:
+        across, up = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+        rim = np.cos(turns)[..., None] * across + np.sin(turns)[..., None] * up
+    else:
+        if disc.normal is None:
+            raise ModelError("a disc in space needs the direction of its axle", expected="normal=")
+        first, second = _across(_along(disc.normal, stretches, known))
+        rim = np.cos(turns)[..., None] * first[:, None, :] + np.sin(turns)[..., None] * second[:, None, :]
+    return np.concatenate([centre[:, None, :] + disc.radius * rim, centre[:, None, :]], axis=1)
+
+
+def _across(normal: Array) -> tuple[Array, Array]:
+    """Two unit vectors across an axle (m, 3): the first is level, so that a spoke's zero does not wander."""
+    n = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    level = np.cross(np.array([0.0, 0.0, 1.0]), n)
+    size = np.linalg.norm(level, axis=1, keepdims=True)
+    first = np.where(size > 1e-9, level / np.maximum(size, 1e-9), np.array([1.0, 0.0, 0.0]))
+    return first, np.cross(n, first)
