@@ -61,14 +61,14 @@ def solve_directly(
     check_guess(form, first_guess, values)
     session = Session.start(form, method, values, progress)
     iterate, log = _climb(session, first_guess, guess is not None)
-    before: list[MeshPass] = []
+    history = [iterate.record]
     if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
-        iterate, before = _calmer(session, iterate, first_guess)
-    history = [*before, iterate.record]
+        iterate, further = _calmer(session, iterate, first_guess)
+        history.append(further)
     if iterate.solved and method.max_passes > 1:
-        left = replace(method, max_passes=method.max_passes - len(before))
+        left = replace(method, max_passes=method.max_passes - len(history) + 1)
         iterate, passes = adapt(replace(session, method=left), iterate)
-        history = [*before, *passes]
+        history += passes[1:]
     status = _status(iterate, method)
     total = time.perf_counter() - began
     solving = sum(record.seconds for record in history)
@@ -115,17 +115,16 @@ def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[s
     return best, log
 
 
-def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, list[MeshPass]]:
+def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, MeshPass]:
     """The first answer with straight controls instead, if that is a better one: a rough control can hide a false optimum.
 
-    Also the record of the one that is not used.
+    Also the record of that attempt.
     """
     meshes = tuple(
         straight(ph.mesh, kernels, ph) for ph, kernels in zip(iterate.layout.phases, session.kernels.phases, strict=True)
     )
     other = solve_on(hasty(session, 150), meshes, guess, None, remark="straight controls")
-    better = other.solved and other.error < iterate.error
-    return (other, [iterate.record]) if better else (iterate, [other.record])
+    return (other if other.solved and other.error < iterate.error else iterate), other.record
 
 
 def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:
