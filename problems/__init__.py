@@ -66,6 +66,8 @@ CATALOGUE = {
     "wheelie-entry": Entry("problems.bike:wheelie_entry", "bike robot", "into a wheelie with the least effort, two phases"),
     "wheelie-entry-time": Entry("problems.bike:wheelie_entry_time", "bike robot", "into a wheelie in the least time"),
     "daniel-jump": Entry("problems.bike:daniel_jump", "bike robot", "the highest hop on the rear wheel, with a tuck"),
+    "platform-jump": Entry("problems.bike:platform_jump", "bike robot", "a hop onto a platform with the least effort"),
+    "platform-strength": Entry("problems.bike:platform_strength", "bike robot", "the least torque limits for a platform of 1 m"),
     "free-body": Entry("problems.multibody:free_body", "multibody", "a body thrown under gravity", "system"),
     "sprung-body": Entry("problems.multibody:sprung_body", "multibody", "a body on springs and dampers", "system"),
     "sprung-pair": Entry("problems.multibody:sprung_pair", "multibody", "two bodies joined by springs and dampers", "system"),

@@ -10,7 +10,7 @@ from problems.bike_analyses import (
     mass_centre_curve,
     pointing_region,
 )
-from problems.bike_daniel import Jump, daniel_jump
+from problems.bike_daniel import Jump, daniel_jump, platform_jump, platform_strength
 from problems.bike_daniel_pd import daniel_pd
 from problems.bike_models import FIVE_LINK, SEVEN_LINK, FiveLink, Machine, SevenLink, five_link, seven_link
 from problems.bike_pd import front_up_pd, wheelie_pd
@@ -36,6 +36,8 @@ __all__ = [
     "lowest_posture",
     "mass_centre_cloud",
     "mass_centre_curve",
+    "platform_jump",
+    "platform_strength",
     "pointing_region",
     "seven_link",
     "seven_link_tree",

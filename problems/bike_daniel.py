@@ -16,6 +16,8 @@ from math import radians
 from typing import Any
 
 import casadi
+import numpy as np
+import scipy.interpolate
 
 from problems.bike_models import SEVEN_LINK, Machine, SevenLink, seven_link
 from trajopt import Problem, free
@@ -38,8 +40,25 @@ class Jump:
     rate_weight: float = 1e-3  # m s, of the squared torque rates by the limits
 
 
-# Postures through which a guess passes: beta, ankle, knee, waist in deg.
-CROUCH, STRETCH, TUCK = (20.0, 68.0, 112.0, -158.0), (30.0, 60.0, 15.0, -30.0), (40.0, 60.0, 105.0, -150.0)
+@dataclass(frozen=True)
+class Sketch:
+    """A guess of a phase: postures (beta, ankle, knee, waist in deg) at fractions of its duration (s), and torques (N m)."""
+
+    duration: float
+    at: tuple[float, ...]
+    postures: tuple[tuple[float, float, float, float], ...]
+    torques: tuple[float, float, float]
+
+    def angle(self, joint: int) -> Any:
+        """A smooth curve through the postures, rad, with its rate: functions of normalised time."""
+        curve = scipy.interpolate.PchipInterpolator(self.at, np.radians([posture[joint] for posture in self.postures]))
+        return curve, lambda s: curve(s, 1) / self.duration
+
+
+CROUCH, TAKE_OFF = (15.0, 70.0, 118.0, -163.0), (21.0, 58.0, 58.0, -70.0)
+STRETCH, TUCK = (24.0, 57.0, 22.0, -38.0), (3.0, 56.0, 117.0, -158.0)
+PUSH = Sketch(0.25, (0.0, 0.3, 1.0), (CROUCH, (15.0, 67.0, 115.0, -155.0), TAKE_OFF), (-150.0, 200.0, 5.0))
+HOP = Sketch(0.32, (0.0, 0.2, 1.0), (TAKE_OFF, STRETCH, TUCK), (0.0, -80.0, -5.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +69,7 @@ class Stage:
     t: Any
     cost: Any  # the integrand of the effort
     axle: Any  # (2,) where the rear axle is
+    axle_rate: Any
     centre: Any  # (2,) the mass centre
     centre_rate: Any
 
@@ -64,16 +84,51 @@ def daniel_jump(knee: float = 250.0, waist: float = 300.0, elbow: float = 100.0)
     return ocp
 
 
+def platform_jump(height: float = 0.5, strength: float = 1.0, rate_weight: float = 0.01) -> Problem:
+    """Onto a platform (height in m) with the least effort; ``strength`` multiplies the torque limits 250, 300 and 100 N m.
+
+    The platform stands beside the machine, as in the thesis' "parallel": in front of it, the front wheel would have to be above
+    it before the jump, and the machine balances up to 38 deg rise, or 0.62 m, only. The rear wheel lands while it comes down, at
+    1.5 m/s at most, the mass centre within 0.1 m of the contact; the front wheel is above the platform.
+    """
+    limits = tuple(strength * limit for limit in Jump().limits)
+    ocp = Problem("platform-jump")
+    stages = _onto_platform(ocp, Jump(limits, effort_weight=1.0, rate_weight=rate_weight), height)  # type: ignore[arg-type]
+    ocp.minimize(sum(_effort(stage) for stage in stages))
+    return ocp
+
+
+def platform_strength(height: float = 1.0) -> Problem:
+    """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a little effort is added."""
+    ocp = Problem("platform-strength")
+    strength = ocp.variable("strength", lower=0.05, upper=20.0, guess=1.0)
+    stages = _onto_platform(ocp, Jump(), height, strength)
+    ocp.minimize(strength + sum(_effort(stage) for stage in stages))
+    return ocp
+
+
+def _onto_platform(ocp: Problem, jump: Jump, height: float, strength: Any = None) -> tuple[Stage, Stage]:
+    stance, flight = _stance(ocp, jump, strength=strength), _flight(ocp, jump, strength=strength)
+    _take_off(ocp, stance, flight)
+    final = flight.phase.final
+    ocp.require(final(flight.axle[1]), equals=SEVEN_LINK.radius + height, name="rear wheel on the platform")
+    ocp.require(final(flight.axle_rate[1]), lower=-1.5, upper=0.0, name="landing speed")
+    ocp.require(
+        final(flight.centre[0] - flight.axle[0]), lower=-0.1, upper=0.1, name="mass centre above the contact at the landing"
+    )
+    return stance, flight
+
+
 def _effort(stage: Stage) -> Any:
     return stage.phase.integral(stage.cost)
 
 
-def _stance(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
+def _stance(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK, strength: Any = None) -> Stage:
     machine = seven_link(data)
     ph = ocp.phase("stance")
-    t = ph.time(start=0, end=free(0.1, 0.45, guess=0.4))
-    joints = _joints(ph, jump, data, (CROUCH, STRETCH), at_rest=True)
-    torques, cost = _drives(ph, jump)
+    t = ph.time(start=0, end=free(0.1, 0.45, guess=PUSH.duration))
+    joints = _joints(ph, jump, data, PUSH, at_rest=True)
+    torques, cost = _drives(ph, jump, PUSH, strength)
     q, v = _columns(joints)
     acceleration = machine.mechanism.acceleration(q, v, torques)
     a, ground, centre = casadi.cse([acceleration, machine.ground_force(q, v, acceleration), machine.point("mass centre", q)])
@@ -86,22 +141,25 @@ def _stance(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
     ocp.require(ph.initial(centre[0] - contact[0]), equals=0, name="mass centre above the contact")
     ocp.require(ph.initial(q[0]), lower=radians(jump.rise[0]), upper=radians(jump.rise[1]), name="rise at the start")
     ocp.require(ph.final(ground[1]), equals=0, name="ground force at take-off")
-    return Stage(ph, t, cost, contact, centre, casadi.jtimes(centre, q, v))
+    return Stage(ph, t, cost, contact, casadi.jtimes(contact, q, v), centre, casadi.jtimes(centre, q, v))
 
 
-def _flight(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
+def _flight(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK, strength: Any = None) -> Stage:
     """In the air the mass centre falls freely; the posture follows from what is left of the equations without the axle."""
     machine = seven_link(data, stance=False)
     ph = ocp.phase("flight")
-    t = ph.time(end=free(0.15, 2.5, guess=0.7))
-    joints = _joints(ph, jump, data, (STRETCH, TUCK))
-    torques, cost = _drives(ph, jump)
+    t = ph.time(end=free(0.15, 2.5, guess=PUSH.duration + HOP.duration))
+    joints = _joints(ph, jump, data, HOP)
+    torques, cost = _drives(ph, jump, HOP, strength)
     q, v = _columns(joints)
     names = ("centre_x", "centre_y")
-    centre = [ph.state(name, guess=guess, unit="m") for name, guess in zip(names, (0.0, lambda s: 1.0 + 0.35 * s), strict=True)]
+    centre = [
+        ph.state(name, guess=guess, unit="m")
+        for name, guess in zip(names, (-0.1, lambda s: 1.0 + 0.37 * s * (2 - s)), strict=True)
+    ]
     rate = [
         ph.state(f"{name}_rate", guess=guess, unit="m/s")
-        for name, guess in zip(names, (0.0, lambda s: 2.6 * (1 - s)), strict=True)
+        for name, guess in zip(names, (-0.2, lambda s: 2.7 - 3.0 * s), strict=True)
     ]
     ph.dynamics({centre[0]: rate[0], centre[1]: rate[1], rate[0]: 0, rate[1]: -data.gravity})
     a, arm = casadi.cse([posture_acceleration(machine, q, v, torques), machine.point("mass centre", casadi.vertcat(0, 0, q))])
@@ -112,7 +170,8 @@ def _flight(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK) -> Stage:
     axle = casadi.vertcat(*centre) - arm
     ph.path(axle[1], lower=data.radius, name="rear wheel above the ground")
     ph.path(axle[1] + data.wheelbase * casadi.sin(q[0]), lower=data.radius, name="front wheel above the ground")
-    return Stage(ph, t, cost, axle, casadi.vertcat(*centre), casadi.vertcat(*rate))
+    axle_rate = casadi.vertcat(*rate) - casadi.jtimes(arm, q, v)
+    return Stage(ph, t, cost, axle, axle_rate, casadi.vertcat(*centre), casadi.vertcat(*rate))
 
 
 def posture_acceleration(machine: Machine, q: Any, v: Any, torques: Any) -> Any:
@@ -133,24 +192,28 @@ def _take_off(ocp: Problem, stance: Stage, flight: Stage) -> None:
     ocp.require(after(flight.centre_rate) - before(stance.centre_rate), equals=0, name="its velocity at take-off")
 
 
-def _joints(ph: Any, jump: Jump, data: SevenLink, between: tuple[Any, Any], at_rest: bool = False) -> dict[Any, Any]:
-    """The states beta, ankle, knee, waist and their rates: symbol -> its rate."""
+def _joints(ph: Any, jump: Jump, data: SevenLink, sketch: Sketch, at_rest: bool = False) -> dict[Any, Any]:
+    """The states beta, ankle, knee, waist and their rates: symbol -> symbol of its rate."""
     ranges = ((0.0, 80.0), data.ankle_deg, data.knee_deg, data.waist_deg)
     joints = {}
-    for name, (low, high), first, last in zip(("beta", *LIMBS), ranges, *between, strict=True):
-        a, b = radians(first), radians(last)
-        angle = ph.state(name, lower=radians(low), upper=radians(high), guess=lambda s, a=a, b=b: a + s * (b - a), unit="rad")
-        limit = jump.rate if name in LIMBS else None
-        bounds = {} if limit is None else {"lower": -limit, "upper": limit}
-        joints[angle] = ph.state(f"{name}_rate", start=0 if at_rest else None, guess=0.0, unit="rad/s", scale=5.0, **bounds)
+    for k, (name, (low, high)) in enumerate(zip(("beta", *LIMBS), ranges, strict=True)):
+        place, slope = sketch.angle(k)
+        angle = ph.state(name, lower=radians(low), upper=radians(high), guess=place, unit="rad")
+        bounds = {"lower": -jump.rate, "upper": jump.rate} if name in LIMBS else {}
+        joints[angle] = ph.state(f"{name}_rate", start=0 if at_rest else None, guess=slope, unit="rad/s", scale=5.0, **bounds)
     return joints
 
 
-def _drives(ph: Any, jump: Jump) -> tuple[Any, Any]:
-    """The torques as states, and the integrand of what they cost."""
+def _drives(ph: Any, jump: Jump, sketch: Sketch, strength: Any) -> tuple[Any, Any]:
+    """The torques as states, and the integrand of what they cost. ``strength`` multiplies the limits, where it is given."""
     torques, cost = [], 0
-    for name, limit in zip(TORQUES, jump.limits, strict=True):
-        torque = ph.state(name, lower=-limit, upper=limit, guess=0.0, unit="N m", scale=limit)
+    for name, limit, guess in zip(TORQUES, jump.limits, sketch.torques, strict=True):
+        most = limit if strength is None else None
+        least = None if most is None else -most
+        torque = ph.state(name, lower=least, upper=most, guess=guess, unit="N m", scale=limit)
+        if strength is not None:
+            ph.path(strength - torque / limit, lower=0, name=f"{name} below its limit")
+            ph.path(strength + torque / limit, lower=0, name=f"{name} above its limit")
         rate = ph.control(f"{name}_rate", guess=0.0, unit="N m/s", scale=10 * limit)
         ph.dynamics({torque: rate})
         cost += jump.effort_weight * (torque / limit) ** 2 + jump.rate_weight * (rate / limit) ** 2
