@@ -110,13 +110,17 @@ class Motion:
         ph, n = self.phase, self.phase.form.x.numel()
         x0 = ph.x(ph.breaks[:1])
         starts = np.hstack([x0, x0 + np.diag(DISTURBANCE * ph.sizes)])
-        x = np.vstack([starts, np.zeros((ph.form.l.numel(), n + 1))])
-        inputs = self._inputs(self.steps)
-        for k in range(self.steps.interval.size):
-            one = self.steps.some(np.full(n + 1, k))
-            x = self._advance(x, one, tuple(np.repeat(part[:, [k]], n + 1, axis=1) for part in inputs))[0]
-            if not np.all(np.isfinite(x)):
-                return x[:, 0], float("inf")
+        count = self.steps.interval.size
+        h = self.steps.width * ph.widths[self.steps.interval]
+        fixed = (np.repeat(part[:, None], count, axis=1) for part in (ph.s, ph.p))
+        inputs = (h[None, :], *self._inputs(self.steps), *fixed)
+        chain = self._step.mapaccum("chain", count, [0], [0]) if count > 1 else self._step
+        x = np.empty((n + ph.form.l.numel(), n + 1))
+        for j in range(n + 1):
+            begin = np.concatenate([starts[:, j], np.zeros(ph.form.l.numel())])
+            x[:, j] = np.asarray(chain(begin, *inputs)[0].full())[:, -1]
+        if not np.all(np.isfinite(x)):
+            return x[:, 0], float("inf")
         moved = np.abs(x[:n, 1:] - x[:n, :1]) / ph.sizes[:, None]
         return x[:, 0], float(moved.max(initial=0.0)) / DISTURBANCE
 

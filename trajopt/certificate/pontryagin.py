@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 STATIONARITY = "stationarity and switching"
 INSTANTS = 48  # at which H is sampled over the controls, and its second derivatives are looked at
 TICKS, MOST_CANDIDATES = 9, 243
+EQUATIONS_SHARE = 4  # candidates that have to be moved onto equations first are so many times fewer
 
 
 def worst(name: str, found: Sequence[tuple[float, str]], tolerance: float, remark: str = "") -> Check:
@@ -81,7 +82,7 @@ def minimum_of_H(phases: Sequence[Extremal], tolerance: float) -> Check:
     for e in phases:
         if not e.phase.form.u.numel():
             continue
-        instants = _instants(e)
+        instants = _instants(e)[:: EQUATIONS_SHARE if _equations(e) else 1]
         values, times = _excess(e, instants)
         top = int(np.argmax(values))
         found.append((float(values[top]), f"at t = {times[top]:.4g}{_label(phases, e)}"))
@@ -110,11 +111,16 @@ def _excess(e: Extremal, instants: Array) -> tuple[Array, Array]:
     return np.maximum(here - H.min(axis=1), 0.0) / e.power, points[0][0]
 
 
+def _equations(e: Extremal) -> bool:
+    return bool(e.phase.form.g.numel() or e.phase.form.c_bound.fixed.any())
+
+
 def _candidates(e: Extremal, u: Array) -> Array:
     """Controls to compare with: a grid over the bounds, or around the answer where there are none."""
     bound, span = e.phase.form.u_bound, e.phase.spans
     size = u.shape[0]
-    ticks = max(k for k in (TICKS, 5, 3, 2, 1) if k**size <= MOST_CANDIDATES or k == 1)
+    most = MOST_CANDIDATES // (EQUATIONS_SHARE if _equations(e) else 1)
+    ticks = max(k for k in (TICKS, 5, 3, 2, 1) if k**size <= most or k == 1)
     grids = []
     for i in range(size):
         tau = np.linspace(0.0, 1.0, ticks)[None, :] if ticks > 1 else np.full((1, 1), 0.5)
@@ -133,7 +139,7 @@ def _candidates(e: Extremal, u: Array) -> Array:
     return np.concatenate([full, *[one[:, :, None] for one in single]], axis=2)
 
 
-def _admissible(e: Extremal, wide: list[Array], u: Array, z: Array) -> tuple[Array, Array, Array]:
+def _admissible(e: Extremal, wide: list[Array], u: Array, z: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Candidates moved onto the equations by Newton's method with the least change, and whether they are allowed."""
     ph = e.phase.form
     allowed = np.ones(u.shape[1], dtype=bool)
