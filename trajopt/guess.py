@@ -27,6 +27,7 @@ class PhaseGuess:
     x: Callable[[Array], Array]
     z: Callable[[Array], Array]
     u: Callable[[Array], Array]
+    mesh: tuple[Array, tuple[int, ...]] | None = None  # normalised breaks and degrees of the solution it comes from
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,11 @@ def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
             (phase.algebraics, earlier.algebraics, default.z),
             (phase.controls, earlier.controls, default.u),
         )
-        phases.append(
-            PhaseGuess(earlier.t0, earlier.tf, *[_taken(q, curves, line, earlier.t0, earlier.tf) for q, curves, line in groups])
-        )
+        lines = [_taken(q, curves, line, earlier.t0, earlier.tf) for q, curves, line in groups]
+        mesh = None
+        if len(earlier.degrees) == earlier.breaks.size - 1 and not solution.arcs:
+            mesh = ((earlier.breaks - earlier.t0) / (earlier.tf - earlier.t0), earlier.degrees)
+        phases.append(PhaseGuess(earlier.t0, earlier.tf, lines[0], lines[1], lines[2], mesh))
     s = plain.s.copy()
     for q in form.statics:
         if q.name in solution.variables and solution.variables[q.name].size == q.size:

@@ -132,10 +132,14 @@ class Session:
         return Session(form, make_kernels(form), method, parameters, progress)
 
 
-def first_meshes(session: Session) -> tuple[Mesh, ...]:
-    """Few intervals of high degree where controls act smoothly; more, with constant controls, where they may switch."""
+def first_meshes(session: Session, guess: Guess | None = None) -> tuple[Mesh, ...]:
+    """Few intervals of high degree where controls act smoothly; more, with constant controls, where they may switch.
+
+    A guess that comes from a solution with smooth controls brings its own mesh.
+    """
     meshes = []
-    for kernels in session.kernels.phases:
+    starts = guess.phases if guess is not None else (None,) * len(session.form.phases)
+    for kernels, start in zip(session.kernels.phases, starts, strict=True):
         if session.method.mesh is not None:
             meshes.append(session.method.mesh)
             continue
@@ -143,6 +147,11 @@ def first_meshes(session: Session) -> tuple[Mesh, ...]:
         affine = kernels.affine
         if scheme.shares_nodes:
             meshes.append(Mesh.uniform(30, scheme.rule(scheme.degree).degree))
+            continue
+        if start is not None and start.mesh is not None and not affine.any():
+            breaks = np.concatenate([[0.0], start.mesh[0][1:-1], [1.0]])
+            free = np.zeros((breaks.size - 1, affine.size), dtype=int)
+            meshes.append(Mesh(breaks, np.array(start.mesh[1]), control_points=free))
             continue
         mesh = Mesh.uniform(30, 3) if affine.any() else Mesh.uniform(FIRST[0], FIRST[1])
         # A constant angle can be turned back by whole turns afterwards; a polynomial that went round the wrong way cannot.

@@ -129,7 +129,7 @@ def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, 
 
 def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:
     form = session.form
-    meshes = first_meshes(session)
+    meshes = first_meshes(session, guess)
     patient = _with_options(session, mu_strategy="monotone")
     yield Rung("first attempt", lambda s: solve_on(hasty(s, 150), meshes, guess, 1e-2 if given else None))
     yield Rung("slower barrier", lambda _: solve_on(patient, meshes, guess, None))
