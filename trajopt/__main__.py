@@ -180,6 +180,25 @@ def compare(first: File, second: File, tolerance: Agreement = None, json: Json =
 
 @app.command()
 @reported
+def report(
+    file: File,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.html", help="Where to write it.")],
+    problem: Annotated[
+        str | None,
+        typer.Option("--problem", metavar="NAME", help="The problem it answers, where the file's name for it is not enough."),
+    ] = None,
+    settings: Set = None,
+    quiet: Quiet = False,
+) -> int:
+    """One page to mail about a saved answer: certificate, charts, animation; --set as it was solved with."""
+    from trajopt.commands.building import parse_settings
+    from trajopt.commands.reporting import run_report
+
+    return run_report(file, output, problem, parse_settings(settings or []), quiet)
+
+
+@app.command()
+@reported
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE.py", help="Where to write it; an existing file is never touched.")],
 ) -> int:

@@ -17,7 +17,7 @@ from trajopt.errors import FileError, UsageError
 from trajopt.files import check_writable, replacing
 from trajopt.show.drawing import Drawing
 from trajopt.show.plots import COLOURS, FAINT, INK, STEPS
-from trajopt.show.scene import Array, Role, Scene, Stroke, projected, scene
+from trajopt.show.scene import Array, Role, Scene, Stroke, Window, projected, scene, window_of
 
 if TYPE_CHECKING:
     from trajopt.integrate.simulate import Simulation
@@ -27,8 +27,6 @@ Progress = Callable[[float], None]
 FILMS = (".gif", ".mp4")
 SIZE = 5.0  # inches, the longer side of a film
 DPI = 100
-FLATTEST, STEEPEST = 0.45, 1.4  # height over width of a picture
-Window = tuple[float, float, float, float]  # left, right, low, high
 
 
 def animate(
@@ -58,7 +56,7 @@ def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | N
         raise UsageError("a strip needs two pictures or more", got=count)
     seen = scene(source, drawing, max(count, 201))
     chosen = np.linspace(0, len(seen.t) - 1, count).round().astype(int)
-    window = _window(seen)
+    window = window_of(seen)
     columns = min(count, 4)
     rows = -(-count // columns)
     height = 2.6 * (window[3] - window[2]) / (window[1] - window[0])
@@ -149,23 +147,8 @@ def _stamp(seen: Scene, frame: int) -> str:
     )
 
 
-def _window(seen: Scene) -> Window:
-    """What fits everything that moves, neither too flat nor too steep; about the middle where the picture follows one."""
-    if seen.middle is not None and seen.reach is not None:
-        return (-1.6 * seen.reach, 1.6 * seen.reach, -seen.reach, seen.reach)
-    moving = [stroke for stroke in seen.strokes if stroke.role is not Role.GROUND] or list(seen.strokes)
-    points = np.concatenate([projected(stroke.points, seen.view).reshape(-1, 2) for stroke in moving])
-    low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
-    middle, half = (low + high) / 2, 0.54 * (high - low)
-    half = np.maximum(half, 1e-9 * max(1.0, float(np.abs(middle).max())))
-    half = half + 0.03 * half.max()
-    half[0] = max(half[0], half[1] / STEEPEST)
-    half[1] = max(half[1], FLATTEST * half[0])
-    return (middle[0] - half[0], middle[0] + half[0], middle[1] - half[1], middle[1] + half[1])
-
-
 def _canvas(seen: Scene) -> tuple[Figure, _Picture]:
-    window = _window(seen)
+    window = window_of(seen)
     width, height = window[1] - window[0], window[3] - window[2]
     scale = SIZE / max(width, height)
     pixels = [2 * round(DPI * (scale * side + extra) / 2) for side, extra in ((width, 0.55), (height, 0.6))]  # even, for mp4
@@ -204,7 +187,7 @@ def _palette(seen: Scene) -> Image.Image:
     canvas.draw()
     found = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()).quantize(128)
     colours = np.array(found.getpalette(), dtype=int).reshape(-1, 3)
-    colours[np.argmax(colours.sum(axis=1))] = 255  # averages of near-white would tint the paper
+    colours[colours.min(axis=1) >= 248] = 255  # averages of near-white would tint the paper
     palette = Image.new("P", (1, 1))
     palette.putpalette(colours.ravel().tolist())
     return palette

@@ -23,6 +23,8 @@ RIM = 48  # corners of a circle
 MOST_FRAMES = 300
 TRAIL = 1500  # points of a trail, so that it is smooth where frames are far apart
 SHORTEST, LONGEST, USUAL = 0.4, 30.0, 8.0  # s of playing: what lasts shorter or longer is shown in the usual time
+FLATTEST, STEEPEST = 0.45, 1.4  # height over width of a picture
+Window = tuple[float, float, float, float]  # left, right, low, high
 
 
 class Role(enum.Enum):
@@ -121,6 +123,21 @@ def projected(points: Array, view: tuple[float, float]) -> Array:
     right = np.array([-np.sin(a), np.cos(a), 0.0])
     up = np.array([-np.sin(e) * np.cos(a), -np.sin(e) * np.sin(a), np.cos(e)])
     return np.stack([points @ right, points @ up], axis=-1)
+
+
+def window_of(seen: Scene) -> Window:
+    """What fits everything that moves, neither too flat nor too steep; about the middle where the picture follows one."""
+    if seen.middle is not None and seen.reach is not None:
+        return (-1.6 * seen.reach, 1.6 * seen.reach, -seen.reach, seen.reach)
+    moving = [stroke for stroke in seen.strokes if stroke.role is not Role.GROUND] or list(seen.strokes)
+    points = np.concatenate([projected(stroke.points, seen.view).reshape(-1, 2) for stroke in moving])
+    low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
+    middle, half = (low + high) / 2, 0.54 * (high - low)
+    half = np.maximum(half, 1e-9 * max(1.0, float(np.abs(middle).max())))
+    half = half + 0.03 * half.max()
+    half[0] = max(half[0], half[1] / STEEPEST)
+    half[1] = max(half[1], FLATTEST * half[0])
+    return (float(middle[0] - half[0]), float(middle[0] + half[0]), float(middle[1] - half[1]), float(middle[1] + half[1]))
 
 
 def _count(seconds: float) -> int:
