@@ -11,6 +11,7 @@ from trajopt.certificate.extremal import extremals
 from trajopt.certificate.feasibility import between_nodes, boundary, motions_between_nodes, objective, whole_motions
 from trajopt.certificate.motion import Motion, scheme_for
 from trajopt.certificate.pontryagin import (
+    conserved,
     constancy,
     costate_equation,
     legendre_clebsch,
@@ -22,10 +23,9 @@ from trajopt.certificate.table import Certificate, Check, judged, skipped
 from trajopt.errors import TrajoptError, UsageError
 from trajopt.indirect.arcs import arcs_of
 from trajopt.indirect.hamiltonian import UnsupportedError
-from trajopt.indirect.integrals import drifts
 from trajopt.normal_form import NormalForm
 from trajopt.reference import Reference
-from trajopt.solution import Arc, Solution, Status
+from trajopt.solution import Arc, Solution
 
 OBJECTIVES = "direct and indirect objectives"
 PONTRYAGIN = "Pontryagin's conditions"
@@ -92,7 +92,7 @@ def certify(
             "certify: a solution from a file does not have its problem",
             hint="certify(solution, problem.finish()), same arguments",
         )
-    checks = [_status(solution)]
+    checks = _status(solution)
     if not solution.phases:
         return Certificate(solution.problem, tuple(checks))
     whole = along(form, solution)
@@ -112,9 +112,11 @@ def _tolerances(*solutions: Solution) -> Tolerances:
     return Tolerances(max(s.tolerance if np.isfinite(s.tolerance) else 1e-6 for s in solutions))
 
 
-def _status(solution: Solution) -> Check:
-    left = {Status.SOLVED: 0.0}.get(solution.status, 1.0)
-    return judged("solver status", left, 0.0, solution.status.value)
+def _status(solution: Solution) -> list[Check]:
+    found = [judged("solver status", float(not solution.success), 0.0, solution.status.value)]
+    if np.isfinite(solution.error) and np.isfinite(solution.tolerance):
+        found.append(judged("estimated error", solution.error, solution.tolerance, "by the solver itself"))
+    return found
 
 
 def _pontryagin(whole: Along, allowed: Tolerances) -> list[Check]:
@@ -131,21 +133,8 @@ def _pontryagin(whole: Along, allowed: Tolerances) -> list[Check]:
         legendre_clebsch(phases, allowed.minimum),
         transversality(whole, phases, allowed.slopes),
         constancy(phases, allowed.slopes),
-        _first_integrals(whole, allowed),
+        conserved(phases, allowed.slopes),
     ]
-
-
-def _first_integrals(whole: Along, allowed: Tolerances) -> Check:
-    """Declared first integrals, and the costates of cyclic states."""
-    try:
-        found = drifts(whole.form, whole.solution)
-    except TrajoptError as reason:
-        return skipped("first integrals", reason.what)
-    names = [name for name in found if name.rpartition(": ")[2] != "H"]
-    if not names:
-        return skipped("first integrals", "none but H")
-    top = max(names, key=lambda name: found[name] if np.isfinite(found[name]) else np.inf)
-    return judged("first integrals", found[top], allowed.slopes, f"{len(names)} beside H, largest drift in {top}")
 
 
 def _agreement(form: NormalForm, solution: Solution, other: Solution | None) -> list[Check]:

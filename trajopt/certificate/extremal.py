@@ -79,7 +79,7 @@ class Extremal:
         ph = self.phase.form
         if not ph.c.numel():
             return np.zeros((0, self.points[0].size))
-        return sides(self._values(ph.c), ph.c_bound.lower, ph.c_bound.upper)
+        return sides(self.values(ph.c), ph.c_bound.lower, ph.c_bound.upper)
 
     @cached_property
     def multipliers(self) -> Array:
@@ -88,7 +88,7 @@ class Extremal:
         count, total = self.points[0].size, ph.g.numel() + ph.c.numel()
         if not total:
             return np.zeros((0, count))
-        gradient, jacobian = self._slopes
+        gradient, jacobian = self.slopes
         bound = ph.z_bound
         z_free = (self.points[2] > bound.lower[:, None]) & (self.points[2] < bound.upper[:, None])
         free = np.vstack([~(self.at_lower | self.at_upper), z_free])  # (nu + nz, N)
@@ -111,13 +111,13 @@ class Extremal:
         return np.asarray(((side == 1) & (densities < 0)) | ((side == -1) & (densities > 0)))
 
     @cached_property
-    def _slopes(self) -> tuple[Array, Array]:
+    def slopes(self) -> tuple[Array, Array]:
         """Derivatives by (u, z): of H, (nu + nz, N), and of equations and path constraints, (N, rows, nu + nz)."""
         ph = self.phase.form
         y, rows = casadi.vertcat(ph.u, ph.z), casadi.vertcat(ph.g, ph.c)
-        gradient = self._values(casadi.vertcat(*[casadi.gradient(self.ham.H, v) for v in (ph.u, ph.z) if v.numel()]))
+        gradient = self.values(casadi.vertcat(*[casadi.gradient(self.ham.H, v) for v in (ph.u, ph.z) if v.numel()]))
         blocks = [casadi.jacobian(rows, v) for v in (ph.u, ph.z) if v.numel()]
-        jacobian = self._values(casadi.horzcat(*blocks).reshape((-1, 1)))
+        jacobian = self.values(casadi.horzcat(*blocks).reshape((-1, 1)))
         return gradient, jacobian.T.reshape(-1, y.numel(), rows.numel()).transpose(0, 2, 1)
 
     @cached_property
@@ -142,7 +142,7 @@ class Extremal:
     @cached_property
     def state_constraints(self) -> list[tuple[Array, Array]]:
         """For each of those: its side at all points, and its gradient, (nx, N)."""
-        return [(side, self._values(casadi.gradient(c.expression, self.phase.form.x))) for c, side in self.active]
+        return [(side, self.values(casadi.gradient(c.expression, self.phase.form.x))) for c, side in self.active]
 
     @cached_property
     def holding(self) -> NDArray[np.bool_]:
@@ -153,12 +153,12 @@ class Extremal:
         held = np.zeros(self.points[3].shape, dtype=bool)
         for constraint, side in self.active:
             if constraint.order is not None and held.size:
-                slopes = self._values(casadi.jacobian(constraint.derivatives[-1], self.phase.form.u).T)
+                slopes = self.values(casadi.jacobian(constraint.derivatives[-1], self.phase.form.u).T)
                 held |= (slopes != 0) & (side != 0)[None, :]
         return held
 
     def _side(self, constraint: Constraint) -> Array:
-        side = sides(self._values(constraint.expression), np.array([constraint.lower]), np.array([constraint.upper]))[0]
+        side = sides(self.values(constraint.expression), np.array([constraint.lower]), np.array([constraint.upper]))[0]
         # A limit that is met between two points, or at a node, acts on its whole interval.
         per_interval = side.reshape(self.phase.times.shape)
         for sign in (1, -1):
@@ -167,7 +167,8 @@ class Extremal:
             per_interval[grown] = sign
         return np.asarray(per_interval.ravel())
 
-    def _values(self, expression: Any) -> Array:
+    def values(self, expression: Any) -> Array:
+        """An expression at the quadrature points."""
         return evaluated(casadi.Function("value", self.symbols, [casadi.densify(expression)]), *self.points, *self.fixed)
 
 

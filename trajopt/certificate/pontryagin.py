@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from trajopt.certificate.along import Along, beyond, evaluated
 from trajopt.certificate.extremal import Extremal, endpoint_gradient
 from trajopt.certificate.table import Check, judged, skipped
-from trajopt.indirect.integrals import autonomous
+from trajopt.indirect.integrals import autonomous, first_integrals
 
 Array = NDArray[np.float64]
 STATIONARITY = "stationarity and switching"
@@ -224,7 +224,7 @@ def _smallest_curvature(e: Extremal, instants: Array, second: Array, label: str)
         basis = np.eye(kept.size)
         if ph.g.numel() + ph.c.numel():
             used = np.concatenate([np.ones(ph.g.numel(), dtype=bool), e.path_sides[:, instants[k]] != 0])
-            J = (e._slopes[1][instants[k]] * size[None, :])[np.ix_(used, kept)]
+            J = (e.slopes[1][instants[k]] * size[None, :])[np.ix_(used, kept)]
             _, values, right = np.linalg.svd(J)
             basis = right[int((values > 1e-9 * max(float(values.max(initial=0.0)), 1e-300)).sum()) :].T
         if not basis.shape[1]:
@@ -318,6 +318,24 @@ def constancy(phases: Sequence[Extremal], tolerance: float) -> Check:
             top = int(np.argmax(gap))
             found.append((float(gap[top]), f"at t = {e.points[0][0, top]:.4g}{_label(phases, e)}"))
     return worst("constancy of H", found, tolerance) if found else skipped("constancy of H", "time appears in the problem")
+
+
+def conserved(phases: Sequence[Extremal], tolerance: float) -> Check:
+    """Declared first integrals and costates of cyclic states are constant, measured by what their variables contribute."""
+    found, count = [], 0
+    for e in phases:
+        sizes = np.concatenate([e.phase.sizes, e.costate_sizes])
+        for integral in first_integrals(e.ham):
+            if integral.name == "H":
+                continue
+            slopes = [casadi.jacobian(integral.expression, v).T for v in (e.phase.form.x, e.ham.costate)]
+            values = e.values(casadi.vertcat(integral.expression, *slopes))
+            scale = max(float(np.abs(values[0]).max()), float((np.abs(values[1:]) * sizes[:, None]).sum(axis=0).max()), 1e-300)
+            found.append(
+                (float(np.abs(values[0] - np.median(values[0])).max()) / scale, f"in {integral.name}{_label(phases, e)}")
+            )
+            count += 1
+    return worst("first integrals", found, tolerance, f"{count} beside H") if found else skipped("first integrals", "none but H")
 
 
 def _instants(e: Extremal) -> Array:

@@ -42,10 +42,13 @@ def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Out
         **{f"end of {name}": _relative(ph.tf, b.phases[name].tf) for name, ph in a.phases.items()},
     }
     curves = differences(a, b)
+    switches, costates = switching_times(a, b), initial_costates(a, b)
+    gap = max((d for d in curves if d.name in a.phases[d.phase].states), key=lambda d: d.largest, default=None)
     judged = [*headline.values(), *(d.largest for d in curves if d.name in a.phases[d.phase].states)]
     agree = tolerance is None or max(judged) <= tolerance
     if not quiet:
         _print(a, b, headline, curves, error=outputs.json_on_standard_output)
+        _print_ends(switches, costates, gap, error=outputs.json_on_standard_output)
     outputs.write_json(
         plain_json(
             {
@@ -53,6 +56,9 @@ def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Out
                 "problems": [a.problem, b.problem],
                 "objectives": [a.objective, b.objective],
                 "relative": headline,
+                "switches": switches,
+                "costates_initial": costates,
+                "largest_state_gap": None if gap is None else vars(gap),
                 "curves": [vars(d) for d in curves],
                 "tolerance": tolerance,
                 "agree": agree,
@@ -79,6 +85,33 @@ def differences(a: Solution, b: Solution) -> list[Difference]:
     return found
 
 
+def switching_times(a: Solution, b: Solution) -> dict[str, list[list[float]]]:
+    """Of every phase in which a file knows arcs: where they end inside the phase, in both files."""
+
+    def inside(solution: Solution, name: str) -> list[float]:
+        return [arc.end for arc in solution.arcs if arc.phase == name][:-1]
+
+    found = {name: [inside(a, name), inside(b, name)] for name in a.phases}
+    return {name: times for name, times in found.items() if any(times)}
+
+
+def initial_costates(a: Solution, b: Solution) -> dict[str, list[float]]:
+    """Of the first phase, component by component, in both files."""
+    import numpy as np
+
+    name = next(iter(a.phases), None)
+    if name is None:
+        return {}
+    one, other = a.phases[name], b.phases[name]
+    found = {}
+    for key in one.costates:
+        if key in other.costates and one.costates[key].size == other.costates[key].size:
+            values = [ph.costates[key].evaluate(np.array([ph.t0]))[0] for ph in (one, other)]
+            for i, pair in enumerate(zip(*values, strict=True)):
+                found[key if len(values[0]) == 1 else f"{key}[{i}]"] = [float(value) for value in pair]
+    return found
+
+
 def _sampled(curve: Any, t0: float, tf: float) -> np.ndarray:
     import numpy as np
 
@@ -101,3 +134,24 @@ def _print(a: Solution, b: Solution, headline: dict[str, float], curves: list[Di
         content.add(d.phase, d.name, f"{d.largest:.1e}", f"{d.mean:.1e}")
     content.print(screen)
     screen.print("  relative to the largest value of each curve, at equal fractions of each phase", style="dim")
+
+
+def _print_ends(
+    switches: dict[str, list[list[float]]], costates: dict[str, list[float]], gap: Difference | None, error: bool
+) -> None:
+    screen = console(error=error)
+    if costates:
+        content = table("initial costate", "first", "second", "difference", right=("first", "second", "difference"))
+        for name, (one, other) in costates.items():
+            content.add(name, f"{one:.9g}", f"{other:.9g}", f"{abs(one - other):.1e}")
+        content.print(screen)
+    for phase, (first, second) in switches.items():
+        if len(first) != len(second):
+            screen.print(f"  {phase}: {len(first)} and {len(second)} switches")
+            continue
+        content = table("switch", "first", "second", "difference", right=("first", "second", "difference"))
+        for k, (one, other) in enumerate(zip(first, second, strict=True)):
+            content.add(f"{phase} {k + 1}", f"{one:.9g}", f"{other:.9g}", f"{abs(one - other):.1e}")
+        content.print(screen)
+    if gap is not None:
+        screen.print(f"  largest state gap: {gap.largest:.1e} in {gap.name} of phase '{gap.phase}'")

@@ -1,0 +1,257 @@
+"""The certificate: right answers of both methods pass, and each wrong answer fails in the row that should notice."""
+
+import json
+import time
+from dataclasses import replace
+
+import casadi
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from problems import block_move, brachistochrone, bryson_denham, goddard, orbit_raising
+from trajopt import Problem, certify, load, solve
+from trajopt.__main__ import app
+from trajopt.certificate.along import along
+from trajopt.certificate.motion import Motion, scheme_for
+from trajopt.curve import Curve
+from trajopt.direct.collocation import Collocation
+from trajopt.direct.mesh import Mesh
+from trajopt.errors import UsageError
+from trajopt.indirect.shooting import Shooting
+from trajopt.integrate.tableaus import DOP853, FEHLBERG
+from trajopt.reference import Reference
+from trajopt.solution import Status
+
+FAMILY = {
+    "smooth, free time": brachistochrone,
+    "smooth, time appears": orbit_raising,
+    "bang, singular, zero": goddard,
+    "state constraint": bryson_denham,
+}
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Direct answers, solved once."""
+    kept = {}
+
+    def answer(module):
+        if module.__name__ not in kept:
+            kept[module.__name__] = solve(module.build()).check()
+        return kept[module.__name__]
+
+    return answer
+
+
+def changed(curve, function):
+    """The curve with its values moved by a function of value and time."""
+    values = [
+        function(v, (a + (b - a) * n)[:, None])
+        for v, n, a, b in zip(curve.values, curve.nodes, curve.breaks[:-1], curve.breaks[1:], strict=True)
+    ]
+    return Curve(curve.breaks, curve.nodes, tuple(values), curve.lower, curve.upper, curve.unit)
+
+
+def with_curves(solution, group, function):
+    """A solution with one group of its curves changed, in all phases."""
+    phases = {
+        name: replace(ph, **{group: {key: changed(c, function) for key, c in getattr(ph, group).items()}})
+        for name, ph in solution.phases.items()
+    }
+    return replace(solution, phases=phases)
+
+
+def failing(certificate):
+    return {check.name for check in certificate.failures}
+
+
+@pytest.mark.parametrize("kind", FAMILY)
+def test_right_answers_of_both_methods_are_certified(answers, kind):
+    module = FAMILY[kind]
+    direct = answers(module)
+    indirect = Shooting().solve(direct.form, direct, None).check()
+    for one, other in ((direct, indirect), (indirect, direct)):
+        certificate = certify(one, reference=module.REFERENCE, other=other)
+        assert certificate.ok, str(certificate)
+        assert certificate["direct and indirect objectives"].applies
+    # Shooting solves these conditions themselves, so that they hold to the accuracy of the integration.
+    for row in ("costate equation", "minimum of H", "transversality", "re-integration of intervals"):
+        assert certificate[row].value < 1e-8, row
+
+
+def test_a_perturbed_control_fails_the_motion_and_stationarity(answers):
+    solution = answers(brachistochrone)
+    wrong = with_curves(solution, "controls", lambda v, t: v + 0.01 * np.sin(9 * t))
+    assert {"re-integration of intervals", "re-integration of whole phases", "stationarity and switching"} <= failing(
+        certify(wrong)
+    )
+
+
+def test_a_local_maximum_of_H_fails_minimum_and_legendre_clebsch(answers):
+    """Steering the opposite way with the opposite costates is stationary too: H_u = 0, but H is largest there."""
+    ocp = Problem("steer")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, y, u = ph.state("x", start=0), ph.state("y", start=0, end=0.5), ph.control("u", guess=0.5)
+    ph.dynamics({x: casadi.cos(u), y: casadi.sin(u)})
+    ocp.maximize(ph.final(x))
+    right = solve(ocp).check()
+    assert certify(right).ok
+    # sin(pi - u) = sin(u): the same end of y is reached by steering back, which is where x is least.
+    back = with_curves(right, "controls", lambda v, t: np.pi - v)
+    states = {"x": changed(right["x"], lambda v, t: -v), "y": right["y"]}
+    costates = {"x": right.costate("x"), "y": changed(right.costate("y"), lambda v, t: -v)}
+    main = replace(back.phases["main"], states=states, costates=costates)
+    wrong = replace(back, phases={"main": main}, objective=-right.objective)
+    assert failing(certify(wrong)) == {"minimum of H", "Legendre-Clebsch"}
+
+
+def test_a_coarse_mesh_fails_the_motion():
+    coarse = solve(orbit_raising.build(), Collocation(mesh=Mesh.uniform(4, 2), max_passes=1))
+    found = failing(certify(coarse, reference=orbit_raising.REFERENCE))
+    assert {"estimated error", "re-integration of intervals", "re-integration of whole phases", "published objective"} <= found
+
+
+def test_costates_of_the_wrong_sign_fail_the_conditions_on_them(answers):
+    solution = answers(orbit_raising)
+    wrong = with_curves(solution, "costates", lambda v, t: -v)
+    found = failing(certify(wrong))
+    assert {"minimum of H", "Legendre-Clebsch", "transversality"} <= found
+    assert not {name for name in found if name.startswith("re-integration")}
+    # With a running cost the costate equation is not homogeneous and notices too.
+    ocp = Problem("regulator")
+    ph = ocp.phase()
+    ph.time(start=0, end=2)
+    x, u = ph.state("x", start=1), ph.control("u")
+    ph.dynamics({x: x + u})
+    ocp.minimize(ph.integral(x**2 + u**2))
+    regulator = solve(ocp).check()
+    found = failing(certify(with_curves(regulator, "costates", lambda v, t: -v)))
+    assert {"costate equation", "stationarity and switching"} <= found
+
+
+def test_a_multiplier_that_pulls_from_the_wall_fails_the_costate_equation(answers):
+    """On the wall the costate of x may only jump down: mirrored, it jumps up."""
+    solution = answers(bryson_denham)
+    main = solution.phases["main"]
+    x = main.costates["x"]
+    mirrored = {**main.costates, "x": changed(x, lambda v, t: 2 * float(x(0.0)) - v)}
+    wrong = replace(solution, phases={"main": replace(main, costates=mirrored)})
+    assert "costate equation" in failing(certify(wrong))
+
+
+@pytest.mark.parametrize(
+    ("change", "row"),
+    [
+        (lambda s: replace(s, objective=s.objective * (1 + 1e-3)), "objective of the re-integrated motion"),
+        (lambda s: replace(s, status=Status.COARSE), "solver status"),
+        (lambda s: with_curves(s, "states", lambda v, t: v * 1.001), "boundary conditions"),
+    ],
+    ids=["objective", "status", "boundary"],
+)
+def test_other_faults_have_their_rows(answers, change, row):
+    assert row in failing(certify(change(answers(block_move))))
+
+
+def test_a_state_beyond_its_wall_fails_between_the_nodes(answers):
+    solution = answers(bryson_denham)
+    narrower = bryson_denham.build(wall=0.11).finish()
+    assert "bounds and path constraints" in failing(certify(solution, narrower))
+
+
+def test_published_values_are_compared_at_their_tolerance(answers):
+    solution = answers(block_move)
+    off = Reference(objective=12.0 * (1 + 2e-6), source="a wrong one", tolerance=1e-6)
+    assert failing(certify(solution, reference=off)) == {"published objective"}
+
+
+def test_the_integrator_is_not_the_solvers(answers):
+    assert scheme_for("direct") is DOP853
+    assert scheme_for("indirect") is FEHLBERG
+
+
+@pytest.mark.parametrize("scheme", [DOP853, FEHLBERG], ids=lambda s: s.name)
+def test_re_integration_is_exact_against_a_closed_form(scheme):
+    """x' = x cos t under a control that is not there: x = exp(sin t); a disturbed start grows by x(tf)."""
+    ocp = Problem("growth")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=1.5)
+    x, u = ph.state("x", start=1), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: x * casadi.cos(t) + 0 * u})
+    ocp.minimize(ph.integral(u**2 + x))
+    solution = solve(ocp)
+    motion = Motion(along(ocp.finish(), solution).phases[0], scheme)
+    end, growth = motion.whole
+    assert end[0] == pytest.approx(np.exp(np.sin(1.5)), rel=1e-9)
+    assert growth == pytest.approx(np.exp(np.sin(1.5)), rel=1e-6)
+
+
+def test_invariants_of_states_are_stabilized_in_a_run_of_their_own():
+    ocp = Problem("circle")
+    ph = ocp.phase()
+    ph.time(start=0, end=3)
+    x, y, u = ph.state("x", start=1), ph.state("y", start=0), ph.control("u", lower=-2, upper=2)
+    ph.dynamics({x: -u * y, y: u * x})
+    ph.invariant("radius", x**2 + y**2)
+    ocp.minimize(ph.integral((u - 1) ** 2) + ph.final(x))
+    certificate = certify(solve(ocp).check())
+    assert certificate.ok, str(certificate)
+    assert certificate["re-integration, invariants stabilized"].applies
+    assert certificate["first integrals"].value < 1e-6
+
+
+def test_a_file_needs_its_problem_and_gives_the_same_certificate(answers, tmp_path):
+    solution = answers(brachistochrone)
+    solution.save(tmp_path / "a.nc")
+    loaded = load(tmp_path / "a.nc")
+    with pytest.raises(UsageError, match="does not have its problem"):
+        certify(loaded)
+    once, again = certify(solution), certify(loaded, brachistochrone.build().finish())
+    assert [c.name for c in once.checks] == [c.name for c in again.checks]
+    assert again.ok
+    with pytest.raises(UsageError, match="no answer"):
+        certify(loaded, block_move.build().finish())
+
+
+def test_the_command_line_gives_the_verdict(answers, tmp_path):
+    runner = CliRunner()
+    result = runner.invoke(app, ["certify", "block-move", "--json", "-"])
+    content = json.loads(result.stdout)
+    assert result.exit_code == 0, result.output
+    assert content["problem"] == "block-move"
+    assert content["ok"] is True
+    assert {"name", "value", "tolerance", "ok"} <= set(content["checks"][0])
+    assert any(c["name"] == "direct and indirect objectives" and c["value"] < 1e-9 for c in content["checks"])
+    wrong = with_curves(answers(block_move), "controls", lambda v, t: v * 1.01)
+    wrong.save(tmp_path / "wrong.nc")
+    result = runner.invoke(app, ["certify", str(tmp_path / "wrong.nc")])
+    assert result.exit_code == 1
+    assert "FAILS" in result.stdout
+
+
+def test_comparing_shows_costates_switches_and_the_largest_state_gap(answers, tmp_path):
+    direct = answers(goddard)
+    indirect = Shooting().solve(direct.form, direct, None).check()
+    for solution, name in ((direct, "d.nc"), (indirect, "i.nc")):
+        solution.save(tmp_path / name)
+    result = CliRunner().invoke(app, ["compare", str(tmp_path / "d.nc"), str(tmp_path / "i.nc"), "--json", "-"])
+    content = json.loads(result.stdout)
+    assert content["relative"]["objective"] < 1e-7
+    for one, other in content["costates_initial"].values():
+        assert one == pytest.approx(other, rel=1e-3)
+    assert content["largest_state_gap"]["largest"] == max(c["largest"] for c in content["curves"] if c["name"] in ("h", "v", "m"))
+    assert [round(t, 4) for t in content["switches"]["main"][1]] == [0.0235, 0.0727]
+
+
+def test_a_certificate_takes_less_time_than_three_solves():
+    def seconds(work):
+        best = np.inf
+        for _ in range(3):
+            start = time.perf_counter()
+            work()
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    solution = solve(orbit_raising.build())
+    assert seconds(lambda: certify(solution)) < 3 * seconds(lambda: solve(orbit_raising.build()))
