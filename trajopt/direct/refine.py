@@ -177,7 +177,7 @@ def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme) -> M
         a, b, degree, error = mesh.breaks[k], mesh.breaks[k + 1], int(mesh.degrees[k]), result.errors[k]
         pieces, new_degree = 1, degree
         if error > tolerance:
-            excess = min(np.log10(error / tolerance) + 0.3, 12.0)
+            excess = min(np.log10(error / tolerance) + 1.0, 12.0)
             fall = -np.log10(max(float(result.decay[k]), 1e-3))  # digits gained by one more degree
             wanted = degree + (int(np.ceil(excess / fall)) if fall > 0.4 else 99)
             if wanted <= most:
