@@ -11,7 +11,7 @@ import casadi
 import numpy as np
 from casadi import norm_2, sumsqr, vertcat
 
-from problems.rocket import coasting, gravity, require_positive, rotation
+from problems.rocket import coasting, declare_rotation, gravity, require_positive
 from trajopt import Problem, Reference, free
 
 MU = 398600.4418  # km^3/s^2, the Earth's
@@ -48,9 +48,8 @@ def build(low: float = 6678.0, high: float = 42164.0, turn: float = 28.5) -> Pro
     ocp.require(casadi.dot(rf, speed), equals=0, name="final velocity across the radius")
     ocp.require(vertcat(casadi.dot(normal, rf), casadi.dot(normal, speed)), equals=0, name="final plane")
     ocp.minimize(norm_2(ph.initial(v) - casadi.DM(leaving)) + norm_2(after - ph.final(v)))
-    lam_r, lam_v = -ph.costate(r), -ph.costate(v)
-    ph.invariant("hamiltonian", coasting(r, v, lam_r, lam_v, MU))
-    ph.invariant("rotation", rotation(r, v, lam_r, lam_v))
+    ph.invariant("hamiltonian", coasting(r, v, -ph.costate(r), -ph.costate(v), MU))
+    declare_rotation(ph, r, v)
     return ocp
 
 

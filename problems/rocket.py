@@ -136,8 +136,15 @@ def declare_limited_power(ph: Phase, t: Any, states: tuple[Any, Any, Any], power
     g1 = coasting(r, v, lam_r, lam_v, mu) + power / (2 * b) * sumsqr(lam_v)
     ph.invariant("g1", g1)
     ph.invariant("g2", scaling(r, v, lam_r, lam_v) - 5 * b * (1 / m - 1 / mass) + 3 * g1 * t)
-    ph.invariant("rotation", rotation(r, v, lam_r, lam_v))
+    declare_rotation(ph, r, v)
     ph.invariant("b", b)
+
+
+def declare_rotation(ph: Phase, r: Any, v: Any) -> None:
+    """The vector integral, component by component; "rotation" in the plane."""
+    vector = rotation(r, v, -ph.costate(r), -ph.costate(v))
+    for axis, component in zip((" x", " y", " z") if r.numel() == 3 else ("",), casadi.vertsplit(vector), strict=True):
+        ph.invariant(f"rotation{axis}", component)
 
 
 def require_positive(problem: str, **values: float) -> None:
