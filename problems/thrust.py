@@ -116,7 +116,7 @@ def coasting_rates(coordinates: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def switching(primer: tuple[Any, Any], lam_m: Any, m: Any, c: Any) -> Any:
     """|lam_v|/m - lam_m/c: thrust is worth its fuel where this is positive."""
-    return casadi.sqrt(primer[0] ** 2 + primer[1] ** 2) / m - lam_m / c
+    return (primer[0] ** 2 + primer[1] ** 2) ** 0.5 / m - lam_m / c
 
 
 def declare_bounded_thrust(ph: Phase, t: Any, flight: Flight, thrust: float, burning: bool | None = None) -> None:

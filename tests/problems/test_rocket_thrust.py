@@ -8,6 +8,7 @@ import pytest
 
 from problems import many_revolutions, min_fuel_transfer, min_time_transfer, orbit_raising
 from problems.min_fuel_transfer import homotopy
+from problems.rocket_pictures import deviations_picture, transfer_picture
 from trajopt import solve
 from trajopt.errors import ProblemError
 from trajopt.indirect.shooting import Shooting
@@ -115,3 +116,10 @@ def test_more_than_twenty_revolutions_from_both_sides():
     assert direct["theta"](direct.objective) > 2 * pi * 20
     assert direct.objective == pytest.approx(indirect.objective, rel=1e-9)
     assert spread_of_integrals(form, indirect)["scaling"] < 1e-8 * 3 * direct.objective
+
+
+def test_pictures_are_drawn(least_fuel, tmp_path):
+    _, _, indirect = least_fuel
+    transfer_picture(indirect, tmp_path / "transfer.png")
+    deviations_picture(tmp_path / "deviations.png", (0.01,))
+    assert all((tmp_path / name).stat().st_size > 10_000 for name in ("transfer.png", "deviations.png"))
