@@ -59,6 +59,17 @@ CROUCH, TAKE_OFF = (15.0, 70.0, 118.0, -163.0), (21.0, 58.0, 58.0, -70.0)
 STRETCH, TUCK = (24.0, 57.0, 22.0, -38.0), (3.0, 56.0, 117.0, -158.0)
 PUSH = Sketch(0.25, (0.0, 0.3, 1.0), (CROUCH, (15.0, 67.0, 115.0, -155.0), TAKE_OFF), (-150.0, 200.0, 5.0))
 HOP = Sketch(0.32, (0.0, 0.2, 1.0), (TAKE_OFF, STRETCH, TUCK), (0.0, -80.0, -5.0))
+# Onto a platform: the front higher, slower, landing tucked and level.
+LEAVING = (30.0, 53.0, 45.0, -54.0)
+PLATFORM_PUSH = Sketch(
+    0.3, (0.0, 0.5, 1.0), ((28.5, 56.0, 119.0, -164.0), (27.0, 50.0, 107.0, -133.0), LEAVING), (-130.0, 220.0, 25.0)
+)
+PLATFORM_HOP = Sketch(
+    0.33,
+    (0.0, 0.22, 0.5, 1.0),
+    (LEAVING, (30.0, 56.0, 14.0, -18.0), (18.0, 48.0, 70.0, -70.0), (1.0, 76.0, 117.0, -162.0)),
+    (0.0, -50.0, 0.0),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +89,7 @@ def daniel_jump(knee: float = 250.0, waist: float = 300.0, elbow: float = 100.0)
     """The greatest clearance of the rear wheel (m) less a little effort; torque limits in N m."""
     ocp = Problem("daniel-jump")
     jump = Jump((knee, waist, elbow))
-    stance, flight = _stance(ocp, jump), _flight(ocp, jump)
+    stance, flight = _stance(ocp, jump, PUSH), _flight(ocp, jump, HOP)
     _take_off(ocp, stance, flight)
     ocp.maximize(flight.phase.final(flight.axle[1]) - SEVEN_LINK.radius - _effort(stance) - _effort(flight))
     return ocp
@@ -98,17 +109,20 @@ def platform_jump(height: float = 0.5, strength: float = 1.0, rate_weight: float
     return ocp
 
 
-def platform_strength(height: float = 1.0) -> Problem:
-    """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a little effort is added."""
+def platform_strength(height: float = 1.0, rate: float = 25.0) -> Problem:
+    """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a little effort is added.
+
+    With joint rates of 15 rad/s the machine leaves the ground too slowly for 1 m, however strong it is: ``rate`` (rad/s) is higher.
+    """
     ocp = Problem("platform-strength")
-    strength = ocp.variable("strength", lower=0.05, upper=20.0, guess=1.0)
-    stages = _onto_platform(ocp, Jump(), height, strength)
+    strength = ocp.variable("strength", lower=0.05, upper=20.0, guess=1.5)
+    stages = _onto_platform(ocp, Jump(rate=rate), height, strength)
     ocp.minimize(strength + sum(_effort(stage) for stage in stages))
     return ocp
 
 
 def _onto_platform(ocp: Problem, jump: Jump, height: float, strength: Any = None) -> tuple[Stage, Stage]:
-    stance, flight = _stance(ocp, jump, strength=strength), _flight(ocp, jump, strength=strength)
+    stance, flight = _stance(ocp, jump, PLATFORM_PUSH, strength), _flight(ocp, jump, PLATFORM_HOP, strength)
     _take_off(ocp, stance, flight)
     final = flight.phase.final
     ocp.require(final(flight.axle[1]), equals=SEVEN_LINK.radius + height, name="rear wheel on the platform")
@@ -123,12 +137,12 @@ def _effort(stage: Stage) -> Any:
     return stage.phase.integral(stage.cost)
 
 
-def _stance(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK, strength: Any = None) -> Stage:
+def _stance(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data: SevenLink = SEVEN_LINK) -> Stage:
     machine = seven_link(data)
     ph = ocp.phase("stance")
-    t = ph.time(start=0, end=free(0.1, 0.45, guess=PUSH.duration))
-    joints = _joints(ph, jump, data, PUSH, at_rest=True)
-    torques, cost = _drives(ph, jump, PUSH, strength)
+    t = ph.time(start=0, end=free(0.1, 0.45, guess=sketch.duration))
+    joints = _joints(ph, jump, data, sketch, at_rest=True)
+    torques, cost = _drives(ph, jump, sketch, strength)
     q, v = _columns(joints)
     acceleration = machine.mechanism.acceleration(q, v, torques)
     a, ground, centre = casadi.cse([acceleration, machine.ground_force(q, v, acceleration), machine.point("mass centre", q)])
@@ -144,13 +158,13 @@ def _stance(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK, strength: An
     return Stage(ph, t, cost, contact, casadi.jtimes(contact, q, v), centre, casadi.jtimes(centre, q, v))
 
 
-def _flight(ocp: Problem, jump: Jump, data: SevenLink = SEVEN_LINK, strength: Any = None) -> Stage:
+def _flight(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data: SevenLink = SEVEN_LINK) -> Stage:
     """In the air the mass centre falls freely; the posture follows from what is left of the equations without the axle."""
     machine = seven_link(data, stance=False)
     ph = ocp.phase("flight")
-    t = ph.time(end=free(0.15, 2.5, guess=PUSH.duration + HOP.duration))
-    joints = _joints(ph, jump, data, HOP)
-    torques, cost = _drives(ph, jump, HOP, strength)
+    t = ph.time(end=free(0.15, 2.5, guess=0.25 + sketch.duration))
+    joints = _joints(ph, jump, data, sketch)
+    torques, cost = _drives(ph, jump, sketch, strength)
     q, v = _columns(joints)
     names = ("centre_x", "centre_y")
     centre = [

@@ -6,7 +6,7 @@ import pytest
 import scipy.integrate
 
 from problems import bike
-from problems.bike_daniel import HOP, PUSH, TORQUES, posture_acceleration
+from problems.bike_daniel import HOP, PLATFORM_HOP, PLATFORM_PUSH, PUSH, TORQUES, posture_acceleration
 from trajopt import solve
 from trajopt.integrate import simulate
 from trajopt.mechanics import Augmented
@@ -22,7 +22,7 @@ def _rate_of(tree, gain):
 
 
 def _flown(solution, gain=50.0):
-    """Final height of the rear axle and largest gap of the loop (m), re-simulated by links and closures under the answer's torques."""
+    """Final height of the rear axle and largest gap of the loop (m), re-simulated by links and closures."""
     stance, flight = (bike.seven_link_tree(stance=on_ground) for on_ground in (True, False))
     ph = solution.phases["stance"]
     start = {name: float(ph[name](0.0)) for name in JOINTS}
@@ -107,7 +107,7 @@ def test_posture_in_the_air_moves_as_the_whole_machine_does():
     ).ravel() == pytest.approx(whole[2:], abs=1e-9)
 
 
-@pytest.mark.parametrize("sketch", [PUSH, HOP])
+@pytest.mark.parametrize("sketch", [PUSH, HOP, PLATFORM_PUSH, PLATFORM_HOP])
 def test_sketched_postures_stay_within_reach_of_the_handlebar(sketch):
     machine = bike.seven_link()
     reach = casadi.Function("reach", [machine.mechanism.q], [machine.seen(machine.posture.reach, machine.mechanism.q)])
