@@ -155,14 +155,14 @@ def _structure(solution: Solution) -> str:
 
 def _history(solution: Solution) -> str:
     rows = [
-        (
-            *(str(n) for n in (k + 1, p.intervals, p.points, p.iterations)),
+        [
+            *map(str, (k, p.intervals, p.points, p.iterations)),
             f"{p.error:.1e}",
             f"{p.objective:.12g}",
             f"{p.seconds:.2f}",
-        )
-        + (p.remark,)
-        for k, p in enumerate(solution.history)
+            p.remark,
+        ]
+        for k, p in enumerate(solution.history, start=1)
     ]
     head = ("pass", "intervals", "points", "iterations", "error", "objective", "seconds", "remark")
     meshes = _table(head, rows, numbers=tuple(range(7)), name="history") if rows else ""
