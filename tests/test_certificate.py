@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from problems import block_move, brachistochrone, bryson_denham, goddard, orbit_raising
 from trajopt import Problem, certify, load, solve
 from trajopt.__main__ import app
+from trajopt.bounds import Bound
 from trajopt.certificate.along import along
 from trajopt.certificate.motion import Motion, scheme_for
 from trajopt.curve import Curve
@@ -199,6 +200,71 @@ def test_invariants_of_states_are_stabilized_in_a_run_of_their_own():
     assert certificate.ok, str(certificate)
     assert certificate["re-integration, invariants stabilized"].applies
     assert certificate["first integrals"].value < 1e-6
+
+
+def implicit():
+    """An algebraic variable that the controls reach through a nonlinear equation."""
+    ocp = Problem("implicit")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, v = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0)
+    z, u = ph.algebraic("z", guess=0), ph.control("u")
+    ph.dynamics({x: v, v: z})
+    ph.require(z + 0.01 * z**3 + 0.1 * x - u)
+    ocp.minimize(ph.integral(u**2))
+    return ocp
+
+
+def static():
+    """A static variable, whose condition is an integral of dH/dk."""
+    ocp = Problem("static")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    k = ocp.variable("k", lower=0.1, upper=5, guess=1)
+    x, u = ph.state("x", start=1), ph.control("u")
+    ph.dynamics({x: -k * x + u})
+    ocp.minimize(ph.integral(x**2 + u**2) + 0.1 * k**2)
+    return ocp
+
+
+@pytest.mark.parametrize("build", [implicit, static])
+def test_algebraic_and_static_variables(build):
+    right = solve(build()).check()
+    certificate = certify(right)
+    assert certificate.ok, str(certificate)
+    assert certificate["costate equation"].value < 1e-7
+    assert certificate["transversality"].value < 1e-7
+
+
+def test_a_wrong_static_variable_fails_transversality_and_the_motion():
+    right = solve(static()).check()
+    shifted = replace(right, variables={"k": right.variables["k"] * 1.01})
+    assert {"re-integration of intervals", "transversality"} <= failing(certify(shifted))
+
+
+def test_a_wrong_algebraic_variable_fails_its_equation():
+    right = solve(implicit()).check()
+    wrong = with_curves(right, "algebraics", lambda v, t: v + 0.01)
+    assert "bounds and path constraints" in failing(certify(wrong))
+
+
+def test_a_mixed_constraint_gets_its_multiplier_from_stationarity():
+    """u + v <= 4.5 is active at first; without a multiplier of the right sign H would not be stationary there."""
+    ocp = Problem("mixed")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ph.path(u + v, upper=4.5, name="power")
+    ocp.minimize(ph.integral(u**2))
+    right = solve(ocp, Shooting())
+    certificate = certify(right)
+    assert certificate.ok, str(certificate)
+    assert certificate["stationarity and switching"].value < 1e-9
+    form = ocp.finish()
+    loose = replace(form.phases[0], c_bound=Bound(np.array([-np.inf]), np.array([9.0])))
+    unconstrained = replace(form, phases=(loose,))
+    assert "stationarity and switching" in failing(certify(right, unconstrained))
 
 
 def test_a_file_needs_its_problem_and_gives_the_same_certificate(answers, tmp_path):

@@ -232,7 +232,7 @@ def _smallest_curvature(e: Extremal, instants: Array, second: Array, label: str)
         smallest = float(np.linalg.eigvalsh(basis.T @ scaled @ basis)[0]) / e.power
         if smallest < lowest:
             lowest, place = smallest, f"at t = {e.points[0][0, instants[k]]:.4g}{label}"
-    return -lowest, place
+    return abs(lowest), place
 
 
 def transversality(whole: Along, phases: Sequence[Extremal], tolerance: float) -> Check:
