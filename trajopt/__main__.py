@@ -72,7 +72,7 @@ Until = Annotated[float | None, typer.Option("--until", metavar="SECONDS", help=
 Stabilize = Annotated[
     str | None,
     typer.Option(
-        "--stabilize", metavar="METHOD", help="Keep the invariants: baumgarte, minimum-norm, extended-hamiltonian or projection."
+        "--stabilize", metavar="METHOD", help="Keep the invariants: baumgarte, minimum-norm, hamiltonian, projection or none."
     ),
 ]
 Gain = Annotated[

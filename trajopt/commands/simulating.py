@@ -51,7 +51,7 @@ def _simulate(name: str, settings: Mapping[str, Any], run: Run, animated: bool =
     from trajopt.integrate.simulate import simulate
 
     method = integrator(run.integrator, run.step, run.tolerance)
-    keeper = None if run.stabilize is None else stabilization(run.stabilize, run.gain)
+    keeper = None if run.stabilize in (None, "none") else stabilization(run.stabilize, run.gain)
     system = build_system(name, settings)
     if animated and system.drawing is None:
         raise UsageError(f"there is no drawing of '{name}' to animate", expected="a System with drawing=Drawing(...)")

@@ -106,10 +106,10 @@ def _state_only_paths(phase: PhaseForm) -> list[int]:
 
 
 def _affine(rows: Any, u: Any) -> NDArray[np.bool_]:
-    if not u.numel():
-        return np.zeros(0, dtype=bool)
-    second = casadi.which_depends(rows, u, 2, False)  # for each control: does any row depend on it other than affinely
-    return ~np.array(second, dtype=bool)
+    """Controls whose own second derivative vanishes: with the others held, the Hamiltonian is affine in them."""
+    slopes = casadi.jacobian(rows, u)
+    own = [casadi.which_depends(casadi.densify(slopes[:, j]), u, 1, False)[j] for j in range(u.numel())]
+    return ~np.array(own, dtype=bool)
 
 
 def _angles(form: NormalForm, phase: PhaseForm, rows: Any, affine: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.direct.transcribe import Layout, PhaseLayout
+from trajopt.direct.transcribe import Layout, PhaseLayout, control_matrix
 from trajopt.nlp.program import Program
 from trajopt.normal_form import Quantity
 
@@ -21,7 +21,7 @@ def scales(layout: Layout, program: Program) -> tuple[Array, Array]:
         x = _sizes(ph.form.states, y[ph.x : ph.z].reshape(-1, ph.nx), rates)
         unknowns[ph.x : ph.z] = np.tile(x, ph.state_points)
         unknowns[ph.z : ph.u] = np.tile(_sizes(ph.form.algebraics, y[ph.z : ph.u].reshape(ph.points, ph.nz), None), ph.points)
-        u = _control_sizes(ph)
+        u = _control_sizes(ph, _control_values(ph, layout, y))
         unknowns[ph.u : ph.times] = (
             np.tile(u, ph.points) if layout.scheme.shares_nodes else np.repeat(np.tile(u, ph.mesh.intervals), ph.u_count.ravel())
         )
@@ -33,6 +33,11 @@ def scales(layout: Layout, program: Program) -> tuple[Array, Array]:
         values = program.start[layout.s + q.rows.start : layout.s + q.rows.stop]
         unknowns[layout.s + q.rows.start : layout.s + q.rows.stop] = _sizes((q,), values[None, :], None)
     return unknowns, _rows(layout, program, unknowns)
+
+
+def _control_values(ph: PhaseLayout, layout: Layout, y: Array) -> Array:
+    rows, columns, values = control_matrix(ph, layout)
+    return np.asarray(np.bincount(rows, values * y[columns], ph.points * ph.nu), dtype=float).reshape(ph.points, ph.nu)
 
 
 def _sizes(quantities: tuple[Quantity, ...], values: Array, rates: Array | None) -> Array:
@@ -53,17 +58,17 @@ def _sizes(quantities: tuple[Quantity, ...], values: Array, rates: Array | None)
     return sizes
 
 
-def _control_sizes(ph: PhaseLayout) -> Array:
+def _control_sizes(ph: PhaseLayout, values: Array) -> Array:
+    """The larger of a control's finite bounds; without any, its guess; without either, one."""
     sizes = np.ones(ph.nu)
     for q in ph.form.controls:
         if q.scale is not None:
             sizes[q.rows] = np.broadcast_to(np.asarray(q.scale, dtype=float).ravel(), (q.size,))
             continue
-        for side in (q.bound.lower, q.bound.upper):
-            finite = np.where(np.isfinite(side), np.abs(side), 0.0)
-            sizes[q.rows] = np.where(
-                finite > 0, np.maximum(np.where(sizes[q.rows] == 1.0, 0.0, sizes[q.rows]), finite), sizes[q.rows]
-            )
+        limits = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (q.bound.lower, q.bound.upper)]
+        guessed = np.abs(values[:, q.rows]).max(axis=0)
+        size = np.where(np.maximum(*limits) > 0, np.maximum(*limits), guessed)
+        sizes[q.rows] = np.where(size > 0, size, 1.0)
     return np.clip(sizes, 1e-10, 1e12)
 
 

@@ -27,7 +27,7 @@ FIXED_STEP = frozenset({"euler", "heun", "rk4", "gill", "newmark"})
 STABILIZATIONS: Mapping[str, Callable[[float | None], Stabilization]] = {
     "baumgarte": Baumgarte,
     "minimum-norm": MinimumNorm,
-    "extended-hamiltonian": ExtendedHamiltonian,
+    "hamiltonian": ExtendedHamiltonian,
     "projection": lambda gain: _projection(gain),
 }
 
