@@ -25,6 +25,7 @@ from trajopt.mechanics.formulations import solve_symmetric
 
 LIMBS = ("ankle", "knee", "waist")
 TORQUES = ("knee_torque", "waist_torque", "elbow_torque")
+GUARD = 1e-6  # numbers also where the hand is out of reach, between the nodes of a coarse mesh
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def platform_jump(height: float = 0.5, strength: float = 1.0, rate_weight: float
 def platform_strength(height: float = 1.0, rate: float = 25.0) -> Problem:
     """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a little effort is added.
 
-    With joint rates of 15 rad/s the machine leaves the ground too slowly for 1 m, however strong it is: ``rate`` (rad/s) is higher.
+    ``rate`` limits the joint rates, rad/s. With the 15 rad/s of the other jumps no way up to 1 m was found at any strength.
     """
     ocp = Problem("platform-strength")
     strength = ocp.variable("strength", lower=0.05, upper=20.0, guess=1.5)
@@ -138,7 +139,7 @@ def _effort(stage: Stage) -> Any:
 
 
 def _stance(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data: SevenLink = SEVEN_LINK) -> Stage:
-    machine = seven_link(data)
+    machine = seven_link(data, guard=GUARD)
     ph = ocp.phase("stance")
     t = ph.time(start=0, end=free(0.1, 0.45, guess=sketch.duration))
     joints = _joints(ph, jump, data, sketch, at_rest=True)
@@ -160,7 +161,7 @@ def _stance(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data
 
 def _flight(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data: SevenLink = SEVEN_LINK) -> Stage:
     """In the air the mass centre falls freely; the posture follows from what is left of the equations without the axle."""
-    machine = seven_link(data, stance=False)
+    machine = seven_link(data, stance=False, guard=GUARD)
     ph = ocp.phase("flight")
     t = ph.time(end=free(0.15, 2.5, guess=0.25 + sketch.duration))
     joints = _joints(ph, jump, data, sketch)

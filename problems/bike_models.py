@@ -204,20 +204,22 @@ def machine(
     return Machine(mechanism, posture, place, ground, a, wheel[0])
 
 
-def bent_arm(shoulder: SX, hand: SX, upper: float, fore: float, side: float) -> tuple[SX, SX, SX]:
+def bent_arm(shoulder: SX, hand: SX, upper: float, fore: float, side: float, guard: float = 0.0) -> tuple[SX, SX, SX]:
     """The elbow, and the directions (counter-clockwise from x) of both arms; ``side`` +1: left of the line to the hand."""
     reach = hand - shoulder
     d2 = casadi.sumsqr(reach)
     along = (d2 + upper**2 - fore**2) / (2 * d2)  # fractions of the reach
-    aside = casadi.sqrt(upper**2 / d2 - along**2)
+    aside = upper**2 / d2 - along**2
+    aside = casadi.sqrt(casadi.fmax(aside, guard) if guard else aside)
     elbow = shoulder + along * reach + side * aside * quarter(reach)
     first, second = elbow - shoulder, hand - elbow
     return elbow, casadi.atan2(first[1], first[0]), casadi.atan2(second[1], second[0])
 
 
-def elbow_flexion(reach: Any, upper: float, fore: float) -> Any:
+def elbow_flexion(reach: Any, upper: float, fore: float, guard: float = 0.0) -> Any:
     """The angle between upper arm and forearm, 0 for a straight arm, from the distance of shoulder and hand."""
-    return casadi.acos((reach**2 - upper**2 - fore**2) / (2 * upper * fore))
+    cosine = (reach**2 - upper**2 - fore**2) / (2 * upper * fore)
+    return casadi.acos(casadi.fmin(cosine, 1 - guard) if guard else cosine)
 
 
 # Five links -----------------------------------------------------------------------------------------------------------------
@@ -334,8 +336,11 @@ class SevenLink:
 SEVEN_LINK = SevenLink()
 
 
-def seven_link_posture(data: SevenLink = SEVEN_LINK) -> Posture:
-    """The shape is (ankle, knee, waist), each counter-clockwise from the link before, the ankle from the bicycle's axis."""
+def seven_link_posture(data: SevenLink = SEVEN_LINK, guard: float = 0.0) -> Posture:
+    """The shape is (ankle, knee, waist), each counter-clockwise from the link before, the ankle from the bicycle's axis.
+
+    Out of the arm's reach nothing is a number; a small ``guard`` keeps numbers there, for solvers that pass through.
+    """
     shape = casadi.vertcat(*[SX.sym(name) for name in ("ankle", "knee", "waist")])
     lengths = (data.shank[0], data.thigh[0], data.torso[0])
     directions = [casadi.sum1(shape[: k + 1]) for k in range(3)]
@@ -343,7 +348,7 @@ def seven_link_posture(data: SevenLink = SEVEN_LINK) -> Posture:
     for length, angle in zip(lengths, directions, strict=True):
         joints.append(joints[-1] + length * casadi.vertcat(cos(angle), sin(angle)))
     hand, shoulder = SX(casadi.DM(data.handlebar)), joints[3]
-    elbow, upper, fore = bent_arm(shoulder, hand, data.upper_arm[0], data.forearm[0], -1.0)
+    elbow, upper, fore = bent_arm(shoulder, hand, data.upper_arm[0], data.forearm[0], -1.0, guard)
     chain = [*zip((data.shank, data.thigh, data.torso), joints, joints[1:], directions, strict=False)]
     chain += [(data.upper_arm, shoulder, elbow, upper), (data.forearm, elbow, hand, fore)]
     bicycle = Part(data.bicycle_mass, data.bicycle_inertia, SX(casadi.DM(data.bicycle_centre)))
@@ -356,12 +361,12 @@ def seven_link_posture(data: SevenLink = SEVEN_LINK) -> Posture:
         "knee": shape[1],
         "waist": shape[2],
         "shoulder": upper - directions[2],
-        "elbow": elbow_flexion(reach, data.upper_arm[0], data.forearm[0]),
+        "elbow": elbow_flexion(reach, data.upper_arm[0], data.forearm[0], guard),
     }
     return Posture(shape, parts, dict(zip(names, places, strict=True)), angles, reach)
 
 
-def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True) -> Machine:
+def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True, guard: float = 0.0) -> Machine:
     """On the braked rear wheel, which rolls with the bicycle (x = -R beta), or in the air (with x and y of the rear axle).
 
     Knee, waist and elbow have torques, positive with growing angles; ankle and shoulder have none.
@@ -371,7 +376,7 @@ def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True) -> Machine:
     axle = [] if stance else [Coordinate("x", 0.0, unit="m"), Coordinate("y", data.radius, unit="m")]
     at = casadi.vertcat(-data.radius * beta.q, data.radius) if stance else casadi.vertcat(*[c.q for c in axle])
     torques = [Quantity(f"{name}_torque", 0.0, "N m") for name in ("knee", "waist", "elbow")]
-    posture = seven_link_posture(data)
+    posture = seven_link_posture(data, guard)
     lever = casadi.gradient(posture.angles["elbow"], posture.shape)
     lever = casadi.substitute(lever, posture.shape, casadi.vertcat(*[c.q for c in limbs])) * torques[2].symbol
     return machine(
