@@ -12,6 +12,7 @@ import math
 import casadi
 
 from trajopt.mechanics import Coordinate, Link, Slide, Tree, Turn, newton_euler, rod
+from trajopt.show.drawing import Drawing, Trail, link_shapes
 from trajopt.system import System, Variable
 
 LENGTH, MASS, LOAD = 0.4, 0.215, 0.5
@@ -63,4 +64,5 @@ def build(turn: float = math.pi / 2, duration: float = 1.0) -> System:
         outputs={f"torque{k + 1}": (torque[k], "N m") for k in range(3)},
         until=duration,
         description="inverse dynamics of a branched arm: the torques of a turn",
+        drawing=Drawing((*(Trail(tree.point(load)[:2]) for load in ("load2", "load3")), *link_shapes(tree, planar=True))),
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from math import pi
+from collections.abc import Callable, Mapping
+from math import floor, pi
 
 from casadi import cos, sin, tan
 
 from trajopt.errors import ModelError
 from trajopt.integrate import Baumgarte
 from trajopt.mechanics import Coordinate, Holonomic, Mechanism, Nonholonomic
+from trajopt.show.drawing import Drawing, Ground, Mark, Rod
 from trajopt.system import System
 
 # f'' = k1 f' + k2 f with (k1, k2) = (-20, -100) is Baumgarte's law with this gain.
@@ -67,5 +69,31 @@ def cart_slalom(
         ),
     )
     return mechanism.system(
-        until=20.0 if actuation == "both" else 3.0, description="a two-wheeled cart on a slalom track downhill"
+        until=20.0 if actuation == "both" else 3.0,
+        description="a two-wheeled cart on a slalom track downhill",
+        drawing=_drawn((x.q, y.q, theta.q), (radius, half_track, ahead)),
     )
+
+
+def _drawn(pose: tuple, sizes: tuple[float, float, float]) -> Drawing:
+    """From above, downhill to the right: axle, wheels, mass centre; the track and the flags it goes round."""
+    (x, y, theta), (radius, half_track, ahead) = pose, sizes
+
+    def place(forwards: float, left: float) -> tuple:
+        return x + forwards * cos(theta) - left * sin(theta), y + forwards * sin(theta) + left * cos(theta)
+
+    wheels = tuple(Rod((place(-radius, s * half_track), place(radius, s * half_track)), 0, 5) for s in (-1, 1))
+    frame = (Rod((place(0, -half_track), place(0, half_track)), 0, 2), Rod((place(0, 0), place(ahead, 0)), 1, 2))
+
+    def flag(number: int) -> Callable[[Mapping[str, float]], tuple[float, float]]:
+        """One of those near the cart: there is no end of them."""
+
+        def at(now: Mapping[str, float]) -> tuple[float, float]:
+            k = floor(now["x"] / pi) + number
+            return pi / 2 + k * pi, 0.8 * (-1) ** k
+
+        return at
+
+    track = Ground(tuple((k / 10, sin(k / 10)) for k in range(5501)))
+    flags = tuple(Mark(flag(number), 5, 2) for number in (-1, 0, 1))
+    return Drawing((track, *flags, *frame, *wheels, Mark(place(ahead, 0), 9)), follow=(x, 0.0), reach=2.2)

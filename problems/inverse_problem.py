@@ -6,6 +6,7 @@ import casadi
 from casadi import SX, cos, sin, vertcat
 
 from trajopt.errors import ModelError
+from trajopt.show.drawing import Drawing, Mark, Rod, Trail
 from trajopt.system import Invariant, System, Variable
 
 # Largest norm of the deviation over 15 s of Euler steps of 1 ms.
@@ -51,4 +52,10 @@ def inverse_problem(
         invariants=(Invariant("integrals", h, order=1),),
         until=15.0,
         description="a blade driven round a circle by forces that make the circle attractive",
+        drawing=_drawn(q),
     )
+
+
+def _drawn(q: SX) -> Drawing:
+    along = 0.15 * vertcat(cos(q[2]), sin(q[2]))
+    return Drawing((Trail(q[:2]), Rod((q[:2] - along, q[:2] + along), 0, 5), Mark(q[:2], 7)))

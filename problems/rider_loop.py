@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from casadi import SX, cos, sin, vertcat
+
 from trajopt.errors import UsageError
 from trajopt.mechanics import ClosedLoop, Coordinate, Link, Mechanism, Quantity, Slide, Tree, Turn
+from trajopt.show.drawing import Drawing, Mark, Rod
 from trajopt.system import System
 
 PEDAL, HAND = (0.0, 0.254), (0.866, 0.97)
@@ -74,4 +77,18 @@ def build(rates: str = "absolute", consistent: bool = False, gravity: float = 9.
         controls=dict(zip([f"torque{k + 1}" for k in range(5)], TORQUES, strict=True)),
         until=0.2,
         description=f"five-link rider between pedal and handlebar, {rates} rates",
+        drawing=_drawn(),
     )
+
+
+def _drawn() -> Drawing:
+    """Leg and torso from the pedal, the arm from the hand; they meet at the shoulder."""
+    theta = [SX.sym(f"theta{k + 1}") for k in range(5)]
+    leg, arm = [vertcat(*PEDAL)], [vertcat(*HAND)]
+    for way, first, lengths in ((leg, 0, LENGTHS[:3]), (arm, 3, tuple(-length for length in LENGTHS[3:]))):
+        angle = SX(0)
+        for k, length in enumerate(lengths):
+            angle += theta[first + k]
+            way.append(way[-1] + length * vertcat(cos(angle), sin(angle)))
+    joints = (*leg[:-1], *arm)
+    return Drawing((Rod(tuple(leg), 0), Rod(tuple(arm), 1), *(Mark(joint, 7, 5) for joint in joints)))

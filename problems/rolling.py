@@ -143,5 +143,16 @@ def _drawn_vehicle(slope: float) -> Drawing:
     rear, front = (Disc(tuple(wheels[k : k + 2]), 0.3, wheels[k + 2], colour=1) for k in (0, 3))
     far = 1e3
     road = Ground(((-far * math.cos(slope), -far * math.sin(slope)), (far * math.cos(slope), far * math.sin(slope))))
-    posts = tuple(Mark((k * math.cos(slope), k * math.sin(slope)), 4, 4) for k in range(0, 101, 2))  # so that the speed is seen
+
+    def post(number: int) -> Callable[[Mapping[str, float]], tuple[float, float]]:
+        """One of the posts near the car, two metres apart, by which its speed is seen."""
+
+        def at(now: Mapping[str, float]) -> tuple[float, float]:
+            way = now["chassis_x"] * math.cos(slope) + now["chassis_y"] * math.sin(slope)
+            along = 2.0 * (math.floor(way / 2.0) + number)
+            return along * math.cos(slope), along * math.sin(slope)
+
+        return at
+
+    posts = tuple(Mark(post(number), 4, 4) for number in (-1, 0, 1, 2))
     return Drawing((road, *posts, body, rear, front), follow=(x, y), reach=2.0)

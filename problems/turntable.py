@@ -12,6 +12,7 @@ from casadi import SX, cos, sin, vertcat
 from trajopt.errors import ModelError
 from trajopt.integrate import LinearLaw, bypass, flow
 from trajopt.mechanics import Coordinate, Holonomic, Mechanism, Nonholonomic
+from trajopt.show.drawing import Disc, Drawing, Ground, Rod, Trail
 from trajopt.system import System
 
 START, VELOCITY, SPIN = (1.0, 0.0), (0.0, 0.5), 0.3
@@ -61,7 +62,11 @@ def turntable_ball(
             Nonholonomic("rolling_y", y.v + radius * w[0] - turning * x.q, "m/s"),
         ),
     )
-    system = mechanism.system(until=20.0 if coordinates == "quaternion" else 5.0, description="a ball rolling on a turntable")
+    system = mechanism.system(
+        until=20.0 if coordinates == "quaternion" else 5.0,
+        description="a ball rolling on a turntable",
+        drawing=_drawn(vertcat(x.q, y.q, radius), quaternion, radius, turning),
+    )
     return system if coordinates == "quaternion" else bypass(system, "beta", pi / 2, margin)
 
 
@@ -75,6 +80,18 @@ def exact_path(mass: float = 1.0, radius: float = 1.0, inertia: float = 0.4, tur
         return np.column_stack([centre[0] + c * arm[0] - s * arm[1], centre[1] + s * arm[0] + c * arm[1]])
 
     return path
+
+
+def _drawn(centre: SX, attitude: SX, radius: float, turning: float) -> Drawing:
+    """Three great circles on the ball; the table's rim, a turning diameter of it, and the way of the point of contact."""
+    axles = (vertcat(0, *np.eye(3)[k]) for k in range(3))
+    circles = (_product(_product(attitude, SX(axle)), _conjugate(attitude))[1:] for axle in axles)
+    edge = 4.0 * radius
+    rim = Ground(tuple((edge * np.cos(a), edge * np.sin(a), 0.0) for a in np.linspace(0, 2 * pi, 97)))
+    angle = turning * SX.sym("t")
+    diameter = Rod(tuple((s * edge * cos(angle), s * edge * sin(angle), 0.0) for s in (-1, 1)), 5, 1.5)
+    ball = tuple(Disc(centre, radius, normal=circle, colour=k) for k, circle in enumerate(circles))
+    return Drawing((rim, diameter, Trail((centre[0], centre[1], 0.0)), *ball), view=(-60.0, 35.0))
 
 
 def _circle(mass: float, radius: float, inertia: float, turning: float) -> tuple[float, np.ndarray]:

@@ -151,6 +151,16 @@ def test_nonsense_drawings_are_refused(make):
         make()
 
 
+def test_links_of_a_tree_hang_together():
+    """Every rod of the branched arm has its length, and begins where the one before it ends."""
+    system = builder("branched-arm", "system")()
+    first, second, third = (stroke.points for stroke in of_role(scene(simulate(system), system.drawing, 9), Role.LINE))
+    for link in (first, second, third):
+        np.testing.assert_allclose(np.linalg.norm(link[:, 1] - link[:, 0], axis=1), 0.4, atol=1e-14)
+    np.testing.assert_allclose(second[:, 0], first[:, 1], atol=1e-14)
+    np.testing.assert_allclose(third[:, 0], first[:, 1], atol=1e-14)
+
+
 def test_two_and_three_coordinates_do_not_mix(swing):
     with pytest.raises(ModelError, match="2 or 3 coordinates"):
         scene(swing, Drawing((Mark((0, 0)), Mark((0, 0, 0)))))
@@ -273,20 +283,17 @@ def value_somewhere(expression):
 
 
 DRAWN = (
-    "pendulum",
-    "pendulum-cartesian",
-    "two-link-arm",
-    "closed-four-link",
-    "lorenz",
-    "sleigh",
-    "double-pendulum",
-    "slider-crank",
-)
+    "pendulum", "pendulum-cartesian", "two-link-arm", "closed-four-link", "lorenz", "mass-spring-damper", "sleigh", "cart-slalom",
+    "turntable-ball", "inverse-problem", "branched-arm", "rider-loop", "snowboarder", "double-pendulum", "triple-pendulum",
+    "disc-pendulum", "inverted-pendulum", "mounted-pendulum", "welded-pendulum", "offset-body", "free-body", "sprung-body",
+    "sprung-pair", "two-link-robot", "ground-slider", "body-slider", "slider-crank", "bouncing-body", "rolling-body",
+    "vehicle-flat", "vehicle-slope",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_named_systems_have_drawings_that_work(name):
     assert catalogue()[name].kind == "system"
     system = builder(name, "system")()
-    seen = scene(simulate(system, until=0.2), system.drawing, 3)
+    seen = scene(simulate(system, until=0.05), system.drawing, 3)
     assert all(np.all(np.isfinite(stroke.points)) for stroke in seen.strokes)

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trajopt.errors import ModelError
+
+if TYPE_CHECKING:
+    from trajopt.mechanics import Tree
 
 Place = Any
 
@@ -110,6 +113,22 @@ class Drawing:
             raise ModelError(
                 "a drawing that follows a place needs its reach, and the other way round", expected="follow= and reach="
             )
+
+
+def link_shapes(tree: Tree, planar: bool = False) -> tuple[Shape, ...]:
+    """Shapes of a tree of links: each as a rod from its joint through its mass centre and as far beyond, its joint as a mark.
+
+    ``planar`` leaves the third coordinate out.
+    """
+    size = 2 if planar else 3
+    rods: list[Shape] = []
+    marks: list[Shape] = []
+    for number, link in enumerate(tree.links):
+        joint = tree.point(link.name)[:size]
+        if any(link.centre):
+            rods.append(Rod((joint, tree.point(link.name, tuple(2 * c for c in link.centre))[:size]), number))
+        marks.append(Mark(joint, 6.0 if any(link.centre) else 10.0, number))
+    return (*rods, *marks)
 
 
 # What a problem's module may call ``drawing``: it takes those arguments of the builder that matter for the picture.
