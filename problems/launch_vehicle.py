@@ -10,6 +10,7 @@ import casadi
 import numpy as np
 
 from trajopt import Problem, Reference, free
+from trajopt.show.drawing import Drawing, Ground, Mark, Trail
 
 REFERENCE = Reference(
     objective=7529.71229624,
@@ -127,3 +128,15 @@ def _at_perigee(a, e, inclination, node, perigee):
     outward = np.array([cn * cp - sn * sp * ci, sn * cp + cn * sp * ci, sp * si])
     onward = np.array([-cn * sp - sn * cp * ci, -sn * sp + cn * cp * ci, cp * si])
     return a * (1 - e) * outward, (MU / a * (1 + e) / (1 - e)) ** 0.5 * onward
+
+
+def drawing() -> Drawing:
+    """The way from the pad over the turning Earth: its equator and a few parallels and meridians."""
+    turns = np.linspace(0.0, 2 * pi, 181)
+    parallels = [
+        (np.cos(b) * np.cos(turns), np.cos(b) * np.sin(turns), np.full(181, np.sin(b))) for b in np.radians([0, 15, 30, 45])
+    ]
+    meridians = [(np.cos(turns) * np.cos(a), np.cos(turns) * np.sin(a), np.sin(turns)) for a in np.radians(np.arange(0, 180, 15))]
+    globe = tuple(Ground(tuple(map(tuple, EARTH_RADIUS * np.stack(line, axis=1))), 0.5) for line in (*parallels, *meridians))
+    place = tuple(casadi.SX.sym(f"r_{k}") for k in range(3))
+    return Drawing((*globe, Trail(place, 1, 2.0), Mark(place)), view=(20.0, 35.0))

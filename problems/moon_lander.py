@@ -1,6 +1,9 @@
 """Land softly on the Moon with the least fuel."""
 
+from casadi import SX
+
 from trajopt import Problem, Reference, free
+from trajopt.show.drawing import Drawing, Ground, Mark, Rod
 
 REFERENCE = Reference(
     objective=8.24621125124,
@@ -21,3 +24,11 @@ def build(height=10.0, speed=-2.0, g=1.5, limit=3.0) -> Problem:
     ph.dynamics({h: v, v: u - g})
     ocp.minimize(ph.integral(u))
     return ocp
+
+
+def drawing() -> Drawing:
+    """The lander with its flame, as long as the thrust is strong."""
+    h, u = SX.sym("h"), SX.sym("u")
+    body = Rod(((-0.5, h), (0.5, h), (0.3, h + 0.9), (-0.3, h + 0.9)), 0, 3, closed=True)
+    flame = Rod(((0.0, h), (0.0, h - 0.4 * u)), 5, 4)
+    return Drawing((Ground(((-50.0, 0.0), (50.0, 0.0))), flame, body, Mark((0.0, h + 0.45), 6)))

@@ -3,9 +3,10 @@
 The arm of length L slides through its joint by rho and turns by theta about the vertical and by phi from it.
 """
 
-from casadi import pi, sin
+from casadi import SX, cos, pi, sin, vertcat
 
 from trajopt import Problem, Reference, free
+from trajopt.show.drawing import Drawing, Ground, Mark, Rod, Trail
 
 REFERENCE = Reference(
     objective=9.14091174591,
@@ -33,3 +34,13 @@ def build(L=5.0, turn=2 * pi / 3, limit=1.0) -> Problem:
     ph.dynamics({rho_d: u1 / L, theta_d: u2 / inertia_theta, phi_d: u3 / inertia_phi})
     ocp.minimize(ph.final(t))
     return ocp
+
+
+def drawing(L=5.0) -> Drawing:
+    """The arm through its joint: rho on the side of the hand, L - rho on the other."""
+    rho, theta, phi = (SX.sym(name) for name in ("rho", "theta", "phi"))
+    along = vertcat(sin(phi) * cos(theta), sin(phi) * sin(theta), cos(phi))
+    floor = Ground(tuple((L * cos(a * pi / 48), L * sin(a * pi / 48), 0.0) for a in range(97)))
+    arm = Rod((-(L - rho) * along, rho * along), 0, 5)
+    shadow = Rod(((0, 0, 0), (rho * along[0], rho * along[1], 0)), 4, 1)
+    return Drawing((floor, shadow, Trail(rho * along), arm, Mark((0, 0, 0), 9, 5), Mark(rho * along, 10)), view=(-120.0, 30.0))

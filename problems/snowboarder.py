@@ -88,7 +88,7 @@ def _drawn(tree: Tree, A: float, k: float) -> Drawing:
     """Board, leg and body on the plane of the slope, and the track."""
     at = tree.point("foot")
     board = Rod(tuple(tree.point("foot", (s * 0.7, 0.0, 0.0)) for s in (-1, 1)), 1, 5)
-    track = Ground(tuple((x, A * float(np.sin(k * x)), 0.0) for x in np.arange(0.0, 400.0, 0.1 / k)))
+    track = Ground(tuple((x, A * float(np.sin(k * x)), 0.0) for x in np.linspace(0.0, 400.0, 4001)))
     return Drawing((track, Trail(at), board, *link_shapes(tree)), follow=(at[0], at[1], 1.0), reach=1.8)
 
 

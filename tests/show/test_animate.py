@@ -15,6 +15,7 @@ from problems import cart_pole, goddard
 from problems.lecture import closed_four_link, pendulum
 from problems.multibody import double_pendulum, slider_crank
 from problems.rolling import rolling_body
+from trajopt import solve
 from trajopt.catalogue import builder, catalogue
 from trajopt.errors import FileError, ModelError, UsageError
 from trajopt.integrate.choices import stabilization
@@ -297,3 +298,33 @@ def test_named_systems_have_drawings_that_work(name):
     system = builder(name, "system")()
     seen = scene(simulate(system, until=0.05), system.drawing, 3)
     assert all(np.all(np.isfinite(stroke.points)) for stroke in seen.strokes)
+
+
+@pytest.mark.parametrize(
+    ("name", "mark", "start", "end"),
+    [
+        ("cart-pole", -1, (0.0, -0.5), (1.0, 0.5)),
+        ("brachistochrone", -1, (0.0, 10.0), (10.0, 5.0)),
+        ("moon-lander", -1, (0.0, 10.45), (0.0, 0.45)),
+        (
+            "robot-arm",
+            -1,
+            4.5 * np.sqrt(0.5) * np.array([1.0, 0.0, 1.0]),
+            4.5 * np.sqrt(0.5) * np.array([-0.5, np.sqrt(0.75), 1.0]),
+        ),
+    ],
+)
+def test_answers_are_drawn_from_their_start_to_their_end(name, mark, start, end):
+    """What the boundary conditions say of the states, seen in the picture."""
+    build = builder(name, "problem")
+    points = scene(solve(build()).check(), drawing_beside(build), 5).strokes[mark].points
+    np.testing.assert_allclose(points[0, 0], start, atol=1e-6)
+    np.testing.assert_allclose(points[-1, 0], end, atol=1e-6)
+
+
+def test_a_launch_in_four_phases_leaves_the_ground_and_stays_off_it():
+    build = builder("launch-vehicle", "problem")
+    place = scene(solve(build()).check(), drawing_beside(build), 40).strokes[-1].points[:, 0]
+    height = np.linalg.norm(place, axis=1) - 6378145.0
+    assert height[0] == pytest.approx(0.0, abs=1.0)
+    assert np.all(height[1:] > 1e3)

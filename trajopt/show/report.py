@@ -117,12 +117,16 @@ def _film(seen: Scene | None) -> str:
     if seen is None:
         return ""
     turn = " Drag to turn it." if seen.dimension == 3 else ""
-    speed = "real time" if abs(seen.speed - 1) < 0.01 and seen.time_unit == "s" else f"{seen.speed:.3g} {seen.time_unit} a second"
+    speed = (
+        "in real time"
+        if abs(seen.speed - 1) < 0.01 and seen.time_unit == "s"
+        else f"at {seen.speed:.3g} {seen.time_unit} a second"
+    )
     return f"""<h2>Motion</h2>
 <svg id="film" role="img" aria-label="the motion"></svg>
 <div class="controls"><button id="play" type="button">Play</button>
 <input id="slider" type="range" min="0" value="0" step="1" aria-label="time"><output id="clock"></output></div>
-<h3>Plays in {escape(speed)}.{turn} The slider moves the cursor of all charts.</h3>"""
+<h3>Plays {escape(speed)}.{turn} The slider moves the cursor of all charts.</h3>"""
 
 
 def _charts(solution: Solution) -> str:
