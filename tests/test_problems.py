@@ -10,7 +10,6 @@ from trajopt import solve
 from trajopt.catalogue import builder, catalogue
 from trajopt.reference import Reference
 
-
 LARGE = {"bike robot", "exoskeleton"}  # these families have tests of their own, with the figures that matter there
 
 
