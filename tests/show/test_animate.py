@@ -212,6 +212,16 @@ def test_the_bob_is_drawn_where_it_is(swing, tmp_path):
     np.testing.assert_allclose(seen, scale * true, atol=1.0)  # pixels
 
 
+def test_colours_that_come_and_go_are_kept(swing, tmp_path):
+    """A green mark that is there only in the first half is green in the gif, and gone at its end."""
+    green = Mark(lambda now: (0.0, 0.0) if now["t"] < 1.0 else (np.nan, np.nan), 20, 2)
+    animate(swing, Drawing((green, Mark((1.0, 0.5)), Mark((-1.0, -0.5)))), tmp_path / "mark.gif", frames=5)
+    pictures = frames_of(tmp_path / "mark.gif")[0]
+    found = [int(np.sum(np.abs(picture - np.array([0, 158, 115])).max(axis=2) < 12)) for picture in pictures]
+    assert min(found[:2]) > 200
+    assert max(found[2:]) == 0
+
+
 @needs_ffmpeg
 def test_an_mp4_lasts_as_long_as_the_motion(swing, tmp_path):
     animate(swing, swing.system.drawing, tmp_path / "swing.mp4")

@@ -180,12 +180,15 @@ def _gif(seen: Scene, path: Path, progress: Progress) -> None:
 
 
 def _palette(seen: Scene) -> Image.Image:
-    """The colours of the whole film, from its last frame: there the trails are complete."""
+    """The colours of the whole film, from a few of its frames: something may be there only for a while."""
     figure, picture = _canvas(seen)
-    picture.show(len(seen.t) - 1)
     canvas: Any = figure.canvas
-    canvas.draw()
-    found = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()).quantize(128)
+    sheets = []
+    for frame in np.linspace(0, len(seen.t) - 1, 7).round().astype(int):
+        picture.show(int(frame))
+        canvas.draw()
+        sheets.append(np.asarray(canvas.buffer_rgba())[..., :3].copy())
+    found = Image.fromarray(np.concatenate(sheets)).quantize(128)
     colours = np.array(found.getpalette(), dtype=int).reshape(-1, 3)
     colours[colours.min(axis=1) >= 248] = 255  # averages of near-white would tint the paper
     palette = Image.new("P", (1, 1))
