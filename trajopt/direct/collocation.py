@@ -211,6 +211,8 @@ def solve_on(
         f"{record.intervals} intervals, {record.points} points: {result.outcome.value} in {record.iterations} iterations, "
         f"objective {record.objective:.9g}, error {record.error:.1e}" + (f", {remark}" if remark else "")
     )
+    if result.outcome is Outcome.INTERRUPTED:
+        raise Interrupted(iterate)
     return iterate
 
 
@@ -234,9 +236,29 @@ def _with_losses(
     return tuple(Estimate(np.maximum(e.errors, loss / total), e.decay) for e, loss in zip(estimates, losses, strict=True))
 
 
+class Interrupted(Exception):
+    """Ctrl-C during a solve; ``iterate`` is where it stood."""
+
+    def __init__(self, iterate: Iterate) -> None:
+        super().__init__("interrupted")
+        self.iterate = iterate
+
+
 def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
-    """From an answer on the first mesh to one whose estimated error is small, or to the best within the passes allowed."""
-    iterate, history = first, [first.record]
+    """From an answer on the first mesh to one whose estimated error is small, or to the best within the passes allowed.
+
+    An interruption keeps the last mesh that was solved.
+    """
+    history = [first.record]
+    best = [first]
+    try:
+        return _adapted(session, best, history), history
+    except Interrupted:
+        return replace(best[-1], result=replace(best[-1].result, outcome=Outcome.INTERRUPTED)), history
+
+
+def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> Iterate:
+    iterate = best[-1]
     refusals = 0
     while len(history) < session.method.max_passes and iterate.usable:
         structures, unclear = _structures(session, iterate)
@@ -245,7 +267,7 @@ def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
             candidate, records, suspects = _on_arcs(session, iterate, structures, session.method.max_passes - len(history))
             history += records
             if candidate is not None:
-                return candidate, history
+                return candidate
             refusals += 1
         elif iterate.error <= session.method.tolerance and iterate.solved:
             break
@@ -260,7 +282,8 @@ def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
         if not following.usable:
             break
         iterate = following
-    return iterate, history
+        best.append(iterate)
+    return iterate
 
 
 def hasty(session: Session, iterations: int = 250) -> Session:

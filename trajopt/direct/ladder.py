@@ -16,6 +16,7 @@ from trajopt.direct.answer import arcs, condition_multipliers, phase_solutions, 
 from trajopt.direct.collocation import (
     ROUGH,
     Collocation,
+    Interrupted,
     Iterate,
     Progress,
     Session,
@@ -100,10 +101,13 @@ def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[s
     log: list[str] = []
     best: Iterate | None = None
     for rung in _rungs(session, guess, given):
-        iterate = rung.attempt(session)
+        try:
+            iterate = rung.attempt(session)
+        except Interrupted as stop:
+            return stop.iterate, [*log, f"{rung.label}: interrupted"]
         if best is None or iterate.solved or iterate.violation < best.violation:
             best = iterate
-        if iterate.solved or iterate.result.outcome is Outcome.INTERRUPTED or iterate.unbounded:
+        if iterate.solved or iterate.unbounded:
             if log:
                 log.append(f"{rung.label}: {iterate.result.outcome.value}")
             break

@@ -67,6 +67,7 @@ _IPOPT_OUTCOMES = {
     "Maximum_WallTime_Exceeded": Outcome.ITERATIONS,
     "Invalid_Number_Detected": Outcome.NOT_A_NUMBER,
     "User_Requested_Stop": Outcome.INTERRUPTED,
+    "NonIpopt_Exception_Thrown": Outcome.INTERRUPTED,  # Ctrl-C, as CasADi passes it on
 }
 
 
@@ -192,6 +193,9 @@ def _run(
             built - began,
         )
     stats = solver.stats()
+    if outcomes.get(str(stats["return_status"])) is Outcome.INTERRUPTED:  # the iterate is there, its values are not
+        values = casadi.Function("values", [nlp["x"], nlp["p"]], [nlp["f"], nlp["g"]])(answer["x"], program.parameters)
+        answer = {**answer, "f": values[0], "g": values[1]}
     message, iterations = str(stats["return_status"]), int(stats.get("iter_count", 0))
     return Result(
         outcome=outcomes.get(message, Outcome.FAILED),
