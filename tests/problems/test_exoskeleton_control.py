@@ -128,10 +128,10 @@ def test_reduced_slalom_by_pontryagin_has_the_same_effort():
             assert float(direct.costate(state, name)(t)) == pytest.approx(float(ph.costates[state](t)), abs=1e-4)
 
 
-def test_any_other_time_takes_more_effort_and_the_fastest_run_is_faster(run):
+def test_more_time_than_best_takes_more_effort_and_the_fastest_run_is_faster(run):
     best = list(run.phases.values())[-1].tf
-    for duration in (best - 0.02, best + 0.02):
-        assert solve(slalom_effort.build(gates=GATES, duration=duration), tolerance=1e-4).check().objective > run.objective
+    longer = solve(slalom_effort.build(gates=GATES, duration=best + 0.02), tolerance=1e-4).check()
+    assert longer.objective > 1.01 * run.objective
     fastest = solve(slalom_time.build(gates=GATES), tolerance=1e-4).check()
     end = list(fastest.phases.values())[-1].tf
     assert end < best
