@@ -194,7 +194,7 @@ def _run(
         )
     stats = solver.stats()
     if outcomes.get(str(stats["return_status"])) is Outcome.INTERRUPTED:  # the iterate is there, its values are not
-        values = casadi.Function("values", [nlp["x"], nlp["p"]], [nlp["f"], nlp["g"]])(answer["x"], program.parameters)
+        values = _values(nlp, answer["x"], program.parameters)
         answer = {**answer, "f": values[0], "g": values[1]}
     message, iterations = str(stats["return_status"]), int(stats.get("iter_count", 0))
     return Result(
@@ -209,6 +209,15 @@ def _run(
         seconds=time.perf_counter() - built,
         build_seconds=built - began,
     )
+
+
+def _values(nlp: dict[str, Any], y: Any, parameters: Array) -> Any:
+    """Objective and constraints; the signal that stopped the solver may arrive here once more."""
+    function = casadi.Function("values", [nlp["x"], nlp["p"]], [nlp["f"], nlp["g"]])
+    try:
+        return function(y, parameters)
+    except KeyboardInterrupt:
+        return function(y, parameters)
 
 
 def _array(column: Any) -> Array:
