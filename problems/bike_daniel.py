@@ -121,7 +121,7 @@ def platform_jump(height: float = 0.5, strength: float = 1.0, rate_weight: float
 def platform_strength(height: float = 1.0, rate: float = 25.0) -> Problem:
     """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a little effort is added.
 
-    ``rate`` limits the joint rates, rad/s. With the 15 rad/s of the other jumps no way up to 1 m was found at any strength.
+    ``rate`` limits the joint rates, rad/s; the other jumps have 15.
     """
     ocp = Problem("platform-strength")
     strength = ocp.variable("strength", lower=0.05, upper=20.0, guess=1.5)
