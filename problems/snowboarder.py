@@ -114,6 +114,7 @@ def with_muscles(system: System, tree: Tree) -> System:
     rebuild = system.through_reactions
     return replace(
         system,
+        name="snowboarder",
         outputs={**system.outputs, **controls, **ground},
         through_reactions=None if rebuild is None else lambda law: with_muscles(rebuild(law), tree),
     )
