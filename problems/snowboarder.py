@@ -70,9 +70,8 @@ def snowboarder(
     ]
     if by_text if tied is None else tied:
         constraints += [Holonomic(f"{n} with foot", q[n].q - q["phi0"].q, "rad") for n in ("phi1", "phi2")]
-    model = with_potential(
-        tree.mechanism(constraints=[*constraints, blade(tree)]), tree, potential or ("foot" if by_text else "full")
-    )
+    model = replace(tree.mechanism(constraints=[*constraints, blade(tree)]), name="snowboarder")
+    model = with_potential(model, tree, potential or ("foot" if by_text else "full"))
     model = model.starting_at(_start(q, programme, A * wave, delta))
     _refuse_singular_pair(model.dependent_constraints())
     system = model.system(

@@ -142,7 +142,7 @@ def test_the_appendix_own_pair_of_constraints_is_refused_by_name():
     with pytest.raises(ModelError, match="'track' and 'blade'") as refused:
         snowboarder("appendix")
     assert "track=heading" in str(refused.value)
-    assert snowboarder("appendix", track="heading").name == "exoskeleton"
+    assert snowboarder("appendix", track="heading").name == "snowboarder"
 
 
 @pytest.mark.parametrize("settings", [{"programme": "texts"}, {"track": "gates"}, {"lengths": "long"}, {"potential": "none"}])
