@@ -43,7 +43,12 @@ def estimate(layout: Layout, program: Program, values: tuple[PhaseValues, ...]) 
 def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues) -> Estimate:
     errors, decay = np.zeros(ph.mesh.intervals), np.ones(ph.mesh.intervals)
     size = np.abs(values.X).max(axis=0)
-    size = np.where(size > 0, size, 1.0)
+    # A state that stays at zero is right to round-off, which must not count as an error of its own size.
+    size = np.where(
+        size > 1e-8,
+        size,
+        np.minimum(1.0, [1.0 if q.scale is None else np.min(q.scale) for q in ph.form.states for _ in range(q.size)]),
+    )
     widths = span_widths(ph)
     kernel = program.blocks[index].kernel
     g_size = row_sizes(program, index, np.abs(program.start))[ph.nx : ph.nx + ph.form.g.numel()] if ph.nz else np.ones(0)
