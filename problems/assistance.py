@@ -43,7 +43,11 @@ class Movement:
     phase: Any
     time: Any
     places: dict[str, Any]
-    effort: SX  # integral of the squared controls, each as a part of its limit (s)
+    controls: dict[str, Any]
+
+    def effort(self) -> Any:
+        """The integral of the squared controls, each as a part of its limit (s)."""
+        return self.phase.integral(sumsqr(vertcat(*[u / LIMITS[n] for n, u in self.controls.items()])))
 
 
 def movement(name: str, duration: float, start: Posture, end: Posture, wearer: Wearer | None = None) -> Movement:
@@ -67,7 +71,7 @@ def movement(name: str, duration: float, start: Posture, end: Posture, wearer: W
     ph.dynamics({q[n]: v[n] for n in names} | {v[n]: a[k] for k, n in enumerate(names)})
     N = normal_force(tree, model, place, speed, a)
     ph.path(vertcat(HALF_WIDTH * N - muscles[0], HALF_WIDTH * N + muscles[0]), lower=0.0, name="foot flat on the ground")
-    return Movement(ocp, ph, t, q, ph.integral(sumsqr(vertcat(*[x / LIMITS[n] for n, x in u.items()]))))
+    return Movement(ocp, ph, t, q, u)
 
 
 def _unit(control: str) -> str:

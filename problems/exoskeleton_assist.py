@@ -28,5 +28,5 @@ def build(duration=2.0, depth=0.5, deviation=0.03, stiffness=40.0) -> Problem:
     squat.problem.require(
         squat.phase.integral(missed) / duration, upper=deviation**2, name="mean square deviation from the wearer"
     )
-    squat.problem.minimize(squat.effort)
+    squat.problem.minimize(squat.effort())
     return squat.problem

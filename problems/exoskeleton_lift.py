@@ -13,5 +13,5 @@ def build(duration=1.0) -> Problem:
     crouch = {"psi1": pi / 3, "psi2": 2 * pi / 3, "q8": 0.1, "q9": 0.1}
     plumb = {"psi1": VERTICAL, "psi2": VERTICAL, "q8": 0.5, "q9": 0.5}
     lift = movement("exoskeleton-lift", duration, crouch, plumb)
-    lift.problem.minimize(lift.effort)
+    lift.problem.minimize(lift.effort())
     return lift.problem
