@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import casadi
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +12,7 @@ from trajopt.curve import Curve
 from trajopt.direct.collocation import Iterate
 from trajopt.direct.costates import costate_curve
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER
-from trajopt.direct.refine import phase_integrals
+from trajopt.direct.transcribe import point_weights
 from trajopt.direct.values import control_curve, point_curve, state_curve
 from trajopt.normal_form import Quantity
 from trajopt.solution import Arc, PhaseSolution
@@ -36,13 +37,31 @@ def phase_solutions(iterate: Iterate) -> dict[str, PhaseSolution]:
             algebraics=_by_name(form.algebraics, point_curve(ph, values.breaks, values.Z)),
             costates=_by_name(form.states, costate_curve(ph, values, multipliers)),
             path_multipliers={name: path.rows(slice(r, r + 1)) for r, name in enumerate(form.c_names)},
-            integrals=phase_integrals(iterate.program, i, values),
+            integrals=_integrals(iterate, i),
             breaks=values.breaks,
             degrees=tuple(int(d) for d in ph.mesh.degrees),
             errors=estimate.errors,
             time_unit=form.time_unit,
         )
     return solutions
+
+
+def _integrals(iterate: Iterate, index: int) -> Array:
+    """The integrals of a phase by the scheme's own quadrature, in the order in which they were declared."""
+    ph, values, form = iterate.layout.phases[index], iterate.values[index], iterate.layout.form
+    phase = ph.form
+    if not phase.l.numel():
+        return np.zeros(0)
+    model = casadi.Function("integrands", [phase.t, phase.x, phase.z, phase.u, form.s, form.p], [phase.l])
+    times = np.interp(ph.point_times(), ph.mesh.spans[0], values.spans)
+    s = iterate.program.start[iterate.layout.s : iterate.layout.s + form.s.numel()]
+    shared = [np.repeat(column[:, None], ph.points, axis=1) for column in (s, iterate.program.parameters)]
+    integrands = np.asarray(model(times[None, :], values.X[ph.point_state].T, values.Z.T, values.U.T, *shared))
+    # Shared nodes have no moving knots: one span for all.
+    lengths = np.diff(values.spans)
+    of_interval = np.repeat(ph.mesh.spans[1], [r.points.size for r in ph.rules])
+    spans = lengths[0] if iterate.layout.scheme.shares_nodes else lengths[of_interval]
+    return np.asarray(integrands @ (point_weights(ph) * spans))
 
 
 def _rates(iterate: Iterate, index: int) -> Array | None:

@@ -212,10 +212,3 @@ def running_cost(block: Block, program: Program) -> Array:
     W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
     parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
     return np.asarray(kernel.objective(W, block.data, parameters)).ravel()
-
-
-def phase_integrals(program: Program, index: int, values: PhaseValues) -> Array:
-    """The integrals of a phase: those that are unknowns, and one summed running cost where there is one."""
-    block = program.blocks[index]
-    cost = running_cost(block, program)
-    return np.append(values.integrals, cost @ block.weights) if cost.size else values.integrals
