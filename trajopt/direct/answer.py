@@ -14,6 +14,7 @@ from trajopt.direct.costates import costate_curve
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER
 from trajopt.direct.transcribe import point_weights
 from trajopt.direct.values import control_curve, point_curve, state_curve
+from trajopt.nlp.program import places
 from trajopt.normal_form import Quantity
 from trajopt.solution import Arc, PhaseSolution
 
@@ -69,9 +70,8 @@ def _rates(iterate: Iterate, index: int) -> Array | None:
     if not iterate.layout.scheme.shares_nodes:
         return None
     ph, values, block = iterate.layout.phases[index], iterate.values[index], iterate.program.blocks[index]
-    W = (block.gather @ iterate.program.start).reshape(block.count, block.kernel.inputs).T
-    parameters = np.repeat(iterate.program.parameters[:, None], block.count, axis=1)
-    outputs = np.asarray(block.kernel.constraints(W, block.data, parameters))[: ph.nx].T
+    arguments = places(block, iterate.program)
+    outputs = np.asarray(block.kernel.constraints(*arguments))[: ph.nx].T
     return np.asarray(outputs / (values.tf - values.t0))
 
 

@@ -15,7 +15,7 @@ from trajopt.curve import Curve
 from trajopt.direct.kernels import Kernels
 from trajopt.direct.transcribe import Layout, PhaseLayout, point_weights, span_widths
 from trajopt.direct.values import PhaseValues
-from trajopt.nlp.program import Block, Program
+from trajopt.nlp.program import Block, Program, places
 
 Array = NDArray[np.float64]
 
@@ -89,16 +89,15 @@ def _at_shared_nodes(ph: PhaseLayout, layout: Layout, program: Program, index: i
 def point_derivatives(block: Block, program: Program) -> tuple[Array, Array | None]:
     """(points, rows, inputs) of the kernel at the program's start."""
     kernel = block.kernel
-    W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
+    arguments = places(block, program)
     jacobian = np.zeros((block.count, kernel.constraint_rows, kernel.inputs))
     rows, columns = kernel.constraint_pattern
-    parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
-    jacobian[:, rows, columns] = np.asarray(kernel.constraint_jacobian(W, block.data, parameters)).T
+    jacobian[:, rows, columns] = np.asarray(kernel.constraint_jacobian(*arguments)).T
     if not kernel.objective_rows:
         return jacobian, None
     gradient = np.zeros((block.count, kernel.objective_rows, kernel.inputs))
     rows, columns = kernel.objective_pattern
-    gradient[:, rows, columns] = np.asarray(kernel.objective_jacobian(W, block.data, parameters)).T
+    gradient[:, rows, columns] = np.asarray(kernel.objective_jacobian(*arguments)).T
     return jacobian, gradient
 
 

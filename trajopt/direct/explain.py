@@ -11,7 +11,7 @@ from trajopt.direct.collocation import Iterate
 from trajopt.direct.transcribe import PhaseLayout
 from trajopt.direct.values import PhaseValues
 from trajopt.nlp.backends import Outcome
-from trajopt.nlp.program import Program
+from trajopt.nlp.program import Program, places
 
 Array = NDArray[np.float64]
 
@@ -106,16 +106,14 @@ def not_a_number_sites(program: Program) -> Iterator[tuple[str, int, int]]:
     """(value or derivative, constraint row, place) wherever a kernel is not finite at the program's start."""
     for block in program.blocks:
         kernel = block.kernel
-        W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
-        parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
-        places = (W, block.data.reshape(kernel.data, block.count), parameters)
+        arguments = places(block, program)
         for what, function, rows in (
             ("value", kernel.constraints, np.arange(kernel.constraint_rows)),
             ("derivative", kernel.constraint_jacobian, kernel.constraint_pattern[0]),
         ):
             if not rows.size:
                 continue
-            bad = np.argwhere(~np.isfinite(np.asarray(function(*places))))
+            bad = np.argwhere(~np.isfinite(np.asarray(function(*arguments))))
             for entry, place in bad[:1]:
                 column = block.scatter[:, place * kernel.constraint_rows + rows[entry]]
                 yield what, int(column.indices[0]), int(place)

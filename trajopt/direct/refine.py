@@ -19,7 +19,7 @@ from trajopt.direct.scaling import row_sizes
 from trajopt.direct.schemes import Scheme, can_raise_degree, integration_matrix
 from trajopt.direct.transcribe import Layout, PhaseLayout, span_widths
 from trajopt.direct.values import PhaseValues
-from trajopt.nlp.program import Block, Program
+from trajopt.nlp.program import Block, Program, places
 
 Array = NDArray[np.float64]
 
@@ -100,10 +100,9 @@ def _integrals_by_interval(ph: PhaseLayout, program: Program, index: int) -> Arr
     kernel, unknown = block.kernel, ph.end - ph.integrals
     if not unknown and not kernel.objective_rows:
         return np.zeros((ph.mesh.intervals, 0))
-    W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
-    parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
-    columns = [np.asarray(kernel.constraints(W, block.data, parameters))[kernel.constraint_rows - unknown :]] if unknown else []
-    columns += [np.asarray(kernel.objective(W, block.data, parameters))] if kernel.objective_rows else []
+    arguments = places(block, program)
+    columns = [np.asarray(kernel.constraints(*arguments))[kernel.constraint_rows - unknown :]] if unknown else []
+    columns += [np.asarray(kernel.objective(*arguments))] if kernel.objective_rows else []
     values = np.vstack(columns)  # (integrals, points)
     return np.stack(
         [
@@ -209,6 +208,5 @@ def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme) -> M
 def running_cost(block: Block, program: Program) -> Array:
     """(points,): the integrand of the cost at the program's start; empty where there is none."""
     kernel = block.kernel
-    W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
-    parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
-    return np.asarray(kernel.objective(W, block.data, parameters)).ravel()
+    arguments = places(block, program)
+    return np.asarray(kernel.objective(*arguments)).ravel()

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.direct.transcribe import Layout, PhaseLayout, control_matrix
-from trajopt.nlp.program import Program
+from trajopt.nlp.program import Program, places
 from trajopt.normal_form import Quantity
 
 Array = NDArray[np.float64]
@@ -75,9 +75,8 @@ def _control_sizes(ph: PhaseLayout, values: Array) -> Array:
 def _rates(program: Program, index: int, ph: PhaseLayout) -> Array:
     """How far each state would move over the phase at the guessed rates."""
     block = program.blocks[index]
-    W = (block.gather @ program.start).reshape(block.count, block.kernel.inputs).T
-    parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
-    values = np.abs(np.asarray(block.kernel.constraints(W, block.data, parameters))[: ph.nx])
+    arguments = places(block, program)
+    values = np.abs(np.asarray(block.kernel.constraints(*arguments))[: ph.nx])
     return np.asarray(np.nan_to_num(np.median(values, axis=1), nan=0.0, posinf=0.0))
 
 
@@ -106,11 +105,8 @@ def row_sizes(program: Program, index: int, unknowns: Array) -> Array:
     """(constraint rows of the kernel,): the largest derivative by a scaled unknown, over all places."""
     block = program.blocks[index]
     kernel = block.kernel
-    W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
-    parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
-    values = np.abs(
-        np.nan_to_num(np.asarray(kernel.constraint_jacobian(W, block.data, parameters)), nan=0.0, posinf=0.0, neginf=0.0)
-    )
+    arguments = places(block, program)
+    values = np.abs(np.nan_to_num(np.asarray(kernel.constraint_jacobian(*arguments)), nan=0.0, posinf=0.0, neginf=0.0))
     input_sizes = abs(block.gather) @ unknowns
     rows, columns = kernel.constraint_pattern
     sizes = np.zeros(kernel.constraint_rows)

@@ -17,7 +17,7 @@ from trajopt.direct.kernels import PhaseKernels
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
 from trajopt.direct.transcribe import PhaseLayout, point_weights
 from trajopt.direct.values import PhaseValues
-from trajopt.nlp.program import Program
+from trajopt.nlp.program import Program, places
 
 Array = NDArray[np.float64]
 
@@ -272,8 +272,7 @@ def _control_derivatives(ph: PhaseLayout, program: Program, index: int, constrai
     first, second = kernel.hessian_pattern
     diagonal = np.flatnonzero((first == second) & (first >= u.start) & (first < u.stop))
     if diagonal.size:
-        W = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
-        parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
-        values = np.asarray(kernel.hessian(W, block.data, parameters, multipliers.T))
+        arguments = places(block, program)
+        values = np.asarray(kernel.hessian(*arguments, multipliers.T))
         curvature[:, first[diagonal] - u.start] = values[diagonal].T
     return slopes, curvature

@@ -17,7 +17,7 @@ from trajopt.curve import lagrange_basis
 from trajopt.direct.kernels import Kernels, PhaseKernels
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
 from trajopt.direct.schemes import Rule, Scheme
-from trajopt.nlp.program import Block, Program
+from trajopt.nlp.program import Block, Program, places
 from trajopt.normal_form import NormalForm, PhaseForm
 
 Array = NDArray[np.float64]
@@ -182,9 +182,7 @@ def _with_integrals(layout: Layout, program: Program) -> Program:
     start = program.start.copy()
     for ph, block in zip(layout.phases, program.blocks[:-1], strict=True):
         if ph.end > ph.integrals:
-            W = (block.gather @ start).reshape(block.count, block.kernel.inputs).T
-            parameters = np.repeat(program.parameters[:, None], block.count, axis=1)
-            outputs = np.asarray(block.kernel.constraints(W, block.data, parameters))
+            outputs = np.asarray(block.kernel.constraints(*places(block, program)))
             start[ph.integrals : ph.end] = np.nan_to_num(-(block.scatter[ph.q_rows : ph.span_rows] @ outputs.T.ravel()))
     return replace(program, start=start)
 

@@ -119,6 +119,13 @@ class Functions:
     derivatives: dict[str, casadi.Function]
 
 
+def places(block: Block, program: Program) -> tuple[Array, Array, Array]:
+    """The arguments of the block's kernel at the program's start: inputs, data and parameters, one column a place."""
+    kernel = block.kernel
+    inputs = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
+    return inputs, block.data.reshape(kernel.data, block.count), np.repeat(program.parameters[:, None], block.count, axis=1)
+
+
 def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
     """The same program in y / unknowns, with constraint rows multiplied by ``constraints``."""
     blocks = []
