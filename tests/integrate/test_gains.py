@@ -169,7 +169,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("system", "integrator", "until"), CASES, ids=lambda v: getattr(v, "name", getattr(v, "label", "")))
-def test_the_recommended_gain_is_within_a_factor_of_two_of_a_search(system, integrator, until):
+def test_the_drift_at_the_recommended_gain_is_within_a_factor_of_two_of_the_best_by_search(system, integrator, until):
     gain = recommended_gain(system, integrator, until=until)
     top = 1.9 / integrator.step if hasattr(integrator, "step") else 100.0
     grid = np.geomspace(top / 1e4, top, 13)

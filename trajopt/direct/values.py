@@ -27,7 +27,6 @@ class PhaseValues:
     X: Array  # (state points, nx)
     Z: Array  # (points, nz)
     U: Array  # (points, nu)
-    U_unknowns: Array  # the control unknowns as they are
     integrals: Array  # of those that are unknowns
 
     @property
@@ -53,7 +52,6 @@ def read(layout: Layout, y: Array) -> tuple[PhaseValues, ...]:
                 X=y[ph.x : ph.z].reshape(-1, ph.nx),
                 Z=y[ph.z : ph.u].reshape(ph.points, ph.nz),
                 U=controls.reshape(ph.points, ph.nu),
-                U_unknowns=y[ph.u : ph.times],
                 integrals=y[ph.integrals : ph.end],
             )
         )
