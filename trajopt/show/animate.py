@@ -16,7 +16,7 @@ from PIL import Image
 from trajopt.errors import FileError, UsageError
 from trajopt.files import check_writable, replacing
 from trajopt.show.drawing import Drawing
-from trajopt.show.plots import COLOURS, FAINT, INK, STEPS
+from trajopt.show.look import COLOURS, FAINT, INK, STEPS
 from trajopt.show.scene import Array, Role, Scene, Stroke, Window, projected, scene, window_of
 
 if TYPE_CHECKING:

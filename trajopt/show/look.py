@@ -1,0 +1,120 @@
+"""The look that all pictures share: colours, axes, titles; figures need no display and leave no global state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from trajopt.errors import FileError
+from trajopt.files import replacing
+
+T = TypeVar("T")
+
+# Okabe and Ito's palette, which the colour-blind tell apart; lines differ in their dashes as well.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+DASHES = ("-", "--", "-.", ":")
+ROLES = {"lower": "#56B4E9", "upper": "#E69F00", "singular": "#CC79A7"}  # an interior arc stays white
+ROLE_WORDS = {"lower": "at lower bound", "upper": "at upper bound", "singular": "singular arc"}
+INK, FAINT, MESH = "#333333", "#999999", "#009E73"
+STYLE: dict[str, Any] = {"linewidth": 1.7, "solid_capstyle": "round"}
+BOUND: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": (0, (5, 3))}
+STEPS = [1, 2, 2.5, 5, 10]
+PANEL = (3.7, 2.1)  # inches
+
+
+def new_figure(columns: int, rows: int, panel: tuple[float, float] = PANEL) -> Figure:
+    """A figure for so many panels."""
+    figure = Figure(figsize=(max(panel[0] * columns, 6.0), panel[1] * rows + 0.8), layout="constrained", dpi=140)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """Colour and dashes of one of several lines: told apart in colour and in black and white."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
+
+
+def balanced(names: list[T], most: int = 3) -> list[list[T]]:
+    """Rows of nearly equal length: four panels are two and two, not three and one.
+
+    >>> balanced([1, 2, 3, 4])
+    [[1, 2], [3, 4]]
+    """
+    rows = -(-len(names) // most)
+    size = -(-len(names) // max(rows, 1))
+    return [names[i : i + size] for i in range(0, len(names), size)]
+
+
+def tidy(axes: Any) -> None:
+    """A grid, no frame, few ticks."""
+    axes.grid(True, color="#e6e6e6", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(FAINT)
+    axes.tick_params(labelsize=8, length=0, labelcolor=INK)  # the grid marks the ticks; marks on the axis are the mesh
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.label.set_size(8.5)
+        axis.label.set_color(INK)
+    axes.margins(y=0.08)
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=STEPS))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
+
+
+def settle(axes: Any, name: str, unit: str) -> None:
+    """The vertical axis and the title: rounding is not magnified, a power of ten stands beside the unit."""
+    low, high = axes.get_ylim()
+    size = max(abs(low), abs(high))
+    if high - low < 1e-6 * size:
+        low, high = (low + high) / 2 - 0.1 * size, (low + high) / 2 + 0.1 * size
+        axes.set_ylim(low, high)
+    exponent = scientific(axes.yaxis, size)
+    title(axes, labelled(name, f"{power(exponent)}{unit}".strip()))
+
+
+def scientific(axis: Any, size: float) -> int:
+    """Write an axis with a power of ten taken out where its figures would be long; the exponent."""
+    exponent = 0 if size == 0 or 1e-2 <= size < 1e5 else 3 * int(np.floor(np.log10(size) / 3))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 10.0**exponent:.6g}"))
+    return exponent
+
+
+def power(exponent: int) -> str:
+    """What stands before a unit.
+
+    >>> power(6) + "m", power(0) + "m"
+    ('10^6 m', 'm')
+    """
+    return f"10^{exponent} " if exponent else ""
+
+
+def title(axes: Any, text: str) -> None:
+    """Above the left end of an axis."""
+    axes.set_title(text, loc="left", fontsize=9.5, color=INK)
+
+
+def heading(figure: Figure, text: str, good: bool = True) -> None:
+    """The first line of a picture; in the colour of a warning unless all is well."""
+    figure.suptitle(text.replace("$", r"\$"), x=0.01, ha="left", fontsize=11, color=INK if good else COLOURS[1])
+
+
+def labelled(name: str, unit: str) -> str:
+    """A name with its unit, as text that is not taken for mathematics."""
+    return f"{name} [{unit}]".replace("$", r"\$") if unit else name.replace("$", r"\$")
+
+
+def write_figure(figure: Figure, path: str | Path | None) -> None:
+    """Write a figure in one step, where there is a path (png, pdf, svg)."""
+    if path is None:
+        return
+    ending = Path(path).suffix.lstrip(".").lower()
+    if ending not in figure.canvas.get_supported_filetypes():
+        raise FileError(f"cannot draw '{path}'", got=f"ending '{ending}'", expected=".png, .pdf or .svg")
+    with replacing(path) as part:
+        figure.savefig(part, format=ending)
