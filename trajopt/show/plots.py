@@ -170,7 +170,21 @@ def _panel(axes: Any, answers: Mapping[str, Solution], kind: str, name: str) -> 
         _name_components(axes, name, size, _Pen(0, len(answers) > 1))
     draw_bounds(axes, first, kind, name)
     axes.set_xlim(*span)
+    if kind == "costates":
+        _calm(axes, _largest_costate(first))
     settle(axes, f"costate of {name}" if kind == "costates" else name, "" if kind == "costates" else unit)
+
+
+def _largest_costate(solution: Solution) -> float:
+    curves = [curve for phase in solution.phases.values() for curve in phase.costates.values()]
+    return max((float(np.nanmax(np.abs(v), initial=0.0)) for curve in curves for v in curve.values), default=0.0)
+
+
+def _calm(axes: Any, size: float) -> None:
+    """A costate that is zero but for rounding beside the others is drawn as zero."""
+    low, high = axes.get_ylim()
+    if max(abs(low), abs(high)) < 1e-9 * size:
+        axes.set_ylim(-1e-3 * size, 1e-3 * size)
 
 
 def draw_curve(axes: Any, curve: Curve, style: Any) -> None:
@@ -284,7 +298,8 @@ def name_phases(axes: Any, solution: Solution) -> None:
     for phase in solution.phases.values():
         narrow = phase.tf - phase.t0 < 0.2 * (end - start)
         place = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "top", "rotation": 90 if narrow else 0}
-        axes.text((phase.t0 + phase.tf) / 2, 0.98, phase.name, fontsize=6.5, color=FAINT, **place)
+        paper = {"facecolor": "white", "alpha": 0.75, "pad": 0.6, "edgecolor": "none"}
+        axes.text((phase.t0 + phase.tf) / 2, 0.98, phase.name, fontsize=6.5, color="#777777", bbox=paper, **place)
 
 
 def _legend(figure: Figure, answers: Mapping[str, Solution], reference: Reference | None) -> None:
