@@ -155,7 +155,7 @@ def simulate(
 @app.command()
 @reported
 def certify(
-    name: NameOrFile, settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None, json: Json = None,
+    name: NameOrFile, settings: Set = None, method: MethodOption = Method.both, tolerance: Tolerance = None, json: Json = None,
     verbose: Verbose = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Check an answer independently of how it was found."""

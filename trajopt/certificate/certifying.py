@@ -139,7 +139,7 @@ def _pontryagin(whole: Along, allowed: Tolerances) -> list[Check]:
 
 def _agreement(form: NormalForm, solution: Solution, other: Solution | None) -> list[Check]:
     if other is None:
-        return [skipped(OBJECTIVES, "one method only")]
+        return [skipped(OBJECTIVES, "no answer of another method was asked for")]
     if not other.success:
         reason = other.explanation[0] if other.explanation else other.status.value
         return [skipped(OBJECTIVES, f"the {other.method} method gave no answer: {reason}")]

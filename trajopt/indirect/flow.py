@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.indirect.control_law import ArcLaw
+from trajopt.indirect.deadline import UNLIMITED, Deadline
 from trajopt.integrate.tableaus import DOP853
 
 Array = NDArray[np.float64]
@@ -65,6 +66,7 @@ class ArcFlow:
     """y' = rate of an arc over its normalised time 0..1; its numbers are (start time, end time, weights, static variables)."""
 
     law: ArcLaw
+    deadline: Deadline = UNLIMITED
 
     @cached_property
     def _symbols(self) -> tuple[Any, Any, Any, Any]:
@@ -144,6 +146,7 @@ class ArcFlow:
         """Segments from their nodes to their ends: nodes (N, node size), steps (N, number of steps + 1) in normalised time."""
         run = self.start(nodes, numbers)
         for j in range(steps.shape[1] - 1):
+            self.deadline.check()
             run, _, _ = self.step_with_sensitivity(steps[:, j], steps[:, j + 1] - steps[:, j], run, numbers, p)
         return run
 

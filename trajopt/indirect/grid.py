@@ -111,6 +111,7 @@ def _local_steps(
     growth = np.zeros(tau.size)
     with np.errstate(all="ignore"):
         for sweep in range(SWEEPS):
+            flow.deadline.check()
             step = np.clip(step, SMALLEST, np.where(forward > 0, 1.0 - tau, tau))
             if sweep < PLAIN_SWEEPS:
                 end, errors = flow.step(tau, forward * step, run.end, numbers, p)

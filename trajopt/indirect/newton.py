@@ -17,6 +17,8 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
+from trajopt.indirect.deadline import OutOfTime
+
 Array = NDArray[np.float64]
 System = Callable[[Array], tuple[Array, Any]]
 
@@ -107,9 +109,11 @@ def newton(
         if length < tolerance and residuals[-1] < np.sqrt(tolerance):
             unknowns = unknowns + scale * step  # this last correction is quadratically better, and costs nothing
             return ended(True, "converged", corrections.condition)
-        trial = _damped(
-            system, unknowns, residual, scale, step, corrections, min(1.0, 2 * damping, allowed(unknowns, scale * step))
-        )
+        try:
+            longest = min(1.0, 2 * damping, allowed(unknowns, scale * step))
+            trial = _damped(system, unknowns, residual, scale, step, corrections, longest)
+        except OutOfTime as end:
+            return ended(False, end.what, corrections.condition)
         if trial is None:
             stuck = residuals[-1] < np.sqrt(tolerance) and length < np.sqrt(tolerance)
             return ended(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trajopt.indirect.assembly import ShootingArc, ShootingSystem
 from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
+from trajopt.indirect.deadline import UNLIMITED, Deadline
 from trajopt.indirect.equations import ActiveRow
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
@@ -103,17 +104,19 @@ class Preparation:
         return max(trace.error for trace in self.traces(unknowns))
 
 
-def prepare(form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, options: Options) -> Preparation:
+def prepare(
+    form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, options: Options, deadline: Deadline = UNLIMITED
+) -> Preparation:
     """Laws, flows and grids for the arcs of a start, and all unknowns read off it."""
     weights = weights_at(form, start, p)
     laws = _laws(hams, start, weights, p, options)
     if not start.own_costates:
-        start = _with_own_costates(start, laws, weights, p)
+        start = _with_own_costates(start, laws, weights, p, deadline)
     sizes = scales(form, start)
     arcs, nodes, flow_scales = [], [], []
     for arc, law in zip(start.arcs, laws, strict=True):
         values = node_values(arc, law, weights[arc.phase], start.s, p)
-        flow, numbers = ArcFlow(law), np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
+        flow, numbers = ArcFlow(law, deadline), np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
         scale = _flow_scale(flow, values, sizes[arc.phase], numbers, p)
         places = (arc.knots - arc.start) / (arc.end - arc.start)
         grid = choose_grid(flow, Probe(values, scale, places[(places > 0) & (places < 1)]), numbers, p, 0.01 * options.tolerance)
@@ -139,7 +142,7 @@ def _laws(hams: tuple[PhaseHamiltonian, ...], start: Start, weights: list[Array]
     return [found[arc.phase, arc.mode] for arc in start.arcs]
 
 
-def _with_own_costates(start: Start, laws: list[ArcLaw], weights: list[Array], p: Array) -> Start:
+def _with_own_costates(start: Start, laws: list[ArcLaw], weights: list[Array], p: Array, deadline: Deadline) -> Start:
     """Costates on state-constrained arcs in the convention of the flow, from the last arc backwards."""
     arcs = list(start.arcs)
     for k in reversed(range(len(arcs))):
@@ -148,6 +151,7 @@ def _with_own_costates(start: Start, laws: list[ArcLaw], weights: list[Array], p
         if constrained and not law.v.numel():
             follows = k + 1 < len(arcs) and arcs[k + 1].phase == arc.phase
             end = arcs[k + 1].costate(arcs[k + 1].times(np.zeros(1)))[0] if follows else arc.costate(arc.times(np.ones(1)))[0]
+            deadline.check()
             arcs[k] = replace(arc, costate=unconstrained_costate(arc, law, end, weights[arc.phase], start.s, p))
     return replace(start, arcs=tuple(arcs))
 

@@ -15,6 +15,7 @@ from trajopt.indirect.answer import failed, read_solution
 from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.check import VANISHED, Finding, findings, revised
 from trajopt.indirect.control_law import UserLaw
+from trajopt.indirect.deadline import Deadline, OutOfTime
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians
 from trajopt.indirect.newton import NewtonResult, newton
 from trajopt.indirect.prepare import Preparation, prepare
@@ -40,7 +41,7 @@ class Shooting:
     structures
         How many arc structures are tried: the one that the guess shows, and revisions where the answer contradicts it.
     patience
-        Seconds after which no further grid or structure is tried.
+        Seconds after which it gives up; the answer then says so, with the trajectories reached so far.
     law
         A control law instead of the one that is found: a function of a ``PhaseHamiltonian`` that gives the column of controls as
         expressions in its symbols; the same for all phases, or a mapping from phase names.
@@ -97,8 +98,8 @@ class Shooting:
 
     def _solve(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, begun: float) -> Solution:
         log: list[str] = []
-        until = begun + self.patience
-        outcome = best = self._attempt(form, hams, start, p, until)
+        deadline = Deadline(self.patience, begun)
+        outcome = best = self._attempt(form, hams, start, p, deadline)
         for _ in range(self.structures - 1):
             log += outcome.log
             again = (
@@ -106,28 +107,35 @@ class Shooting:
                 if self.law is not None
                 else revised(outcome.prepared, outcome.result.unknowns, outcome.result.converged, outcome.findings)
             )
-            if again is None or time.perf_counter() > until:
+            if again is None or deadline.over:
                 break
             log += [f"revised: {f.text}" for f in outcome.findings]
-            outcome = self._attempt(form, hams, again, p, until)
+            try:
+                outcome = self._attempt(form, hams, again, p, deadline)
+            except OutOfTime as end:
+                log.append(end.what)
+                break
             best = outcome if outcome.rank <= best.rank else best
         return self._answer(best, log if outcome.log[-1:] == log[-1:] else log + outcome.log, begun)
 
-    def _attempt(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, until: float) -> _Outcome:
+    def _attempt(
+        self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, deadline: Deadline
+    ) -> _Outcome:
         """Newton's method for one structure, on grids that follow the solution until its error is within the tolerance."""
         log: list[str] = []
-        prepared = prepare(form, hams, start, p, self)
+        prepared = prepare(form, hams, start, p, self, deadline)
         result = self._newton(prepared)
         total = len(result.steps)
         for _ in range(GRIDS):
             log.append(_line(prepared, result))
-            if not self._again(prepared, result) or time.perf_counter() > until:
+            if not self._again(prepared, result) or deadline.over:
                 break
             try:
-                renewed = prepare(form, hams, prepared.traced_start(result.unknowns), p, self)
-            except GuessError:  # these trajectories have gone astray; what is known of them is in the result
+                renewed = prepare(form, hams, prepared.traced_start(result.unknowns), p, self, deadline)
+                result_there = self._newton(renewed)
+            except (GuessError, OutOfTime):  # astray, or too late; what is known of these trajectories is in the result
                 break
-            prepared, result = renewed, self._newton(renewed)
+            prepared, result = renewed, result_there
             total += len(result.steps)
         return _Outcome(prepared, result, findings(prepared, result.unknowns) if result.converged else (), total, log)
 
@@ -156,6 +164,8 @@ class Shooting:
         status = Status.SOLVED if result.converged and not wrong else Status.FAILED
         if result.reason == "iteration limit":
             status = Status.ITERATIONS
+        elif status is Status.SOLVED and outcome.prepared.error(result.unknowns) > self.tolerance:
+            status = Status.COARSE
         explanation = [] if result.converged else [f"Newton's method for Pontryagin's conditions: {result.reason}."]
         seconds = time.perf_counter() - begun
         return replace(
