@@ -11,6 +11,7 @@ from trajopt.direct.mesh import AT_LOWER, FREE, Mesh
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
 from trajopt.direct.transcribe import make_layout, transcribe
 from trajopt.nlp.backends import Ipopt, Outcome, Sqp
+from trajopt.nlp.lines import Lines
 from trajopt.nlp.program import Block, Program, functions_of, make_kernel, scaled, without_cost
 from trajopt.problem import Problem
 
@@ -81,6 +82,16 @@ CASES = {
 }
 
 
+def random_lines(count, width, density, rng):
+    matrix = sp.random(count, width, density=density, random_state=rng, format="csr")
+    matrix.sort_indices()
+    return Lines(matrix.indptr, matrix.indices, matrix.data, width)
+
+
+def diagonal(size):
+    return Lines(np.arange(size + 1), np.arange(size), np.ones(size), size)
+
+
 def random_program(seed=1):
     """A kernel between random matrices: inputs that mix unknowns, rows that mix outputs, an unknown used twice by one place."""
     rng = np.random.default_rng(seed)
@@ -88,9 +99,9 @@ def random_program(seed=1):
     constraints = casadi.vertcat(w[0] * w[1] * p[0], casadi.sin(w[2]) * d + w[0] ** 2)
     kernel = make_kernel("mixed", w, d, p, constraints, casadi.exp(w[0]) * w[2] ** 2 + p[1] * w[1] ** 3)
     n, m, count = 5, 4, 6
-    gather = sp.random(count * 3, n, density=0.6, random_state=rng, format="csr")
-    scatter = sp.random(m, count * 2, density=0.5, random_state=rng, format="csc")
-    linear = sp.random(m, n, density=0.4, random_state=rng, format="csr")
+    gather = random_lines(count * 3, n, 0.6, rng)
+    scatter = random_lines(count * 2, m, 0.5, rng)
+    linear = random_lines(n, m, 0.4, rng)
     block = Block(kernel, count, gather, rng.uniform(size=(1, count)), scatter, rng.uniform(size=count))
     ends = np.full(n, np.inf)
     return Program((block,), linear, -ends, ends, np.zeros(m), np.zeros(m), rng.uniform(size=n), np.array([1.5, -0.5]))
@@ -173,9 +184,18 @@ def circle():
     w, empty, p = casadi.SX.sym("w", 2), casadi.SX(0, 1), casadi.SX(0, 1)
     objective = (w[0] + w[1] - 3) ** 2 / 2 + (w[0] - w[1]) ** 2
     kernel = make_kernel("circle", w, empty, p, casadi.sumsqr(w), objective)
-    block = Block(kernel, 1, sp.identity(2, format="csr"), np.zeros((0, 1)), sp.identity(1, format="csc"), np.ones(1))
+    block = Block(kernel, 1, diagonal(2), np.zeros((0, 1)), diagonal(1), np.ones(1))
     ends, one = np.full(2, np.inf), np.ones(1)
-    return Program((block,), sp.csr_matrix((1, 2)), -ends, ends, one, one, np.array([0.3, 1.0]), np.zeros(0))
+    return Program(
+        (block,),
+        Lines(np.zeros(3, int), np.zeros(0, int), np.zeros(0), 1),
+        -ends,
+        ends,
+        one,
+        one,
+        np.array([0.3, 1.0]),
+        np.zeros(0),
+    )
 
 
 @pytest.mark.parametrize("backend", [Ipopt(tolerance=1e-11), Sqp(tolerance=1e-11)], ids=["ipopt", "sqp"])

@@ -115,8 +115,8 @@ def not_a_number_sites(program: Program) -> Iterator[tuple[str, int, int]]:
                 continue
             bad = np.argwhere(~np.isfinite(np.asarray(function(*arguments))))
             for entry, place in bad[:1]:
-                column = block.scatter[:, place * kernel.constraint_rows + rows[entry]]
-                yield what, int(column.indices[0]), int(place)
+                output = place * kernel.constraint_rows + rows[entry]
+                yield what, int(block.scatter.indices[block.scatter.pointers[output]]), int(place)
 
 
 def _advice(iterate: Iterate, found: list[str]) -> list[str]:

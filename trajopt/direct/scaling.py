@@ -86,7 +86,6 @@ def _rows(layout: Layout, program: Program, unknowns: Array) -> Array:
     for i, ph in enumerate(layout.phases):
         x = unknowns[ph.x : ph.x + ph.nx]
         rows[ph.rows : ph.g_rows] = np.tile(1.0 / x, (ph.g_rows - ph.rows) // ph.nx)
-        block = program.blocks[i]
         extra = ph.form.g.numel() + ph.form.c.numel()
         if extra:
             size = row_sizes(program, i, unknowns)[ph.nx : ph.nx + extra]
@@ -95,7 +94,6 @@ def _rows(layout: Layout, program: Program, unknowns: Array) -> Array:
             rows[ph.c_rows : ph.q_rows] = np.tile(1.0 / size[ng:], ph.points)
         rows[ph.q_rows : ph.span_rows] = 1.0 / unknowns[ph.integrals : ph.end]
         rows[ph.span_rows : ph.rows_end] = 1.0 / unknowns[ph.times]
-        del block
     if layout.constraints > layout.b_rows:
         rows[layout.b_rows :] = 1.0 / row_sizes(program, -1, unknowns)
     return rows
@@ -107,7 +105,7 @@ def row_sizes(program: Program, index: int, unknowns: Array) -> Array:
     kernel = block.kernel
     arguments = places(block, program)
     values = np.abs(np.nan_to_num(np.asarray(kernel.constraint_jacobian(*arguments)), nan=0.0, posinf=0.0, neginf=0.0))
-    input_sizes = abs(block.gather) @ unknowns
+    input_sizes = block.gather.with_data(np.abs(block.gather.data)).along(unknowns)
     rows, columns = kernel.constraint_pattern
     sizes = np.zeros(kernel.constraint_rows)
     if rows.size:

@@ -248,7 +248,7 @@ def control_losses(
         return np.zeros(ph.mesh.intervals)
     block = program.blocks[index]
     slopes, curvature = _control_derivatives(ph, program, index, constraint_multipliers)
-    u = (block.gather @ program.start).reshape(block.count, block.kernel.inputs)[:, ph.nx + ph.nz : ph.nx + ph.nz + ph.nu]
+    u = block.gather.along(program.start).reshape(block.count, block.kernel.inputs)[:, ph.nx + ph.nz : ph.nx + ph.nz + ph.nu]
     bound = ph.form.u_bound
     span = np.where(np.isfinite(bound.upper - bound.lower), bound.upper - bound.lower, 1.0)
     inside = (u > bound.lower + NEAR * span) & (u < bound.upper - NEAR * span) & (curvature > 0) & withheld
@@ -261,7 +261,7 @@ def _control_derivatives(ph: PhaseLayout, program: Program, index: int, constrai
     block = program.blocks[index]
     kernel = block.kernel
     jacobian, gradient = point_derivatives(block, program)
-    rows = (block.scatter.T @ constraint_multipliers).reshape(block.count, -1)
+    rows = block.scatter.along(constraint_multipliers).reshape(block.count, -1)
     u = slice(ph.nx + ph.nz, ph.nx + ph.nz + ph.nu)
     slopes = np.einsum("kr,kru->ku", rows, jacobian[:, :, u])
     multipliers = rows

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
@@ -17,6 +16,7 @@ from trajopt.curve import lagrange_basis
 from trajopt.direct.kernels import Kernels, PhaseKernels
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
 from trajopt.direct.schemes import Rule, Scheme
+from trajopt.nlp.lines import Lines, compressed
 from trajopt.nlp.program import Block, Program, places
 from trajopt.normal_form import NormalForm, PhaseForm
 
@@ -171,7 +171,7 @@ def transcribe(kernels: Kernels, layout: Layout, start: Array, parameters: Array
     g_upper[layout.b_rows :] = [*layout.form.b_bound.upper, *[b.upper[r] for b, r in zip(ends, at, strict=True)]]
     parts = [_linear_part(ph) for ph in layout.phases]
     rows, columns, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    linear = sp.csr_matrix((values, (rows, columns)), (layout.constraints, layout.unknowns))
+    linear = compressed(columns, rows, values, (layout.unknowns, layout.constraints))
     return _with_integrals(
         layout, Program(tuple(blocks), linear, lower, upper, g_lower, g_upper, np.clip(start, lower, upper), parameters)
     )
@@ -183,7 +183,7 @@ def _with_integrals(layout: Layout, program: Program) -> Program:
     for ph, block in zip(layout.phases, program.blocks[:-1], strict=True):
         if ph.end > ph.integrals:
             outputs = np.asarray(block.kernel.constraints(*places(block, program)))
-            start[ph.integrals : ph.end] = np.nan_to_num(-(block.scatter[ph.q_rows : ph.span_rows] @ outputs.T.ravel()))
+            start[ph.integrals : ph.end] = np.nan_to_num(-block.scatter.across(outputs.T.ravel())[ph.q_rows : ph.span_rows])
     return replace(program, start=start)
 
 
@@ -203,7 +203,7 @@ def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Bloc
     )
 
 
-def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> sp.csr_matrix:
+def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> Lines:
     """Inputs (x, z, u, s[, start, end of span]) of every collocation point from the unknowns."""
     nx, nz, nu, ns = ph.nx, ph.nz, ph.nu, layout.form.s.numel()
     inputs = nx + nz + nu + ns + (2 if ph.free_time else 0)
@@ -221,7 +221,7 @@ def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> sp.csr_matrix
     rows = np.concatenate([rows, base[point] + nx + nz + component])
     columns = np.concatenate([columns, u_columns])
     values = np.concatenate([np.ones(columns.size - u_columns.size), u_values])
-    return sp.csr_matrix((values, (rows, columns)), (ph.points * inputs, layout.unknowns))
+    return compressed(rows, columns, values, (ph.points * inputs, layout.unknowns))
 
 
 def control_matrix(ph: PhaseLayout, layout: Layout) -> tuple[Index, Index, Array]:
@@ -249,7 +249,7 @@ def span_widths(ph: PhaseLayout) -> Array:
     return np.diff(ph.mesh.breaks) / np.diff(knots)[span_of]
 
 
-def _scatter(ph: PhaseLayout, layout: Layout) -> sp.csc_matrix:
+def _scatter(ph: PhaseLayout, layout: Layout) -> Lines:
     """Constraint rows from the outputs (span f, g, c, span l) of every collocation point."""
     nx, ng, nc = ph.nx, ph.form.g.numel(), ph.form.c.numel()
     nq = ph.end - ph.integrals
@@ -276,8 +276,8 @@ def _scatter(ph: PhaseLayout, layout: Layout) -> sp.csc_matrix:
         rows.append(first + np.arange(ph.points * count))
         columns.append((np.arange(ph.points)[:, None] * outputs + offset + np.arange(count)).ravel())
         values.append(np.ones(ph.points * count))
-    triplets = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-    return sp.csc_matrix(triplets, (layout.constraints, ph.points * outputs))
+    triplets = np.concatenate(columns), np.concatenate(rows), np.concatenate(values)
+    return compressed(*triplets, (ph.points * outputs, layout.constraints))
 
 
 def _cost_weights(ph: PhaseLayout, objective_rows: int) -> Array:
@@ -357,9 +357,9 @@ def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
             else:
                 place += 1  # summed into the cost directly; its place in the endpoint column stays zero
     put(layout.form.s.numel(), layout.s)
-    gather = sp.csr_matrix((values, (rows, columns)), (place, layout.unknowns))
+    gather = compressed(rows, columns, values, (place, layout.unknowns))
     count = kernels.endpoints.constraint_rows
-    scatter = sp.csc_matrix((np.ones(count), (layout.b_rows + np.arange(count), np.arange(count))), (layout.constraints, count))
+    scatter = compressed(np.arange(count), layout.b_rows + np.arange(count), np.ones(count), (count, layout.constraints))
     return Block(kernels.endpoints, 1, gather, np.zeros((0, 1)), scatter, np.ones(1))
 
 

@@ -120,6 +120,7 @@ class Ipopt:
             "show_eval_warnings": self.verbose,
             "calc_lam_p": False,
             "calc_multipliers": False,
+            "no_nlp_grad": True,
             **functions.derivatives,
         }
         return _run("ipopt", functions.nlp, options, program, began, _IPOPT_OUTCOMES)

@@ -16,8 +16,9 @@ from typing import Any
 
 import casadi
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from trajopt.nlp.lines import Lines, compressed
 
 Array = NDArray[np.float64]
 
@@ -82,9 +83,9 @@ class Block:
 
     kernel: Kernel
     count: int
-    gather: sp.csr_matrix  # (count * inputs, unknowns): W = G y, place by place
+    gather: Lines  # rows (count * inputs) over the unknowns: W = G y, place by place
     data: Array  # (data, count)
-    scatter: sp.csc_matrix  # (constraints, count * constraint rows)
+    scatter: Lines  # columns (count * constraint rows) over the constraints
     weights: Array  # (count * objective rows,)
 
 
@@ -93,7 +94,7 @@ class Program:
     """min f(y) subject to lower <= y <= upper and g_lower <= g(y) <= g_upper. ``start`` is where the solver begins."""
 
     blocks: tuple[Block, ...]
-    linear: sp.csr_matrix  # B
+    linear: Lines  # B, its columns over the constraints
     lower: Array
     upper: Array
     g_lower: Array
@@ -122,20 +123,22 @@ class Functions:
 def places(block: Block, program: Program) -> tuple[Array, Array, Array]:
     """The arguments of the block's kernel at the program's start: inputs, data and parameters, one column a place."""
     kernel = block.kernel
-    inputs = (block.gather @ program.start).reshape(block.count, kernel.inputs).T
+    inputs = block.gather.along(program.start).reshape(block.count, kernel.inputs).T
     return inputs, block.data.reshape(kernel.data, block.count), np.repeat(program.parameters[:, None], block.count, axis=1)
 
 
 def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
     """The same program in y / unknowns, with constraint rows multiplied by ``constraints``."""
-    blocks = []
-    for b in program.blocks:
-        gather, scatter = b.gather.copy(), b.scatter.copy()
-        gather.data *= unknowns[gather.indices]
-        scatter.data *= constraints[scatter.indices]
-        blocks.append(replace(b, gather=gather, scatter=scatter))
-    linear = program.linear.copy()
-    linear.data *= unknowns[linear.indices] * np.repeat(constraints, np.diff(linear.indptr))
+    blocks = [
+        replace(
+            b,
+            gather=b.gather.with_data(b.gather.data * unknowns[b.gather.indices]),
+            scatter=b.scatter.with_data(b.scatter.data * constraints[b.scatter.indices]),
+        )
+        for b in program.blocks
+    ]
+    B = program.linear
+    linear = B.with_data(B.data * constraints[B.indices] * unknowns[B.line_of])
     multipliers = program.start_multipliers
     return Program(
         tuple(blocks), linear, program.lower / unknowns, program.upper / unknowns,
@@ -153,17 +156,17 @@ def functions_of(program: Program) -> Functions:
     """Objective, constraints and their exact sparse derivatives."""
     y, p = casadi.MX.sym("y", program.unknowns), casadi.MX.sym("p", program.parameters.size)
     lam_f, lam_g = casadi.MX.sym("lam_f"), casadi.MX.sym("lam_g", program.constraints)
-    f, g = casadi.MX(0), _times(program.linear, y)
+    f, g = casadi.MX(0), _across(program.linear, y)
     gradient = casadi.MX.zeros(program.unknowns)
     jacobian = _Placement(program.constraints, program.unknowns)
     hessian = _Placement(program.unknowns, program.unknowns)
     jacobian.add_constant(program.linear)
     for block in program.blocks:
         kernel = block.kernel
-        W = casadi.reshape(_times(block.gather, y), kernel.inputs, block.count)
-        places = [W, casadi.DM(block.data.reshape(kernel.data, block.count)), p]
+        places = [casadi.reshape(_along(block.gather, y), kernel.inputs, block.count), casadi.DM(block.data), p]
+        scatter = block.scatter.as_columns()
         if kernel.constraint_rows:
-            g = g + _times(block.scatter, casadi.vec(_mapped(kernel.constraints, block.count)(*places)))
+            g = g + casadi.mtimes(scatter, casadi.vec(_mapped(kernel.constraints, block.count)(*places)))
         if kernel.constraint_pattern[0].size:
             values = casadi.vec(_mapped(kernel.constraint_jacobian, block.count)(*places))
             jacobian.add(*_jacobian_entries(block), values)
@@ -171,11 +174,13 @@ def functions_of(program: Program) -> Functions:
             f = f + casadi.dot(casadi.DM(block.weights), casadi.vec(_mapped(kernel.objective, block.count)(*places)))
         if kernel.objective_pattern[0].size:
             values = casadi.vec(_mapped(kernel.objective_jacobian, block.count)(*places))
-            gradient = gradient + casadi.mtimes(_gradient_matrix(block), values)
+            gradient = gradient + _along(_gradient_lines(block), values)
         if kernel.hessian_pattern[0].size:
-            weights = casadi.reshape(casadi.DM(block.weights), kernel.objective_rows, block.count) * lam_f
-            multipliers = casadi.reshape(_times(block.scatter.T, lam_g), kernel.constraint_rows, block.count)
-            values = casadi.vec(_mapped(kernel.hessian, block.count)(*places, casadi.vertcat(multipliers, weights)))
+            multipliers = casadi.reshape(casadi.mtimes(lam_g.T, scatter), kernel.constraint_rows, block.count)
+            if kernel.objective_rows:
+                weights = casadi.DM(block.weights.reshape(block.count, kernel.objective_rows).T)
+                multipliers = casadi.vertcat(multipliers, weights * lam_f)
+            values = casadi.vec(_mapped(kernel.hessian, block.count)(*places, multipliers))
             hessian.add(*_hessian_entries(block), values)
     jacobian_matrix, hessian_matrix = jacobian.matrix(), hessian.matrix()
     return Functions(
@@ -191,39 +196,43 @@ def functions_of(program: Program) -> Functions:
 
 
 class _Placement:
-    """Collects (row, column, coefficient, source) entries and packs them into one sparse matrix; entries at one place add up."""
+    """Collects (row, column, source, coefficient) entries and packs them into one sparse matrix; entries at one place add up."""
 
     def __init__(self, rows: int, columns: int) -> None:
         self.shape = (rows, columns)
-        self.rows: list[Any] = []
-        self.columns: list[Any] = []
+        self.places: list[Any] = []  # column * rows + row, as CasADi orders them
         self.sources: list[Any] = []
         self.coefficients: list[Any] = []
         self.values: list[Any] = []
         self.offset = 0
 
     def add(self, rows: Any, columns: Any, sources: Any, coefficients: Any, values: Any) -> None:
-        self.rows.append(rows)
-        self.columns.append(columns)
+        self.places.append(np.asarray(columns, dtype=np.int64) * self.shape[0] + rows)
         self.sources.append(sources + self.offset)
         self.coefficients.append(coefficients)
         self.values.append(values)
         self.offset += values.numel()
 
-    def add_constant(self, matrix: Any) -> None:
-        coo = matrix.tocoo()
-        self.add(coo.row, coo.col, np.zeros(coo.nnz, dtype=int), coo.data, casadi.DM.ones(1))
+    def add_constant(self, matrix: Lines) -> None:
+        """A matrix given by its columns."""
+        self.add(matrix.indices, matrix.line_of, np.zeros(matrix.data.size, dtype=int), matrix.data, casadi.DM.ones(1))
 
     def matrix(self) -> Any:
-        rows, columns = (np.concatenate(a) if a else np.zeros(0, int) for a in (self.rows, self.columns))
-        place = columns.astype(np.int64) * self.shape[0] + rows
-        unique, index = np.unique(place, return_inverse=True)
+        if not self.places or not sum(p.size for p in self.places):
+            return casadi.MX(*self.shape)
+        place = np.concatenate(self.places)
+        order = np.argsort(place, kind="stable")  # the sources come in order, and stay so at each place
+        place, source, coefficient = place[order], np.concatenate(self.sources)[order], np.concatenate(self.coefficients)[order]
+        new = np.concatenate([[True], place[1:] != place[:-1]])
+        unique = place[new]
         starts = np.searchsorted(unique, np.arange(self.shape[1] + 1, dtype=np.int64) * self.shape[0])
         pattern = casadi.Sparsity(self.shape[0], self.shape[1], starts.tolist(), (unique % self.shape[0]).tolist())
-        if not unique.size:
-            return casadi.MX(pattern)
-        placing = _constant(index, np.concatenate(self.sources), np.concatenate(self.coefficients), (unique.size, self.offset))
-        return casadi.MX(pattern, casadi.mtimes(placing, casadi.vertcat(*self.values)))
+        again = ~new[1:] & (source[1:] == source[:-1])
+        if again.any():  # one source twice at one place
+            first = np.flatnonzero(np.concatenate([[True], ~again]))
+            source, coefficient, new = source[first], np.add.reduceat(coefficient, first), new[first]
+        pointers = np.append(np.flatnonzero(new), source.size)
+        return casadi.MX(pattern, _along(Lines(pointers, source, coefficient, self.offset), casadi.vertcat(*self.values)))
 
 
 def _jacobian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
@@ -232,8 +241,8 @@ def _jacobian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
     places = np.repeat(np.arange(block.count), rows.size)
     outputs = np.tile(rows, block.count) + places * block.kernel.constraint_rows
     inputs = np.tile(columns, block.count) + places * block.kernel.inputs
-    to, scatter, source = _expand(block.scatter.indptr, block.scatter.indices, block.scatter.data, outputs)
-    by, gather, which = _expand(block.gather.indptr, block.gather.indices, block.gather.data, inputs[source])
+    to, scatter, source = block.scatter.entries_of(outputs)
+    by, gather, which = block.gather.entries_of(inputs[source])
     return to[which], by, source[which], scatter[which] * gather
 
 
@@ -242,9 +251,8 @@ def _hessian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
     rows, columns = block.kernel.hessian_pattern
     places = np.repeat(np.arange(block.count), rows.size) * block.kernel.inputs
     first, second = np.tile(rows, block.count) + places, np.tile(columns, block.count) + places
-    G = block.gather
-    i, a, source = _expand(G.indptr, G.indices, G.data, first)
-    j, b, which = _expand(G.indptr, G.indices, G.data, second[source])
+    i, a, source = block.gather.entries_of(first)
+    j, b, which = block.gather.entries_of(second[source])
     i, a, source = i[which], a[which], source[which]
     coefficient = a * b
     # A kernel's off-diagonal entry stands for both triangles; where both inputs are the same unknown it counts twice.
@@ -257,23 +265,14 @@ def _hessian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
     return low[keep], high[keep], source[keep], coefficient[keep]
 
 
-def _gradient_matrix(block: Block) -> Any:
+def _gradient_lines(block: Block) -> Lines:
+    """The matrix from the nonzeros of the objective's derivatives to the gradient, row by row."""
     rows, columns = block.kernel.objective_pattern
     places = np.repeat(np.arange(block.count), rows.size)
     weights = block.weights[np.tile(rows, block.count) + places * block.kernel.objective_rows]
     inputs = np.tile(columns, block.count) + places * block.kernel.inputs
-    G = block.gather
-    unknown, coefficient, source = _expand(G.indptr, G.indices, G.data, inputs)
-    return _constant(unknown, source, coefficient * weights[source], (G.shape[1], inputs.size))
-
-
-def _expand(pointers: Any, indices: Any, data: Any, lines: Any) -> tuple[Any, Any, Any]:
-    """All entries of the given compressed lines: their indices, values, and which of ``lines`` each came from."""
-    counts = pointers[lines + 1] - pointers[lines]
-    source = np.repeat(np.arange(lines.size), counts)
-    firsts = np.repeat(pointers[lines] - np.concatenate([[0], np.cumsum(counts)[:-1]]) if lines.size else pointers[:0], counts)
-    positions = np.arange(source.size) + firsts
-    return indices[positions], data[positions], source
+    unknown, coefficient, source = block.gather.entries_of(inputs)
+    return compressed(unknown, source, coefficient * weights[source], (block.gather.width, inputs.size))
 
 
 def _mapped(function: casadi.Function, count: int) -> casadi.Function:
@@ -281,26 +280,14 @@ def _mapped(function: casadi.Function, count: int) -> casadi.Function:
     return function if count == 1 else function.map("m_" + function.name(), "serial", count, [2], [])
 
 
-def _times(matrix: Any, vector: Any) -> Any:
-    if matrix.nnz == 0:
-        return casadi.MX.zeros(matrix.shape[0])
-    columns = matrix.tocsc()
-    columns.sort_indices()
-    pattern = casadi.Sparsity(matrix.shape[0], matrix.shape[1], columns.indptr.tolist(), columns.indices.tolist())
-    return casadi.mtimes(casadi.DM(pattern, columns.data), vector)
+def _along(rows: Lines, vector: Any) -> Any:
+    """The matrix with these rows times a column; as a row from the left, it needs no other compression."""
+    return casadi.mtimes(vector.T, rows.as_columns()).T if rows.data.size else casadi.MX.zeros(rows.count)
 
 
-def _constant(rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> casadi.DM:
-    """A sparse constant matrix from triplets, each place at most once per column source."""
-    order = np.lexsort((rows, columns))
-    rows, columns, values = rows[order], columns[order], values[order]
-    again = (np.diff(rows) == 0) & (np.diff(columns) == 0)
-    if again.any():  # add up what falls on one place
-        first = np.concatenate([[True], ~again])
-        values = np.add.reduceat(values, np.flatnonzero(first))
-        rows, columns = rows[first], columns[first]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=shape[1]))])
-    return casadi.DM(casadi.Sparsity(shape[0], shape[1], starts.tolist(), rows.tolist()), values)
+def _across(columns: Lines, vector: Any) -> Any:
+    """The matrix with these columns times a column."""
+    return casadi.mtimes(columns.as_columns(), vector) if columns.data.size else casadi.MX.zeros(columns.width)
 
 
 def _nonzeros(matrix: Any) -> Any:
