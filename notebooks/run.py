@@ -43,7 +43,8 @@ def execute(notebook: NotebookNode) -> NotebookNode:
     environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
     # Sockets in files where there are such: the kernel warns of TCP.
     manager = AsyncKernelManager(kernel_name="python3", transport="ipc" if os.name == "posix" else "tcp")
-    client = NotebookClient(notebook, km=manager, timeout=600, resources={"metadata": {"path": str(HERE)}})
+    here = {"metadata": {"path": str(HERE)}}
+    client = NotebookClient(notebook, km=manager, timeout=600, resources=here, coalesce_streams=True)
     done = client.execute(env=environment, cleanup_kc=True)
     for cell in done.cells:
         cell.metadata.pop("execution", None)
