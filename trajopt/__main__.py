@@ -51,6 +51,18 @@ Tolerance = Annotated[float | None, typer.Option("--tolerance", metavar="NUMBER"
 GuessOption = Annotated[Path | None, typer.Option("--guess", metavar="FILE.nc", help="Begin at a saved answer.")]
 Save = Annotated[Path | None, typer.Option("--save", metavar="FILE.nc", help="Keep the result (netCDF).")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw the result (png, pdf, svg).")]
+PlotKind = Annotated[
+    str,
+    typer.Option(
+        "--plot-kind",
+        metavar="KIND",
+        help="trajectories, phase, switching, mesh, invariants, reintegration, stills, or one of the problem's own.",
+    ),
+]
+RunPlotKind = Annotated[
+    str,
+    typer.Option("--plot-kind", metavar="KIND", help="trajectories, phase, deviations, outputs, stills, or one of its own."),
+]
 Animate = Annotated[
     Path | None, typer.Option("--animate", metavar="FILE.gif", help="Show the motion (gif; mp4 where ffmpeg is installed).")
 ]
@@ -81,6 +93,12 @@ Gain = Annotated[
 Agreement = Annotated[
     float | None,
     typer.Option("--tolerance", metavar="NUMBER", help="Exit code 1 where objective, times or states differ by more."),
+]
+
+
+ProblemName = Annotated[
+    str | None,
+    typer.Option("--problem", metavar="NAME", help="The problem it answers, where the file's name for it is not enough."),
 ]
 
 
@@ -124,8 +142,8 @@ def show(name: Name, settings: Set = None) -> int:
 @reported
 def solve(
     name: Name, settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None,
-    guess: GuessOption = None, save: Save = None, plot: Plot = None, animate: Animate = None, csv: Csv = None, json: Json = None,
-    verbose: Verbose = False, quiet: Quiet = False,
+    guess: GuessOption = None, save: Save = None, plot: Plot = None, plot_kind: PlotKind = "trajectories",
+    animate: Animate = None, csv: Csv = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Solve a problem."""
     from trajopt.commands.building import parse_settings
@@ -133,7 +151,7 @@ def solve(
     from trajopt.commands.solving import Wish, run_solve
 
     wish = Wish(method.value, tolerance, guess, verbose, quiet)
-    return run_solve(name, parse_settings(settings or []), wish, Outputs(save, plot, csv, json, animate))
+    return run_solve(name, parse_settings(settings or []), wish, Outputs(save, plot, csv, json, animate, plot_kind))
 
 
 @app.command()
@@ -141,7 +159,8 @@ def solve(
 def simulate(
     name: Name, settings: Set = None, integrator: IntegratorOption = "dop853", step: Step = None, tolerance: StepTolerance = None,
     until: Until = None, stabilize: Stabilize = None, gain: Gain = None, save: Save = None, plot: Plot = None,
-    animate: Animate = None, csv: Csv = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
+    plot_kind: RunPlotKind = "trajectories", animate: Animate = None, csv: Csv = None, json: Json = None,
+    verbose: Verbose = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Run a system forward and show the drift of its invariants."""
     from trajopt.commands.building import parse_settings
@@ -149,7 +168,7 @@ def simulate(
     from trajopt.commands.simulating import Run, run_simulate
 
     run = Run(integrator, step, tolerance, until, stabilize, gain, quiet)
-    return run_simulate(name, parse_settings(settings or []), run, Outputs(save, plot, csv, json, animate))
+    return run_simulate(name, parse_settings(settings or []), run, Outputs(save, plot, csv, json, animate, plot_kind))
 
 
 @app.command()
@@ -180,13 +199,38 @@ def compare(first: File, second: File, tolerance: Agreement = None, json: Json =
 
 @app.command()
 @reported
+def plot(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE.nc...", help="Saved answers; several are drawn over one another.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.png", help="Where to draw (png, pdf, svg).")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="trajectories, phase, switching, mesh, invariants, reintegration, stills, or one of the problem's own.",
+        ),
+    ] = "trajectories",
+    axes: Annotated[
+        list[str] | None, typer.Option("--axes", metavar="X,Y", help="Two variables for a phase portrait; repeatable.")
+    ] = None,
+    problem: ProblemName = None,
+    settings: Set = None,
+    quiet: Quiet = False,
+) -> int:
+    """Pictures of saved answers; --set as they were solved with."""
+    from trajopt.commands.building import parse_settings
+    from trajopt.commands.plotting import PlotWish, parse_pairs, run_plot
+
+    wish = PlotWish(kind, problem, parse_settings(settings or []), parse_pairs(axes or []))
+    return run_plot(files, output, wish, quiet)
+
+
+@app.command()
+@reported
 def report(
     file: File,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.html", help="Where to write it.")],
-    problem: Annotated[
-        str | None,
-        typer.Option("--problem", metavar="NAME", help="The problem it answers, where the file's name for it is not enough."),
-    ] = None,
+    problem: ProblemName = None,
     settings: Set = None,
     quiet: Quiet = False,
 ) -> int:

@@ -27,6 +27,7 @@ class Outputs:
     csv: Path | None = None
     json: str | None = None
     animate: Path | None = None
+    kind: str = "trajectories"  # of the picture
 
     def check(self) -> None:
         """Raise before hours of work are lost for a wrong file name."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import SOLVED
 from trajopt.commands.building import build_system
 from trajopt.commands.display import console, number, progress_bar, table
 from trajopt.commands.outputs import Outputs
+from trajopt.commands.plotting import Subject, draw_run
 from trajopt.commands.solving import write_animation
-from trajopt.errors import UsageError
+from trajopt.errors import TrajoptError, UsageError
 
 if TYPE_CHECKING:
     from trajopt.integrate.simulate import Simulation
@@ -35,11 +36,14 @@ def run_simulate(name: str, settings: Mapping[str, Any], run: Run, outputs: Outp
     outputs.check()
     if run.gain is not None and run.stabilize is None:
         raise UsageError("--gain needs a stabilization", hint="--stabilize baumgarte")
+    subject = Subject(name, settings, "system")
+    if outputs.plot is not None:
+        subject.check(outputs.kind)
     with outputs.clean_standard_output():
         simulation = _simulate(name, settings, run, animated=outputs.animate is not None)
         if not run.quiet:
             print_simulation(simulation, error=outputs.json_on_standard_output)
-        _write(simulation, outputs, run.quiet)
+        _write(simulation, outputs, run, subject)
     from trajopt.simulation_files import simulation_summary
 
     outputs.write_json(simulation_summary(simulation))
@@ -59,7 +63,7 @@ def _simulate(name: str, settings: Mapping[str, Any], run: Run, animated: bool =
         return simulate(system, method, run.until, keeper, progress=show)
 
 
-def _write(simulation: Simulation, outputs: Outputs, quiet: bool) -> None:
+def _write(simulation: Simulation, outputs: Outputs, run: Run, subject: Subject) -> None:
     from trajopt.simulation_files import save_simulation, simulation_to_csv
 
     if outputs.save is not None:
@@ -67,11 +71,23 @@ def _write(simulation: Simulation, outputs: Outputs, quiet: bool) -> None:
     if outputs.csv is not None:
         simulation_to_csv(simulation, outputs.csv)
     if outputs.plot is not None:
-        from trajopt.show.plots import plot_simulation
-
-        plot_simulation(simulation, outputs.plot)
+        draw_run(simulation, outputs.kind, outputs.plot, subject, lambda: compared(simulation, subject, run))
     if outputs.animate is not None:
-        write_animation(simulation, simulation.system.drawing, outputs.animate, quiet)
+        write_animation(simulation, simulation.system.drawing, outputs.animate, run.quiet)
+
+
+def compared(simulation: Simulation, subject: Subject, run: Run) -> dict[str, Simulation]:
+    """A run beside the same one without stabilization; a run without one beside the one that suits the system."""
+    usual = "minimum-norm" if simulation.system.through_reactions is None else "baumgarte"
+    other = replace(run, stabilize=usual if simulation.stabilization is None else None, gain=None)
+    label = "not stabilized"
+    try:
+        beside = _simulate(subject.name, subject.settings, other)
+    except TrajoptError as error:
+        console(error=True, quiet=run.quiet).print(f"  without a run to compare with: {error.what}", style="yellow")
+        return {label if simulation.stabilization is None else simulation.stabilization.label: simulation}
+    plain, kept = (simulation, beside) if simulation.stabilization is None else (beside, simulation)
+    return {label: plain, usual if kept.stabilization is None else kept.stabilization.label: kept}
 
 
 def print_simulation(simulation: Simulation, error: bool = False) -> None:

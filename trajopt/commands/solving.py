@@ -11,6 +11,7 @@ from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.building import Built, blaming, build_problem
 from trajopt.commands.display import console, number, progress_bar, progress_lines, table
 from trajopt.commands.outputs import Outputs
+from trajopt.commands.plotting import SEVERAL, Subject, draw_answers
 from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,12 +49,15 @@ class Answer:
 def run_solve(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
     """Solve, show, write."""
     outputs.check()
-    drawing = None if outputs.animate is None else drawing_of(name, settings)
+    subject = Subject(name, settings)
+    if outputs.plot is not None:
+        subject.check(outputs.kind)
+    drawing = None if outputs.animate is None else subject.drawing()
     with outputs.clean_standard_output():
         answer = solve_name(name, settings, wish)
         if not wish.quiet:
             print_solution(answer.solution, answer.reference, answer.direct, error=outputs.json_on_standard_output)
-        write_solution(answer.solution, outputs)
+        write_solution(answer, outputs, subject)
         if drawing is not None and outputs.animate is not None:
             write_animation(answer.solution, drawing, outputs.animate, wish.quiet)
     from trajopt.storage import summary
@@ -100,31 +104,18 @@ def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str
     return Answer(indirect, built.reference, direct if wish.method == "both" else None)
 
 
-def write_solution(solution: Solution, outputs: Outputs) -> None:
+def write_solution(answer: Answer, outputs: Outputs, subject: Subject) -> None:
     """The files that were asked for, also of an answer that is not the last word."""
+    solution = answer.solution
     if outputs.save is not None:
         solution.save(outputs.save)
     if outputs.csv is not None:
         solution.to_csv(outputs.csv)
     if outputs.plot is not None:
-        from trajopt.show.plots import plot_solution
-
-        plot_solution(solution, outputs.plot)
-
-
-def drawing_of(name: str, settings: Mapping[str, Any]) -> Drawing:
-    """The drawing beside a problem; asked for before the work, since without one there is nothing to animate."""
-    from trajopt.catalogue import builder
-    from trajopt.show.drawing import drawing_beside
-
-    with blaming(name):
-        found = drawing_beside(builder(name, "problem"), settings)
-    if found is None:
-        raise UsageError(
-            f"there is no drawing of '{name}' to animate",
-            expected="a function 'drawing' beside the problem's builder that returns a trajopt.show.drawing.Drawing",
-        )
-    return found
+        answers = {solution.method: solution}
+        if answer.direct is not None and outputs.kind in SEVERAL:
+            answers = {answer.direct.method: answer.direct} | answers
+        draw_answers(answers, outputs.kind, outputs.plot, subject, answer.reference)
 
 
 def write_animation(source: Solution | Simulation, drawing: Drawing, path: Path, quiet: bool) -> None:

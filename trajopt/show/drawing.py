@@ -136,15 +136,33 @@ Hook = Callable[..., Drawing]
 
 
 def drawing_beside(build: Callable[..., Any], settings: Mapping[str, Any] | None = None) -> Drawing | None:
-    """The drawing that a problem's module has beside its builder: ``drawing(...)``, given the settings it takes."""
+    """The drawing that a problem's module has beside its builder: ``drawing(...)``, given those settings of the builder that it
+    takes, or the builder's own defaults for them: one drawing may serve several builders of a module."""
     import inspect
     import sys
 
     hook = getattr(sys.modules.get(build.__module__), "drawing", None)
     if not callable(hook):
         return None
-    taken = {key: value for key, value in (settings or {}).items() if key in inspect.signature(hook).parameters}
+    usual = {key: p.default for key, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
+    taken = {key: value for key, value in (usual | dict(settings or {})).items() if key in inspect.signature(hook).parameters}
     found = hook(**taken)
     if not isinstance(found, Drawing):
         raise ModelError(f"'drawing' in {build.__module__} gave no drawing", got=type(found).__name__, expected="a Drawing")
+    return found
+
+
+# What a problem's module may call ``pictures``: by name, functions from an answer or a simulation to a matplotlib figure.
+Picture = Callable[[Any], Any]
+
+
+def pictures_beside(build: Callable[..., Any]) -> Mapping[str, Picture]:
+    """The pictures of its own that a module has beside a builder: a dictionary ``pictures``, by their kinds."""
+    import sys
+
+    found = getattr(sys.modules.get(build.__module__), "pictures", None)
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping) or not all(callable(draw) for draw in found.values()):
+        raise ModelError(f"'pictures' in {build.__module__} are no pictures", expected="a dictionary of functions by their names")
     return found

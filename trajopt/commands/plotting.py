@@ -1,0 +1,231 @@
+"""Kinds of pictures by their names, and ``plot``: pictures of saved answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trajopt.commands.boundary import SOLVED
+from trajopt.commands.building import Built, blaming, build_problem
+from trajopt.commands.display import console
+from trajopt.errors import UsageError, suggest
+from trajopt.files import check_writable
+
+if TYPE_CHECKING:
+    from trajopt.integrate.simulate import Simulation
+    from trajopt.reference import Reference
+    from trajopt.show.drawing import Drawing, Picture
+    from trajopt.solution import Solution
+
+USUAL = "trajectories"
+PICTURES = (".png", ".pdf", ".svg", ".jpg")
+OF_ANSWERS = {
+    USUAL: "states, controls and costates over time",
+    "phase": "coordinates against their rates",
+    "switching": "controls and their switching functions",
+    "mesh": "mesh and error, and how they came about",
+    "invariants": "how constant the first integrals are",
+    "reintegration": "the answer's points over an independent integration",
+    "stills": "a strip of pictures of the motion",
+}
+OF_RUNS = {
+    USUAL: "states over time and the drift of the invariants",
+    "phase": "coordinates against their rates",
+    "deviations": "the invariants' deviations with and without stabilization",
+    "outputs": "energies, reactions, torques",
+    "stills": "a strip of pictures of the motion",
+}
+SEVERAL = (USUAL, "phase")  # that can show several answers over one another
+Pairs = Sequence[tuple[str, str]] | None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What pictures are of: a name, the settings it was built with, and what stands beside its builder."""
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = "problem"
+
+    @property
+    def build(self) -> Callable[..., Any]:
+        from trajopt.catalogue import builder
+
+        return builder(self.name, self.kind)
+
+    def own(self) -> Mapping[str, Picture]:
+        """The pictures of its own that its module has."""
+        from trajopt.show.drawing import pictures_beside
+
+        with blaming(self.name):
+            return pictures_beside(self.build)
+
+    def drawing(self) -> Drawing:
+        """The drawing beside a problem."""
+        from trajopt.show.drawing import drawing_beside
+
+        with blaming(self.name):
+            found = drawing_beside(self.build, self.settings)
+        if found is None:
+            raise UsageError(
+                f"there is no drawing of '{self.name}'",
+                expected="a function 'drawing' beside the problem's builder that returns a trajopt.show.drawing.Drawing",
+            )
+        return found
+
+    def check(self, kind: str) -> None:
+        """Complain of a kind of picture that there is not; asked before the work."""
+        usual = OF_ANSWERS if self.kind == "problem" else OF_RUNS
+        known = [*usual, *(name for name in self.own() if name not in usual)] if kind not in usual else list(usual)
+        if kind not in known:
+            raise UsageError(
+                f"there is no picture of kind '{kind}' of '{self.name}'", expected=", ".join(known), hint=suggest(kind, known)
+            )
+        if kind == "stills" and self.kind == "problem":
+            self.drawing()
+
+
+def parse_pairs(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs of ``--axes``.
+
+    >>> parse_pairs(["x,v", "r[0],r[1]"])
+    [('x', 'v'), ('r[0]', 'r[1]')]
+    """
+    pairs = []
+    for text in texts:
+        names = [name.strip() for name in text.split(",")]
+        if len(names) != 2 or not all(names):
+            raise UsageError(f"--axes {text}", expected="two names, as in --axes x,v")
+        pairs.append((names[0], names[1]))
+    return pairs
+
+
+def draw_answers(
+    answers: Mapping[str, Solution],
+    kind: str,
+    path: Path,
+    subject: Subject,
+    reference: Reference | None = None,
+    pairs: Pairs = None,
+) -> None:
+    """A picture of one answer, or of several over one another."""
+    first = next(iter(answers.values()))
+    if len(answers) > 1 and kind not in SEVERAL:
+        raise UsageError(f"a picture of kind '{kind}' is of one answer", got=f"{len(answers)} answers")
+    if kind == USUAL:
+        from trajopt.show.plots import plot_solution
+
+        plot_solution(answers if len(answers) > 1 else first, path, reference)
+    elif kind == "phase":
+        from trajopt.show.portrait import plot_phase
+
+        plot_phase(answers if len(answers) > 1 else first, pairs, path)
+    elif kind == "stills":
+        from trajopt.show.animate import stills
+
+        stills(first, subject.drawing(), path)
+    elif kind in OF_ANSWERS:
+        from trajopt.show import checks
+
+        draw = {
+            "switching": checks.plot_switching,
+            "mesh": checks.plot_mesh,
+            "invariants": checks.plot_integrals,
+            "reintegration": checks.plot_reintegration,
+        }
+        draw[kind](first, path)
+    else:
+        _draw_own(first, kind, path, subject)
+
+
+def draw_run(
+    simulation: Simulation, kind: str, path: Path, subject: Subject, again: Callable[[], Mapping[str, Simulation]]
+) -> None:
+    """A picture of a simulation; ``again`` runs the system with and without stabilization, where the picture needs that."""
+    if kind == USUAL:
+        from trajopt.show.plots import plot_simulation
+
+        plot_simulation(simulation, path)
+    elif kind == "phase":
+        from trajopt.show.portrait import plot_phase
+
+        plot_phase(simulation, path=path)
+    elif kind == "stills":
+        from trajopt.show.animate import stills
+
+        if simulation.system.drawing is None:
+            raise UsageError(f"there is no drawing of '{subject.name}'", expected="a System with drawing=Drawing(...)")
+        stills(simulation, simulation.system.drawing, path)
+    elif kind == "deviations":
+        from trajopt.show.deviations import plot_deviations
+
+        plot_deviations(again(), path)
+    elif kind == "outputs":
+        from trajopt.show.deviations import plot_outputs
+
+        plot_outputs(simulation, path)
+    else:
+        _draw_own(simulation, kind, path, subject)
+
+
+def _draw_own(source: Solution | Simulation, kind: str, path: Path, subject: Subject) -> None:
+    from trajopt.show.look import write_figure
+
+    with blaming(subject.name):
+        figure = subject.own()[kind](source)
+    write_figure(figure, path)
+
+
+@dataclass(frozen=True)
+class PlotWish:
+    """How a person wants saved answers drawn."""
+
+    kind: str = USUAL
+    problem: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    pairs: Pairs = None
+
+
+def run_plot(files: Sequence[Path], output: Path, wish: PlotWish, quiet: bool) -> int:
+    """Draw saved answers; the problem is built anew by its name for what a file does not have."""
+    from trajopt.storage import load
+
+    check_writable(output, PICTURES)
+    if any(output.resolve() == file.resolve() for file in files):
+        raise UsageError(f"'{output}' is the answer itself", hint="-o picture.png")
+    solutions = [load(file) for file in files]
+    name = wish.problem or solutions[0].problem
+    built, remarks = _build(name, wish)
+    if built is not None:
+        Subject(name, wish.settings).check(wish.kind)
+        solutions = [replace(solution, form=built.problem.finish()) for solution in solutions]
+    elif wish.kind not in OF_ANSWERS:
+        raise UsageError(f"there is no picture of kind '{wish.kind}'", expected=", ".join(OF_ANSWERS))
+    answers = dict(zip(_labels(files, solutions), solutions, strict=True))
+    reference = built.reference if built is not None and len(answers) == 1 else None
+    draw_answers(answers, wish.kind, output, Subject(name, wish.settings), reference, wish.pairs)
+    screen = console(error=True, quiet=quiet)
+    for remark in remarks:
+        screen.print(f"  {remark}", style="yellow")
+    screen.print(f"wrote {output}")
+    return SOLVED
+
+
+def _build(name: str, wish: PlotWish) -> tuple[Built | None, list[str]]:
+    try:
+        return build_problem(name, wish.settings), []
+    except UsageError as error:
+        if wish.problem is not None or wish.settings:
+            raise
+        return None, [f"without bounds of states: {error.what}; --problem ./mine.py:build names the problem"]
+
+
+def _labels(files: Sequence[Path], solutions: Sequence[Solution]) -> list[str]:
+    """The methods where they tell the answers apart, else the names of the files."""
+    methods = [solution.method for solution in solutions]
+    if len(set(methods)) == len(methods):
+        return methods
+    names = [file.stem for file in files]
+    return names if len(set(names)) == len(names) else [str(file) for file in files]

@@ -1,0 +1,102 @@
+"""How far the invariants of a system stray, in several runs of it: with and without stabilization, by several integrators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from trajopt.errors import UsageError
+from trajopt.show.look import FAINT, STYLE, balanced, heading, line_style, new_figure, settle, tidy, title, write_figure
+from trajopt.show.plots import deviation_norms, run_heading
+
+if TYPE_CHECKING:
+    from trajopt.integrate.simulate import Simulation
+
+FLOOR = 1e-17
+TOGETHER = "norm of all"
+
+
+def plot_deviations(runs: Mapping[str, Simulation], path: str | Path | None = None) -> Figure:
+    """The size of every invariant's deviation over time on logarithmic axes, one line for each run, and their norm together.
+
+    The norm is over the conditions that the motion is to keep at zero where there are any: an energy has another unit.
+
+    Examples
+    --------
+    >>> from problems.lecture import pendulum_cartesian
+    >>> from trajopt.integrate.choices import stabilization
+    >>> from trajopt.integrate.simulate import simulate
+    >>> runs = {"none": simulate(pendulum_cartesian(), until=1.0),
+    ...         "Baumgarte": simulate(pendulum_cartesian(), until=1.0, stabilization=stabilization("baumgarte", None))}
+    >>> [axes.get_title(loc="left") for axes in plot_deviations(runs).axes]
+    ['norm of all', 'rod', 'energy']
+    """
+    first = next(iter(runs.values()))
+    names = [invariant.name for invariant in first.system.invariants]
+    if not names:
+        raise UsageError(f"'{first.system.name}' has no invariants, so no deviations")
+    norms = {label: deviation_norms(run) for label, run in runs.items()}
+    rows = [[TOGETHER], *balanced(names)] if len(names) > 1 else [names]
+    figure = new_figure(max(len(row) for row in rows), len(rows), (3.7, 2.3))
+    grid = figure.add_gridspec(len(rows), 1)
+    for number, row in enumerate(rows):
+        cells = grid[number].subgridspec(1, len(row))
+        for column, name in enumerate(row):
+            axes = figure.add_subplot(cells[column])
+            _panel(axes, name, {label: (run.t, _size(run, norms[label], name)) for label, run in runs.items()})
+            if number == len(rows) - 1:
+                axes.set_xlabel("t [s]")
+    handles = [Line2D([], [], label=label, linewidth=1.5, **line_style(k)) for k, label in enumerate(runs)]
+    figure.legend(handles=handles, loc="outside lower right", ncols=min(len(handles), 4), frameon=False, fontsize=8)
+    heading(figure, f"{first.system.name}   deviations of the invariants, {first.integrator.label}")
+    write_figure(figure, path)
+    return figure
+
+
+def _size(run: Simulation, norms: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    if name in norms:
+        return norms[name]
+    kept = [i.name for i in run.system.invariants if i.order > 0] or list(norms)
+    return np.asarray(np.linalg.norm([norms[key] for key in kept], axis=0))
+
+
+def _panel(axes: Any, name: str, lines: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    tidy(axes)
+    for number, (t, values) in enumerate(lines.values()):
+        axes.semilogy(t, np.maximum(values, FLOOR), linewidth=1.5, **line_style(number))
+    axes.yaxis.set_major_locator(LogLocator(numticks=6))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlim(min(t[0] for t, _ in lines.values()), max(t[-1] for t, _ in lines.values()))
+    title(axes, name)
+
+
+def plot_outputs(simulation: Simulation, path: str | Path | None = None) -> Figure:
+    """What a system tells beside its states: energies, reactions, torques."""
+    if not simulation.outputs:
+        raise UsageError(f"'{simulation.system.name}' has no outputs beside its states")
+    rows = balanced(list(simulation.outputs))
+    figure = new_figure(max(len(row) for row in rows), len(rows))
+    grid = figure.add_gridspec(len(rows), 1)
+    for number, row in enumerate(rows):
+        cells = grid[number].subgridspec(1, len(row))
+        for column, name in enumerate(row):
+            axes = figure.add_subplot(cells[column])
+            tidy(axes)
+            values = np.asarray(simulation.outputs[name]).reshape(len(simulation.t), -1)
+            for k in range(values.shape[1]):
+                axes.plot(simulation.t, values[:, k], **(line_style(k) | STYLE))
+            for event in simulation.events:
+                axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
+            axes.set_xlim(simulation.t[0], simulation.t[-1])
+            settle(axes, name, simulation.system.outputs[name][1])
+            if number == len(rows) - 1:
+                axes.set_xlabel("t [s]")
+    heading(figure, run_heading(simulation))
+    write_figure(figure, path)
+    return figure
