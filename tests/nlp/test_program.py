@@ -11,7 +11,7 @@ from trajopt.direct.mesh import AT_LOWER, FREE, Mesh
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
 from trajopt.direct.transcribe import make_layout, transcribe
 from trajopt.nlp.backends import Ipopt, Outcome, Sqp
-from trajopt.nlp.lines import Lines
+from trajopt.nlp.lines import Lines, compressed
 from trajopt.nlp.program import Block, Program, functions_of, make_kernel, scaled, without_cost
 from trajopt.problem import Problem
 
@@ -186,16 +186,8 @@ def circle():
     kernel = make_kernel("circle", w, empty, p, casadi.sumsqr(w), objective)
     block = Block(kernel, 1, diagonal(2), np.zeros((0, 1)), diagonal(1), np.ones(1))
     ends, one = np.full(2, np.inf), np.ones(1)
-    return Program(
-        (block,),
-        Lines(np.zeros(3, int), np.zeros(0, int), np.zeros(0), 1),
-        -ends,
-        ends,
-        one,
-        one,
-        np.array([0.3, 1.0]),
-        np.zeros(0),
-    )
+    nothing = compressed([], [], [], (2, 1))
+    return Program((block,), nothing, -ends, ends, one, one, np.array([0.3, 1.0]), np.zeros(0))
 
 
 @pytest.mark.parametrize("backend", [Ipopt(tolerance=1e-11), Sqp(tolerance=1e-11)], ids=["ipopt", "sqp"])

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import casadi
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int_]
@@ -45,11 +45,14 @@ class Lines:
 
     def along(self, vector: Array) -> Array:
         """(lines,): each line times the vector."""
-        return np.bincount(self.line_of, self.data * vector[self.indices], self.count)
+        return np.asarray(np.bincount(self.line_of, self.data * vector[self.indices], self.count), dtype=float)
 
     def across(self, vector: Array) -> Array:
         """(width,): the sum of all lines, each times its component of the vector."""
-        return np.bincount(self.indices, self.data * vector[self.line_of], self.width)
+        return np.asarray(np.bincount(self.indices, self.data * vector[self.line_of], self.width), dtype=float)
+
+    def transposed(self) -> Lines:
+        return compressed(self.indices, self.line_of, self.data, (self.width, self.count))
 
     def with_data(self, data: Array) -> Lines:
         return replace(self, data=data)
@@ -68,10 +71,8 @@ class Lines:
         return casadi.DM(pattern, self.data)
 
 
-def compressed(
-    lines: Index | list[int], indices: Index | list[int], values: Array | list[float], shape: tuple[int, int]
-) -> Lines:
-    """From triplets in any order; what falls on one place adds up."""
+def compressed(lines: ArrayLike, indices: ArrayLike, values: ArrayLike, shape: tuple[int, int]) -> Lines:
+    """From triplets in any order, for a number of lines of a width; what falls on one place adds up."""
     line, index, data = np.asarray(lines, dtype=np.int64), np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=float)
     place = line * shape[1] + index
     order = np.argsort(place, kind="stable")

@@ -158,12 +158,11 @@ def functions_of(program: Program) -> Functions:
     lam_f, lam_g = casadi.MX.sym("lam_f"), casadi.MX.sym("lam_g", program.constraints)
     f, g = casadi.MX(0), _across(program.linear, y)
     gradient = casadi.MX.zeros(program.unknowns)
-    jacobian = _Placement(program.constraints, program.unknowns)
-    hessian = _Placement(program.unknowns, program.unknowns)
-    jacobian.add_constant(program.linear)
+    jacobian = _Placement(program.linear)
+    hessian = _Placement(compressed([], [], [], (program.unknowns, program.unknowns)))
     for block in program.blocks:
         kernel = block.kernel
-        places = [casadi.reshape(_along(block.gather, y), kernel.inputs, block.count), casadi.DM(block.data), p]
+        places = [casadi.reshape(_across(block.gather.transposed(), y), kernel.inputs, block.count), casadi.DM(block.data), p]
         scatter = block.scatter.as_columns()
         if kernel.constraint_rows:
             g = g + casadi.mtimes(scatter, casadi.vec(_mapped(kernel.constraints, block.count)(*places)))
@@ -174,7 +173,7 @@ def functions_of(program: Program) -> Functions:
             f = f + casadi.dot(casadi.DM(block.weights), casadi.vec(_mapped(kernel.objective, block.count)(*places)))
         if kernel.objective_pattern[0].size:
             values = casadi.vec(_mapped(kernel.objective_jacobian, block.count)(*places))
-            gradient = gradient + _along(_gradient_lines(block), values)
+            gradient = gradient + _across(_gradient_columns(block), values)
         if kernel.hessian_pattern[0].size:
             multipliers = casadi.reshape(casadi.mtimes(lam_g.T, scatter), kernel.constraint_rows, block.count)
             if kernel.objective_rows:
@@ -198,41 +197,36 @@ def functions_of(program: Program) -> Functions:
 class _Placement:
     """Collects (row, column, source, coefficient) entries and packs them into one sparse matrix; entries at one place add up."""
 
-    def __init__(self, rows: int, columns: int) -> None:
-        self.shape = (rows, columns)
-        self.places: list[Any] = []  # column * rows + row, as CasADi orders them
+    def __init__(self, constant: Lines) -> None:
+        """``constant``: columns of what does not depend on the sources."""
+        self.shape = (constant.width, constant.count)
+        self.constant = constant
+        self.places = [constant.line_of * constant.width + constant.indices]  # column by column, as CasADi orders them
         self.sources: list[Any] = []
         self.coefficients: list[Any] = []
         self.values: list[Any] = []
         self.offset = 0
 
     def add(self, rows: Any, columns: Any, sources: Any, coefficients: Any, values: Any) -> None:
-        self.places.append(np.asarray(columns, dtype=np.int64) * self.shape[0] + rows)
+        self.places.append(columns * self.shape[0] + rows)
         self.sources.append(sources + self.offset)
         self.coefficients.append(coefficients)
         self.values.append(values)
         self.offset += values.numel()
 
-    def add_constant(self, matrix: Lines) -> None:
-        """A matrix given by its columns."""
-        self.add(matrix.indices, matrix.line_of, np.zeros(matrix.data.size, dtype=int), matrix.data, casadi.DM.ones(1))
-
     def matrix(self) -> Any:
-        if not self.places or not sum(p.size for p in self.places):
-            return casadi.MX(*self.shape)
-        place = np.concatenate(self.places)
-        order = np.argsort(place, kind="stable")  # the sources come in order, and stay so at each place
-        place, source, coefficient = place[order], np.concatenate(self.sources)[order], np.concatenate(self.coefficients)[order]
-        new = np.concatenate([[True], place[1:] != place[:-1]])
-        unique = place[new]
+        unique, index = np.unique(np.concatenate(self.places), return_inverse=True)
         starts = np.searchsorted(unique, np.arange(self.shape[1] + 1, dtype=np.int64) * self.shape[0])
-        pattern = casadi.Sparsity(self.shape[0], self.shape[1], starts.tolist(), (unique % self.shape[0]).tolist())
-        again = ~new[1:] & (source[1:] == source[:-1])
-        if again.any():  # one source twice at one place
-            first = np.flatnonzero(np.concatenate([[True], ~again]))
-            source, coefficient, new = source[first], np.add.reduceat(coefficient, first), new[first]
-        pointers = np.append(np.flatnonzero(new), source.size)
-        return casadi.MX(pattern, _along(Lines(pointers, source, coefficient, self.offset), casadi.vertcat(*self.values)))
+        pattern = casadi.Sparsity(*self.shape, starts.tolist(), (unique % max(self.shape[0], 1)).tolist())
+        constants, moving = index[: self.places[0].size], index[self.places[0].size :]
+        nonzeros = np.zeros(unique.size)
+        nonzeros[constants] = self.constant.data
+        if not self.values:
+            return casadi.MX(casadi.DM(pattern, nonzeros))
+        sources, coefficients = np.concatenate(self.sources), np.concatenate(self.coefficients)
+        placing = compressed(sources, moving, coefficients, (self.offset, unique.size))
+        placed = _across(placing, casadi.vertcat(*self.values))
+        return casadi.MX(pattern, placed + casadi.DM(nonzeros) if constants.size else placed)
 
 
 def _jacobian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
@@ -265,24 +259,19 @@ def _hessian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
     return low[keep], high[keep], source[keep], coefficient[keep]
 
 
-def _gradient_lines(block: Block) -> Lines:
-    """The matrix from the nonzeros of the objective's derivatives to the gradient, row by row."""
+def _gradient_columns(block: Block) -> Lines:
+    """The matrix from the nonzeros of the objective's derivatives to the gradient."""
     rows, columns = block.kernel.objective_pattern
     places = np.repeat(np.arange(block.count), rows.size)
     weights = block.weights[np.tile(rows, block.count) + places * block.kernel.objective_rows]
     inputs = np.tile(columns, block.count) + places * block.kernel.inputs
     unknown, coefficient, source = block.gather.entries_of(inputs)
-    return compressed(unknown, source, coefficient * weights[source], (block.gather.width, inputs.size))
+    return compressed(source, unknown, coefficient * weights[source], (inputs.size, block.gather.width))
 
 
 def _mapped(function: casadi.Function, count: int) -> casadi.Function:
     """The function at many places; the parameters (third input) are the same everywhere."""
     return function if count == 1 else function.map("m_" + function.name(), "serial", count, [2], [])
-
-
-def _along(rows: Lines, vector: Any) -> Any:
-    """The matrix with these rows times a column; as a row from the left, it needs no other compression."""
-    return casadi.mtimes(vector.T, rows.as_columns()).T if rows.data.size else casadi.MX.zeros(rows.count)
 
 
 def _across(columns: Lines, vector: Any) -> Any:
