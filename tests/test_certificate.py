@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from problems import block_move, brachistochrone, bryson_denham, goddard, orbit_raising
+from problems import block_move, brachistochrone, bryson_denham, cart_pole, goddard, orbit_raising, vanderpol_bounded
 from trajopt import Problem, certify, load, solve
 from trajopt.__main__ import app
 from trajopt.bounds import Bound
@@ -19,7 +19,9 @@ from trajopt.curve import Curve
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh
 from trajopt.errors import UsageError
+from trajopt.indirect.integrals import drifts
 from trajopt.indirect.shooting import Shooting
+from trajopt.indirect.switches import polished_arcs
 from trajopt.integrate.tableaus import DOP853, FEHLBERG
 from trajopt.reference import Reference
 from trajopt.solution import Status
@@ -311,13 +313,117 @@ def test_comparing_shows_costates_switches_and_the_largest_state_gap(answers, tm
 
 
 def test_a_certificate_takes_less_time_than_three_solves():
+    """By the processor's time, which other work on the machine does not count in; the best of several, side by side."""
+
     def seconds(work):
-        best = np.inf
-        for _ in range(3):
-            start = time.perf_counter()
-            work()
-            best = min(best, time.perf_counter() - start)
-        return best
+        start = time.process_time()
+        work()
+        return time.process_time() - start
 
     solution = solve(orbit_raising.build())
-    assert seconds(lambda: certify(solution)) < 3 * seconds(lambda: solve(orbit_raising.build()))
+    ratios = [seconds(lambda: certify(solution)) / seconds(lambda: solve(orbit_raising.build())) for _ in range(5)]
+    assert min(ratios) < 3
+
+
+def planar_transfer():
+    """A motion in a plane of space: two components of the vector invariant are zero, and so are all their terms."""
+    ocp = Problem("planar transfer")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    r, v = ph.state("r", 3, start=[1, 0, 0]), ph.state("v", 3, start=[0, 1, 0], end=[0.2, 0.5, 0])
+    u = ph.control("u", 3)
+    ph.dynamics({r: v, v: u - r / casadi.norm_2(r) ** 3})
+    ph.invariant("rotation", casadi.cross(r, ph.costate(r)) + casadi.cross(v, ph.costate(v)))
+    ocp.minimize(ph.integral(casadi.sumsqr(u)))
+    return ocp
+
+
+def test_invariants_with_several_rows_are_checked_row_by_row():
+    solution = solve(planar_transfer()).check()
+    certificate = certify(solution)
+    assert certificate.ok, str(certificate)
+    assert "3 beside H" in certificate["first integrals"].remark
+    assert certificate["first integrals"].value < 1e-8
+    turned = with_curves(solution, "costates", lambda v, t: v * (1 + 1e-3 * t))
+    assert "first integrals" in failing(certify(turned))
+
+
+def test_an_invariant_of_zero_is_measured_by_what_its_variables_could_contribute():
+    solution = solve(planar_transfer()).check()
+    found = drifts(solution.form, solution)
+    assert max(found["rotation[0]"], found["rotation[1]"]) < 1e-12
+    assert 0 < found["rotation[2]"] < 1e-5
+    assert max(drifts(solution.form, Shooting().solve(solution.form, solution)).values()) < 1e-12
+
+
+def test_a_condition_of_the_motion_is_checked_at_zero():
+    """A pendulum in its Cartesian coordinates stays on its circle: not any constant will do."""
+    ocp = Problem("on a circle")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, y, u = ph.state("x", start=1), ph.state("y", start=0), ph.control("u")
+    ph.dynamics({x: -u * y, y: u * x})
+    ph.invariant("circle", x**2 + y**2 - 1, order=2)
+    ocp.minimize(ph.integral(u**2) + ph.final(y))
+    solution = solve(ocp).check()
+    assert certify(solution)["first integrals"].ok
+    assert "first integrals" in failing(certify(with_curves(solution, "states", lambda v, t: 1.001 * v)))
+
+
+def test_switching_times_are_read_off_more_exactly_than_the_mesh(answers):
+    """Kinks at bounds by the switching function, those at a state constraint by continued controls."""
+    for module in (vanderpol_bounded, bryson_denham):
+        direct = answers(module)
+        assert not direct.arcs
+        exact = Shooting().solve(direct.form, direct).check().arcs
+        found = polished_arcs(direct.form, direct)
+        assert [a.roles for a in found] == [a.roles for a in exact]
+        duration = exact[-1].end - exact[0].start
+        mesh = float(np.diff(direct.phases["main"].breaks).min())
+        gap = max(abs(a.end - b.end) for a, b in zip(found, exact, strict=True)) / duration
+        assert gap < 1e-6
+        assert gap < 1e-3 * mesh
+
+
+TIGHT = {  # rows of a direct answer that was asked for 1e-6
+    "costate equation": 1e-5,
+    "stationarity and switching": 1e-4,
+    "minimum of H": 1e-6,
+    "Legendre-Clebsch": 1e-6,
+    "transversality": 1e-5,
+    "constancy of H": 1e-5,
+    "first integrals": 1e-5,
+    "direct and indirect objectives": 1e-7,
+    "direct and indirect initial costates": 1e-5,
+}
+
+
+@pytest.mark.parametrize("module", [vanderpol_bounded, goddard, bryson_denham, cart_pole])
+def test_tolerances_are_those_of_the_error_that_was_asked_for(answers, module):
+    direct = answers(module)
+    assert direct.tolerance == 1e-6
+    certificate = certify(direct, other=Shooting().solve(direct.form, direct).check())
+    assert certificate.ok, str(certificate)
+    for name, tolerance in TIGHT.items():
+        assert not certificate[name].applies or certificate[name].tolerance == pytest.approx(tolerance), name
+
+
+def test_a_certificate_of_the_direct_answer_alone_does_not_shoot(monkeypatch):
+    def shoot(*_, **__):
+        raise AssertionError("shooting was not asked for")
+
+    monkeypatch.setattr(Shooting, "solve", shoot)
+    result = CliRunner().invoke(app, ["certify", "block-move", "--method", "direct", "--json", "-"])
+    assert result.exit_code == 0, result.output
+    rows = {c["name"]: c for c in json.loads(result.stdout)["checks"]}
+    assert rows["direct and indirect objectives"]["value"] is None
+    assert "asked" in rows["direct and indirect objectives"]["remark"]
+
+
+def test_a_certificate_says_what_shooting_did_not_reach_in_time(monkeypatch):
+    monkeypatch.setattr("trajopt.commands.certifying.PATIENCE", 0.0)
+    result = CliRunner().invoke(app, ["certify", "block-move", "--json", "-"])
+    assert result.exit_code == 0, result.output
+    rows = {c["name"]: c for c in json.loads(result.stdout)["checks"]}
+    assert rows["direct and indirect objectives"]["value"] is None
+    assert "no answer within 0 s" in rows["direct and indirect objectives"]["remark"]

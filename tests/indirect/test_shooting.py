@@ -1,6 +1,8 @@
 """Shooting from costates given by hand, its convergence, and how it fails."""
 
 import importlib
+import itertools
+import time
 
 import casadi
 import numpy as np
@@ -201,3 +203,17 @@ def test_hopeless_costates_do_not_raise():
     solution = Shooting(iterations=5, patience=1).solve(form, {"r": 50.0, "vr": -3.0, "vt": 80.0})
     assert not solution.success
     assert solution.explanation
+
+
+@pytest.mark.parametrize("patience", [0, 8, 40])
+def test_shooting_ends_when_its_time_is_over(monkeypatch, patience):
+    """By a clock that moves a second at each look: it is looked at in every sweep over a grid and every step of the flow."""
+    module = importlib.import_module("problems.vanderpol_bounded")
+    problem = module.build()
+    guess = solve(problem)
+    clock = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
+    answer = Shooting(patience=patience).solve(problem.finish(), guess)
+    assert next(clock) < patience + 10
+    assert not answer.success
+    assert any(f"no answer within {patience} s" in line for line in (*answer.explanation, *answer.log))

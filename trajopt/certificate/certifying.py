@@ -21,42 +21,42 @@ from trajopt.certificate.pontryagin import (
 )
 from trajopt.certificate.table import Certificate, Check, judged, skipped
 from trajopt.errors import TrajoptError, UsageError
-from trajopt.indirect.arcs import arcs_of
 from trajopt.indirect.hamiltonian import UnsupportedError
+from trajopt.indirect.switches import polished_arcs
 from trajopt.normal_form import NormalForm
 from trajopt.reference import Reference
-from trajopt.solution import Arc, Solution
+from trajopt.solution import Solution
 
 OBJECTIVES = "direct and indirect objectives"
 PONTRYAGIN = "Pontryagin's conditions"
+DIGITS = 1e-6  # of published costates, which are printed with fewer than objectives
 
 
 @dataclass(frozen=True)
 class Tolerances:
-    """What a figure may be, from the relative error that the solver was asked for.
-
-    The cost is flat at an optimum: where it is right to that error, controls and costates are right to its root only, and those
-    conditions that are linear in them get ``slopes``. Floors are what the checks themselves resolve.
-    """
+    """What a figure may be, from the relative error that the solver was asked for; floors are what the checks resolve."""
 
     asked: float
 
     @property
     def motion(self) -> float:
-        return max(1e-7, 10 * self.asked)
+        """Of states, and of costates and conditions on them where intervals meet."""
+        return max(1e-7, min(10 * self.asked, 1e-2))
 
     @property
-    def slopes(self) -> float:
-        return max(1e-6, min(1e3 * self.asked, 1e-2))
+    def controls(self) -> float:
+        """Of controls, in the mean: their polynomials are of a lower order than those of the states."""
+        return max(1e-7, min(100 * self.asked, 1e-2))
 
     @property
     def minimum(self) -> float:
-        return max(1e-7, min(1e2 * self.asked, 1e-3))
+        """Of H, in which an error of the controls is squared."""
+        return max(1e-9, min(self.asked, 1e-3))
 
     @property
     def agreement(self) -> float:
-        """Of the objectives of two answers."""
-        return max(1e-8, 0.1 * self.asked)
+        """Of the objectives of two answers: the cost is flat at an optimum."""
+        return max(1e-9, 0.1 * self.asked)
 
 
 def certify(
@@ -127,13 +127,13 @@ def _pontryagin(whole: Along, allowed: Tolerances) -> list[Check]:
     except UnsupportedError as reason:
         return [skipped(PONTRYAGIN, reason.what)]
     return [
-        costate_equation(phases, allowed.slopes),
-        stationarity(phases, allowed.slopes),
+        costate_equation(phases, allowed.motion),
+        stationarity(phases, allowed.controls),
         minimum_of_H(phases, allowed.minimum),
         legendre_clebsch(phases, allowed.minimum),
-        transversality(whole, phases, allowed.slopes),
-        constancy(phases, allowed.slopes),
-        conserved(phases, allowed.slopes),
+        transversality(whole, phases, allowed.motion),
+        constancy(phases, allowed.motion),
+        conserved(phases, allowed.motion),
     ]
 
 
@@ -161,13 +161,13 @@ def _initial_costates(form: NormalForm, a: Solution, b: Solution) -> Check:
         first, second = (one.costates[q.name].evaluate(np.array([one.t0]))[0] for one in both)
         size = np.abs(both[0].costates[q.name].points).max()
         gaps.append(float(np.abs(first - second).max()) / max(float(size), 1e-12))
-    return judged(name, max(gaps), _tolerances(a, b).slopes)
+    return judged(name, max(gaps), _tolerances(a, b).motion)
 
 
 def _switches(form: NormalForm, a: Solution, b: Solution) -> Check:
     name = "direct and indirect switching times"
     try:
-        arcs = [s.arcs or arcs_of(form, s) for s in (a, b)]
+        arcs = [s.arcs or polished_arcs(form, s) for s in (a, b)]
     except TrajoptError as reason:
         return skipped(name, reason.what)
     if len(arcs[0]) <= len(form.phases) and len(arcs[1]) <= len(form.phases):
@@ -176,22 +176,12 @@ def _switches(form: NormalForm, a: Solution, b: Solution) -> Check:
         return skipped(name, f"{len(arcs[0])} and {len(arcs[1])} arcs")
     duration = max(ph.tf for ph in a.phases.values()) - min(ph.t0 for ph in a.phases.values())
     gap = max(abs(x.end - y.end) for x, y in zip(*arcs, strict=True)) / duration
-    exact = _tolerances(a, b).motion
-    tolerance = max([exact, *[_resolution(s, own) / duration for s, own in zip((a, b), arcs, strict=True)]])
-    return judged(name, gap, tolerance, "" if tolerance == exact else "to within an interval of the mesh")
-
-
-def _resolution(solution: Solution, arcs: tuple[Arc, ...]) -> float:
-    """How exactly switching times are known: where they are not unknowns of the solver, to an interval of its mesh."""
-    if solution.arcs:
-        return 0.0
-    widths = []
-    for arc in arcs:
-        breaks = solution.phase(arc.phase).breaks
-        k = int(np.clip(np.searchsorted(breaks, arc.end) - 1, 0, breaks.size - 2))
-        if arc.end < breaks[-1]:
-            widths.append(float(breaks[k + 1] - breaks[k]))
-    return max(widths, default=0.0)
+    allowed = _tolerances(a, b)
+    # Where switching times are no unknowns of the solver they are read off curves, and as exact as the controls.
+    known = all(s.arcs for s in (a, b))
+    return judged(
+        name, gap, allowed.motion if known else allowed.controls, "" if known else "read off the direct answer's curves"
+    )
 
 
 def _published(form: NormalForm, solution: Solution, reference: Reference | None) -> list[Check]:
@@ -203,5 +193,5 @@ def _published(form: NormalForm, solution: Solution, reference: Reference | None
     if reference.costates and all(name in ph.costates for name in reference.costates):
         sizes = {name: max(float(np.abs(ph.costates[name].points).max()), 1e-12) for name in reference.costates}
         gaps = [abs(float(ph.costates[n](ph.t0)) - value) / sizes[n] for n, value in reference.costates.items()]
-        rows.append(judged("published initial costates", max(gaps), _tolerances(solution).slopes))
+        rows.append(judged("published initial costates", max(gaps), max(DIGITS, _tolerances(solution).motion)))
     return rows

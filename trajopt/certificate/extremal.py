@@ -46,6 +46,16 @@ class Extremal:
         return t, x, z, u, self.phase.costate(t[0])
 
     @cached_property
+    def at_breaks(self) -> tuple[Array, ...]:
+        """The same at both ends of every interval, from inside: collocation is most accurate there, in states and costates."""
+        ph, every = self.phase, np.arange(self.phase.widths.size)
+        sides = []
+        for fraction, ends in ((0.0, ph.breaks[:-1]), (1.0, ph.breaks[1:])):
+            near, left = ph.inside(np.full((every.size, 1), fraction), every).ravel(), fraction == 1.0
+            sides.append((ends[None, :], ph.x(ends, left), ph.z(near), ph.u(near), ph.costate(ends, left)))
+        return tuple(np.hstack(pair) for pair in zip(*sides, strict=True))
+
+    @cached_property
     def power(self) -> float:
         """What H is measured by, since it may be zero: the largest sum of the sizes of its terms."""
         ph = self.phase.form
@@ -167,9 +177,10 @@ class Extremal:
             per_interval[grown] = sign
         return np.asarray(per_interval.ravel())
 
-    def values(self, expression: Any) -> Array:
-        """An expression at the quadrature points."""
-        return evaluated(casadi.Function("value", self.symbols, [casadi.densify(expression)]), *self.points, *self.fixed)
+    def values(self, expression: Any, at: tuple[Array, ...] | None = None) -> Array:
+        """An expression at the quadrature points, or at others."""
+        points = self.points if at is None else at
+        return evaluated(casadi.Function("value", self.symbols, [casadi.densify(expression)]), *points, *self.fixed)
 
 
 def sides(values: Array, lower: Array, upper: Array) -> Array:

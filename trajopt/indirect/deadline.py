@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from trajopt.errors import TrajoptError
 
 
-class OutOfTime(TrajoptError):  # noqa: N818  # an end, not a fault
+class OutOfTime(TrajoptError):  # an end, not a fault
     """The time that was given is over."""
 
 

@@ -7,22 +7,26 @@ from typing import Any
 
 import casadi
 import numpy as np
+from numpy.typing import NDArray
 
 from trajopt.indirect.control_law import Mode
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians, involves
-from trajopt.indirect.start import start_from, weights_at
+from trajopt.indirect.start import scales, start_from, weights_at
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Solution
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class FirstIntegral:
-    """What is constant along every extremal of a phase; in t, x, z, u, costate, weight, s, p."""
+    """What is constant along every extremal of a phase; a scalar in t, x, z, u, costate, weight, s, p."""
 
     phase: str
     name: str
     expression: Any
     declared: bool
+    at_zero: bool = False  # a condition of the motion, which is not only constant
 
 
 def autonomous(ham: PhaseHamiltonian) -> bool:
@@ -32,7 +36,7 @@ def autonomous(ham: PhaseHamiltonian) -> bool:
 
 
 def first_integrals(ham: PhaseHamiltonian) -> tuple[FirstIntegral, ...]:
-    """H where time does not appear, the costates of cyclic states, and declared invariants of order 0.
+    """H where time does not appear, the costates of cyclic states, and declared invariants, row by row.
 
     A state is cyclic where neither the motion nor the integrands nor a constraint depend on it: only its rate matters.
 
@@ -54,8 +58,29 @@ def first_integrals(ham: PhaseHamiltonian) -> tuple[FirstIntegral, ...]:
     for i, name in enumerate(ph.x_names):
         if name not in bounded and not involves(everything, ph.x, i):
             found.append(FirstIntegral(ph.name, f"costate of {name}", ham.costate[i], False))
-    found += [FirstIntegral(ph.name, i.name, i.expression, True) for i in ph.invariants if i.order == 0]
+    for invariant in ph.invariants:
+        rows = casadi.vertsplit(invariant.expression)
+        names = [invariant.name] if len(rows) == 1 else [f"{invariant.name}[{i}]" for i in range(len(rows))]
+        found += [
+            FirstIntegral(ph.name, name, row, True, at_zero=invariant.order > 0) for name, row in zip(names, rows, strict=True)
+        ]
     return tuple(found)
+
+
+def with_slopes(ham: PhaseHamiltonian, integral: FirstIntegral) -> Any:
+    """A column: a first integral, then its derivatives by the states and by the costates."""
+    slopes = [casadi.gradient(integral.expression, v) for v in (ham.phase.x, ham.costate)]
+    return casadi.densify(casadi.vertcat(integral.expression, *slopes))
+
+
+def deviations(values: Array, sizes: Array, at_zero: bool) -> Array:
+    """From columns of ``with_slopes`` at many points: how far the integral is from its median, relative to its size.
+
+    Many integrals are zero, so that their values are no measure; what their variables, of these ``sizes``, contribute is one.
+    """
+    size = max(float((np.abs(values[1:]) * sizes[:, None]).sum(axis=0).max()), float(np.abs(values[0]).max()))
+    gap = np.abs(values[0] - (0.0 if at_zero else np.median(values[0])))
+    return np.asarray(gap / (size if size > 0 else 1.0))
 
 
 def drifts(form: NormalForm, solution: Solution, samples: int = 101) -> dict[str, float]:
@@ -70,24 +95,13 @@ def drifts(form: NormalForm, solution: Solution, samples: int = 101) -> dict[str
     whole = [[(Mode(()), solution.phase(ph.name).t0, solution.phase(ph.name).tf, ())] for ph in form.phases]
     start = start_from(form, solution, whole)
     found = {}
-    for ham, arc, weight in zip(hams, start.arcs, weights_at(form, start, p), strict=True):
+    for ham, arc, weight, scale in zip(hams, start.arcs, weights_at(form, start, p), scales(form, start), strict=True):
         t = np.linspace(arc.start, arc.end, samples)
         ph, label = ham.phase, "" if len(hams) == 1 else f"{ham.phase.name}: "
         symbols = [ph.t, ph.x, ph.z, ph.u, ham.costate, ham.weight, ham.s, ham.p]
-        points = [t[None, :], arc.x(t).T, arc.z(t).T, arc.u(t).T, arc.costate(t).T]
-        sizes = _sizes(ham, points, (weight, start.s, p))
+        points = [t[None, :], arc.x(t).T, arc.z(t).T, arc.u(t).T, arc.costate(t).T, weight, start.s, p]
+        sizes = np.concatenate([scale.x, scale.costate])
         for integral in first_integrals(ham):
-            values = np.asarray(casadi.Function("value", symbols, [integral.expression])(*points, weight, start.s, p).full())
-            scale = max(float(np.abs(values).max()), sizes.get(integral.name, 0.0), 1e-300)
-            found[f"{label}{integral.name}"] = float(np.abs(values - values[:, :1]).max()) / scale
+            values = np.asarray(casadi.Function("value", symbols, [with_slopes(ham, integral)])(*points).full())
+            found[f"{label}{integral.name}"] = float(deviations(values, sizes, integral.at_zero).max())
     return found
-
-
-def _sizes(ham: PhaseHamiltonian, points: list[np.ndarray], fixed: tuple[np.ndarray, ...]) -> dict[str, float]:
-    """What H and the costates are measured by where they are zero: the powers costate . f whose sum H is."""
-    ph = ham.phase
-    symbols = [ph.t, ph.x, ph.z, ph.u, ham.costate, ham.weight, ham.s, ham.p]
-    rates = np.abs(np.asarray(casadi.Function("rates", symbols, [casadi.densify(ph.f)])(*points, *fixed).full()))
-    power = float((rates * np.abs(points[4])).sum(axis=0).max())
-    fastest = np.where(rates.max(axis=1) > 0, rates.max(axis=1), 1.0)
-    return {"H": power, **{f"costate of {name}": 1e-3 * power / fast for name, fast in zip(ph.x_names, fastest, strict=True)}}
