@@ -20,6 +20,7 @@ import numpy as np
 import scipy.interpolate
 
 from problems.bike_models import SEVEN_LINK, Machine, SevenLink, seven_link
+from problems.bike_pictures import seven_link_drawing as drawing  # noqa: F401  # what an animation shows
 from trajopt import Problem, Reference, free
 from trajopt.mechanics.formulations import solve_symmetric
 

@@ -18,6 +18,7 @@ from casadi import SX, fmax, fmin, if_else
 from problems.bike_analyses import lowest_posture
 from problems.bike_models import SEVEN_LINK, Machine, SevenLink, machine, seven_link_posture
 from problems.bike_pd import ElbowStop, landed, pushed, stop_force
+from problems.bike_pictures import seven_link_drawing
 from trajopt.mechanics import Coordinate, Holonomic, Quantity
 from trajopt.system import Event, System, Variable
 
@@ -125,4 +126,5 @@ def daniel_pd(until: float = 1.2, data: SevenLink = SEVEN_LINK) -> System:
         events=events,
         until=until,
         description="a hop on the rear wheel by PD control",
+        drawing=seven_link_drawing(),
     )

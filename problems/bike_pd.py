@@ -15,6 +15,7 @@ import casadi
 from casadi import SX, fmax, fmin, if_else
 
 from problems.bike_models import FIVE_LINK, Machine, five_link
+from problems.bike_pictures import five_link_drawing
 from trajopt.mechanics.formulations import solve_symmetric
 from trajopt.system import Event, System, Variable
 
@@ -112,6 +113,7 @@ def _controlled(name: str, pull_torque: float, switch: float, after: Any, until:
         events=events,
         until=until,
         description=description,
+        drawing=five_link_drawing(follow=True),
     )
 
 

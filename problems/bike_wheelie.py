@@ -14,6 +14,7 @@ from typing import Any
 import casadi
 
 from problems.bike_models import FIVE_LINK, FiveLink, Machine, five_link
+from problems.bike_pictures import five_link_drawing as drawing  # noqa: F401  # what an animation shows
 from trajopt import Problem, Reference, free
 
 REFERENCE = Reference(

@@ -17,7 +17,7 @@ from trajopt.errors import FileError, UsageError
 from trajopt.files import check_writable, replacing
 from trajopt.show.drawing import Drawing
 from trajopt.show.look import COLOURS, FAINT, INK, STEPS
-from trajopt.show.scene import Array, Role, Scene, Stroke, Window, projected, scene, window_of
+from trajopt.show.scene import Array, Role, Scene, Stroke, Window, arrow_line, projected, scene, window_of
 
 if TYPE_CHECKING:
     from trajopt.integrate.simulate import Simulation
@@ -66,7 +66,8 @@ def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | N
         picture = _Picture(figure.add_subplot(rows, columns, number + 1), seen, window)
         picture.axes.tick_params(labelsize=6.5)
         picture.show(int(frame))
-    figure.suptitle(seen.title.replace("$", r"\$"), x=0.01, ha="left", fontsize=11, color=INK)
+    text = f"{seen.title}   {seen.caption}" if seen.caption else seen.title
+    figure.suptitle(text.replace("$", r"\$"), x=0.01, ha="left", fontsize=11 if len(text) < 90 else 9, color=INK)
     if path is not None:
         with replacing(path) as part:
             figure.savefig(part, format=Path(path).suffix.lstrip(".").lower())
@@ -104,6 +105,8 @@ class _Picture:
         axes.set_axisbelow(True)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
+        if seen.unit:
+            axes.text(0.99, 0.012, f"[{seen.unit}]", transform=axes.transAxes, ha="right", va="bottom", fontsize=7, color=FAINT)
         if seen.dimension == 3:
             axes.tick_params(labelbottom=False, labelleft=False)
             axes.grid(False)
@@ -113,6 +116,8 @@ class _Picture:
     def show(self, frame: int) -> None:
         for stroke, points, artists in self.artists:
             shown = points[0] if stroke.role is Role.GROUND else points[frame]
+            if stroke.role is Role.ARROW:
+                shown = arrow_line(shown, self.window)
             if stroke.role is Role.TRAIL:
                 shown = points[: frame * self.seen.finer + 1, 0]
             for artist in artists:
@@ -155,7 +160,10 @@ def _canvas(seen: Scene) -> tuple[Figure, _Picture]:
     figure = Figure(figsize=(pixels[0] / DPI, pixels[1] / DPI), dpi=DPI)
     FigureCanvasAgg(figure)
     left, low, top, right = 0.45 * DPI / pixels[0], 0.25 * DPI / pixels[1], 0.35 * DPI / pixels[1], 0.1 * DPI / pixels[0]
-    return figure, _Picture(figure.add_axes((left, low, 1 - left - right, 1 - low - top)), seen, window)
+    picture = _Picture(figure.add_axes((left, low, 1 - left - right, 1 - low - top)), seen, window)
+    place = {"transform": picture.axes.transAxes, "ha": "left", "va": "bottom", "wrap": True}
+    picture.axes.text(0.01, 0.012, seen.caption, fontsize=7, color=FAINT, **place)
+    return figure, picture
 
 
 def _rendered(seen: Scene, progress: Progress) -> Iterator[Array]:

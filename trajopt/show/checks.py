@@ -13,7 +13,7 @@ import casadi
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from trajopt.errors import SimulationError, TrajoptError, UsageError
 from trajopt.show.look import (
@@ -25,6 +25,7 @@ from trajopt.show.look import (
     heading,
     labelled,
     line_style,
+    logarithmic,
     new_figure,
     settle,
     tidy,
@@ -132,7 +133,6 @@ def plot_mesh(solution: Solution, path: str | Path | None = None) -> Figure:
     span = span_of([solution])
     for axes, of in ((widths, _widths), (errors, _errors)):
         tidy(axes)
-        axes.set_yscale("log")
         for number, phase in enumerate(solution.phases.values()):
             values = of(phase)
             if values.size and len(phase.breaks) == values.size + 1:
@@ -141,15 +141,14 @@ def plot_mesh(solution: Solution, path: str | Path | None = None) -> Figure:
                 axes.axvline(phase.t0, color=INK, linewidth=0.8)
         axes.set_xlim(*span)
         axes.set_xlabel(_time(solution))
-        axes.yaxis.set_minor_formatter(NullFormatter())
-    widths.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    widths.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    _tolerance_line(errors, solution)
+    for axes in (widths, errors):
+        logarithmic(axes)
     _degrees(widths, solution)
     title(widths, labelled("width of the intervals", next(iter(solution.phases.values())).time_unit))
     title(errors, "estimated relative error of each interval")
     if len(solution.phases) > 1:
         name_phases(errors, solution)
-    _tolerance_line(errors, solution)
     _history(passes, gains, solution)
     heading(figure, f"{solution.problem}   mesh and error ({solution.method}), {solution.status.name.lower()}", solution.success)
     write_figure(figure, path)
@@ -197,7 +196,6 @@ def _history(left: Any, right: Any, solution: Solution) -> None:
         return
     error = np.array([p.error for p in solution.history], dtype=float)
     objective = np.array([p.objective for p in solution.history], dtype=float)
-    left.set_yscale("log")
     mark: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.4}
     left.plot(number, np.where(error > 0, error, np.nan), color=COLOURS[0], label="error", **mark)
     if number.size > 1:
@@ -205,8 +203,7 @@ def _history(left: Any, right: Any, solution: Solution) -> None:
         label = "objective, against the last"
         left.plot(number[:-1], np.maximum(gap, 1e-17), color=COLOURS[1], linestyle="--", label=label, **mark)
     _tolerance_line(left, solution)
-    left.yaxis.set_major_locator(LogLocator(numticks=6))
-    left.yaxis.set_minor_formatter(NullFormatter())
+    logarithmic(left)
     left.legend(fontsize=7.5, frameon=False, loc="best")
     for k, (label, values) in enumerate(
         {"points": [p.points for p in solution.history], "intervals": [p.intervals for p in solution.history]}.items()

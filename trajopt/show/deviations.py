@@ -9,10 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from trajopt.errors import UsageError
-from trajopt.show.look import FAINT, STYLE, balanced, heading, line_style, new_figure, settle, tidy, title, write_figure
+from trajopt.show.look import (
+    FAINT,
+    STYLE,
+    balanced,
+    heading,
+    line_style,
+    logarithmic,
+    new_figure,
+    settle,
+    tidy,
+    title,
+    write_figure,
+)
 from trajopt.show.plots import deviation_norms, run_heading
 
 if TYPE_CHECKING:
@@ -70,8 +81,7 @@ def _panel(axes: Any, name: str, lines: Mapping[str, tuple[np.ndarray, np.ndarra
     tidy(axes)
     for number, (t, values) in enumerate(lines.values()):
         axes.semilogy(t, np.maximum(values, FLOOR), linewidth=1.5, **line_style(number))
-    axes.yaxis.set_major_locator(LogLocator(numticks=6))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    logarithmic(axes)
     axes.set_xlim(min(t[0] for t, _ in lines.values()), max(t[-1] for t, _ in lines.values()))
     title(axes, name)
 

@@ -4,7 +4,8 @@ A *place* is where something is, in two or three coordinates:
 
 1. a CasADi column, or a tuple of numbers and scalar expressions, whose symbols have the names of variables: states, controls,
    parameters, or ``t``; component i of a vector ``r`` is ``r_i``; or
-2. a function of the variables by name: ``lambda now: (now["x"], 0.0)``.
+2. a function of the variables by name: ``lambda now: (now["x"], 0.0)``; slow, one frame after the other; or
+3. ``Either(place, place, ...)``, where phases differ in their variables.
 
 Places go by names and not by symbols, so one drawing serves a simulation, an answer and an answer read from a file.
 """
@@ -23,6 +24,24 @@ if TYPE_CHECKING:
 Place = Any
 
 
+@dataclass(frozen=True, eq=False)
+class Either:
+    """The first of several places of which a phase has all variables."""
+
+    places: tuple[Place, ...]
+
+    def __init__(self, *places: Place) -> None:
+        object.__setattr__(self, "places", places)
+
+
+@dataclass(frozen=True, eq=False)
+class Where:
+    """A place for phases that have a variable, also where the place itself does not depend on it."""
+
+    variable: str
+    place: Place
+
+
 @dataclass(frozen=True)
 class Rod:
     """A line through places: a link, a chain of links, or the outline of a body where ``closed``."""
@@ -39,13 +58,17 @@ class Rod:
 
 @dataclass(frozen=True)
 class Disc:
-    """A wheel with one spoke at ``angle`` (an expression or a function, as a place); ``normal`` is its axle in space."""
+    """A wheel with one spoke at ``angle`` (an expression or a function, as a place); ``normal`` is its axle in space.
+
+    Without its ``spoke`` it is a circle: a head, a planet.
+    """
 
     centre: Place
     radius: float
     angle: Any = 0.0
     normal: Place | None = None
     colour: int = 2
+    spoke: bool = True
 
     def __post_init__(self) -> None:
         if not self.radius > 0:
@@ -78,7 +101,18 @@ class Ground:
     width: float = 1.2
 
 
-Shape = Rod | Disc | Mark | Trail | Ground
+@dataclass(frozen=True)
+class Arrow:
+    """A vector at a place, such as a force; ``scale`` is the length drawn for a unit of it. One of no length is not drawn."""
+
+    at: Place
+    vector: Place
+    scale: float = 1.0
+    colour: int = 3
+    width: float = 2.2
+
+
+Shape = Rod | Disc | Mark | Trail | Ground | Arrow
 
 
 @dataclass(frozen=True)
@@ -90,6 +124,8 @@ class Drawing:
     follow : a place that the picture keeps in its middle, for what travels far.
     reach : then half the height of the picture, in the drawing's unit.
     view : azimuth and elevation (degrees) from which a drawing in three dimensions is seen.
+    unit : of all places.
+    caption : what colours and arrows mean, in a line.
 
     Examples
     --------
@@ -105,6 +141,8 @@ class Drawing:
     follow: Place | None = None
     reach: float | None = None
     view: tuple[float, float] = (-60.0, 22.0)
+    unit: str = ""
+    caption: str = ""
 
     def __post_init__(self) -> None:
         if not self.shapes:

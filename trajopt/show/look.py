@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from trajopt.errors import FileError
 from trajopt.files import replacing
@@ -83,6 +83,18 @@ def scientific(axis: Any, size: float) -> int:
     exponent = 0 if size == 0 or 1e-2 <= size < 1e5 else 3 * int(np.floor(np.log10(size) / 3))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 10.0**exponent:.6g}"))
     return exponent
+
+
+def logarithmic(axes: Any) -> None:
+    """A logarithmic vertical axis with figures that can be read, whether it spans many decades or a part of one."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    if high < 100 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    else:
+        axes.yaxis.set_major_locator(LogLocator(numticks=6))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def power(exponent: int) -> str:

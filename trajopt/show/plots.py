@@ -28,6 +28,7 @@ from trajopt.show.look import (
     heading,
     labelled,
     line_style,
+    logarithmic,
     new_figure,
     settle,
     tidy,
@@ -343,12 +344,9 @@ def _drift_panel(axes: Any, t: np.ndarray, drifts: Mapping[str, np.ndarray]) -> 
 
 def draw_drifts(axes: Any, drifts: Mapping[str, tuple[np.ndarray, np.ndarray]], floor: float = 1e-17) -> None:
     """Sizes over time on a logarithmic axis, with a legend beside the lines."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     for i, (name, (t, values)) in enumerate(drifts.items()):
         axes.semilogy(t, np.maximum(np.abs(values), floor), label=name, linewidth=1.4, **line_style(i))
-    axes.yaxis.set_major_locator(LogLocator(numticks=6))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    logarithmic(axes)
     axes.legend(fontsize=8, frameon=False, ncols=min(len(drifts), 4), loc="best")
 
 

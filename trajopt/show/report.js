@@ -144,6 +144,14 @@ function film(scene) {
   });
   let frame = 0;
 
+  function arrow([tail, tip]) {  // nothing where there is hardly any length
+    const [dx, dy] = [tip[0] - tail[0], tip[1] - tail[1]], length = Math.hypot(dx, dy), size = 0.028 * width;
+    if (!(length > 0.15 * size)) return "";
+    const back = Math.min(size, 0.6 * length) / length, [c, s] = [Math.cos(0.42), Math.sin(0.42)];
+    const side = (sign) => [tip[0] - back * (dx * c - sign * dy * s), tip[1] - back * (sign * dx * s + dy * c)];
+    return pathThrough([tail, tip, side(1), tip, side(-1)]);
+  }
+
   function draw() {
     const about = scene.middle ? flat(scene.middle[frame]) : [0, 0];
     const centre = scene.centre ? flat(scene.centre) : [0, 0];  // in space the picture turns about the middle of the motion
@@ -151,6 +159,7 @@ function film(scene) {
     const place = (p) => { if (p[0] === null) return [NaN, NaN]; const [u, v] = flat(p); return [(u - left) * scale, (top - v) * scale]; };
     scene.strokes.forEach((stroke, k) => {
       let points = stroke.role === "ground" ? stroke.points[0] : stroke.points[frame];
+      if (stroke.role === "arrow") { nodes[k].setAttribute("d", arrow(points.map(place))); return; }
       if (stroke.role === "trail") points = stroke.points.slice(0, frame * scene.finer + 1).map((p) => p[0]);
       const placed = points.map(place);
       if (stroke.role !== "mark") { nodes[k].setAttribute("d", pathThrough(placed)); return; }

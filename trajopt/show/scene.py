@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.errors import ModelError, UsageError, suggest
-from trajopt.show.drawing import Disc, Drawing, Mark, Place, Rod, Shape, Trail
+from trajopt.show.drawing import Arrow, Disc, Drawing, Either, Mark, Place, Rod, Shape, Trail, Where
 from trajopt.solution import PhaseSolution, Solution
 
 if TYPE_CHECKING:
@@ -35,11 +35,13 @@ class Role(enum.Enum):
     MARK = "mark"
     TRAIL = "trail"
     GROUND = "ground"
+    ARROW = "arrow"
 
 
 @dataclass(frozen=True, eq=False)
 class Stroke:
-    """A line through k points in m frames; a ground has one frame only, a trail ``finer`` points from each frame to the next."""
+    """A line through k points in m frames; a ground has one frame only, a trail ``finer`` points from each frame to the next,
+    an arrow its two ends."""
 
     role: Role
     points: Array  # (m, k, d); not a number where its variables do not exist
@@ -60,6 +62,8 @@ class Scene:
     middle: Array | None = None  # (m, d): what the picture follows
     reach: float | None = None
     view: tuple[float, float] = (-60.0, 22.0)
+    unit: str = ""
+    caption: str = ""
 
     @property
     def dimension(self) -> int:
@@ -112,7 +116,7 @@ def scene(source: Simulation | Solution, drawing: Drawing, frames: int | None = 
     middle = None if drawing.follow is None else _along(drawing.follow, frames_only, known)
     title = source.problem if isinstance(source, Solution) else source.system.name
     t = np.concatenate([stretch.t for stretch in frames_only])
-    return Scene(title, t, strokes, seconds, finer, unit, middle, drawing.reach, drawing.view)
+    return Scene(title, t, strokes, seconds, finer, unit, middle, drawing.reach, drawing.view, drawing.unit, drawing.caption)
 
 
 def projected(points: Array, view: tuple[float, float]) -> Array:
@@ -125,11 +129,27 @@ def projected(points: Array, view: tuple[float, float]) -> Array:
     return np.stack([points @ right, points @ up], axis=-1)
 
 
+HEAD, ANGLE = 0.028, np.radians(24.0)  # of an arrow: its length by the width of the picture, half its angle
+
+
+def arrow_line(ends: Array, window: Window) -> Array:
+    """(2, 2) -> (5, 2): tail, tip, and both sides of the head, in a picture; nothing where there is hardly any length."""
+    (tail, tip), size = ends, HEAD * (window[1] - window[0])
+    length = float(np.hypot(*(tip - tail)))
+    if not length > 0.15 * size:
+        return np.full((5, 2), np.nan)
+    back = (tail - tip) / length * min(size, 0.6 * length)
+    c, s = np.cos(ANGLE), np.sin(ANGLE)
+    left, right = (np.array([back[0] * c - side * back[1] * s, side * back[0] * s + back[1] * c]) for side in (1, -1))
+    return np.array([tail, tip, tip + left, tip, tip + right])
+
+
 def window_of(seen: Scene) -> Window:
     """What fits everything that moves, neither too flat nor too steep; about the middle where the picture follows one."""
     if seen.middle is not None and seen.reach is not None:
         return (-1.6 * seen.reach, 1.6 * seen.reach, -seen.reach, seen.reach)
-    moving = [stroke for stroke in seen.strokes if stroke.role is not Role.GROUND] or list(seen.strokes)
+    still = (Role.GROUND, Role.ARROW)  # what happens to be there, and forces that may be large for a moment
+    moving = [stroke for stroke in seen.strokes if stroke.role not in still] or list(seen.strokes)
     points = np.concatenate([projected(stroke.points, seen.view).reshape(-1, 2) for stroke in moving])
     low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
     middle, half = (low + high) / 2, 0.54 * (high - low)
@@ -179,7 +199,16 @@ def _sample(source: Simulation | Solution, number: int, times: Array) -> Stretch
             values[state.name] = states[:, i]
         for parameter in source.system.parameters:
             values.setdefault(parameter.name, np.full(len(times), parameter.value))
+        for name, (expression, _) in source.system.outputs.items():
+            if name not in values:
+                _put(values, name, _output(source, expression, times, states))
     return Stretch(times, values)
+
+
+def _output(source: Simulation, expression: Any, times: Array, states: Array) -> Array:
+    """(m, size): what a system tells beside its states, such as a reaction."""
+    function = source.system.function(casadi.densify(expression)).map(len(times))
+    return np.asarray(function(times[None, :], states.T, source.system.parameter_values).full(), dtype=float).T
 
 
 def _thinned(stretches: list[Stretch], finer: int) -> list[Stretch]:
@@ -210,7 +239,7 @@ def _along(place: Place, stretches: list[Stretch], known: set[str]) -> Array:
             parts.append(None)
             continue
         try:
-            parts.append(_called(place, stretch) if callable(place) else _evaluated(place, stretch))
+            parts.append(_placed(place, stretch))
         except KeyError as error:
             name = str(error.args[0])
             if name not in known:
@@ -225,6 +254,21 @@ def _along(place: Place, stretches: list[Stretch], known: set[str]) -> Array:
         np.full((len(stretch.t), size), np.nan) if part is None else part for part, stretch in zip(parts, stretches, strict=True)
     ]
     return np.concatenate(filled)
+
+
+def _placed(place: Place, stretch: Stretch) -> Array:
+    """(m, d); a ``KeyError`` names a variable that the stretch lacks."""
+    if isinstance(place, Where):
+        _ = stretch.values[place.variable]
+        return _placed(place.place, stretch)
+    if not isinstance(place, Either):
+        return _called(place, stretch) if callable(place) else _evaluated(place, stretch)
+    for one in place.places[:-1]:
+        try:
+            return _placed(one, stretch)
+        except KeyError:
+            continue
+    return _placed(place.places[-1], stretch)
 
 
 def _called(place: Any, stretch: Stretch) -> Array:
@@ -253,6 +297,9 @@ def _stroke(shape: Shape, stretches: list[Stretch], known: set[str]) -> Stroke:
         return Stroke(Role.WHEEL, _wheel(shape, stretches, known), shape.colour, 2.2)
     if isinstance(shape, Mark):
         return Stroke(Role.MARK, _along(shape.at, stretches, known)[:, None, :], shape.colour, shape.size)
+    if isinstance(shape, Arrow):
+        tail, vector = (_along(place, stretches, known) for place in (shape.at, shape.vector))
+        return Stroke(Role.ARROW, np.stack([tail, tail + shape.scale * vector], axis=1), shape.colour, shape.width)
     if isinstance(shape, Trail):
         return Stroke(Role.TRAIL, _along(shape.at, stretches, known)[:, None, :], shape.colour, shape.width)
     return Stroke(Role.GROUND, np.array([shape.points], dtype=float), 0, shape.width)
@@ -271,7 +318,8 @@ def _wheel(disc: Disc, stretches: list[Stretch], known: set[str]) -> Array:
             raise ModelError("a disc in space needs the direction of its axle", expected="normal=")
         first, second = _across(_along(disc.normal, stretches, known))
         rim = np.cos(turns)[..., None] * first[:, None, :] + np.sin(turns)[..., None] * second[:, None, :]
-    return np.concatenate([centre[:, None, :] + disc.radius * rim, centre[:, None, :]], axis=1)
+    outline = centre[:, None, :] + disc.radius * rim
+    return np.concatenate([outline, centre[:, None, :]], axis=1) if disc.spoke else outline
 
 
 def _across(normal: Array) -> tuple[Array, Array]:
