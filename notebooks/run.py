@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -41,11 +42,13 @@ def execute(notebook: NotebookNode) -> NotebookNode:
     """The notebook with its outputs; the first error of a cell is raised."""
     # One thread: BLAS gains nothing on problems of this size and would fight other runs for the cores.
     environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    # Sockets in files where there are such: the kernel warns of TCP.
-    manager = AsyncKernelManager(kernel_name="python3", transport="ipc" if os.name == "posix" else "tcp")
-    here = {"metadata": {"path": str(HERE)}}
-    client = NotebookClient(notebook, km=manager, timeout=600, resources=here, coalesce_streams=True)
-    done = client.execute(env=environment, cleanup_kc=True)
+    with tempfile.TemporaryDirectory() as folder:
+        # Sockets in files where there are such: the kernel warns of TCP. Each kernel has files of its own.
+        files = {"transport": "ipc", "ip": str(Path(folder) / "kernel")} if os.name == "posix" else {}
+        manager = AsyncKernelManager(kernel_name="python3", **files)
+        here = {"metadata": {"path": str(HERE)}}
+        client = NotebookClient(notebook, km=manager, timeout=600, startup_timeout=300, resources=here, coalesce_streams=True)
+        done = client.execute(env=environment, cleanup_kc=True)
     for cell in done.cells:
         cell.metadata.pop("execution", None)
     done.metadata.pop("language_info", None)
