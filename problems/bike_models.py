@@ -18,9 +18,9 @@ from typing import Any
 import casadi
 from casadi import SX, cos, sin
 
+from problems.bike_loop import Free, Limb, Loop, Point, quarter, turned
 from trajopt.mechanics import Coordinate, Holonomic, Inertia, Mechanism, Quantity
 
-Point = tuple[float, float]
 G = 9.80665
 
 
@@ -43,6 +43,7 @@ class Posture:
     points: Mapping[str, SX]
     angles: Mapping[str, SX]  # of the joints, as the thesis counts them
     reach: SX  # from shoulder to hand
+    loop: Loop
 
     @cached_property
     def mass(self) -> float:
@@ -54,77 +55,16 @@ class Posture:
         return sum((p.mass * p.centre for p in self.parts), SX.zeros(2, 1)) / self.mass
 
 
-def turned(beta: Any, point: Any) -> Any:
-    """A vector of the bicycle's axes in the ground's axes."""
-    return casadi.vertcat(point[0] * cos(beta) - point[1] * sin(beta), point[0] * sin(beta) + point[1] * cos(beta))
-
-
-def quarter(vector: Any) -> Any:
-    """A vector turned by 90 deg counter-clockwise."""
-    return casadi.vertcat(-vector[1], vector[0])
-
-
-@dataclass(frozen=True, eq=False)
-class Free:
-    """The equations of a posture whose bicycle moves freely, in (x, y, beta, shape): M a + bias, and the momentum's change.
-
-    Seen from the bicycle, a point p(s) moves with R^T c' = R^T (x', y') + beta' quarter(p) + p_s s', so that the mass matrix
-    needs first derivatives of p only, and no angle but beta's own appears twice.
-    """
-
-    posture: Posture
-    beta: SX
-    rates: SX  # (x', y', beta', s')
-
-    @cached_property
-    def _down(self) -> SX:
-        return turned(-self.beta, casadi.vertcat(0, -1))
-
-    @cached_property
-    def jacobians(self) -> list[tuple[SX, SX]]:
-        """Of each part: the velocity of its centre in the bicycle's axes, (2, n), and its spin, (1, n)."""
-        s = self.posture.shape
-        base = casadi.horzcat(turned(-self.beta, casadi.DM([1, 0])), turned(-self.beta, casadi.DM([0, 1])))
-        found = []
-        for p in self.posture.parts:
-            J = casadi.horzcat(base, quarter(p.centre), casadi.jacobian(p.centre, s))
-            found.append((J, casadi.horzcat(0, 0, 1, casadi.jacobian(SX(p.angle), s))))
-        return found
-
-    @cached_property
-    def curvatures(self) -> list[tuple[SX, SX]]:
-        """Of each part: the accelerations, linear and angular, that are there without any acceleration of the coordinates."""
-        s, w, ds = self.posture.shape, self.rates[2], self.rates[3:]
-        found = []
-        for p in self.posture.parts:
-            slide, spin = casadi.jtimes(p.centre, s, ds), casadi.jtimes(SX(p.angle), s, ds)
-            bend = casadi.jtimes(slide, s, ds)
-            found.append((-(w**2) * p.centre + 2 * w * quarter(slide) + bend, casadi.jtimes(spin, s, ds)))
-        return found
-
-    @cached_property
-    def mass_matrix(self) -> SX:
-        terms = zip(self.posture.parts, self.jacobians, strict=True)
-        return sum((p.mass * J.T @ J + p.inertia * K.T @ K for p, (J, K) in terms), SX(0))
-
-    def bias(self, gravity: float) -> SX:
-        terms = zip(self.posture.parts, self.jacobians, self.curvatures, strict=True)
-        weight = gravity * self._down
-        return sum((p.mass * J.T @ (c - weight) + p.inertia * K.T * k for p, (J, K), (c, k) in terms), SX(0))
-
-    def push(self, accelerations: Any, gravity: float) -> SX:
-        """The force (2,), in the ground's axes, that moves the parts as they move, beyond their weight."""
-        terms = zip(self.posture.parts, self.jacobians, self.curvatures, strict=True)
-        local = sum((p.mass * (J @ accelerations + c) for p, (J, _), (c, _) in terms), SX(0))
-        return turned(self.beta, local) + casadi.vertcat(0, self.posture.mass * gravity)
-
-    def energies(self, axle_height: Any, gravity: float) -> tuple[SX, SX]:
-        terms = list(zip(self.posture.parts, self.jacobians, strict=True))
-        kinetic = (
-            sum((p.mass * casadi.sumsqr(J @ self.rates) + p.inertia * (K @ self.rates) ** 2 for p, (J, K) in terms), SX(0)) / 2
-        )
-        height = axle_height + turned(self.beta, self.posture.centre)[1]
-        return kinetic, self.posture.mass * gravity * height
+def energies(posture: Posture, axle: tuple[Any, Any], beta: Any, rates: Any, gravity: float) -> tuple[SX, SX]:
+    """Kinetic and potential energy of the parts from their places, by differentiation; ``rates`` are (x', y', beta', s')."""
+    s = posture.shape
+    base = casadi.horzcat(turned(-beta, casadi.DM([1, 0])), turned(-beta, casadi.DM([0, 1])))
+    kinetic = SX(0)
+    for p in posture.parts:
+        velocity = casadi.horzcat(base, quarter(p.centre), casadi.jacobian(p.centre, s)) @ rates
+        spin = casadi.horzcat(0, 0, 1, casadi.jacobian(SX(p.angle), s)) @ rates
+        kinetic += (p.mass * casadi.sumsqr(velocity) + p.inertia * spin**2) / 2
+    return kinetic, posture.mass * gravity * (axle[1] + turned(beta, posture.centre)[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +99,7 @@ class Machine:
 
 
 def reduced(
-    free: Free, coordinates: Sequence[Coordinate], place: SX, wheel: tuple[float, float, SX], gravity: float
+    posture: Posture, free: Free, coordinates: Sequence[Coordinate], place: SX, wheel: tuple[float, float, SX], gravity: float
 ) -> dict[str, Any]:
     """Energies and inertia in coordinates that ``place`` (x, y, beta, shape) depends on linearly.
 
@@ -167,10 +107,10 @@ def reduced(
     """
     q, v = casadi.vertcat(*[c.q for c in coordinates]), casadi.vertcat(*[c.v for c in coordinates])
     T = casadi.jacobian(place, q)  # constant
-    symbols = [free.beta, free.rates, free.posture.shape]
+    symbols = [free.beta, free.rates, posture.shape]
     values = [casadi.densify(part) for part in (place[2], T @ v, place[3:])]
     mass_of, inertia_of, spin = wheel
-    kinetic, potential = free.energies(place[1], gravity)
+    kinetic, potential = energies(posture, (place[0], place[1]), free.beta, free.rates, gravity)
     M, bias = T.T @ free.mass_matrix @ T, T.T @ free.bias(gravity)
     K = casadi.jacobian(spin, v)
     axle = T[:2, :]
@@ -194,8 +134,8 @@ def machine(
 ) -> Machine:
     """A machine in independent coordinates; ``details`` are forces, controls and constraints of the mechanism."""
     beta, rates = SX.sym("beta"), SX.sym("rates", place.numel())
-    free = Free(posture, beta, rates)
-    mechanism = Mechanism(name, tuple(coordinates), **reduced(free, coordinates, place, wheel, gravity), **details)
+    free = Free(posture.loop, beta, rates)
+    mechanism = Mechanism(name, tuple(coordinates), **reduced(posture, free, coordinates, place, wheel, gravity), **details)
     a = SX.sym("a", mechanism.q.numel())
     T = casadi.jacobian(place, mechanism.q)
     force = free.push(T @ a, gravity) + wheel[0] * (T[:2, :] @ a + casadi.vertcat(0, gravity))
@@ -238,9 +178,9 @@ class FiveLink:
     wheel_inertia: float = 0.0918
     bicycle_mass: float = 12.0
     bicycle_inertia: float = 1.2651
-    torso: tuple[float, float, float] = (0.5, 30.0, 0.706)  # length, mass, inertia
-    upper_arm: tuple[float, float, float] = (0.4, 10.0, 0.14)
-    forearm: tuple[float, float, float] = (0.45, 10.0, 0.1755)
+    torso: Limb = (0.5, 30.0, 0.706)  # length, mass, inertia
+    upper_arm: Limb = (0.4, 10.0, 0.14)
+    forearm: Limb = (0.45, 10.0, 0.1755)
     handlebar: Point = (0.866, 0.716)  # ours, as the following; from the rear axle
     bicycle_centre: Point = (0.45, 0.20)
     saddle: Point = (0.09672, 0.35)
@@ -275,7 +215,12 @@ def five_link_posture(data: FiveLink = FIVE_LINK) -> Posture:
         "shoulder": casadi.pi / 2 - upper - lean,
         "elbow": -elbow_flexion(reach, data.upper_arm[0], data.forearm[0]),
     }
-    return Posture(lean, parts, points, angles, reach)
+    frame = (data.bicycle_mass, data.bicycle_inertia, data.bicycle_centre)
+    arms = ((elbow - shoulder) / data.upper_arm[0], (hand - elbow) / data.forearm[0])
+    loop = Loop(
+        frame, data.saddle, data.handlebar, (data.torso,), (data.upper_arm, data.forearm), lean, (casadi.pi / 2 - lean,), arms
+    )
+    return Posture(lean, parts, points, angles, reach, loop)
 
 
 def five_link(data: FiveLink = FIVE_LINK, front_down: bool = False) -> Machine:
@@ -317,11 +262,11 @@ class SevenLink:
     wheel_inertia: float = 0.129
     bicycle_mass: float = 6.0
     bicycle_inertia: float = 1.2651
-    shank: tuple[float, float, float] = (0.435, 7.0596, 0.114)
-    thigh: tuple[float, float, float] = (0.435, 15.1848, 0.246)
-    torso: tuple[float, float, float] = (0.653, 28.638, 1.082)
-    upper_arm: tuple[float, float, float] = (0.326, 4.7952, 0.044)
-    forearm: tuple[float, float, float] = (0.326, 3.8628, 0.036)
+    shank: Limb = (0.435, 7.0596, 0.114)
+    thigh: Limb = (0.435, 15.1848, 0.246)
+    torso: Limb = (0.653, 28.638, 1.082)
+    upper_arm: Limb = (0.326, 4.7952, 0.044)
+    forearm: Limb = (0.326, 3.8628, 0.036)
     handlebar: Point = (0.866, 0.716)  # from the rear axle
     wheelbase: float = 1.015
     bicycle_centre: Point = (0.45, 0.15)  # ours
@@ -363,7 +308,11 @@ def seven_link_posture(data: SevenLink = SEVEN_LINK, guard: float = 0.0) -> Post
         "shoulder": upper - directions[2],
         "elbow": elbow_flexion(reach, data.upper_arm[0], data.forearm[0], guard),
     }
-    return Posture(shape, parts, dict(zip(names, places, strict=True)), angles, reach)
+    frame = (data.bicycle_mass, data.bicycle_inertia, data.bicycle_centre)
+    arms = ((elbow - shoulder) / data.upper_arm[0], (hand - elbow) / data.forearm[0])
+    links, arm_links = (data.shank, data.thigh, data.torso), (data.upper_arm, data.forearm)
+    loop = Loop(frame, (0.0, 0.0), data.handlebar, links, arm_links, shape, tuple(directions), arms)
+    return Posture(shape, parts, dict(zip(names, places, strict=True)), angles, reach, loop)
 
 
 def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True, guard: float = 0.0) -> Machine:
@@ -377,7 +326,7 @@ def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True, guard: float =
     at = casadi.vertcat(-data.radius * beta.q, data.radius) if stance else casadi.vertcat(*[c.q for c in axle])
     torques = [Quantity(f"{name}_torque", 0.0, "N m") for name in ("knee", "waist", "elbow")]
     posture = seven_link_posture(data, guard)
-    lever = casadi.gradient(posture.angles["elbow"], posture.shape)
+    lever = (posture.loop.slopes[-1, :] - posture.loop.slopes[-2, :]).T  # the elbow's rate by those of the shape
     lever = casadi.substitute(lever, posture.shape, casadi.vertcat(*[c.q for c in limbs])) * torques[2].symbol
     return machine(
         "seven-link, stance" if stance else "seven-link, flight",
