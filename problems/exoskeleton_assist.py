@@ -3,6 +3,7 @@
 from casadi import cos, jtimes, pi, sumsqr, vertcat
 
 from problems.assistance import VERTICAL, movement
+from problems.exoskeleton_pictures import assisted_drawing as drawing  # noqa: F401  # what an animation shows
 from trajopt import Problem, Reference
 
 REFERENCE = Reference(objective=0.555516781, tolerance=1e-6, source="this repository, meshes to errors of 1e-6 and of 1e-7")

@@ -3,6 +3,7 @@
 from math import pi
 
 from problems.assistance import VERTICAL, movement
+from problems.exoskeleton_pictures import standing_drawing as drawing  # noqa: F401  # what an animation shows
 from trajopt import Problem, Reference
 
 REFERENCE = Reference(objective=0.307797487, tolerance=1e-6, source="this repository, meshes to errors of 1e-6 and of 1e-8")

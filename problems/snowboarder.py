@@ -13,10 +13,10 @@ import numpy as np
 from casadi import SX, cos, jtimes, sin, tan
 
 from problems.exoskeleton import CONSTANT_LENGTHS, EXTENSIONS, MASSES, blade, height_momentum, links, with_potential
+from problems.exoskeleton_pictures import snowboarder_drawing
 from trajopt.errors import ModelError
 from trajopt.integrate import LinearLaw
 from trajopt.mechanics import Coordinate, Dependence, Holonomic, Tree
-from trajopt.show.drawing import Drawing, Ground, Rod, Trail, link_shapes
 from trajopt.system import Event, System
 
 UPRIGHT = {"text": (pi / 2, pi / 2), "appendix": (pi / 3, 2 * pi / 3)}  # the centres of the circle in (psi1, psi2)
@@ -77,18 +77,10 @@ def snowboarder(
     system = model.system(
         until=10.0 if A <= 2.0 else 0.5,
         description=f"three-link snowboarder, programme of the {programme}",
-        drawing=_drawn(tree, A, wave),
+        drawing=snowboarder_drawing(tree, A, wave),
         events=(Event("step too long", step**2 * q["phi0"].v ** 2 - TURN_PER_STEP**2, 1),),
     )
     return with_muscles(system, tree)
-
-
-def _drawn(tree: Tree, A: float, k: float) -> Drawing:
-    """Board, leg and body on the plane of the slope, and the track."""
-    at = tree.point("foot")
-    board = Rod(tuple(tree.point("foot", (s * 0.7, 0.0, 0.0)) for s in (-1, 1)), 1, 5)
-    track = Ground(tuple((x, A * float(np.sin(k * x)), 0.0) for x in np.linspace(0.0, 400.0, 4001)))
-    return Drawing((track, Trail(at), board, *link_shapes(tree)), follow=(at[0], at[1], 1.0), reach=1.8)
 
 
 def with_muscles(system: System, tree: Tree) -> System:

@@ -2,6 +2,7 @@
 
 from casadi import sum1, sumsqr
 
+from problems.exoskeleton_pictures import two_legged_drawing as drawing  # noqa: F401  # what an animation shows
 from trajopt import Problem, Reference
 from trajopt.mechanics import Coordinate, Quantity, Slide, Tree, Turn, rod
 
