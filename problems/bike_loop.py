@@ -1,10 +1,9 @@
 """The equations of a rider who holds the handlebar, in absolute angular rates: sums of sines and cosines with constant factors.
 
-Every mass centre is ``axle + R(beta) (v + sum c_j E_j)``: a point v of the bicycle and multiples of the links' directions E_j, all
-seen from the bicycle. So the mass matrix of absolute rates W_j has entries ``K_ij E_i . E_j`` with constants K, and what is left of
-the acceleration without them is ``-K_ij E'_i . E_j W_j^2``. The loop is closed afterwards: upper arm E_4 and forearm E_5 follow from the
-other links, and so do their rates. The same equations from Jacobians of all mass centres have three times as many operations,
-and their second derivatives four times as many.
+Every mass centre is ``axle + R(beta) (v + sum c_j E_j)``: a point v of the bicycle and multiples of the links' directions E_j, seen
+from the bicycle. So the mass matrix of absolute rates W_j has entries ``K_ij E_i . E_j`` with constants K, and what is left of the
+acceleration without them is ``-K_ij E'_i . E_j W_j^2``. The loop is closed afterwards: upper arm and forearm follow from the other
+links, and so do their rates. The same equations from Jacobians of all mass centres have twice as many operations.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ def quarter(vector: Any) -> Any:
 class Loop:
     """Links from a point of the bicycle to the shoulder, and two arms from there to the handlebar.
 
-    ``directions`` are those of the links, counter-clockwise from the bicycle's axis, linear in the ``shape``; ``arms`` are the unit
-    vectors along upper arm and forearm, expressions of the shape.
+    ``directions`` are those of the links, counter-clockwise from the bicycle's axis, linear in the ``shape``; ``arms`` are the
+    unit vectors along upper arm and forearm, expressions of the shape.
     """
 
     frame: tuple[float, float, Point]  # mass, inertia and mass centre of the bicycle
