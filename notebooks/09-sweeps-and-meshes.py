@@ -1,0 +1,216 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 9. Sweeps, and what the mesh does
+#
+# A solver of nonlinear programs says "optimal" on any mesh, however coarse. What it found is the best motion *among those
+# that satisfy the equations at some points*. What happens between the points, and whether another valley of the cost is
+# deeper, it does not know. This notebook shows both: how errors fall with the mesh, where a mesh has to be fine, and what
+# a sweep over a parameter finds that a single solve does not.
+#
+# **References.** The cart-pole of M. Kelly (*An introduction to trajectory optimization*, SIAM Review 59, 2017, 849-904):
+# swing up in 2 s with the least ∫F² dt; the published branch has cost 58.8076674582, and a better local minimum
+# 57.94478031 is known. The hypersensitive problem of A. V. Rao and K. D. Mease: 3.36205690494 (GPOPS-II: 3.36206).
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from problems.cart_pole import REFERENCE, build
+from problems.hypersensitive import REFERENCE as SENSITIVE
+from problems.hypersensitive import build as hypersensitivefrom scipy.integrate import solve_ivp
+
+from trajopt import certify, solve
+from trajopt.direct.collocation import Collocation
+from trajopt.direct.mesh import Mesh
+from trajopt.direct.schemes import Gauss, HermiteSimpson, Radau, Trapezoidal
+from trajopt.nlp.backends import Ipopt
+from trajopt.show.checks import plot_mesh
+
+# %matplotlib inline
+plt.style.use("look.mplstyle")
+ocp = build()
+exact = solve(ocp, tolerance=1e-9).check()
+print(f"{exact.objective:.10f}, reference {REFERENCE.objective:.10f}")
+
+
+def on_mesh(scheme, intervals, problem=ocp, guess=None):
+    """The answer on one uniform mesh, without refinement."""
+    mesh = Mesh.uniform(intervals, scheme.degree)
+    return solve(problem, Collocation(scheme, mesh, Ipopt(tolerance=1e-11), max_passes=1), guess=guess)
+
+
+# %% [markdown]
+# ## "Optimal", on eight intervals
+#
+# The nonlinear program is solved to eleven digits. Integrate the motion again, with the controls it found, and see where
+# the pole really goes.
+
+# %%
+def cart_pole(t, state, force, m1=1.0, m2=0.3, l=0.5, g=9.81):
+    """The motion again, typed by hand and integrated by scipy: nothing of trajopt's."""
+    _, q, dx, dq = state
+    F, s, c = force(t), np.sin(q), np.cos(q)
+    inertia = m1 + m2 * s**2
+    return [
+        dx,
+        dq,
+        (l * m2 * s * dq**2 + F + m2 * g * c * s) / inertia,
+        -(l * m2 * c * s * dq**2 + F * c + (m1 + m2) * g * s) / (l * inertia),
+    ]
+
+
+coarse = on_mesh(HermiteSimpson(), 8, guess=exact)
+print(f"status {coarse.status.name}, objective {coarse.objective:.4f}, estimated relative error {coarse.error:.1e}")
+t = np.linspace(0, 2, 400)
+figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.2), sharey=True)
+missed = {}
+for axes, answer, name in ((panels[0], coarse, "8 intervals"), (panels[1], exact, "adapted mesh")):
+    real = solve_ivp(cart_pole, (0, 2), [0, 0, 0, 0], args=(answer["F"],), t_eval=t, rtol=1e-9, atol=1e-9, max_step=0.01)
+    axes.plot(answer["q"].t, answer["q"].points, "o", markersize=4, label="points of the answer")
+    axes.plot(real.t, real.y[1], label="what the pole does")
+    axes.axhline(np.pi, color="0.6", linewidth=0.8)
+    axes.set(xlabel="t [s]", title=f"{name}: ends {abs(real.y[1, -1] - np.pi):.1e} rad from upright")
+    missed[name] = abs(real.y[1, -1] - np.pi)
+panels[0].set_ylabel("angle of the pole [rad]")
+panels[0].legend()
+plt.show()
+assert missed["8 intervals"] > 0.1
+assert missed["adapted mesh"] < 1e-5
+
+# %% [markdown]
+# The points lie on no motion of the cart-pole at all: the equations hold at three instants of each interval and nowhere
+# else. The cost came out *below* the optimum: a coarse mesh can cheat. The estimated error, from re-integration between
+# the points, knows. (`plot_reintegration` in `trajopt.show.checks` draws this for any answer, interval by interval.)
+#
+# ## How fast errors fall
+#
+# A scheme of order p gains a factor 2^p when intervals are halved. The line of the trapezoidal rule has slope 2,
+# Hermite-Simpson 4, Radau with three points 5, Gauss with three points 6. Higher order is not dearer here: an interval
+# with three points costs as much as three with one.
+
+# %%
+schemes = {
+    "trapezoidal, order 2": (Trapezoidal(), (40, 80, 160, 320)),
+    "Hermite-Simpson, order 4": (HermiteSimpson(), (20, 40, 80, 160)),
+    "Radau, three points, order 5": (Radau(3), (20, 40, 80, 160)),
+    "Gauss, three points, order 6": (Gauss(3), (20, 40, 80, 160)),
+}
+figure, axes = plt.subplots(figsize=(7.2, 3.8))
+slopes = {}
+for name, (scheme, counts) in schemes.items():
+    off = [abs(on_mesh(scheme, n, guess=exact).objective / exact.objective - 1) for n in counts]
+    slopes[name] = -np.polyfit(np.log(counts[-2:]), np.log(off[-2:]), 1)[0]
+    points = np.array(counts) * scheme.degree
+    axes.loglog(points, off, "o-", label=f"{name}: measured {slopes[name]:.1f}")
+axes.set(xlabel="collocation points", ylabel="relative error of the cost", title="Cart-pole on uniform meshes")
+axes.legend()
+plt.show()
+assert abs(slopes["trapezoidal, order 2"] - 2) < 0.3
+assert slopes["Gauss, three points, order 6"] > 5
+
+# %% [markdown]
+# ## Where a mesh has to be fine
+#
+# The hypersensitive problem lasts 10000 and has two boundary layers of width 10; in between nothing happens. A uniform
+# mesh spends its points on nothing. The adaptive one looks at the error of each interval: it cuts intervals where the
+# polynomials converge slowly and raises their degree where they converge quickly.
+
+# %%
+adaptive = solve(hypersensitive(), progress=print).check()
+uniform = {n: on_mesh(Radau(4), n, hypersensitive()) for n in (50, 100, 200, 400)}
+for n, answer in uniform.items():
+    print(f"uniform, {4 * n:5d} points: cost {answer.objective:9.5f}, estimated error {answer.error:.0e}")
+points = adaptive.history[-1].points
+print(f"adaptive, {points:4d} points: cost {adaptive.objective:9.5f}, estimated error {adaptive.error:.0e}")
+print(f"reference              cost {SENSITIVE.objective:9.5f}")
+assert abs(adaptive.objective / SENSITIVE.objective - 1) < 1e-6
+assert uniform[400].objective > 2 * SENSITIVE.objective
+
+# %%
+plot_mesh(adaptive)
+
+# %%
+figure, panels = plt.subplots(1, 3, figsize=(10, 2.6))
+for axes, (a, b), title in zip(panels, ((0, 15), (0, 10000), (9985, 10000)), ("start", "all", "end"), strict=True):
+    t = np.linspace(a, b, 600)
+    axes.plot(t, adaptive["x"](t))
+    breaks = adaptive.phases["main"].breaks
+    inside = breaks[(breaks >= a) & (breaks <= b)]
+    axes.plot(inside, np.zeros_like(inside), "|", color="C2", markersize=10)
+    axes.set(xlabel="t", title=f"x, {title}: {inside.size - 1} intervals")
+plt.show()
+
+# %% [markdown]
+# ## A sweep finds what one solve does not
+#
+# How does the cost of the swing-up depend on the time it may take? Each solve begins at the answer before. Once from
+# short to long times, once back.
+
+# %%
+durations = np.round(np.arange(1.4, 2.81, 0.1), 2)
+
+
+def sweep(order):
+    """Answers by duration, each begun at the one before."""
+    found, last = {}, None
+    for duration in order:
+        last = solve(build(duration=float(duration)), guess=last).check()
+        found[float(duration)] = last
+    return found
+
+
+longer, shorter = sweep(durations), sweep(durations[::-1])
+figure, axes = plt.subplots(figsize=(7.2, 3.6))
+axes.plot(durations, [longer[d].objective for d in durations], "o-", label="from short to long")
+axes.plot(durations, [shorter[d].objective for d in durations], "s--", label="from long to short")
+axes.axvline(2.0, color="0.5", linewidth=0.9, linestyle=":")
+axes.set(xlabel="duration [s]", ylabel="cost ∫F² dt [N² s]", ylim=(0, 110), title="Two directions, more than one answer")
+axes.legend()
+plt.show()
+one, two = longer[2.0], shorter[2.0]
+print(f"at 2 s: {one.objective:.6f} from below, {two.objective:.6f} from above; published {REFERENCE.objective:.6f}")
+
+# %% [markdown]
+# At 2 s the sweep from above arrives in another valley, and a slightly deeper one than the published. Let us look at the
+# two swings.
+
+# %%
+figure, panels = plt.subplots(1, 3, figsize=(10.5, 3))
+t = np.linspace(0, 2, 400)
+for name, answer, line in (("from short", one, "-"), ("from long", two, "--")):
+    for axes, variable, unit in zip(panels, ("x", "q", "F"), ("m", "rad", "N"), strict=True):
+        axes.plot(t, answer[variable](t), line, label=f"{name}: {answer.objective:.3f}")
+        axes.set(xlabel="t [s]", title=f"{variable} [{unit}]")
+panels[1].axhline(np.pi, color="0.6", linewidth=0.8)
+panels[0].legend(fontsize=8)
+plt.show()
+swings = {name: int(np.sum(np.diff(np.sign(answer["dq"](t[1:-1]))) != 0)) for name, answer in (("one", one), ("two", two))}
+print(f"the pole turns back {swings['one']} and {swings['two']} times")
+for answer in (one, two):
+    assert certify(answer).ok
+assert abs(one.objective / REFERENCE.objective - 1) < 1e-6
+assert abs(two.objective / 57.94478031 - 1) < 1e-6
+
+# %% [markdown]
+# Both are certified: each satisfies all of Pontryagin's conditions. Those are conditions on *neighbouring* motions. No
+# certificate of this kind says that there is no better valley far away; a finer mesh does not either. Sweeps, and
+# different guesses, are the tool for that.
+#
+# ## What was achieved
+
+# %%
+cheat, off = coarse.objective / exact.objective - 1, abs(exact.objective / REFERENCE.objective - 1)
+print(f"cart-pole            {exact.objective:.10f}, relative difference to the reference {off:.0e}")
+print(f"coarse mesh          cost wrong by {cheat:+.1%}, and it said so: estimated error {coarse.error:.0e}")
+print(f"orders measured      {', '.join(f'{slope:.1f}' for slope in slopes.values())} (2, 4, 5, 6)")
+print(f"hypersensitive       {adaptive.objective:.8f} with {points} points; {uniform[400].objective:.2f} with 1600 uniform ones")
+print(f"sweep at 2 s         {one.objective:.6f} and {two.objective:.6f}: both extremal, one better")
