@@ -23,11 +23,11 @@
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.integrate import solve_ivp
 
 from problems.cart_pole import REFERENCE, build
 from problems.hypersensitive import REFERENCE as SENSITIVE
-from problems.hypersensitive import build as hypersensitivefrom scipy.integrate import solve_ivp
-
+from problems.hypersensitive import build as hypersensitive
 from trajopt import certify, solve
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh
@@ -53,6 +53,7 @@ def on_mesh(scheme, intervals, problem=ocp, guess=None):
 #
 # The nonlinear program is solved to eleven digits. Integrate the motion again, with the controls it found, and see where
 # the pole really goes.
+
 
 # %%
 def cart_pole(t, state, force, m1=1.0, m2=0.3, l=0.5, g=9.81):
