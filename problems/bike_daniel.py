@@ -44,7 +44,7 @@ class Jump:
     rate: float = 15.0
     friction: float = 0.9
     rise: tuple[float, float] = (15.0, 45.0)  # of the front wheel at the start
-    straightest_elbow: float = 8.0  # a straight arm (0) is a dead centre of the loop
+    straightest_elbow: float = 15.0  # a straight arm (0) is a dead centre of the loop
     effort_weight: float = 0.01  # m/s, of the squared torques by their limits
     rate_weight: float = 1e-3  # m s, of the squared torque rates by the limits
     guard: float = 0.0  # keeps numbers where the hand is out of reach, as may be between the nodes of a coarse mesh

@@ -2,8 +2,8 @@
 
 Every mass centre is ``axle + R(beta) (v + sum c_j E_j)``: a point v of the bicycle and multiples of the links' directions E_j,
 seen from the bicycle. So the mass matrix of absolute rates W_j has entries ``K_ij E_i . E_j`` with constants K, and without
-accelerations ``-K_ij E'_i . E_j W_j^2`` is left. The loop is closed afterwards: upper arm and forearm follow from the other links,
-and so do their rates. The same equations from Jacobians of all mass centres have twice as many operations.
+accelerations ``-K_ij E'_i . E_j W_j^2`` is left. The loop is closed afterwards: upper arm and forearm follow from the other
+links, and so do their rates. The same equations from Jacobians of all mass centres have twice as many operations.
 """
 
 from __future__ import annotations
