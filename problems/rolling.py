@@ -31,6 +31,7 @@ from trajopt.mechanics import (
     Torque,
     assemble,
     impact,
+    touch,
 )
 from trajopt.show.drawing import Disc, Drawing, Ground, Mark, Rod, Trail
 from trajopt.system import System
@@ -63,7 +64,8 @@ def bouncing_body(
     }
     if law in COMPLIANT:
         contact = Contact("ground contact", "disc", COMPLIANT[law](restitution), rubbing, radius=radius)
-        return assemble("bouncing-body", [disc], [contact], (0.0, -G)).system(**details)
+        model = assemble("bouncing-body", [disc], [contact], (0.0, -G))
+        return model.system(events=touch(model, disc, contact), **details)
     if law not in RIGID:
         known = (*RIGID, *COMPLIANT)
         raise UsageError(f"no contact law is called '{law}'", expected=", ".join(known), hint=suggest(law, known))
@@ -80,9 +82,9 @@ def rolling_body(friction: float = 0.3, vx: float = 2.0, spin: float = 0.0, smoo
     sink = G / law.stiffness
     disc = Body("disc", 1.0, 0.5 * radius**2, (0.0, radius - sink), 0.0, (vx, 0.0), spin, names=("x", "y", "theta"))
     contact = Contact("ground contact", "disc", law, Coulomb(friction, Arctangent(smoothing)), radius=radius)
-    return assemble("rolling-body", [disc], [contact], (0.0, -G)).system(
-        until=2.0, description="a disc that slides, then rolls", drawing=_drawn_disc(disc, radius)
-    )
+    model = assemble("rolling-body", [disc], [contact], (0.0, -G))
+    details = {"description": "a disc that slides, then rolls", "drawing": _drawn_disc(disc, radius)}
+    return model.system(until=2.0, events=touch(model, disc, contact), **details)
 
 
 def _drawn_disc(disc: Body, radius: float) -> Drawing:

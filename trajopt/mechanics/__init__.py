@@ -18,6 +18,7 @@ from trajopt.mechanics.contact import (
     Resting,
     Sigmoid,
     impact,
+    touch,
 )
 from trajopt.mechanics.formulations import Augmented, Chaplygin, Eliminated, Formulation, Motion, Penalty, Voronets
 from trajopt.mechanics.inverse import ClosedLoop, ParallelTorques, newton_euler, parallel
@@ -78,4 +79,5 @@ __all__ = [
     "newton_euler",
     "parallel",
     "rod",
+    "touch",
 ]

@@ -33,6 +33,10 @@ class NormalLaw(Protocol):
         """The elastic energy, J; its derivative by the depth is the elastic part of the force."""
         ...
 
+    def hold(self, depth: Any, rate: Any) -> Any:
+        """A number that turns negative where the law, still in contact, cuts its force off; None where it never does."""
+        ...
+
 
 @dataclass(frozen=True)
 class Hooke:
@@ -48,6 +52,9 @@ class Hooke:
 
     def stored(self, depth: Any) -> Any:
         return 0.5 * self.stiffness * casadi.fmax(depth, 0) ** 2
+
+    def hold(self, depth: Any, rate: Any) -> Any:
+        return None
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,9 @@ class KelvinVoigt:
 
     def stored(self, depth: Any) -> Any:
         return 0.5 * self.stiffness * casadi.fmax(depth, 0) ** 2
+
+    def hold(self, depth: Any, rate: Any) -> Any:
+        return None if self.adhesive else self.stiffness * depth + self.damping * rate
 
     @staticmethod
     def from_restitution(stiffness: float, mass: float, restitution: float, adhesive: bool = False) -> KelvinVoigt:
@@ -113,6 +123,9 @@ class Hertz:
     def stored(self, depth: Any) -> Any:
         return self.stiffness / (self.exponent + 1) * _power(depth, self.exponent + 1)
 
+    def hold(self, depth: Any, rate: Any) -> Any:
+        return None
+
 
 @dataclass(frozen=True)
 class HuntCrossley:
@@ -132,6 +145,9 @@ class HuntCrossley:
 
     def stored(self, depth: Any) -> Any:
         return self.stiffness / (self.exponent + 1) * _power(depth, self.exponent + 1)
+
+    def hold(self, depth: Any, rate: Any) -> Any:
+        return 1 + self.damping * rate
 
     @staticmethod
     def from_restitution(stiffness: float, speed: float, restitution: float, exponent: float = 1.5) -> HuntCrossley:
@@ -237,6 +253,32 @@ class Contact:
         foot = Place(centre.position - self.radius * touch.normal, centre.velocity, centre.angle, centre.spin, centre.body)
         force = lost * touch.normal + sideways * touch.tangent
         return Effects(potential=self.law.stored(depth), forces=push(foot, force))
+
+
+def touch(mechanism: Mechanism, body: Body, contact: Contact) -> tuple[Event, ...]:
+    """The events of a compliant contact: touching the ground, leaving it, and where its law cuts the force off.
+
+    The force is not smooth there. A run that stops at these events and goes on keeps the accuracy of its integrator.
+
+    >>> from trajopt.mechanics import Body, assemble
+    >>> disc = Body("disc", mass=1.0, inertia=0.005, position=(0.0, 1.0))
+    >>> contact = Contact("ground", "disc", Hooke(1e4), radius=0.1)
+    >>> [event.name for event in touch(assemble("disc", [disc], [contact]), disc, contact)]
+    ['disc touches the ground', 'disc leaves the ground']
+    """
+    theta = body.coordinates[2]
+    centre = Place(body.point(contact.at), body.velocity_of(contact.at), theta.q, theta.v, body)
+    at = _Touch.of(centre, contact.radius, contact.surface)
+    go_on = casadi.vertcat(mechanism.q, mechanism.v)
+    events = [
+        Event(f"{body.name} touches the ground", at.gap, -1, go_on),
+        Event(f"{body.name} leaves the ground", at.gap, 1, go_on),
+    ]
+    hold = contact.law.hold(-at.gap, -at.normal_speed)
+    if hold is not None:
+        # Zero in the air, which is no crossing.
+        events.append(Event(f"{contact.name} lets go", casadi.if_else(at.gap < 0, hold, 0), -1, go_on))
+    return tuple(events)
 
 
 @dataclass(frozen=True, eq=False)
