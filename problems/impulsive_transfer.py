@@ -12,9 +12,12 @@ import numpy as np
 from casadi import norm_2, sumsqr, vertcat
 
 from problems.rocket import coasting, declare_rotation, gravity, require_positive
+from problems.rocket_drawings import ellipse_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.rocket_pictures import transfers_with
 from trajopt import Problem, Reference, free
 
 MU = 398600.4418  # km^3/s^2, the Earth's
+pictures = transfers_with(MU)
 
 REFERENCE = Reference(
     objective=4.23135459284,

@@ -12,6 +12,8 @@ import numpy as np
 from casadi import SX, dot, gradient, sumsqr, vertcat
 
 from problems.rocket import coasting, rotation, scaling
+from problems.rocket_drawings import flow_drawing
+from problems.rocket_pictures import disturbed as pictures  # noqa: F401  # of its own
 from trajopt.errors import ModelError
 from trajopt.integrate import Dop853, Integrator, Stabilization, simulate
 from trajopt.system import Invariant, System, Variable
@@ -82,6 +84,7 @@ def lawden_cauchy(
         },
         until=float(UNTIL[data]),
         description="the costate flow of a rocket with limited power",
+        drawing=flow_drawing(3),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from casadi import SX, dot, jtimes, norm_2, vertcat
 
 from problems.rocket import coasting, gravity, rotation, scaling
+from problems.rocket_drawings import flow_drawing
 from trajopt.errors import ModelError
 from trajopt.system import Invariant, System, Variable
 
@@ -69,6 +70,7 @@ def lawden_spiral(angle: float = 0.3, exhaust: float = 1.0, mass: float = 1.0, u
         },
         until=until,
         description="intermediate thrust along Lawden's spiral",
+        drawing=flow_drawing(2),
     )
 
 

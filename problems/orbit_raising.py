@@ -5,6 +5,7 @@ Lengths are in initial radii, times in initial orbital periods over 2 pi. The th
 
 from casadi import cos, sin, sqrt
 
+from problems.rocket_pictures import pictures  # noqa: F401  # of its own
 from trajopt import Problem, Reference
 
 REFERENCE = Reference(

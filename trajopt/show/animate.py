@@ -17,7 +17,7 @@ from trajopt.errors import FileError, UsageError
 from trajopt.files import check_writable, replacing
 from trajopt.show.drawing import Drawing
 from trajopt.show.look import COLOURS, FAINT, INK, STEPS
-from trajopt.show.scene import Array, Role, Scene, Stroke, Window, arrow_line, projected, scene, window_of
+from trajopt.show.scene import Array, Role, Scene, Stroke, Window, arrow_line, pace, projected, scene, window_of
 
 if TYPE_CHECKING:
     from trajopt.integrate.simulate import Simulation
@@ -147,9 +147,7 @@ def _stamp(seen: Scene, frame: int) -> str:
     span = float(seen.t[-1] - seen.t[0])
     digits = max(0, 2 - int(np.floor(np.log10(span))))
     text = f"t = {seen.t[frame]:.{digits}f} {seen.time_unit}".rstrip()
-    return (
-        text if abs(seen.speed - 1) < 0.01 and seen.time_unit == "s" else f"{text}   {seen.speed:.3g} {seen.time_unit} a second"
-    )
+    return f"{text}   {pace(seen)}" if pace(seen) else text
 
 
 def _canvas(seen: Scene) -> tuple[Figure, _Picture]:

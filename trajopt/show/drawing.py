@@ -95,10 +95,11 @@ class Trail:
 
 @dataclass(frozen=True)
 class Ground:
-    """A line that stays: a floor, a track, a wall. It does not widen the picture."""
+    """A line that stays: a floor, a track, a wall. It does not widen the picture unless it is to be ``whole`` in it."""
 
     points: tuple[tuple[float, ...], ...]
     width: float = 1.2
+    whole: bool = False
 
 
 @dataclass(frozen=True)

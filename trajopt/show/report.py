@@ -16,7 +16,7 @@ import numpy as np
 from trajopt.files import check_writable, write_text
 from trajopt.show.drawing import Drawing
 from trajopt.show.plots import plot_solution
-from trajopt.show.scene import Array, Role, Scene, projected, scene, window_of
+from trajopt.show.scene import Array, Scene, pace, projected, scene, window_of
 
 if TYPE_CHECKING:
     from trajopt.certificate import Certificate
@@ -117,11 +117,7 @@ def _film(seen: Scene | None) -> str:
     if seen is None:
         return ""
     turn = " Drag to turn it." if seen.dimension == 3 else ""
-    speed = (
-        "in real time"
-        if abs(seen.speed - 1) < 0.01 and seen.time_unit == "s"
-        else f"at {seen.speed:.3g} {seen.time_unit} a second"
-    )
+    speed = f"at {pace(seen)}" if pace(seen) else "in real time"
     return f"""<h2>Motion</h2>
 <svg id="film" role="img" aria-label="the motion"></svg>
 <div class="controls"><button id="play" type="button">Play</button>
@@ -304,7 +300,7 @@ def _scene(seen: Scene | None) -> dict[str, Any] | None:
 
 def _sphere(seen: Scene) -> tuple[Array, float]:
     """Middle and radius of what moves: a picture of that size holds it from every side."""
-    moving = [s for s in seen.strokes if s.role is not Role.GROUND] or list(seen.strokes)
+    moving = [s for s in seen.strokes if s.framed] or list(seen.strokes)
     points = np.concatenate([s.points.reshape(-1, 3) for s in moving])
     centre = (np.nanmin(points, axis=0) + np.nanmax(points, axis=0)) / 2
     return centre, float(np.nanmax(np.linalg.norm(points - centre, axis=1))) * 1.05

@@ -47,6 +47,7 @@ class Stroke:
     points: Array  # (m, k, d); not a number where its variables do not exist
     colour: int
     width: float
+    framed: bool = True  # whether it is to be inside the picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +120,14 @@ def scene(source: Simulation | Solution, drawing: Drawing, frames: int | None = 
     return Scene(title, t, strokes, seconds, finer, unit, middle, drawing.reach, drawing.view, drawing.unit, drawing.caption)
 
 
+def pace(seen: Scene) -> str:
+    """How fast it plays, where that is not real time: ``500 s a second``."""
+    if abs(seen.speed - 1) < 0.01 and seen.time_unit == "s":
+        return ""
+    figure = f"{seen.speed:.0f}" if seen.speed >= 100 else f"{seen.speed:.3g}"
+    return " ".join(word for word in (figure, seen.time_unit, "a second") if word)
+
+
 def projected(points: Array, view: tuple[float, float]) -> Array:
     """(..., d) -> (..., 2): as they are in a plane, as seen from far away in space."""
     if points.shape[-1] == 2:
@@ -148,8 +157,7 @@ def window_of(seen: Scene) -> Window:
     """What fits everything that moves, neither too flat nor too steep; about the middle where the picture follows one."""
     if seen.middle is not None and seen.reach is not None:
         return (-1.6 * seen.reach, 1.6 * seen.reach, -seen.reach, seen.reach)
-    still = (Role.GROUND, Role.ARROW)  # what happens to be there, and forces that may be large for a moment
-    moving = [stroke for stroke in seen.strokes if stroke.role not in still] or list(seen.strokes)
+    moving = [stroke for stroke in seen.strokes if stroke.framed] or list(seen.strokes)
     points = np.concatenate([projected(stroke.points, seen.view).reshape(-1, 2) for stroke in moving])
     low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
     middle, half = (low + high) / 2, 0.54 * (high - low)
@@ -299,10 +307,11 @@ def _stroke(shape: Shape, stretches: list[Stretch], known: set[str]) -> Stroke:
         return Stroke(Role.MARK, _along(shape.at, stretches, known)[:, None, :], shape.colour, shape.size)
     if isinstance(shape, Arrow):
         tail, vector = (_along(place, stretches, known) for place in (shape.at, shape.vector))
-        return Stroke(Role.ARROW, np.stack([tail, tail + shape.scale * vector], axis=1), shape.colour, shape.width)
+        ends = np.stack([tail, tail + shape.scale * vector], axis=1)
+        return Stroke(Role.ARROW, ends, shape.colour, shape.width, framed=False)  # it may be large for a moment
     if isinstance(shape, Trail):
         return Stroke(Role.TRAIL, _along(shape.at, stretches, known)[:, None, :], shape.colour, shape.width)
-    return Stroke(Role.GROUND, np.array([shape.points], dtype=float), 0, shape.width)
+    return Stroke(Role.GROUND, np.array([shape.points], dtype=float), 0, shape.width, shape.whole)
 
 
 def _wheel(disc: Disc, stretches: list[Stretch], known: set[str]) -> Array:
