@@ -243,6 +243,27 @@ def report(
 
 @app.command()
 @reported
+def gallery(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where results and pictures go; made if missing.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAMES...", help="Only these; everything otherwise.", autocompletion=_complete)
+    ] = None,
+    family: Annotated[str | None, typer.Option("--family", metavar="NAME", help="Only this family.")] = None,
+    films: Annotated[bool, typer.Option("--films", help="Animations (gif) as well.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also what an earlier run left in the folder.")] = False,
+    quiet: Quiet = False,
+) -> int:
+    """Contact sheets and a page with pictures of every named problem and system.
+
+    One that fails is noted and does not stop the others; the same command goes on where an earlier one was interrupted.
+    """
+    from trajopt.commands.gallery import GalleryWish, run_gallery
+
+    return run_gallery(folder, GalleryWish(tuple(names or ()), family, again, films, quiet))
+
+
+@app.command()
+@reported
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE.py", help="Where to write it; an existing file is never touched.")],
 ) -> int:

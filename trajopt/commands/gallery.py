@@ -1,0 +1,172 @@
+"""``gallery``: pictures of every named problem and system, for review; one that fails does not stop the others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trajopt.catalogue import Entry, builder, catalogue
+from trajopt.commands.boundary import NOT_SOLVED, SOLVED, describe
+from trajopt.commands.building import build_system, reference_of
+from trajopt.commands.display import console, progress_lines
+from trajopt.commands.plotting import USUAL, Subject, draw_answers, draw_run
+from trajopt.errors import FileError, TrajoptError, UsageError, suggest
+
+if TYPE_CHECKING:
+    from trajopt.integrate.simulate import Simulation
+    from trajopt.show.gallery import Card
+    from trajopt.solution import Solution
+
+
+@dataclass(frozen=True)
+class GalleryWish:
+    """What a gallery shows and how it is made."""
+
+    names: Sequence[str] = ()
+    family: str | None = None
+    again: bool = False  # also what is there already
+    films: bool = False
+    quiet: bool = False
+
+
+def run_gallery(folder: Path, wish: GalleryWish) -> int:
+    """Solve or run everything, draw it, and write contact sheets and a page; what an earlier run left is used."""
+    from trajopt.show.gallery import contact_sheets, write_index
+
+    entries = _entries(wish)
+    _prepare(folder)
+    cards: list[Card] = []
+    interrupted = False
+    with progress_lines("drawing a gallery", wish.quiet) as show:
+        for number, (name, entry) in enumerate(entries.items(), start=1):
+            began = time.perf_counter()
+            try:
+                card = _card(name, entry, folder, wish)
+            except KeyboardInterrupt:
+                interrupted = True
+                break
+            cards.append(card)
+            word = card.remark or f"{len(card.pictures)} pictures"
+            show(f"{number} of {len(entries)}: {name}: {word}, {time.perf_counter() - began:.1f} s")
+    sheets = contact_sheets(cards, folder)
+    index = write_index(cards, folder)
+    screen = console(error=True, quiet=wish.quiet)
+    for card in cards:
+        if not card.good:
+            screen.print(f"  {card.name}: {card.remark}", style="red")
+    screen.print(f"wrote {index} and {len(sheets)} contact sheet{'s' if len(sheets) != 1 else ''}")
+    if interrupted:
+        screen.print("  interrupted; the same command goes on from here", style="yellow")
+    return SOLVED if all(card.good for card in cards) and not interrupted else NOT_SOLVED
+
+
+def _entries(wish: GalleryWish) -> dict[str, Entry]:
+    everything = catalogue()
+    for name in wish.names:
+        if name not in everything:
+            raise UsageError(f"no problem or system is called '{name}'", hint=suggest(name, everything))
+    families = list(dict.fromkeys(entry.family for entry in everything.values()))
+    if wish.family is not None and wish.family not in families:
+        raise UsageError(
+            f"no family is called '{wish.family}'", expected=", ".join(families), hint=suggest(wish.family, families)
+        )
+    chosen = {name: e for name, e in everything.items() if wish.family in (None, e.family)}
+    return {name: e for name, e in chosen.items() if not wish.names or name in wish.names}
+
+
+def _prepare(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"cannot write into '{folder}'", got="it is a file", expected="a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder '{folder}'", got=error.strerror) from error
+
+
+def _card(name: str, entry: Entry, folder: Path, wish: GalleryWish) -> Card:
+    """Whatever goes wrong with one name is said on its card."""
+    from trajopt.show.gallery import Card
+
+    draw = _problem if entry.kind == "problem" else _system
+    remark, good = "", True
+    try:
+        remark, good = draw(name, folder, wish)
+    except TrajoptError as error:
+        remark, good = error.what, False
+    except Exception as error:  # a model or a solver may raise anything, and the others are still to come
+        remark, good = describe(error), False
+    found = [path for path in _expected(name, folder) if path.exists()]
+    return Card(name, entry.family, entry.summary, tuple(found), remark, good)
+
+
+def _expected(name: str, folder: Path) -> list[Path]:
+    """All pictures that a name may have, the usual one first."""
+    own = sorted(path for path in folder.glob(f"{name}.*.png"))
+    return [folder / f"{name}.png", *own, folder / f"{name}.gif"]
+
+
+def _problem(name: str, folder: Path, wish: GalleryWish) -> tuple[str, bool]:
+    from trajopt.show.drawing import drawing_beside
+
+    build = builder(name, "problem")
+    solution = _answer(name, build, folder, wish)
+    subject = Subject(name)
+    drawing, reference = drawing_beside(build), reference_of(build)
+    kinds = [USUAL, *(["stills"] if drawing is not None else []), *subject.own()]
+    for kind in kinds:
+        path = _path(folder, name, kind)
+        if wish.again or not path.exists():
+            draw_answers({"": solution}, kind, path, subject, reference)
+    if wish.films and drawing is not None:
+        _film(solution, drawing, folder / f"{name}.gif", wish)
+    return f"objective {solution.objective:.8g}" if solution.success else solution.status.value, solution.success
+
+
+def _answer(name: str, build: Callable[..., Any], folder: Path, wish: GalleryWish) -> Solution:
+    """From the folder where an earlier run left it, otherwise solved and kept there."""
+    from dataclasses import replace
+
+    from trajopt.solving import solve
+    from trajopt.storage import load
+
+    kept = folder / f"{name}.nc"
+    problem = build()
+    if kept.exists() and not wish.again:
+        return replace(load(kept), form=problem.finish())
+    solution = solve(problem)
+    if solution.success:
+        solution.save(kept)
+    return solution
+
+
+def _system(name: str, folder: Path, wish: GalleryWish) -> tuple[str, bool]:
+    """A simulation is quicker than a file of it, so it is run again, unless all its pictures are there."""
+    from trajopt.integrate.simulate import simulate
+
+    system, subject = build_system(name, {}), Subject(name, {}, "system")
+    kinds = [USUAL, *(["stills"] if system.drawing is not None else []), *subject.own()]
+    films = [folder / f"{name}.gif"] if wish.films and system.drawing is not None else []
+    if not wish.again and all(path.exists() for path in [*(_path(folder, name, kind) for kind in kinds), *films]):
+        return "", True
+    run: Simulation = simulate(system)
+    for kind in kinds:
+        path = _path(folder, name, kind)
+        if wish.again or not path.exists():
+            draw_run(run, kind, path, subject, lambda: {"": run})
+    if films:
+        _film(run, system.drawing, films[0], wish)
+    return f"t = {run.t[-1]:.6g} s after {len(run.t) - 1} steps", True
+
+
+def _path(folder: Path, name: str, kind: str) -> Path:
+    return folder / (f"{name}.png" if kind == USUAL else f"{name}.{kind}.png")
+
+
+def _film(source: Solution | Simulation, drawing: Any, path: Path, wish: GalleryWish) -> None:
+    from trajopt.show.animate import animate
+
+    if wish.again or not path.exists():
+        animate(source, drawing, path)
