@@ -31,6 +31,7 @@ class PhaseAlong:
     p: Array
     symbols_s: Any
     symbols_p: Any
+    told_sizes: Array | None = None  # of states, where more is known about them than their values
 
     @cached_property
     def breaks(self) -> Array:
@@ -95,6 +96,8 @@ class PhaseAlong:
     @cached_property
     def sizes(self) -> Array:
         """Of each state: its largest value, or how far it moves where that is more telling; one where it stays at zero."""
+        if self.told_sizes is not None:
+            return self.told_sizes
         ends = np.hstack([self.sampled[1], self.x(self.breaks)])
         largest = np.abs(ends).max(axis=1)
         return np.asarray(np.where(largest > 1e-12 * max(1.0, float(largest.max(initial=0.0))), largest, 1.0))

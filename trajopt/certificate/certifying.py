@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trajopt.certificate.along import Along, along
+from trajopt.certificate.canonical import costate_motions
 from trajopt.certificate.extremal import extremals
 from trajopt.certificate.feasibility import between_nodes, boundary, motions_between_nodes, objective, whole_motions
 from trajopt.certificate.motion import Motion, scheme_for
@@ -23,6 +24,7 @@ from trajopt.certificate.table import Certificate, Check, judged, skipped
 from trajopt.errors import TrajoptError, UsageError
 from trajopt.indirect.hamiltonian import UnsupportedError
 from trajopt.indirect.switches import polished_arcs
+from trajopt.integrate.tableaus import Tableau
 from trajopt.normal_form import NormalForm
 from trajopt.reference import Reference
 from trajopt.solution import Solution
@@ -101,7 +103,7 @@ def certify(
     checks += [boundary(whole, allowed.motion), motions_between_nodes(motions, allowed.motion)]
     checks += whole_motions(motions, allowed.motion)
     checks += [between_nodes(whole, allowed.motion), objective(whole, motions, allowed.motion)]
-    checks += _pontryagin(whole, allowed)
+    checks += _pontryagin(whole, motions[0].scheme, allowed)
     checks += _agreement(form, solution, other)
     checks += _published(form, solution, reference)
     return Certificate(solution.problem, tuple(checks))
@@ -119,7 +121,7 @@ def _status(solution: Solution) -> list[Check]:
     return found
 
 
-def _pontryagin(whole: Along, allowed: Tolerances) -> list[Check]:
+def _pontryagin(whole: Along, scheme: Tableau, allowed: Tolerances) -> list[Check]:
     if not all(ph.has_costates for ph in whole.phases):
         return [skipped(PONTRYAGIN, "the answer has no costates")]
     try:
@@ -128,6 +130,7 @@ def _pontryagin(whole: Along, allowed: Tolerances) -> list[Check]:
         return [skipped(PONTRYAGIN, reason.what)]
     return [
         costate_equation(phases, allowed.motion),
+        *costate_motions(phases, scheme, allowed.motion),
         stationarity(phases, allowed.controls),
         minimum_of_H(phases, allowed.minimum),
         legendre_clebsch(phases, allowed.minimum),

@@ -113,23 +113,33 @@ def motions_between_nodes(motions: Sequence[Motion], tolerance: float) -> Check:
 
 def whole_motions(motions: Sequence[Motion], tolerance: float) -> list[Check]:
     """Each phase integrated forward from its start alone; with declared invariants of the states also stabilized."""
+    return end_gaps(motions, len(motions), tolerance, (WHOLE, "re-integration, invariants stabilized"))
+
+
+def end_gaps(motions: Sequence[Motion], phases: int, tolerance: float, names: tuple[str, str]) -> list[Check]:
+    """How far the ends of whole phases are from the answer's, with the growth of a disturbed start taken off.
+
+    The second row has the runs in which invariants are stabilized; it is absent where there are none.
+    """
     run = [m for m in motions if m.meaningful]
     if not run:
         growth = max(m.whole[1] for m in motions)
-        return [skipped(WHOLE, f"the motion amplifies a disturbed start {growth:.0e} times")]
+        return [skipped(names[0], f"the motion amplifies a disturbed start {growth:.0e} times")]
     gaps = []
     for m in run:
         end, amplification = m.whole
         gap = _end_gap(m, end)
-        gaps.append((gap / max(1.0, amplification), "" if len(motions) == 1 else f"in '{m.phase.form.name}'"))
+        gaps.append((gap / max(1.0, amplification), "" if phases == 1 else f"in '{m.phase.form.name}'"))
     largest = max(m.whole[1] for m in run)
     remark = f"a disturbed start grows {largest:.2g} times" if largest > 1 else ""
     if len(run) < len(motions):
-        remark = f"{len(run)} of {len(motions)} phases; others amplify a disturbed start without measure"
-    found = [worst(WHOLE, gaps, tolerance, remark)]
+        remark = f"{len(run)} of {phases} phases; others amplify a disturbed start without measure"
+    elif len(motions) < phases:
+        remark = f"{len(run)} of {phases} phases; constraints act on the costates of others"
+    found = [worst(names[0], gaps, tolerance, remark)]
     ends = [(m, m.stabilized_end()) for m in run]
     kept = [_end_gap(m, end) / max(1.0, m.whole[1]) for m, end in ends if end is not None]
-    return [*found, judged("re-integration, invariants stabilized", max(kept), tolerance)] if kept else found
+    return [*found, judged(names[1], max(kept), tolerance)] if kept else found
 
 
 def _end_gap(m: Motion, end: Array) -> float:

@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 STEP_ERROR = {DOP853.name: 1e-12, FEHLBERG.name: 1e-10}  # relative, of one step
 SHORTEST = 2.0**-14  # of an interval
 DISTURBANCE = 1e-7  # relative, of the start of a whole phase, to see how the motion amplifies it
+DAMPING = 1e-12  # relative, of invariants that depend on each other
 CHAOS = 1e4  # beyond this amplification an end point says nothing about the way to it
 
 
@@ -146,7 +147,10 @@ class Motion:
 
     @cached_property
     def _projection(self) -> casadi.Function | None:
-        """The least correction of the states that brings their invariants back to where they started."""
+        """The least correction of the states, relative to their sizes, that brings their invariants back to where they started.
+
+        Invariants may depend on each other, so that a little damping has to decide which of them is corrected.
+        """
         form = self.phase.form
         others = casadi.vertcat(form.z, form.u, form.costate)
         kept = [i.expression for i in form.invariants if i.order == 0 and not casadi.depends_on(i.expression, others)]
@@ -163,8 +167,11 @@ class Motion:
         )
         s_, p_ = casadi.MX.sym("s", s.numel()), casadi.MX.sym("p", p.numel())
         gap = value(t, x, s_, p_) - value(t0, x0, s_, p_)
-        jacobian = casadi.jacobian(gap, x)
-        corrected = x - jacobian.T @ casadi.solve(jacobian @ jacobian.T, gap, "qr")
+        slopes = casadi.jacobian(gap, x) @ casadi.diag(casadi.DM(self.phase.sizes))
+        length = casadi.sqrt(casadi.sum2(slopes**2) + 1e-300)
+        rows = slopes / casadi.repmat(length, 1, form.x.numel())
+        normal = rows @ rows.T + DAMPING * casadi.MX.eye(gap.numel())
+        corrected = x - casadi.DM(self.phase.sizes) * (rows.T @ casadi.solve(normal, gap / length, "qr"))
         return casadi.Function("project", [t, x, t0, x0, s_, p_], [corrected])
 
     @cached_property

@@ -13,7 +13,7 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from trajopt.indirect.control_law import ArcLaw
-from trajopt.indirect.equations import ActiveRow, PhaseEnds, boundary, entrance, junction, with_derivatives
+from trajopt.indirect.equations import ActiveRow, PhaseEnds, Replacement, boundary, entrance, junction, with_derivatives
 from trajopt.indirect.flow import ArcFlow, Run
 from trajopt.indirect.grid import Grid
 from trajopt.normal_form import NormalForm
@@ -69,6 +69,7 @@ class ShootingSystem:
     active: tuple[ActiveRow, ...]
     p: Array
     constant_H: tuple[bool, ...]
+    replaced: tuple[Replacement | None, ...]
 
     @cached_property
     def of_phase(self) -> tuple[tuple[int, ...], ...]:
@@ -104,7 +105,7 @@ class ShootingSystem:
     @cached_property
     def _boundary(self) -> Any:
         ends = [PhaseEnds(self.arcs[k[0]].law, self.arcs[k[-1]].law, self.arcs[k[0]].touched) for k in self.of_phase]
-        return boundary(self.form, ends, list(self.active), self.constant_H)
+        return boundary(self.form, ends, list(self.active), self.constant_H, self.replaced)
 
     @cached_property
     def _consistency(self) -> dict[int, Any]:

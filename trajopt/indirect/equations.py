@@ -14,6 +14,7 @@ import casadi
 
 from trajopt.indirect.control_law import ArcLaw
 from trajopt.indirect.hamiltonian import BoundaryRow, Constraint
+from trajopt.indirect.kept import Kept
 from trajopt.normal_form import NormalForm
 
 
@@ -146,6 +147,26 @@ class PhaseEnds:
     touched: tuple[tuple[int, str], ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """First integrals that take the places of some final costates among the equations of a phase."""
+
+    kept: Kept
+    costates: tuple[int, ...]
+
+    def rows(self, start: Side, end: Side, final_costate: Any) -> list[Any]:
+        """Their values with the final costates that transversality asks for are those that they have at the start.
+
+        The flow does not enter, which amplifies errors of the unknowns; and with the costates that are left, and the integrals
+        constant, these rows say as much as those that they replace.
+        """
+        ham = end.law.hamiltonian
+        old = casadi.vertcat(ham.phase.t, ham.phase.x, ham.costate)
+        last = casadi.substitute(self.kept.y, old, casadi.vertcat(end.t, end.x, final_costate))
+        others = [(end.costate - final_costate)[i] for i in range(final_costate.numel()) if i not in self.costates]
+        return [last - start.at(self.kept.y), *others]
+
+
 @dataclass(frozen=True)
 class ActiveRow:
     """A condition on endpoints that holds with equality, at this value."""
@@ -154,7 +175,10 @@ class ActiveRow:
     value: float
 
 
-def boundary(form: NormalForm, phases: list[PhaseEnds], active: list[ActiveRow], constant_H: tuple[bool, ...]) -> Any:
+def boundary(
+    form: NormalForm, phases: list[PhaseEnds], active: list[ActiveRow], constant_H: tuple[bool, ...],
+    replaced: tuple[Replacement | None, ...],
+) -> Any:  # fmt: skip
     """Function of the endpoint values -> transversality conditions and boundary conditions, with derivatives.
 
     Inputs, for each phase: t0, tf, y at the start, y at the end, integrals found, derivative of H by s integrated, integrals,
@@ -184,7 +208,7 @@ def boundary(form: NormalForm, phases: list[PhaseEnds], active: list[ActiveRow],
         rows += [integrals - found, *entry_equations(None, start, door, jumps)]
         pieces.append((ph, ham, start, end, door, jumps, by_s))
     G = form.phi + sum((nu[i] * a.row.expression for i, a in enumerate(active)), sym(0))
-    for (ph, ham, start, end, door, jumps, _), steady in zip(pieces, constant_H, strict=True):
+    for (ph, ham, start, end, door, jumps, _), steady, instead in zip(pieces, constant_H, replaced, strict=True):
         e = ph.ends
         gradient = [
             casadi.substitute(casadi.gradient(G, symbol), casadi.vertcat(*old), casadi.vertcat(*new))
@@ -192,7 +216,8 @@ def boundary(form: NormalForm, phases: list[PhaseEnds], active: list[ActiveRow],
         ]
         # Transversality (Bryson & Ho, 2.7 and 2.8); the integrand of H weighs as the integral does in the cost.
         last_H = start.at(start.law.H) if steady else end.at(end.law.H)
-        rows += [jumped_costate(start, door, jumps) + gradient[0], end.costate - gradient[1]]
+        rows.append(jumped_costate(start, door, jumps) + gradient[0])
+        rows += [end.costate - gradient[1]] if instead is None else instead.rows(start, end, gradient[1])
         rows += [start.at(start.law.H) - gradient[2], last_H + gradient[3]]
         if e.q.numel():
             rows.append(ham.weight - casadi.substitute(casadi.gradient(G, e.q), casadi.vertcat(*old), casadi.vertcat(*new)))

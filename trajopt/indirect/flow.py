@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from trajopt.indirect.control_law import ArcLaw
 from trajopt.indirect.deadline import UNLIMITED, Deadline
+from trajopt.indirect.kept import Kept, pulled_back
 from trajopt.integrate.tableaus import DOP853
 
 Array = NDArray[np.float64]
@@ -67,6 +68,7 @@ class ArcFlow:
 
     law: ArcLaw
     deadline: Deadline = UNLIMITED
+    kept: Kept | None = None  # first integrals that are brought back to their levels after each step
 
     @cached_property
     def _symbols(self) -> tuple[Any, Any, Any, Any]:
@@ -145,20 +147,89 @@ class ArcFlow:
     def run(self, nodes: Array, steps: Array, numbers: Array, p: Array) -> Run:
         """Segments from their nodes to their ends: nodes (N, node size), steps (N, number of steps + 1) in normalised time."""
         run = self.start(nodes, numbers)
+        levels = self._levels(steps[:, 0], nodes, numbers, p) if self.kept is not None else None
         for j in range(steps.shape[1] - 1):
             self.deadline.check()
             run, _, _ = self.step_with_sensitivity(steps[:, j], steps[:, j + 1] - steps[:, j], run, numbers, p)
+            if levels is not None:
+                run = self._pulled(steps[:, j + 1], run, levels, numbers, p)
         return run
 
     def trace(self, nodes: Array, steps: Array, numbers: Array, p: Array) -> tuple[Array, Array]:
         """The values at the start of every step (N, number of steps + 1, n), and the estimated errors of the steps."""
         y = self.start(nodes, numbers).end
+        levels = self._levels(steps[:, 0], nodes, numbers, p).end if self.kept is not None else None
         values, errors = [y], []
         for j in range(steps.shape[1] - 1):
             y, error = self.step(steps[:, j], steps[:, j + 1] - steps[:, j], y, numbers, p)
+            if levels is not None:
+                n = 2 * self.law.hamiltonian.phase.x.numel()
+                back = self._many_pulls(y.shape[0])(steps[:, j + 1], np.hstack([y[:, :n], levels]), numbers, p)[0]
+                y = np.hstack([back, y[:, n:]])
             values.append(y)
             errors.append(error)
         return np.stack(values, axis=1), np.stack(errors, axis=1)
+
+    def _levels(self, tau: Array, nodes: Array, numbers: Array, p: Array) -> Run:
+        """The values of the kept integrals where segments begin, and how they depend on the nodes and on the numbers."""
+        count, size = nodes.shape
+        n, k = 2 * self.law.hamiltonian.phase.x.numel(), self._kept.count
+        values, by_node, by_numbers = SideBySide(self._level, count)(tau, nodes[:, :n], numbers, p)
+        by_start = np.zeros((count, k, size))
+        by_start[:, :, :n] = by_node.reshape(count, n, k).transpose(0, 2, 1)
+        return Run(values, by_start, by_numbers.reshape(count, numbers.size, k).transpose(0, 2, 1))
+
+    def _pulled(self, tau: Array, run: Run, levels: Run, numbers: Array, p: Array) -> Run:
+        """After a step: states and costates back on the levels, with the sensitivities of exactly this."""
+        count, k = run.end.shape[0], self._kept.count
+        n = 2 * self.law.hamiltonian.phase.x.numel()
+        inputs = np.hstack([run.end[:, :n], levels.end])
+        back, slope, by_numbers = self._many_pulls(count)(tau, inputs, numbers, p)
+        slope = slope.reshape(count, n + k, n).transpose(0, 2, 1)
+        by_numbers = by_numbers.reshape(count, numbers.size, n).transpose(0, 2, 1)
+
+        def moved(own: Array, level: Array) -> Array:
+            return np.asarray(np.matmul(slope, np.concatenate([own[:, :n], level], axis=1)))
+
+        end = np.hstack([back, run.end[:, n:]])
+        start = np.concatenate([moved(run.by_start, levels.by_start), run.by_start[:, n:]], axis=1)
+        times = np.concatenate([moved(run.by_numbers, levels.by_numbers) + by_numbers, run.by_numbers[:, n:]], axis=1)
+        return Run(end, start, times)
+
+    @property
+    def _kept(self) -> Kept:
+        assert self.kept is not None
+        return self.kept
+
+    @cached_property
+    def _level(self) -> Any:
+        tau, z, numbers, (y,) = self._inserted([self._kept.y])
+        inputs = [tau, z, numbers, self.law.hamiltonian.p]
+        return casadi.Function("level", inputs, [y, *[casadi.densify(casadi.jacobian(y, symbol)) for symbol in (z, numbers)]])
+
+    @cached_property
+    def _pull(self) -> Any:
+        levels = self.law.hamiltonian.symbols.sym("levels", self._kept.count)
+        tau, z, numbers, (back,) = self._inserted([pulled_back(self._kept, self.law.hamiltonian, levels)])
+        both = self.law.hamiltonian.symbols.sym("both", z.numel() + levels.numel())
+        back = casadi.substitute(back, casadi.vertcat(z, levels), both)
+        inputs = [tau, both, numbers, self.law.hamiltonian.p]
+        jacobians = [casadi.densify(casadi.jacobian(back, symbol)) for symbol in (both, numbers)]
+        return casadi.Function("pull", inputs, [casadi.densify(back), *jacobians])
+
+    @cached_property
+    def _many_pulls(self) -> Callable[[int], SideBySide]:
+        return lru_cache(maxsize=4)(lambda count: SideBySide(self._pull, count))
+
+    def _inserted(self, expressions: list[Any]) -> tuple[Any, Any, Any, list[Any]]:
+        """tau, (x, costate) and numbers as symbols, and expressions of the phase in them."""
+        ham = self.law.hamiltonian
+        sym, ph = ham.symbols, ham.phase
+        tau, z = sym.sym("tau"), sym.sym("z", 2 * ph.x.numel())
+        numbers = sym.sym("numbers", 2 + ham.weight.numel() + ham.s.numel())
+        old = casadi.vertcat(ph.t, ph.x, ham.costate, ham.weight, ham.s)
+        new = casadi.vertcat(numbers[0] + tau * (numbers[1] - numbers[0]), z, numbers[2:])
+        return tau, z, numbers, [casadi.densify(casadi.substitute(e, old, new)) for e in expressions]
 
 
 def _error(k: Array, h: Array) -> Array:

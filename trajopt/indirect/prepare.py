@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -13,17 +14,19 @@ from numpy.typing import NDArray
 from trajopt.indirect.assembly import ShootingArc, ShootingSystem
 from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
 from trajopt.indirect.deadline import UNLIMITED, Deadline
-from trajopt.indirect.equations import ActiveRow
+from trajopt.indirect.equations import ActiveRow, Replacement
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
 from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian, boundary_rows
 from trajopt.indirect.integrals import autonomous
-from trajopt.indirect.start import Scales, Start, node_values, samples_of, scales, unconstrained_costate, weights_at
+from trajopt.indirect.kept import Kept, decisive, kept_integrals
+from trajopt.indirect.start import Scales, Start, StartArc, node_values, samples_of, scales, unconstrained_costate, weights_at
 from trajopt.indirect.trace import ArcTrace, trace_arc
 from trajopt.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 NEAR = 1e-5  # relative distance from a limit below which an endpoint condition is taken as active
+TRIALS = 21  # points of an arc at which declared first integrals are tried
 NEGLIGIBLE = 1e-7  # multiplier, relative to the largest, of a condition that only seems active
 
 
@@ -120,15 +123,41 @@ def prepare(
         scale = _flow_scale(flow, values, sizes[arc.phase], numbers, p)
         places = (arc.knots - arc.start) / (arc.end - arc.start)
         grid = choose_grid(flow, Probe(values, scale, places[(places > 0) & (places < 1)]), numbers, p, 0.01 * options.tolerance)
+        if options.use_integrals:
+            flow = replace(flow, kept=_kept(arc, law, values, sizes[arc.phase], (weights[arc.phase], start.s, p)))
         arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched))
         nodes.append(values(grid.starts))
         flow_scales.append(scale)
     steady = tuple(options.use_integrals and autonomous(ham) for ham in hams)
     rows = _active_rows(form, start, sizes, p)
-    system = ShootingSystem(form, tuple(arcs), _held(rows), p, steady)
+    system = ShootingSystem(form, tuple(arcs), _held(rows), p, steady, (None,) * len(hams))
     unknowns = _first_unknowns(system, start, nodes, weights)
     prepared = Preparation(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), rows)
-    return _with_multipliers(prepared, sizes)
+    prepared = _with_multipliers(prepared, sizes)
+    # Multipliers are linear in transversality, but not in the integrals that replace it: those come last.
+    replaced = tuple(_replaced(i, start, arcs, (weights[i], start.s, p)) for i in range(len(hams)))
+    return replace(prepared, system=replace(prepared.system, replaced=replaced))
+
+
+def _kept(arc: StartArc, law: ArcLaw, values: Callable[[Array], Array], sizes: Scales, fixed: tuple[Array, ...]) -> Kept | None:
+    """The declared first integrals that the flow of an arc is held to."""
+    tau = np.linspace(0.0, 1.0, TRIALS)
+    return kept_integrals(law, arc.times(tau), values(tau), fixed, np.concatenate([sizes.x, sizes.costate]))
+
+
+def _replaced(phase: int, start: Start, arcs: list[ShootingArc], fixed: tuple[Array, ...]) -> Replacement | None:
+    """What the first integrals that hold on all arcs of a phase replace at its end; none where its costate jumps."""
+    own = [arc for arc in arcs if arc.phase == phase]
+    kept, last = own[-1].flow.kept, start.of_phase(phase)[-1]
+    if kept is None or any(arc.touched for arc in own):
+        return None
+    shared = kept.some(tuple(n for n in kept.names if all(a.flow.kept is not None and n in a.flow.kept.names for a in own)))
+    if shared is None:
+        return None
+    time = last.times(np.ones(1))
+    pairs = decisive(shared, own[-1].law.hamiltonian, last.end, last.x(time)[0], last.costate(time)[0], fixed)
+    chosen = shared.some(tuple(shared.names[row] for row, _ in pairs))
+    return None if chosen is None else Replacement(chosen, tuple(column for _, column in pairs))
 
 
 def _laws(hams: tuple[PhaseHamiltonian, ...], start: Start, weights: list[Array], p: Array, options: Options) -> list[ArcLaw]:
@@ -240,7 +269,7 @@ def _with_multipliers(prepared: Preparation, sizes: list[Scales]) -> Preparation
 
 def with_rows(prepared: Preparation, rows: tuple[tuple[BoundaryRow, str | None], ...]) -> Preparation:
     """The same with other endpoint conditions active."""
-    system = ShootingSystem(prepared.form, prepared.system.arcs, _held(rows), prepared.system.p, prepared.system.constant_H)
+    system = replace(prepared.system, active=_held(rows))
     unknowns = np.zeros(system.layout.size)
     kept = int(prepared.system.layout.nu.min()) if prepared.system.layout.nu.size else prepared.unknowns.size
     unknowns[:kept] = prepared.unknowns[:kept]

@@ -46,7 +46,8 @@ class Shooting:
         A control law instead of the one that is found: a function of a ``PhaseHamiltonian`` that gives the column of controls as
         expressions in its symbols; the same for all phases, or a mapping from phase names.
     use_integrals
-        Let a Hamiltonian that is constant replace the condition at the end of a phase by the one at its start.
+        Let first integrals work: a constant Hamiltonian and declared invariants replace conditions at the end of a phase, and
+        the flow keeps declared ones.
 
     >>> from trajopt import Problem
     >>> ocp = Problem("rest to rest")

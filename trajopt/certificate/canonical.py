@@ -1,0 +1,66 @@
+"""States and costates together as one motion, so that the costates are integrated forward too, and first integrals with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import casadi
+import numpy as np
+
+from trajopt.bounds import Bound
+from trajopt.certificate.along import PhaseAlong
+from trajopt.certificate.extremal import Extremal
+from trajopt.certificate.feasibility import end_gaps
+from trajopt.certificate.motion import Motion
+from trajopt.certificate.table import Check, skipped
+from trajopt.integrate.tableaus import Tableau
+
+COSTATES = "re-integration of costates"
+KEPT = "re-integration of costates, stabilized"
+
+
+def costate_motions(phases: Sequence[Extremal], scheme: Tableau, tolerance: float) -> list[Check]:
+    """Each phase integrated forward with its costates, from its start alone; with first integrals stabilized a second time.
+
+    The rates take the controls from the answer, as those of the motion do; phases where multipliers of constraints would enter
+    the costates are left out.
+    """
+    run = [Motion(canonical(e), scheme) for e in phases if not _constrained(e)]
+    if not run:
+        return [skipped(COSTATES, "constraints act on the costates")]
+    return end_gaps(run, len(phases), tolerance, (COSTATES, KEPT))
+
+
+def canonical(e: Extremal) -> PhaseAlong:
+    """A phase with its costates as further states, x' = dH/dcostate, costate' = -dH/dx."""
+    ph, form = e.phase, e.phase.form
+    n = form.x.numel()
+    y = e.ham.symbols.sym("canonical", 2 * n)
+    H = casadi.substitute(e.ham.H, e.ham.weight, casadi.DM(e.weight)) if e.weight.size else e.ham.H
+    rates = casadi.vertcat(form.f, -casadi.gradient(H, form.x))
+    old, new = [form.x, form.costate], [y[:n], y[n:]]
+    f, l, *invariants = casadi.substitute([rates, form.l, *[i.expression for i in form.invariants]], old, new)
+    doubled = tuple(
+        replace(
+            q, name=_name(q.name), rows=slice(n + q.rows.start, n + q.rows.stop), bound=Bound.open(q.size),
+            start=Bound.open(q.size), end=Bound.open(q.size),
+        )
+        for q in form.states
+    )  # fmt: skip
+    stated = tuple(replace(i, expression=x) for i, x in zip(form.invariants, invariants, strict=True))
+    whole = replace(
+        form, x=y, f=f, l=l, states=(*form.states, *doubled), costate=e.ham.symbols(0, 1), invariants=stated,
+    )  # fmt: skip
+    curves = {**ph.given.states, **{_name(q.name): ph.given.costates[q.name] for q in form.states}}
+    sizes = np.concatenate([ph.sizes, e.costate_sizes])
+    return replace(ph, form=whole, given=replace(ph.given, states=curves), told_sizes=sizes)
+
+
+def _name(state: str) -> str:
+    return f"costate of {state}"
+
+
+def _constrained(e: Extremal) -> bool:
+    form = e.phase.form
+    return bool(casadi.depends_on(casadi.vertcat(form.g, form.c), form.x) or e.active)

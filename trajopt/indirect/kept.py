@@ -1,0 +1,107 @@
+"""Declared first integrals at work: kept by the flow of an arc, and in the place of conditions at the end of a phase.
+
+A declaration is a claim, so it is tried first: along the guess its derivative by the flow must vanish, as that of a first
+integral does everywhere, not only on solutions. What fails is left to the certificate, which reports it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.indirect.control_law import ArcLaw, solved_linear
+from trajopt.indirect.hamiltonian import PhaseHamiltonian
+from trajopt.indirect.integrals import first_integrals
+
+Array = NDArray[np.float64]
+CONSTANT = 1e-8  # relative to what the rates of single variables would change: a derivative that counts as none
+DAMPING = 1e-12  # of dependent integrals, whose corrections would not be unique
+DECISIVE = 1e-2  # relative slope by which an integral determines a costate
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """First integrals of an arc, a column in t, x, costate, weight, s, p; ``sizes`` are those of x and costate."""
+
+    names: tuple[str, ...]
+    y: Any
+    sizes: Array
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
+
+    def some(self, names: tuple[str, ...]) -> Kept | None:
+        """Those of some names."""
+        rows = [i for i, name in enumerate(self.names) if name in names]
+        if not rows:
+            return None
+        return Kept(tuple(self.names[i] for i in rows), casadi.vertcat(*[self.y[i] for i in rows]), self.sizes)
+
+
+def kept_integrals(law: ArcLaw, times: Array, nodes: Array, fixed: tuple[Array, ...], sizes: Array) -> Kept | None:
+    """The declared first integrals that the flow of an arc keeps, tried at points (N,), (N, node size) of a guess."""
+    ham, ph = law.hamiltonian, law.hamiltonian.phase
+    if any(ham.constraints[i].order for i, _ in law.mode.active):
+        return None  # on a state constraint the costate of the flow is another one
+    others = casadi.vertcat(ph.u, ph.z)
+    found = [
+        i
+        for i in first_integrals(ham)
+        if i.declared
+        and not i.at_zero
+        and casadi.depends_on(i.expression, ham.costate)
+        and not casadi.depends_on(i.expression, others)
+    ]
+    if not found:
+        return None
+    y = casadi.vertcat(*[i.expression for i in found])
+    z = casadi.vertcat(ph.x, ham.costate)
+    rate = law.rate[: z.numel()]
+    slopes = casadi.horzcat(casadi.jacobian(y, z), casadi.jacobian(y, ph.t))
+    rates = casadi.vertcat(rate, 1)
+    symbols = [ph.t, casadi.vertcat(z, law.v), ham.weight, ham.s, ham.p]
+    outputs = [casadi.mtimes(slopes, rates), casadi.mtimes(casadi.fabs(slopes), casadi.fabs(rates))]
+    function = casadi.Function("tried", symbols, [casadi.densify(o) for o in outputs])
+    with np.errstate(all="ignore"):
+        change, size = (np.asarray(o.full()) for o in function(times[None, :], nodes.T, *fixed))
+    constant = np.all(np.abs(change) <= CONSTANT * size.max(axis=1, keepdims=True), axis=1)
+    return Kept(tuple(i.name for i in found), y, sizes).some(tuple(i.name for i, c in zip(found, constant, strict=True) if c))
+
+
+def pulled_back(kept: Kept, ham: PhaseHamiltonian, levels: Any) -> Any:
+    """(x, costate) brought back to the levels of its integrals by the least correction, relative to sizes, in one step.
+
+    This is dy/dt = K y for their deviations with the gain of a whole step: what a step of the flow adds is taken off again.
+    """
+    z = casadi.vertcat(ham.phase.x, ham.costate)
+    slopes = casadi.jacobian(kept.y, z) @ casadi.diag(casadi.DM(kept.sizes))
+    length = casadi.sqrt(casadi.sum2(slopes**2) + 1e-300)
+    rows = slopes / casadi.repmat(length, 1, z.numel())
+    normal = rows @ rows.T + DAMPING * ham.symbols.eye(kept.count)
+    return z - casadi.DM(kept.sizes) * (rows.T @ solved_linear(normal, (kept.y - levels) / length))
+
+
+def decisive(
+    kept: Kept, ham: PhaseHamiltonian, t: float, x: Array, costate: Array, fixed: tuple[Array, ...]
+) -> list[tuple[int, int]]:
+    """Pairs (integral, costate): which costates the integrals determine at a point where everything else is known."""
+    z = casadi.vertcat(ham.phase.x, ham.costate)
+    symbols = [ham.phase.t, ham.phase.x, ham.costate, ham.weight, ham.s, ham.p]
+    found = casadi.Function("slopes", symbols, [casadi.densify(casadi.jacobian(kept.y, z))])(t, x, costate, *fixed)
+    slopes = np.asarray(found.full()) * kept.sizes[None, :]
+    length = np.linalg.norm(slopes, axis=1, keepdims=True)
+    left = slopes[:, x.size :] / np.where(length > 0, length, 1.0)
+    pairs: list[tuple[int, int]] = []
+    while len(pairs) < min(left.shape):
+        row, column = np.unravel_index(int(np.argmax(np.abs(left))), left.shape)
+        if not abs(left[row, column]) > DECISIVE:
+            break
+        pairs.append((int(row), int(column)))
+        left = left - np.outer(left[:, column], left[row]) / left[row, column]
+        left[row], left[:, column] = 0.0, 0.0
+    return pairs
