@@ -65,10 +65,12 @@ class Sketch:
         return curve, lambda s: curve(s, 1) / self.duration
 
 
-CROUCH, TAKE_OFF = (15.0, 70.0, 118.0, -163.0), (21.0, 58.0, 58.0, -70.0)
-STRETCH, TUCK = (24.0, 57.0, 22.0, -38.0), (3.0, 56.0, 117.0, -158.0)
-PUSH = Sketch(0.25, (0.0, 0.3, 1.0), (CROUCH, (15.0, 67.0, 115.0, -155.0), TAKE_OFF), (-150.0, 200.0, 5.0))
-HOP = Sketch(0.32, (0.0, 0.2, 1.0), (TAKE_OFF, STRETCH, TUCK), (0.0, -80.0, -5.0))
+CROUCH, TAKE_OFF = (19.0, 67.0, 118.0, -163.0), (22.0, 56.0, 58.0, -69.0)
+STRETCH, TUCK = (26.0, 61.0, 22.0, -33.0), (2.0, 56.0, 117.0, -160.0)
+PUSH = Sketch(
+    0.25, (0.0, 0.4, 0.8, 1.0), (CROUCH, (18.0, 63.0, 117.0, -149.0), (19.0, 55.0, 92.0, -105.0), TAKE_OFF), (-150.0, 200.0, 5.0)
+)
+HOP = Sketch(0.32, (0.0, 0.2, 0.6, 1.0), (TAKE_OFF, STRETCH, (12.0, 52.0, 90.0, -112.0), TUCK), (0.0, -80.0, -5.0))
 # Onto a platform: the front higher, slower, landing tucked and level.
 LEAVING = (30.0, 53.0, 45.0, -54.0)
 PLATFORM_PUSH = Sketch(
