@@ -24,6 +24,8 @@ from trajopt.nlp.program import Block, Program, places
 Array = NDArray[np.float64]
 
 MOST_DEGREE = 9  # beyond it widths pay better than degrees
+SMOOTH = 0.4  # decay of the coefficients below which a higher degree is trusted to pay
+COST = 2.0  # of an interval, as a power of its degree
 MOST_PIECES = 6  # an interval is cut into at most so many at once
 
 
@@ -182,12 +184,7 @@ def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme) -> M
         pieces, new_degree = 1, degree
         if error > tolerance:
             excess = min(np.log10(error / tolerance) + 1.0, 12.0)
-            fall = -np.log10(max(float(result.decay[k]), 1e-3))  # digits gained by one more degree
-            wanted = degree + (int(np.ceil(excess / fall)) if fall > 0.4 else 99)
-            if wanted <= most:
-                new_degree = max(wanted, degree + 1)
-            else:
-                pieces = int(np.clip(np.ceil(10 ** (excess / (degree + 1))), 2, MOST_PIECES))
+            pieces, new_degree = _division(degree, excess, float(result.decay[k]), most)
         if k in mesh.knots:
             moves[k] = len(degrees)
         for i in range(pieces):
@@ -203,6 +200,24 @@ def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme) -> M
         roles=None if mesh.roles is None else mesh.roles[source],
         control_points=None if mesh.control_points is None else mesh.control_points[source],
     )
+
+
+def _division(degree: int, excess: float, decay: float, most: int) -> tuple[int, int]:
+    """Into how many pieces of what degree an interval is cut to gain ``excess`` digits with the fewest points.
+
+    n pieces divide the error by n ** (degree + 1) and the decay of the coefficients by n; where these hardly fall, there may be
+    a kink, and higher degrees promise nothing.
+    """
+    choices = []
+    for pieces in range(1, MOST_PIECES + 1):
+        missing = excess - (degree + 1) * np.log10(pieces)
+        further = int(np.ceil(max(missing, 0.0) / -np.log10(max(decay, 1e-3) / pieces))) if decay < SMOOTH else 99
+        if missing <= 0 or degree + further <= most:
+            raised = degree + (further if missing > 0 else 0)
+            choices.append((pieces * raised**COST, pieces, raised))
+    if choices:
+        return min(choices)[1:]
+    return int(np.clip(np.ceil(10 ** (excess / (degree + 1))), 2, MOST_PIECES)), degree
 
 
 def running_cost(block: Block, program: Program) -> Array:
