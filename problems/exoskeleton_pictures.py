@@ -105,6 +105,21 @@ def two_legged_drawing(stride: float = 0.35) -> Drawing:
     return Drawing(shapes, unit="m", caption="blue: standing leg; red: swinging leg; marks: where the ankle sets out and arrives")
 
 
+def programme_picture(simulation: Any = None) -> Any:
+    """Deviations from the appendix' programme by Euler steps of 1 ms, not stabilized and by Baumgarte (the document's figures
+    16 and 17)."""
+    from problems.snowboarder import snowboarder
+    from trajopt.integrate import Baumgarte, Euler, simulate
+    from trajopt.show.deviations import plot_deviations
+
+    system = snowboarder("appendix", track="heading")
+    ways = {"not stabilized": None, "Baumgarte, gain 10": Baumgarte(10.0), "Baumgarte, gain 50": Baumgarte(50.0)}
+    return plot_deviations({label: simulate(system, Euler(1e-3), 0.5, way) for label, way in ways.items()})
+
+
+pictures = {"programme": programme_picture}  # of the snowboarder's own; it runs the appendix' programme
+
+
 def _unit(angle: SX) -> SX:
     return vertcat(casadi.cos(angle), casadi.sin(angle))
 

@@ -13,7 +13,7 @@ import numpy as np
 from casadi import SX, cos, jtimes, sin, tan
 
 from problems.exoskeleton import CONSTANT_LENGTHS, EXTENSIONS, MASSES, blade, height_momentum, links, with_potential
-from problems.exoskeleton_pictures import snowboarder_drawing
+from problems.exoskeleton_pictures import pictures, snowboarder_drawing  # noqa: F401  # pictures of its own
 from trajopt.errors import ModelError
 from trajopt.integrate import LinearLaw
 from trajopt.mechanics import Coordinate, Dependence, Holonomic, Tree

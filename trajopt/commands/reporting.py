@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ def run_report(file: Path, output: Path, problem: str | None, settings: Mapping[
     if built is not None:
         _check_belongs(built, solution, name)
         statement = str(built.problem)
+        solution = replace(solution, form=built.problem.finish())
         certificate, failed = _certified(solution, built)
         remarks += failed
         drawing = _drawing(name, settings)

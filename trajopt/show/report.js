@@ -110,7 +110,7 @@ function chart(panel, holder) {
   });
 }
 
-for (const panel of data.panels) chart(panel, document.getElementById(`panels-${panel.kind}`));
+for (const panel of data.panels) chart(panel, document.querySelector(`.panels[data-kind="${panel.kind}"]`));
 
 // The film -------------------------------------------------------------------------------------------------------------------
 
@@ -126,8 +126,9 @@ function film(scene) {
   const button = document.getElementById("play"), clock = document.getElementById("clock");
   const space = scene.dimension === 3, window_ = scene.window;
   let [azimuth, elevation] = scene.view.map((degrees) => (degrees * Math.PI) / 180);
-  const width = 900, height = Math.round((width * (window_[3] - window_[2])) / (window_[1] - window_[0]));
-  const scale = width / (window_[1] - window_[0]);
+  // In the pixels of a wide screen, so that lines are equally strong in flat and in tall pictures.
+  const scale = Math.min(1100 / (window_[1] - window_[0]), 448 / (window_[3] - window_[2]));
+  const width = scale * (window_[1] - window_[0]), height = scale * (window_[3] - window_[2]);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
 
   function flat(p) {
@@ -138,14 +139,14 @@ function film(scene) {
 
   const nodes = scene.strokes.map((stroke) => {
     const colour = stroke.role === "ground" ? "#999" : COLOURS[stroke.colour % 6];
-    if (stroke.role === "mark") return make("circle", { r: stroke.width * 0.8, fill: colour, stroke: "#fff", "stroke-width": 1.2 }, svg);
-    const style = { fill: "none", stroke: colour, "stroke-width": stroke.width * 1.5, "stroke-linecap": "round", "stroke-linejoin": "round" };
+    if (stroke.role === "mark") return make("circle", { r: stroke.width * 0.65, fill: colour, stroke: "#fff", "stroke-width": 1.2 }, svg);
+    const style = { fill: "none", stroke: colour, "stroke-width": stroke.width * 1.25, "stroke-linecap": "round", "stroke-linejoin": "round" };
     return make("path", { ...style, class: stroke.role }, svg);
   });
   let frame = 0;
 
   function arrow([tail, tip]) {  // nothing where there is hardly any length
-    const [dx, dy] = [tip[0] - tail[0], tip[1] - tail[1]], length = Math.hypot(dx, dy), size = 0.028 * width;
+    const [dx, dy] = [tip[0] - tail[0], tip[1] - tail[1]], length = Math.hypot(dx, dy), size = 14;
     if (!(length > 0.15 * size)) return "";
     const back = Math.min(size, 0.6 * length) / length, [c, s] = [Math.cos(0.42), Math.sin(0.42)];
     const side = (sign) => [tip[0] - back * (dx * c - sign * dy * s), tip[1] - back * (sign * dx * s + dy * c)];

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trajopt.errors import TrajoptError
 from trajopt.files import check_writable, write_text
+from trajopt.show.checks import switching_functions
 from trajopt.show.drawing import Drawing
-from trajopt.show.plots import plot_solution
+from trajopt.show.plots import bounds_of, plot_solution
 from trajopt.show.scene import Array, Scene, pace, projected, scene, window_of
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from trajopt.solution import PhaseSolution, Solution
 
 KINDS = ("states", "algebraics", "controls", "costates")
+SWITCHING = "switching functions"
 CHART_POINTS = 400  # of each curve, more where there are more intervals
 FILM_FRAMES = 150
 SHADED = ("lower", "upper", "singular")
@@ -68,10 +71,11 @@ def write_report(
     """
     check_writable(path, (".html", ".htm"))
     seen = None if drawing is None or not solution.phases else scene(solution, drawing, FILM_FRAMES)
+    panels = [*_panels(solution), *_switching(solution)]
     body = [
         _head(solution),
         _film(seen),
-        _charts(solution),
+        _charts(panels),
         _certificate(certificate),
         _section("Problem", f"<pre>{escape(statement)}</pre>" if statement else ""),
         _structure(solution),
@@ -80,7 +84,7 @@ def write_report(
         _origin(solution, commands),
     ]
     own = files("trajopt.show")
-    content = {"span": _span(solution), "mesh": _mesh(solution), "panels": _panels(solution), "scene": _scene(seen)}
+    content = {"span": _span(solution), "mesh": _mesh(solution), "panels": panels, "scene": _scene(seen)}
     page = PAGE.format(
         title=escape(f"{solution.problem}: {solution.status.value}"),
         style=own.joinpath("report.css").read_text(encoding="utf-8"),
@@ -118,18 +122,19 @@ def _film(seen: Scene | None) -> str:
         return ""
     turn = " Drag to turn it." if seen.dimension == 3 else ""
     speed = f"at {pace(seen)}" if pace(seen) else "in real time"
+    meaning = f" {seen.caption[:1].upper()}{seen.caption[1:]}." if seen.caption else ""
     return f"""<h2>Motion</h2>
 <svg id="film" role="img" aria-label="the motion"></svg>
 <div class="controls"><button id="play" type="button">Play</button>
 <input id="slider" type="range" min="0" value="0" step="1" aria-label="time"><output id="clock"></output></div>
-<h3>Plays {escape(speed)}.{turn} The slider moves the cursor of all charts.</h3>"""
+<h3>Plays {escape(speed)}.{turn} The slider moves the cursor of all charts.{escape(meaning)}</h3>"""
 
 
-def _charts(solution: Solution) -> str:
-    present = [kind for kind in KINDS if any(getattr(ph, kind) for ph in solution.phases.values())]
+def _charts(panels: Sequence[Mapping[str, Any]]) -> str:
+    present = dict.fromkeys(str(panel["kind"]) for panel in panels)
     if not present:
         return ""
-    groups = "".join(f'<h3>{kind}</h3>\n<div class="panels" id="panels-{kind}"></div>\n' for kind in present)
+    groups = "".join(f'<h3>{kind}</h3>\n<div class="panels" data-kind="{kind}"></div>\n' for kind in present)
     return f"<h2>Trajectories</h2>\n{groups}"
 
 
@@ -248,17 +253,37 @@ def _panel(solution: Solution, kind: str, name: str, curves: Mapping[str, Curve]
         {"name": f"{name}[{k}]", "segments": [[_numbers(t), _numbers(v[:, k])] for t, v in sampled if k < v.shape[1]]}
         for k in range(size)
     ]
-    limits = [limit for curve in curves.values() for limit in (curve.lower, curve.upper) if limit is not None]
-    bounds = sorted({float(v) for limit in limits for v in limit if np.isfinite(v)}) if kind != "costates" else []
-    arcs = [
-        [arc.start, arc.end, role]
-        for arc in solution.arcs
-        for component, role in arc.roles.items()
-        if kind == "controls" and role in SHADED and (component == name or component.startswith(f"{name}["))
-    ]
+    limits = [bounds_of(solution, phase, kind, name, curve) for phase, curve in curves.items() if kind != "costates"]
+    bounds = sorted({level for levels in limits for level in levels})
+    arcs = _arcs(solution, name) if kind == "controls" else []
     title = f"costate of {name}" if kind == "costates" else name
     unit = "" if kind == "costates" else first.unit
     return {"kind": kind, "title": title, "unit": unit, "lines": lines, "bounds": bounds, "arcs": arcs}
+
+
+def _arcs(solution: Solution, name: str) -> list[list[Any]]:
+    """Where a control rides a bound or is singular: start, end, role."""
+    return [
+        [arc.start, arc.end, role]
+        for arc in solution.arcs
+        for component, role in arc.roles.items()
+        if role in SHADED and (component == name or component.startswith(f"{name}["))
+    ]
+
+
+def _switching(solution: Solution) -> list[dict[str, Any]]:
+    """Switching functions, of controls that have one; nothing where the problem or its Hamiltonian is not known."""
+    try:
+        functions = switching_functions(solution)
+    except TrajoptError:
+        return []
+    found = []
+    for component, parts in functions.items():
+        if all(alone for *_, alone in parts):
+            lines = [{"name": component, "segments": [[_numbers(t), _numbers(v)] for t, v, _ in parts]}]
+            panel = {"kind": SWITCHING, "title": f"of {component}", "unit": "", "lines": lines, "bounds": [0.0]}
+            found.append(panel | {"arcs": _arcs(solution, component)})
+    return found
 
 
 def _sampled(curve: Curve, phase: PhaseSolution) -> tuple[Array, Array]:
