@@ -89,7 +89,7 @@ def build(
     t = ph.time(start=0, end=duration, unit="day")
     r = ph.state("r", n, start=r0, guess=lambda tau: shape.r(tau)[:n], unit="AU")
     v = ph.state("v", n, start=v0, guess=lambda tau: shape.v(tau)[:n], unit="AU/day")
-    m = ph.state("m", start=1, guess=lambda tau: 1 / (1 + shape.effort(tau) / (power * WATTS)))
+    m = ph.state("m", start=1, lower=0.001, guess=lambda tau: 1 / (1 + shape.effort(tau) / (power * WATTS)))
     u = ph.control("u", n, guess=lambda tau: shape.u(tau)[:n] / MILLIMETRES, scale=shape.size / MILLIMETRES, unit="mm/s^2")
     a = MILLIMETRES * u
     ph.dynamics({r: v, v: gravity(r, MU) + a, m: -(m**2) * sumsqr(a) / (2 * power * WATTS)})

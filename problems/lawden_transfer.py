@@ -40,7 +40,7 @@ def build(
     t = ph.time(start=0, end=duration, unit="")
     r = ph.state("r", r0.size, start=r0, guess=shape.r)
     v = ph.state("v", r0.size, start=v0, guess=shape.v)
-    m = ph.state("m", start=mass, guess=lambda tau: 1 / (1 / mass + shape.effort(tau) / power))
+    m = ph.state("m", start=mass, lower=0.001 * mass, guess=lambda tau: 1 / (1 / mass + shape.effort(tau) / power))
     u = ph.control("u", r0.size, guess=shape.u, scale=shape.size)
     ph.dynamics({r: v, v: gravity(r) + u, m: -(m**2) * sumsqr(u) / (2 * power)})
     circles.arrive(ocp, ph, r, v)

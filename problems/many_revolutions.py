@@ -15,8 +15,19 @@ REFERENCE = Reference(
 )
 
 
-def build(thrust: float = 0.001, exhaust: float = 0.1405 / 0.0749, radius: float = 1.5, mass: float = 1.0) -> Problem:
-    """From the circle r = 1 to the circle r = ``radius``; half the thrust takes about twice the revolutions."""
-    problem = min_time_transfer.build(thrust, exhaust, radius, mass)
+def build(
+    thrust: float = 0.001,
+    exhaust: float = 0.1405 / 0.0749,
+    radius: float = 1.5,
+    mass: float = 1.0,
+    inclination: float = 0.0,
+    plane_change: float = 0.0,
+    coordinates: str = "auto",
+) -> Problem:
+    """From the circle r = 1 to the circle r = ``radius``; half the thrust takes about twice the revolutions.
+
+    The other arguments are those of ``min-time-transfer``.
+    """
+    problem = min_time_transfer.build(thrust, exhaust, radius, mass, inclination, plane_change, coordinates)
     problem.name = "many-revolutions"
     return problem

@@ -1,135 +1,200 @@
-"""Bounded thrust with a constant exhaust speed, in the plane and in polar coordinates, with the first integrals of its flow.
+"""Bounded thrust with a constant exhaust speed, in a plane or in space, with the first integrals of its flow.
 
-mu = 1. The states are r, theta, vr, vt, the mass m and the exhaust speed c. The last is a constant: as a state it has a costate,
-and that costate is the integral which the scaling integral of bounded thrust contains (see ``rocket.md``).
+Beside the coordinates the states are the mass m and the exhaust speed c. The last is a constant: as a state it has a costate, and
+that costate is the integral which the scaling integral of bounded thrust contains (see ``rocket.md``).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, pairwise
 from math import cos, pi, sqrt
 from typing import Any
 
 import casadi
 import numpy as np
-from casadi import fmax
+from casadi import SX, dot, fmax, sumsqr, vertcat
 from scipy.interpolate import CubicSpline
 
+from problems.rocket_coordinates import Coordinates, Place, Polar
 from trajopt.problem import Phase
 
 TILT = 0.3  # of the guessed direction, outwards at first and inwards at the end: straight along is a point of symmetry
-Curve = Callable[[float], float]
+Curve = Callable[[float], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Engine:
     """Full thrust, exhaust speed, and the mass at the start."""
 
-    thrust: float
+    thrust: Any  # a number, or a parameter of the problem
     exhaust: float
     mass: float = 1.0
 
 
 @dataclass(frozen=True)
 class Spiral:
-    """A circle that grows or shrinks smoothly from 1 to ``radius``: what a solve begins from, in normalised time."""
+    """A circle that grows or shrinks smoothly from 1 to ``radius`` while its plane turns: what a solve begins from.
+
+    ``duration`` is its time; the plane is tilted about the x axis by ``inclination`` at first and ``plane_change`` more at last.
+    """
 
     radius: float
     duration: float
-
-    def r(self, tau: Any) -> Any:
-        return 1 + (self.radius - 1) * tau**3 * (10 - 15 * tau + 6 * tau**2)
-
-    def vt(self, tau: float) -> float:
-        return float(self.r(tau) ** -0.5)
+    inclination: float = 0.0
+    plane_change: float = 0.0
+    coordinates: Coordinates = field(default_factory=Polar)
 
     @property
-    def theta(self) -> Curve:
-        tau = np.linspace(0, 1, 400)
-        angle = CubicSpline(tau, self.duration * self.r(tau) ** -1.5).antiderivative()
-        return lambda place: float(angle(place))
+    def first(self) -> Place:
+        return Place(1.0, 0.0, self.inclination)
+
+    @property
+    def last(self) -> Place:
+        return Place(self.radius, 0.0, self.inclination + self.plane_change)
+
+    def place(self, tau: float) -> Place:
+        """Where it is, in normalised time."""
+        return Place(float(self._radius(tau)), float(self._angle(tau)), self.inclination + self.plane_change * _step(tau))
+
+    def motion(self, tau: float) -> np.ndarray:
+        """The coordinates there."""
+        return self.coordinates.circle(self.place(tau))
+
+    def direction(self, tau: float) -> np.ndarray:
+        """A unit vector along or against the motion, and across it so that the plane turns at the nodes."""
+        outwards, place = TILT * cos(pi * tau), self.place(tau)
+        ahead, across = np.sign(self.radius - 1) * self._change or 1e-3, self.plane_change * pi / 2 * cos(place.angle)
+        rest = sqrt(1 - outwards**2) / np.hypot(ahead, across)
+        return np.asarray(np.array([outwards, rest * ahead, rest * across]) @ self.coordinates.axes(place))
 
     @property
     def speed(self) -> float:
-        """The change of circular speed, which thrust along the orbit has to make up."""
-        return float(abs(1 - self.radius**-0.5))
+        """The change of velocity by slow thrust: Edelbaum's formula, which in the plane is the change of circular speed."""
+        last = self.radius**-0.5
+        return sqrt(1 - 2 * last * cos(pi / 2 * self.plane_change) + last**2)
+
+    @property
+    def _change(self) -> float:
+        return abs(1 - self.radius**-0.5)
+
+    def _radius(self, tau: Any) -> Any:
+        return 1 + (self.radius - 1) * _step(tau)
+
+    @cached_property
+    def _angle(self) -> Any:
+        tau = np.linspace(0, 1, 400)
+        return CubicSpline(tau, self.duration * self._radius(tau) ** -1.5).antiderivative()
+
+
+def _step(tau: Any) -> Any:
+    """From 0 to 1, at rest at both ends."""
+    return tau**3 * (10 - 15 * tau + 6 * tau**2)
 
 
 @dataclass(frozen=True)
 class Flight:
-    """The symbols of a flight."""
+    """The symbols of a flight: those of its coordinates, mass and exhaust speed."""
 
-    r: Any
-    theta: Any
-    vr: Any
-    vt: Any
+    coordinates: Coordinates
+    motion: tuple[Any, ...]
     m: Any
     c: Any
 
     @property
-    def coordinates(self) -> tuple[Any, ...]:
-        return self.r, self.theta, self.vr, self.vt
+    def q(self) -> SX:
+        return vertcat(*self.motion)
 
 
-def fly(ph: Phase, engine: Engine, spiral: Spiral, throttle: Any) -> Flight:
-    """States, direction of thrust and motion from the circle 1 to the circle ``spiral.radius``.
+@dataclass(frozen=True)
+class Ends:
+    """Values of the coordinates, of mass and of exhaust speed where a phase begins and where it ends; None leaves them open."""
 
-    ``throttle`` is a control or 1.
-    """
+    first: Sequence[float | None] | None = None
+    last: Sequence[float | None] | None = None
+
+
+def states(ph: Phase, coordinates: Coordinates, ends: Ends, guess: Curve) -> Flight:
+    """Declare the states of a flight; the guess has all of them, in normalised time."""
+    names = (*coordinates.states, ("m", 1), ("c", 1))
+    places = accumulate((size for _, size in names), initial=0)
+    made = []
+    for (name, size), (a, b) in zip(names, pairwise(places), strict=True):
+        start, end = (_part(values, a, b) for values in (ends.first, ends.last))
+        unit, scale = "rad" if name in ("theta", "L") else "", 1.0 if name in ("f", "g", "h", "k") else None
+        made.append(
+            ph.state(name, size, start=start, end=end, guess=lambda tau, a=a, b=b: guess(tau)[a:b], unit=unit, scale=scale)
+        )
+    return Flight(coordinates, tuple(made[:-2]), *made[-2:])
+
+
+def _part(values: Sequence[float | None] | None, a: int, b: int) -> Any:
+    part = [None] if values is None else list(values[a:b])
+    return None if None in part else part[0] if b - a == 1 else part
+
+
+def fly(ph: Phase, engine: Engine, spiral: Spiral, throttle: Any = 1) -> Flight:
+    """States, direction of thrust and motion along a spiral in one phase; ``throttle`` is a control or 1."""
     dry = np.exp(-spiral.speed / engine.exhaust)
-    flight = Flight(
-        r=ph.state("r", start=1, end=spiral.radius, guess=spiral.r),
-        theta=ph.state("theta", start=0, guess=spiral.theta, unit="rad"),
-        vr=ph.state("vr", start=0, end=0, guess=0),
-        vt=ph.state("vt", start=1, end=spiral.radius**-0.5, guess=spiral.vt),
-        m=ph.state("m", start=engine.mass, guess=lambda tau: engine.mass * dry**tau),
-        c=ph.state("c", start=engine.exhaust, guess=engine.exhaust),
+    ends = Ends([*spiral.motion(0.0), engine.mass, engine.exhaust], [*spiral.coordinates.arrival(spiral.last), None, None])
+    flight = states(
+        ph, spiral.coordinates, ends, lambda tau: np.array([*spiral.motion(tau), engine.mass * dry**tau, engine.exhaust])
     )
-    push(ph, flight, engine.thrust * throttle, float(np.sign(spiral.radius - 1) or 1))
+    push(ph, flight, engine.thrust * throttle, spiral.direction)
     return flight
 
 
-def push(ph: Phase, flight: Flight, thrust: Any, along: float = 1.0) -> None:
-    """The motion under a thrust whose direction is a control, guessed along (1) or against (-1) the motion.
+def push(ph: Phase, flight: Flight, thrust: Any, guess: Curve) -> None:
+    """The motion under a thrust whose direction is a control.
 
-    The direction is a unit vector with a radial and a transverse part: for an angle one would have to guess which way around it
-    turns.
+    The direction is a unit vector: for an angle one would have to guess which way around it turns.
     """
-    e = ph.control("e", 2, guess=lambda tau: (TILT * cos(pi * tau), along * sqrt(1 - (TILT * cos(pi * tau)) ** 2)))
-    ph.path(e[0] ** 2 + e[1] ** 2, equals=1, name="unit direction")
-    r, theta, vr, vt = coasting_rates(flight.coordinates)
-    ph.dynamics({
-        flight.r: r, flight.theta: theta, flight.vr: vr + thrust / flight.m * e[0], flight.vt: vt + thrust / flight.m * e[1],
-        flight.m: -thrust / flight.c, flight.c: 0,
-    })  # fmt: skip
+    e = ph.control("e", flight.coordinates.steering(flight.q).shape[1], guess=guess)
+    ph.path(sumsqr(e), equals=1, name="unit direction")
+    _move(ph, flight, thrust, e)
 
 
 def coast(ph: Phase, flight: Flight) -> None:
     """The motion without thrust."""
-    ph.dynamics(dict(zip(flight.coordinates, coasting_rates(flight.coordinates), strict=True)) | {flight.m: 0, flight.c: 0})
+    _move(ph, flight, 0, SX.zeros(flight.coordinates.steering(flight.q).shape[1]))
 
 
-def coasting_rates(coordinates: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The rates of r, theta, vr, vt without thrust."""
-    r, _, vr, vt = coordinates
-    return vr, vt / r, vt**2 / r - 1 / r**2, -vr * vt / r
+def _move(ph: Phase, flight: Flight, thrust: Any, direction: Any) -> None:
+    q, coordinates = flight.q, flight.coordinates
+    rates = coordinates.drift(q) + thrust / flight.m * (coordinates.steering(q) @ direction)
+    sizes = accumulate((size for _, size in coordinates.states), initial=0)
+    parts = [rates[a:b] for a, b in pairwise(sizes)]
+    ph.dynamics(dict(zip(flight.motion, parts, strict=True)) | {flight.m: -thrust / flight.c, flight.c: 0})
 
 
-def switching(primer: tuple[Any, Any], lam_m: Any, m: Any, c: Any) -> Any:
+def switching(primer: Sequence[Any], lam_m: Any, m: Any, c: Any) -> Any:
     """|lam_v|/m - lam_m/c: thrust is worth its fuel where this is positive."""
-    return (primer[0] ** 2 + primer[1] ** 2) ** 0.5 / m - lam_m / c
+    return sum(component**2 for component in primer) ** 0.5 / m - lam_m / c
 
 
-def declare_bounded_thrust(ph: Phase, t: Any, flight: Flight, thrust: float, burning: bool | None = None) -> None:
+def declare_bounded_thrust(ph: Phase, t: Any, flight: Flight, thrust: Any, burning: bool | None = None) -> None:
     """The Hamiltonian, the rotation and the scaling integral, with multipliers of the maximum principle.
 
     ``burning``: whether the engine burns all along the phase; None: it burns where the switching function is positive.
     """
-    lam = [-ph.costate(state) for state in (*flight.coordinates, flight.m, flight.c)]
-    lam_r, lam_theta, lam_vr, lam_vt, lam_m, lam_c = lam
-    S = switching((lam_vr, lam_vt), lam_m, flight.m, flight.c)
-    H = casadi.dot(casadi.vertcat(*lam[:4]), casadi.vertcat(*coasting_rates(flight.coordinates)))
-    H += thrust * (fmax(S, 0) if burning is None else int(burning) * S)
-    similar = lam_vr * flight.vr + lam_vt * flight.vt - 2 * flight.r * lam_r
+    lam_m = -ph.costate(flight.m)
+    primer = flight.coordinates.steering(flight.q).T @ multipliers(ph, flight)
+    S = switching(casadi.vertsplit(primer), lam_m, flight.m, flight.c)
+    declare_integrals(ph, t, flight, thrust * (fmax(S, 0) if burning is None else int(burning) * S))
+
+
+def declare_integrals(ph: Phase, t: Any, flight: Flight, engine: Any) -> None:
+    """The same for an engine whose part of the Hamiltonian is given; it must not prefer a direction of space."""
+    q, coordinates = flight.q, flight.coordinates
+    lam, lam_m, lam_c = multipliers(ph, flight), -ph.costate(flight.m), -ph.costate(flight.c)
+    H = dot(lam, coordinates.drift(q)) + engine
+    turned = casadi.vertsplit(coordinates.turns(q).T @ lam)
     ph.invariant("hamiltonian", H)
-    ph.invariant("rotation", lam_theta)
-    ph.invariant("scaling", similar + 3 * H * t - 4 * lam_m * flight.m + lam_c * flight.c)
+    for axis, component in zip((" x", " y", " z") if len(turned) == 3 else ("",), turned, strict=True):
+        ph.invariant(f"rotation{axis}", component)
+    ph.invariant("scaling", -dot(lam, coordinates.similar(q)) + 3 * H * t - 4 * lam_m * flight.m + lam_c * flight.c)
+
+
+def multipliers(ph: Phase, flight: Flight) -> SX:
+    """Those of the coordinates, of the maximum principle."""
+    return vertcat(*(-ph.costate(state) for state in flight.motion))
