@@ -41,6 +41,7 @@ ON_ARCS = "moving knots"
 ROUGH = 0.1  # an error above which smooth controls are kept straight on an interval
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
 ON_ARCS_DEGREE = 6
+ARC_BARRIER = 1e-6  # to begin with on arcs: little is left for the bounds to decide, and a larger one drives the answer away first
 MOST_DOUBT = 0.05  # of the held controls' push may have the wrong sign before the arcs are given up
 
 
@@ -316,7 +317,7 @@ def _on_arcs(
     current = iterate
     repairs = 0
     while len(history) < passes:
-        following = solve_on(session, meshes, guess_of(current.layout, current.program.start), 1e-4, knots, ON_ARCS)
+        following = solve_on(session, meshes, guess_of(current.layout, current.program.start), ARC_BARRIER, knots, ON_ARCS)
         history.append(following.record)
         refuted = following.doubt > MOST_DOUBT
         no_better = repairs > 0 and following.result.f > current.result.f + session.method.tolerance * abs(current.result.f)
