@@ -5,6 +5,8 @@ switching function gives it); some constraints are active. The free controls, th
 solve a small system E(v; t, x, costate) = 0. Where E is affine in v the law is a closed form; otherwise v follows its own
 differential equation E_v v' = -(E_t + E_x x' + E_costate costate'), so that it stays on the branch where it starts, and only its
 start is solved for.
+A control may be idle: where the throttle is zero H does not depend on the direction of thrust. It then keeps the limit of its
+law, which minimizes the switching function of the control at its bound, since that is what decides when the bound is left.
 Bryson & Ho, sections 3.8 to 3.11 (state constraints) and 8.3 (singular arcs).
 """
 
@@ -18,7 +20,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.indirect.hamiltonian import Constraint, PhaseHamiltonian, UnsupportedError
+from trajopt.indirect.hamiltonian import Constraint, PhaseHamiltonian, UnsupportedError, involves
 
 Array = NDArray[np.float64]
 UserLaw = Callable[[PhaseHamiltonian], Any]  # -> column of controls in t, x, costate, weight, s, p of the phase
@@ -62,6 +64,8 @@ class ArcLaw:
     costate_direct: Any  # costate in the convention where the constraint itself is adjoined, as a direct method gives it
     densities: Any  # multipliers in that convention
     convexity: Any  # generalized Legendre-Clebsch: of interior and singular controls, the matrix that must be positive
+    idle: tuple[int, ...] = ()  # control components that H does not depend on here
+    idle_H: Any = None  # what those minimize instead
 
     def singular_place(self, component: int) -> int:
         """Which row of ``switching`` belongs to a control component."""
@@ -104,10 +108,37 @@ class ArcParts:
         gradients = [casadi.gradient(H, symbol) if symbol.numel() else sym(0, 1) for symbol in (ph.u, ph.x, ph.z, ham.s)]
         inserted = casadi.substitute([H, ham.H, *gradients, ph.f, ph.g, ph.l, self.adjoined], [ph.u], [self.u])
         self.H, self.bare_H, self.H_u, self.H_x, self.H_z, self.H_s, self.f, self.g, self.l, self.on_constraint = inserted
+        self.idle, self.idle_H = self._idle()
+
+    def _idle(self) -> tuple[tuple[int, ...], Any]:
+        """Interior components that H does not depend on, with the others at their bounds, and what decides about them."""
+        ham, u = self.ham, self.ham.phase.u
+        if not self.at_bound or not self.interior or not u.numel():
+            return (), None
+        bare = casadi.gradient(ham.H, u)
+        signs = [1.0 if self.mode.roles[j] == "lower" else -1.0 for j in self.at_bound]
+        pull = sum((sign * bare[j] for sign, j in zip(signs, self.at_bound, strict=True)), ham.symbols(0))
+        slopes, seconds = casadi.substitute([bare, casadi.gradient(pull, u)], [u], [self.u])
+        idle = tuple(i for i in self.interior if _nothing(slopes[i]) and not _nothing(seconds[i]))
+        return idle, pull if idle else None
+
+    def on_idle(self, constraint: Constraint) -> bool:
+        """Whether a constraint is one on idle controls."""
+        return any(involves(constraint.derivatives[-1], self.ham.phase.u, i) for i in self.idle)
+
+    def stationary(self) -> Any:
+        """The slopes that vanish along the interior components: of H, or of what decides about those that H leaves open."""
+        if not self.idle:
+            return _pick(self.H_u, self.interior)
+        u = self.ham.phase.u
+        instead = casadi.gradient(self.idle_H + casadi.dot(self.mu, self.adjoined), u)
+        instead = casadi.substitute(instead, u, self.u)
+        rows = [instead[i] if i in self.idle else self.H_u[i] for i in self.interior]
+        return casadi.vertcat(self.ham.symbols(0, 1), *rows)
 
     def equations(self) -> Any:
         """E(v) without the rows of singular components."""
-        return casadi.vertcat(_pick(self.H_u, self.interior), self.H_z, self.g, self.on_constraint)
+        return casadi.vertcat(self.stationary(), self.H_z, self.g, self.on_constraint)
 
     def others(self) -> Any:
         """The unknowns that those equations determine."""
@@ -121,7 +152,7 @@ def arc_law(ham: PhaseHamiltonian, mode: Mode, samples: Samples | None = None) -
         raise UnsupportedError(f"an arc of phase '{arc.ph.name}' has more active constraints than free controls", got=mode)
     equations, others = arc.equations(), arc.others()
     switching: tuple[Any, ...] = ()
-    strength = casadi.jacobian(_pick(arc.H_u, arc.interior), arc.u_interior)
+    strength = casadi.jacobian(arc.stationary(), arc.u_interior)
     if arc.singular:
         solved = _closed_form(equations, others)
         if solved is None:
@@ -228,7 +259,12 @@ def _assembled(arc: ArcParts, values: Any, equations: Any, switching: tuple[Any,
     ham, ph = arc.ham, arc.ph
     sym = ham.symbols
     closed = values is not None
-    basic = [arc.f, -arc.H_x, arc.l, arc.H_s, arc.u, ph.z, arc.mu, arc.bare_H, arc.H_u, strength]
+    basic = [arc.f, -arc.H_x, arc.l, arc.H_s, arc.u, ph.z, arc.mu, arc.bare_H, arc.H_u]
+    if arc.idle:
+        # H leaves these controls open, so that the constraints on them do not push; only their law needs a multiplier.
+        true_mu = [sym(0) if arc.on_idle(c) else arc.mu[row] for row, (c, _) in enumerate(arc.constraints)]
+        basic = casadi.substitute(basic, [arc.mu], [casadi.vertcat(sym(0, 1), *true_mu)])
+    basic.append(strength)
     if closed:
         basic = casadi.substitute(basic, [arc.v], [_in_order(arc, values)])
         v, v_rate, residual = sym(0, 1), sym(0, 1), sym(0, 1)
@@ -242,7 +278,7 @@ def _assembled(arc: ArcParts, values: Any, equations: Any, switching: tuple[Any,
     costate_direct, densities = _direct_convention(arc, rate[: 2 * ph.x.numel() + v.numel()], v, mu)
     return ArcLaw(
         ham, arc.mode, v, _starter(arc), rate, residual, u, z, mu, H, stationarity,
-        switching, costate_direct, densities, strength,
+        switching, costate_direct, densities, strength, arc.idle, arc.idle_H,
     )  # fmt: skip
 
 
@@ -272,6 +308,11 @@ def _starter(arc: ArcParts) -> Callable[[Array, Array, Array], Array]:
         return np.concatenate([u[free], z, np.zeros((algebraic, count)), mu])
 
     return start
+
+
+def _nothing(entry: Any) -> bool:
+    """Whether an expression is zero whatever its variables are."""
+    return entry.nnz() == 0 or (isinstance(entry, casadi.SX) and bool(casadi.densify(entry).is_zero()))
 
 
 def _pick(column: Any, rows: Iterable[int]) -> Any:

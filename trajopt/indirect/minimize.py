@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -37,6 +37,13 @@ class Minimum:
         free = [i for i, r in enumerate(roles) if r == "interior"] + [i for i, r in enumerate(roles) if r == "singular"]
         mu = self.mu if self.mu.size == len(law.mode.active) else np.zeros(len(law.mode.active))
         return np.concatenate([self.u[free], self.z, self.kappa, mu])
+
+
+def idle_minimizer(law: ArcLaw) -> Minimizer:
+    """For an arc with controls that H leaves open: minimizes what decides about them. The others are held anywhere."""
+    ham = law.hamiltonian
+    others = [ham.phase.u[i] for i in range(ham.phase.u.numel()) if i not in law.idle]
+    return Minimizer(replace(ham, H=law.idle_H + 0.5 * casadi.sumsqr(casadi.vertcat(ham.symbols(0, 1), *others))))
 
 
 class Minimizer:

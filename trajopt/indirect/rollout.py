@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 from trajopt.errors import GuessError, suggest
 from trajopt.indirect.control_law import ArcLaw, Mode, UserLaw, arc_law, user_law
 from trajopt.indirect.hamiltonian import PhaseHamiltonian
-from trajopt.indirect.minimize import Minimizer
+from trajopt.indirect.minimize import Minimizer, idle_minimizer
 from trajopt.indirect.modes import mode_of_roles
 from trajopt.indirect.start import Start, StartArc
 from trajopt.normal_form import NormalForm, PhaseForm
@@ -113,7 +113,8 @@ class _Walker:
         n = law.node_size
         y0 = np.concatenate([x, costate])
         if law.v.numel():
-            y0 = np.concatenate([y0, self.minimizer(t, x, costate, self.fixed).unknowns(law)])
+            minimizer = idle_minimizer(law) if law.idle else self.minimizer
+            y0 = np.concatenate([y0, minimizer(t, x, costate, self.fixed).unknowns(law)])
         rate, controls, algebraics = (self.function(law, e) for e in (law.rate[:n], law.u, law.z))
         watches = self.watches(law) if events else []
 

@@ -13,6 +13,7 @@ from scipy.integrate import solve_ivp
 from trajopt.curve import Curve
 from trajopt.errors import GuessError
 from trajopt.indirect.control_law import ArcLaw, Mode, Samples
+from trajopt.indirect.minimize import idle_minimizer
 from trajopt.normal_form import NormalForm, Quantity
 from trajopt.solution import PhaseSolution, Solution
 
@@ -20,6 +21,7 @@ Array = NDArray[np.float64]
 Along = Callable[[Array], Array]  # times (N,) -> values (N, n)
 Structure = Sequence[Sequence[tuple[Mode, float, float, tuple[tuple[int, str], ...]]]]
 SAMPLES = 41
+DECISIONS = 25  # along an arc, where controls that H leaves open are decided about
 INSIDE = 1e-9  # of an arc's duration: values at its ends are read just inside, since controls and costates may jump there
 
 
@@ -131,15 +133,34 @@ def node_values(arc: StartArc, law: ArcLaw, weight: Array, s: Array, p: Array) -
     inputs = [law.v, ham.phase.t, ham.phase.x, ham.costate, ham.weight, ham.s, ham.p]
     equations = casadi.Function("equations", inputs, [law.residual, casadi.densify(casadi.jacobian(law.residual, law.v))])
 
+    decided = _decided(arc, law, (weight, s, p)) if law.idle else None
+
     def values(tau: Array) -> Array:
         t = arc.times(tau)
         x, costate, u, z = arc.x(t), arc.costate(t), arc.u(t), arc.z(t)
+        if decided is not None:
+            u[:, list(law.idle)] = decided(t)
         v = law.v_start(u.T, z.T, np.zeros((0, t.size)))
         v = _multipliers_first(equations, v, len(law.mode.active) + ham.phase.g.numel(), (t, x, costate), (weight, s, p))
         v = _polished(equations, v, (t, x, costate), (weight, s, p))
         return np.concatenate([x, costate, v.T], axis=1)
 
     return values
+
+
+def _decided(arc: StartArc, law: ArcLaw, fixed: tuple[Array, ...]) -> Along:
+    """Controls that H leaves open, near what they should be: a guess may have any values there."""
+    minimizer = idle_minimizer(law)
+    times = arc.times(np.linspace(0.0, 1.0, DECISIONS))
+    x, costate, u = arc.x(times), arc.costate(times), arc.u(times)
+    found: list[Array] = []
+    for k, t in enumerate(times):
+        near = u[k].copy()
+        if found:
+            near[list(law.idle)] = found[-1]
+        found.append(minimizer(t, x[k], costate[k], fixed, near if found else None).u[list(law.idle)])
+    known = np.array(found)
+    return lambda t: known[np.abs(t[:, None] - times[None, :]).argmin(axis=1)]
 
 
 def _evaluate(equations: casadi.Function, v: Array, at: tuple[Array, ...], fixed: tuple[Array, ...]) -> tuple[Array, Array]:
