@@ -14,12 +14,15 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import brentq
 
 from problems.rocket import Shape, declare_limited_power, gravity, require_positive, shape_of
+from problems.rocket_drawings import voyage_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.rocket_pictures import transfers_with
 from trajopt import Problem, Reference
 from trajopt.errors import ProblemError
 
 REFERENCE = Reference(objective=1.47997192448, tolerance=1e-8, source="collocation and shooting agree")
 
 MU = 0.01720209895**2  # AU^3/day^2, the Sun's by Gauss' constant
+pictures = transfers_with(MU)
 METRES, SECONDS = 1.495978707e11, 86400.0  # of an astronomical unit and a day
 MILLIMETRES = 1e-3 * SECONDS**2 / METRES  # AU/day^2 of a mm/s^2
 WATTS = SECONDS**3 / METRES**2  # AU^2/day^3 of a W/kg

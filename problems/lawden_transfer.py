@@ -8,6 +8,8 @@ from math import pi
 from casadi import sumsqr
 
 from problems.rocket import Circles, declare_limited_power, gravity, require_positive
+from problems.rocket_drawings import transfer_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.rocket_pictures import pictures  # noqa: F401  # of its own
 from trajopt import Problem, Reference
 
 REFERENCE = Reference(

@@ -5,6 +5,8 @@ Lengths are in initial radii, times in initial orbital periods over 2 pi.
 """
 
 from problems import min_time_transfer
+from problems.rocket_drawings import transfer_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.rocket_pictures import pictures  # noqa: F401  # of its own
 from trajopt import Problem, Reference
 
 REFERENCE = Reference(

@@ -14,6 +14,8 @@ from scipy.integrate import solve_ivp
 
 from problems.rocket import require_positive
 from problems.rocket_coordinates import chosen
+from problems.rocket_drawings import transfer_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.rocket_pictures import pictures  # noqa: F401  # of its own
 from problems.thrust import Curve, Ends, Engine, Spiral, coast, declare_bounded_thrust, push, states
 from trajopt import Problem, Reference, free
 from trajopt.errors import ProblemError

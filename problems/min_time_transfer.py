@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from problems.rocket import require_positive
 from problems.rocket_coordinates import chosen
+from problems.rocket_drawings import transfer_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.rocket_pictures import pictures  # noqa: F401  # of its own
 from problems.thrust import Engine, Spiral, declare_bounded_thrust, fly
 from trajopt import Problem, Reference, free
 
