@@ -34,7 +34,10 @@ CATALOGUE = {
     "min-fuel-transfer": Entry("problems.min_fuel_transfer:build", "rocket", "circle to circle in five burns and four coasts"),
     "many-revolutions": Entry("problems.many_revolutions:build", "rocket", "a low-thrust spiral of more than twenty turns"),
     "earth-mars": Entry("problems.earth_mars:build", "rocket", "limited power to Mars, in astronomical units and days"),
-    "lawden-spiral": Entry("problems.lawden_spiral:lawden_spiral", "rocket", "intermediate thrust on Lawden's spiral", "system"),
+    "lawden-spiral": Entry("problems.lawden_spiral:build", "rocket", "an arc of Lawden's spiral, singular all along"),
+    "lawden-spiral-flow": Entry(
+        "problems.lawden_spiral:lawden_spiral", "rocket", "intermediate thrust on Lawden's spiral, the whole flow", "system"
+    ),
     "impulsive-transfer": Entry("problems.impulsive_transfer:build", "rocket", "two impulses from low to high orbit, km and s"),
     "lawden-cauchy": Entry(
         "problems.lawden_cauchy:lawden_cauchy", "rocket", "a rocket's costate flow with disturbed first integrals", "system"

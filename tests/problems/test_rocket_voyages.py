@@ -10,7 +10,8 @@ from problems import impulsive_transfer, lawden_transfer
 from problems.earth_mars import EARTH, MARS, MU, WATTS, build
 from problems.impulsive_transfer import MU as EARTHS_MU
 from problems.lawden_cauchy import study
-from problems.lawden_spiral import lawden_spiral
+from problems.lawden_spiral import build as spiral_arc
+from problems.lawden_spiral import lawden_spiral, mass_left
 from trajopt import solve
 from trajopt.errors import ModelError, ProblemError
 from trajopt.indirect.shooting import Shooting
@@ -78,12 +79,28 @@ def test_two_impulses_share_the_turn_as_well_as_they_can(low, high, turn):
     assert np.all(primer[1:-1] < 1)  # Lawden's condition: no further impulse helps
 
 
+@pytest.mark.parametrize("inwards", [False, True])
 @pytest.mark.parametrize("angle", [0.1, 0.3, 0.5])
-def test_the_spiral_is_lawdens_and_keeps_its_integrals(angle):
-    run = simulate(lawden_spiral(angle), Dop853(1e-12))
+def test_the_spiral_is_lawdens_and_keeps_its_integrals(angle, inwards):
+    run = simulate(lawden_spiral(angle, inwards=inwards), Dop853(1e-12))
     assert max(drift.max for drift in run.drift.values()) < 1e-11
     assert run["formula"] == pytest.approx(run["formula"][0], rel=1e-8)  # r = a sin^6 / (1 - 3 sin^2)
-    assert np.ptp(run["r"]) > 0.1
+    assert (run["r"][-1] < 0.95) if inwards else (run["r"][-1] > 1.05)
+
+
+@pytest.mark.parametrize("angle", [0.1, 0.3, 0.5])
+def test_an_arc_of_the_spiral_is_the_flow_and_has_lawdens_mass(angle):
+    """The boundary value problem in polar coordinates, the Pontryagin flow in Cartesian, and the closed form."""
+    flow = simulate(lawden_spiral(angle, until=1.0), Dop853(1e-12))
+    radius, exhaust = float(flow["r"][-1]), 1.0
+    problem = spiral_arc(angle, radius, exhaust)
+    direct = solve(problem, tolerance=1e-9).check()
+    arc = solve(problem, Shooting(), guess=direct).check()
+    assert arc.objective == pytest.approx(mass_left(angle, radius, exhaust), rel=1e-11)
+    assert direct.objective == pytest.approx(arc.objective, rel=1e-9)
+    assert arc.objective == pytest.approx(flow["m"][-1], rel=1e-10)
+    assert arc.phases["main"].tf == pytest.approx(1.0, abs=1e-9)
+    assert np.sin(arc["psi"](arc.phases["main"].tf)) == pytest.approx(flow["steepness"][-1], rel=1e-9)
 
 
 def test_the_spiral_fails_the_condition_of_kelley_and_contensou_where_its_thrust_is_positive():
