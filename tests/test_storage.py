@@ -8,7 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from trajopt.__main__ import app
 from trajopt.curve import Curve
 from trajopt.errors import FileError
 from trajopt.solution import Solution, Status
@@ -186,3 +188,74 @@ def test_summary_is_the_contract_and_valid_json(handmade):
     assert answer["initial"]["r"] == pytest.approx([1.0, 0.0, 0.0], abs=1e-15)
     assert answer["final"]["z last"] == pytest.approx(np.sin(2.5), abs=1e-15)
     assert answer["costates_initial"]["r"] == pytest.approx([0.0, 1.0, 0.0], abs=1e-15)
+
+
+def test_settings_come_back_as_they_were_set(tmp_path, handmade):
+    settings = {"mass": 70, "target": (2, 3.5), "law": "linear", "nested": ((1, 2), (3, 4)), "drag": False, "table": None}
+    original = dataclasses.replace(handmade(), source="launch-vehicle", settings=settings)
+    save(original, tmp_path / "a.nc")
+    again = load(tmp_path / "a.nc")
+    assert again.source == "launch-vehicle"
+    assert dict(again.settings) == settings
+    assert [type(v) for v in again.settings.values()] == [type(v) for v in settings.values()]
+
+
+def test_files_of_earlier_versions_have_no_settings(tmp_path, handmade):
+    import h5netcdf
+
+    save(dataclasses.replace(handmade(), source="x", settings={"a": 1}), tmp_path / "a.nc")
+    with h5netcdf.File(tmp_path / "a.nc", "a") as file:
+        del file.attrs["source"]
+        del file.attrs["settings"]
+    again = load(tmp_path / "a.nc")
+    assert (again.source, dict(again.settings)) == ("", {})
+
+
+def test_a_saved_answer_is_certified_and_reported_with_its_own_settings(tmp_path):
+    """Without them the duration would be another one, and the answer wrong."""
+    runner, file = CliRunner(), str(tmp_path / "a.nc")
+    settings = ["--set", "wall=0.12"]
+    assert runner.invoke(app, ["solve", "bryson-denham", *settings, "--save", file, "-q"]).exit_code == 0
+    assert dict(load(file).settings) == {"wall": 0.12}
+    result = runner.invoke(app, ["certify", file])
+    assert result.exit_code == 0, result.output
+    assert runner.invoke(app, ["report", file, "-o", str(tmp_path / "a.html"), "-q"]).exit_code == 0
+    assert "--set wall=0.12" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    # What is said now wins: with another wall this is no answer.
+    result = runner.invoke(app, ["certify", file, "--set", "wall=0.11", "--json", "-"])
+    assert result.exit_code == 1
+    assert "bounds and path constraints" in {c["name"] for c in json.loads(result.stdout)["checks"] if not c["ok"]}
+
+
+def test_comparing_says_where_settings_differ(tmp_path):
+    runner = CliRunner()
+    for wall in ("0.12", "0.11"):
+        runner.invoke(app, ["solve", "bryson-denham", "--set", f"wall={wall}", "--save", str(tmp_path / f"{wall}.nc"), "-q"])
+    result = runner.invoke(app, ["compare", str(tmp_path / "0.12.nc"), str(tmp_path / "0.11.nc")])
+    assert "wall: 0.12 and 0.11" in result.stdout
+
+
+def test_a_name_of_a_python_file_is_not_kept(tmp_path, monkeypatch):
+    """Reading an answer must not run what it names."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        "from pathlib import Path",
+        "from trajopt import Problem",
+        "Path('built').write_text('')",
+        "def build(end=1.0):",
+        "    ocp = Problem('mine'); ph = ocp.phase(); ph.time(start=0, end=end)",
+        "    x, u = ph.state('x', start=0, end=1), ph.control('u')",
+        "    ph.dynamics({x: u}); ocp.minimize(ph.integral(u**2))",
+        "    return ocp",
+    ]
+    (tmp_path / "mine.py").write_text("\n".join(lines))
+    runner = CliRunner()
+    solved = runner.invoke(app, ["solve", "./mine.py:build", "--set", "end=2", "--save", "a.nc", "-q"])
+    assert solved.exit_code == 0, solved.output
+    answer = load("a.nc")
+    assert (answer.source, dict(answer.settings)) == ("", {"end": 2})
+    forged = dataclasses.replace(answer, source="./mine.py:build")
+    save(forged, "forged.nc")
+    (tmp_path / "built").unlink()
+    assert runner.invoke(app, ["certify", "forged.nc"]).exit_code == 2
+    assert not (tmp_path / "built").exists()

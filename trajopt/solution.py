@@ -107,6 +107,8 @@ class Solution:
     log: tuple[str, ...] = ()  # one line for each rung of the ladder that was climbed
     options: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""  # the name in the catalogue that its problem was built by
+    settings: Mapping[str, Any] = field(default_factory=dict)  # the builder's arguments and parameters that were given
     form: Any = None  # the NormalForm that was solved; None after loading from a file
 
     @property

@@ -2,7 +2,7 @@
 
 The netCDF file has a group for each phase, in which every curve is a variable over its own nodes, with ``units`` and the exact
 name in its attributes, and groups for the mesh history, the arcs and the multipliers. What has no natural array form (options,
-versions) is JSON text in the attributes. Reading never executes anything from the file.
+settings, versions) is JSON text in the attributes. Reading never executes anything from the file.
 """
 
 from __future__ import annotations
@@ -166,7 +166,8 @@ def _datasets(solution: Solution) -> dict[str, Any]:
         "format": FORMAT, "format_version": FORMAT_VERSION, "problem": solution.problem, "method": solution.method,
         "status": solution.status.name, "objective": solution.objective, "error": solution.error, "tolerance": solution.tolerance,
         "iterations": solution.iterations, "phases": len(solution.phases),
-        **{key: _text(getattr(solution, key)) for key in ("seconds", "explanation", "log", "options", "versions")},
+        **{key: _text(getattr(solution, key)) for key in ("seconds", "explanation", "log", "options", "versions", "settings")},
+        "source": solution.source,
     }  # fmt: skip
     datasets = {"": xarray.Dataset(attrs=attributes)}
     for number, phase in enumerate(solution.phases.values()):
@@ -291,7 +292,14 @@ def _solution(path: str | Path, root: Any) -> Solution:
         log=tuple(json.loads(stored["log"])),
         options=json.loads(stored["options"]),
         versions=json.loads(stored["versions"]),
+        source=str(stored.get("source", "")),  # files of earlier versions do not have it
+        settings={str(key): _plain_setting(value) for key, value in json.loads(stored.get("settings", "{}")).items()},
     )
+
+
+def _plain_setting(value: Any) -> Any:
+    """JSON has lists only; what was set on a command line are tuples."""
+    return tuple(_plain_setting(item) for item in value) if isinstance(value, list) else value
 
 
 def _columns(dataset: Any) -> dict[str, Array]:

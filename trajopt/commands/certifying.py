@@ -11,6 +11,7 @@ from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.building import build_problem
 from trajopt.commands.display import console, progress_lines, table
 from trajopt.commands.outputs import Outputs
+from trajopt.commands.recalling import recalled, with_parameters
 from trajopt.commands.solving import Wish, solve_name
 from trajopt.errors import TrajoptError, UsageError
 
@@ -34,19 +35,19 @@ def run_certify(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Out
 
 
 def _of_file(name: str, settings: Mapping[str, Any]) -> Certificate:
-    """The problem is built anew by the name in the file; the settings are those it was solved with."""
+    """The problem is built anew by the name and the settings in the file; settings given now win."""
     from trajopt.certificate import certify
     from trajopt.storage import load
 
     solution = load(name)
     try:
-        built = build_problem(solution.problem, settings)
+        built = build_problem(*recalled(solution, settings))
     except UsageError as error:
         raise UsageError(
             f"{name} answers problem '{solution.problem}', which cannot be built: {error.what}",
             hint=error.hint or "in Python: trajopt.certify(load(file), problem.finish())",
         ) from error
-    return certify(solution, built.problem.finish(), built.reference)
+    return certify(with_parameters(solution, built, settings), built.problem.finish(), built.reference)
 
 
 def _of_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Certificate:

@@ -54,6 +54,7 @@ def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Out
             {
                 "files": [str(first), str(second)],
                 "problems": [a.problem, b.problem],
+                "settings": [dict(a.settings), dict(b.settings)],
                 "objectives": [a.objective, b.objective],
                 "relative": headline,
                 "switches": switches,
@@ -127,6 +128,10 @@ def _print(a: Solution, b: Solution, headline: dict[str, float], curves: list[Di
     screen = console(error=error)
     screen.print(f"{a.problem} ({a.method}) and {b.problem} ({b.method})", style="bold")
     screen.print(f"  objectives {a.objective:.10g} and {b.objective:.10g}")
+    for key in dict.fromkeys([*a.settings, *b.settings]):
+        if a.settings.get(key) != b.settings.get(key):
+            values = [one.settings.get(key, "as built") for one in (a, b)]
+            screen.print(f"  {key}: {values[0]} and {values[1]}", style="yellow")
     for name, value in headline.items():
         screen.print(f"  {name}: relative difference {value:.1e}")
     content = table("phase", "curve", "largest", "mean", right=("largest", "mean"))

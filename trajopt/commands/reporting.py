@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trajopt.commands.boundary import SOLVED
 from trajopt.commands.building import Built, blaming, build_problem
 from trajopt.commands.display import console
+from trajopt.commands.recalling import recalled, with_parameters
 from trajopt.errors import FileError, TrajoptError, UsageError
 from trajopt.files import check_writable
 
@@ -32,15 +33,17 @@ def run_report(file: Path, output: Path, problem: str | None, settings: Mapping[
     if output.resolve() == file.resolve():
         raise FileError(f"'{output}' is the answer itself", hint="-o report.html")
     solution = load(file)
-    name = problem or solution.problem
-    built, remarks = _build(name, settings, needed=problem is not None or bool(settings))
+    needed = problem is not None or bool(settings)
+    own, (known, settings) = settings, recalled(solution, settings)
+    name = problem or known
+    built, remarks = _build(name, settings, needed)
     certificate: Certificate | None = None
     drawing: Drawing | None = None
     statement = ""
     if built is not None:
         _check_belongs(built, solution, name)
         statement = str(built.problem)
-        solution = replace(solution, form=built.problem.finish())
+        solution = replace(with_parameters(solution, built, own), form=built.problem.finish())
         certificate, failed = _certified(solution, built)
         remarks += failed
         drawing = _drawing(name, settings)

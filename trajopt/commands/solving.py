@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from trajopt.commands.building import Built, blaming, build_problem
 from trajopt.commands.display import console, number, progress_bar, progress_lines, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.plotting import SEVERAL, Subject, draw_answers
+from trajopt.commands.recalling import remembered
 from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
         guess = load(wish.guess)
     built = build_problem(name, settings)
     with progress_lines(f"solving {name}", wish.quiet, still=wish.verbose) as show, blaming(name):
-        return _solve(built, guess, wish, show)
+        answer = _solve(built, guess, wish, show)
+    direct = None if answer.direct is None else remembered(answer.direct, name, settings)
+    return replace(answer, solution=remembered(answer.solution, name, settings), direct=direct)
 
 
 def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str], None]) -> Answer:
