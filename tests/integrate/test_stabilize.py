@@ -129,7 +129,7 @@ def quarters(run: Simulation, only) -> np.ndarray:
 
 LONG = [
     (sleigh(), ("blade",), Euler(1e-3), 20.0),
-    (cart_slalom(), ("right_wheel", "left_wheel"), Rk4(3e-3), 20.0),
+    (cart_slalom(), ("track", "right_wheel", "left_wheel", "blade"), Dop853(1e-10), 20.0),
     (pendulum_cartesian(), ("rod",), Rk4(1e-2), 100.0),
     (closed_four_link(), ("loop_x", "loop_y"), Rk4(1e-2), 100.0),
 ]
@@ -139,11 +139,37 @@ LONG = [
 def test_drift_stays_bounded_with_stabilization_and_grows_without(system, only, integrator, until):
     free = quarters(simulate(system, integrator, until), only)
     assert np.all(np.diff(free) > -1e-9 * free[1:])
-    for way in (Baumgarte(), Projection()):
-        kept = quarters(simulate(system, integrator, until, way), only)
-        assert kept[-1] < free[-1] / 8
-        if system.name != "cart-slalom":  # it goes ever faster, and the error of each step with it
-            assert kept[2:].max() < 2 * kept[:2].max() + 1e-13
+    kept = quarters(simulate(system, integrator, until, Baumgarte()), only)
+    assert kept[-1] < free[-1] / 8
+    assert kept[2:].max() < 2 * kept[:2].max()
+    projected = quarters(simulate(system, integrator, until, Projection()), only)
+    assert projected.max() < 5e-12  # round-off: the cart is then 500 m away, at 50 m/s
+
+
+@pytest.mark.slow
+def test_at_a_fixed_step_the_cart_s_drift_is_that_of_its_speed():
+    """The cart goes ever faster through waves of 1 rad/m: an error of a step tau is of the size of (v tau)^5.
+
+    Errors of rolling conditions, stabilized, follow v (v tau)^4 and no more; without stabilization they pile up besides. The
+    deviation of the track turns round with every wave, so that it does not pile up, and a gain below v does nothing about it.
+    """
+    step, system = 1e-3, cart_slalom()
+    wheels, track = [], []
+    for way in (None, Baumgarte(), Projection()):
+        run = simulate(system, Rk4(step), 20.0, way)
+        speed = np.maximum.accumulate(np.hypot(run["x_rate"], run["y_rate"]))
+        late = run.t >= 5.0  # by then it goes through whole waves
+        size = (speed[late] * step) ** 4
+        y = np.abs(along(run, ("track", "right_wheel", "left_wheel")))[late]  # (track, its rate, right, left)
+        wheels.append([part.max() for part in np.array_split(y[:, 2:].max(axis=1) / (speed[late] * size), 3)])
+        track.append([part.max() for part in np.array_split(y[:, 0] / size, 3)])
+    free, kept, projected = wheels
+    assert free[2] > 2 * free[0]
+    assert kept[2] < 1.2 * kept[0]
+    assert kept[2] < free[2] / 4
+    assert track[0] == pytest.approx(np.full(3, track[0][0]), rel=0.15)
+    assert track[1][2] < 1.1 * track[1][0]
+    assert max(projected) < 1e-5 * max(kept)
 
 
 def test_the_cart_with_the_gains_of_the_document():

@@ -26,12 +26,14 @@ from trajopt.integrate.steppers import Integrator, runge_kutta
 from trajopt.integrate.tableaus import FEHLBERG, Tableau
 from trajopt.system import System
 
-SAMPLES = 200  # points of the motion at which single steps are tried
+FEWEST, MOST = 300, 1000  # points of the motion at which single steps are tried
+WORK = 5_000_000  # instructions to spend on them for each gain, between these limits
 PILOT = 20.0  # seconds of motion they are taken from, at most
 DECADES = 4.5  # how far below the stability limit to look
 MARGIN = 0.75  # of the range of stable gains; the rest is left to what is not linear
 NEGLIGIBLE = 1e-13  # a deviation that stays below this asks for no gain
 LAST_QUARTER = 0.75
+RESOLUTION = 0.5  # of the steps of an integrator of order 8
 AS_GOOD = 1.05  # drifts within this factor of the least are as good
 STAND_IN = FEHLBERG  # for implicit schemes, which bear at least the gains that an explicit one of their order does
 
@@ -85,6 +87,7 @@ class _Trial:
     step: np.ndarray  # (k,) the step taken from there
     repeat: int  # how many such steps there are from one point to the next
     initial: np.ndarray  # (rows,) the deviations of the start
+    duration: float  # of the run
 
     def score(self, gain: float) -> float:
         """The mean logarithm of the largest drift to be expected of each deviation."""
@@ -93,17 +96,24 @@ class _Trial:
         assert K is not None
         e = self._local_errors(rate_of_system(way.prepare(self.system).system))  # (samples, rows)
         coefficients = stability_polynomial(self.tableau)
-        made, left, largest = np.zeros(len(K)), self.initial, np.zeros(len(K))
+        y, largest = np.zeros(len(K)), self._left_of_start(coefficients, K)
         decay = gather = np.zeros_like(K)
         for i, error in enumerate(e):
             if i == 0 or self.step[i] != self.step[i - 1]:
                 decay, gather = _recursion(coefficients, self.step[i] * K, self.repeat)
             with np.errstate(all="ignore"):
-                made, left = decay @ made + gather @ error, decay @ left
-            late = self.t[i] >= self.t[0] + LAST_QUARTER * (self.t[-1] - self.t[0])
-            largest = np.maximum(largest, np.abs(made + left) if late else np.abs(made))
+                y = decay @ y + gather @ error
+            largest = np.maximum(largest, np.abs(y))
         score = float(np.mean(np.log10(largest[list(self.way.deviations(self.system).levels)] + NEGLIGIBLE)))
         return score if np.isfinite(score) else np.inf
+
+    def _left_of_start(self, coefficients: np.ndarray, K: np.ndarray) -> np.ndarray:
+        """What the last quarter of the run still sees of a start off the manifold."""
+        step = float(np.median(self.step))
+        with np.errstate(all="ignore"):
+            decay, _ = _recursion(coefficients, step * K, max(1, round(LAST_QUARTER * self.duration / step)))
+            left: np.ndarray = np.abs(decay @ self.initial) if np.any(self.initial) else np.zeros(len(K))
+        return left
 
     def _local_errors(self, rate: Rate) -> np.ndarray:
         assert rate.function is not None
@@ -130,20 +140,36 @@ def _recursion(coefficients: np.ndarray, z: np.ndarray, repeat: int) -> tuple[np
 def _trial(system: System, integrator: Integrator, way: Stabilization, until: float) -> _Trial:
     pilot = min(until, PILOT)
     rate = rate_of_system(system)
+    tableau = integrator.scheme or STAND_IN
+    assert rate.function is not None
+    samples = int(np.clip(WORK / (tableau.stages * rate.function.n_instructions()), FEWEST, MOST))
     if integrator.fixed_step is not None:
-        count = max(1, round(pilot / integrator.fixed_step))
-        stride = max(1, count // SAMPLES)
-        t = integrator.fixed_step * np.arange(0, count, stride)
-        x = run(rate, Dop853(1e-8), (0.0, system.start, pilot))[0](t)
-        step = np.full(len(t), integrator.fixed_step)
+        path, _ = run(rate, Dop853(1e-8), (0.0, system.start, pilot))
+        t, stride = _busiest(path.t, integrator.fixed_step, samples)
+        x, step = path(t), np.full(len(t), integrator.fixed_step)
     else:
         path, _ = run(rate, integrator, (0.0, system.start, pilot))
-        stride = max(1, len(path.t) // SAMPLES)
+        stride = max(1, len(path.t) // samples)
         t, x, step = path.t[:-1:stride], path.x[:-1:stride], np.diff(path.t)[::stride]
     initial = evaluate(_deviations(system, way), np.zeros(1), system.start[None])[0]
     # Points on the manifold, so that all of the deviation after a step is the step's own.
     x = evaluate(projection(system, way.deviations(system).y), t, x)
-    return _Trial(system, way, integrator.scheme or STAND_IN, t, x, step, stride, initial)
+    return _Trial(system, way, tableau, t, x, step, stride, initial, until)
+
+
+def _busiest(knots: np.ndarray, step: float, samples: int) -> tuple[np.ndarray, int]:
+    """Times to try steps at, and how many steps lie between two: the part of a motion where an adaptive integrator works most.
+
+    Local errors swing faster than the motion, with the harmonics of its rates. What is sampled too coarsely looks like a slow
+    swing, which a gain would be good against; so the samples are close, and where there are too few of them for the whole
+    motion they are spent on the part that makes the largest errors.
+    """
+    stride = max(1, int(RESOLUTION * np.quantile(np.diff(knots), 0.1) / step))
+    end, length = float(knots[-1]), samples * stride * step
+    crowd = np.searchsorted(knots, knots + length) - np.arange(len(knots))
+    first = 0.0 if length >= end else min(float(knots[int(np.argmax(crowd))]), end - length)
+    count = max(1, round(min(length, end) / (stride * step)))
+    return first + stride * step * np.arange(count), stride
 
 
 def _deviations(system: System, way: Stabilization) -> casadi.Function:
