@@ -22,6 +22,7 @@ from trajopt.show.look import (
     INK,
     STYLE,
     balanced,
+    columns_for,
     heading,
     labelled,
     line_style,
@@ -274,7 +275,7 @@ def plot_reintegration(solution: Solution, path: str | Path | None = None) -> Fi
     """The answer's points over lines from an independent integration with its controls, and how far they are apart."""
     motions = reintegrated(solution)
     names = list(dict.fromkeys(name for phase in solution.phases.values() for name in phase.states))
-    rows = balanced(names)
+    rows = balanced(names, columns_for(len(names)))
     figure = new_figure(max(len(row) for row in rows), len(rows) + 1)
     grid = figure.add_gridspec(len(rows) + 1, 1)
     for number, row in enumerate(rows):

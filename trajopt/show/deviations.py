@@ -15,6 +15,7 @@ from trajopt.show.look import (
     FAINT,
     STYLE,
     balanced,
+    columns_for,
     heading,
     line_style,
     logarithmic,
@@ -90,7 +91,7 @@ def plot_outputs(simulation: Simulation, path: str | Path | None = None) -> Figu
     """What a system tells beside its states: energies, reactions, torques."""
     if not simulation.outputs:
         raise UsageError(f"'{simulation.system.name}' has no outputs beside its states")
-    rows = balanced(list(simulation.outputs))
+    rows = balanced(list(simulation.outputs), columns_for(len(simulation.outputs)))
     figure = new_figure(max(len(row) for row in rows), len(rows))
     grid = figure.add_gridspec(len(rows), 1)
     for number, row in enumerate(rows):

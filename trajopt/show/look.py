@@ -50,6 +50,15 @@ def balanced(names: list[T], most: int = 3) -> list[list[T]]:
     return [names[i : i + size] for i in range(0, len(names), size)]
 
 
+def columns_for(panels: int) -> int:
+    """How many panels stand beside one another, so that a picture of many is not a tower.
+
+    >>> [columns_for(n) for n in (3, 8, 15)]
+    [3, 4, 5]
+    """
+    return 3 if panels <= 3 else 4 if panels <= 12 else 5
+
+
 def tidy(axes: Any) -> None:
     """A grid, no frame, few ticks."""
     axes.grid(True, color="#e6e6e6", linewidth=0.6)

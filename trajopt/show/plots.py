@@ -25,6 +25,7 @@ from trajopt.show.look import (
     ROLES,
     STYLE,
     balanced,
+    columns_for,
     heading,
     labelled,
     line_style,
@@ -86,7 +87,9 @@ def plot_solution(
     answers = dict(solution) if isinstance(solution, Mapping) else {"": solution}
     if not answers:
         raise UsageError("there is no answer to plot")
-    rows = [(kind, names) for kind, all_names in _kinds(answers.values()) for names in balanced(all_names)]
+    kinds = _kinds(answers.values())
+    most = columns_for(max((len(names) for _, names in kinds), default=1))
+    rows = [(kind, names) for kind, all_names in kinds for names in balanced(all_names, most)]
     if not rows:
         raise UsageError("there is nothing to plot: the answer has no phases")
     figure = new_figure(max(len(names) for _, names in rows), len(rows))
@@ -113,7 +116,7 @@ def plot_simulation(simulation: Simulation | Mapping[str, Simulation], path: str
     """States over time, and the drift of every invariant on a logarithmic axis; several runs of one system over one another."""
     runs = dict(simulation) if isinstance(simulation, Mapping) else {"": simulation}
     first = next(iter(runs.values()))
-    rows = balanced(list(range(len(first.system.states))))
+    rows = balanced(list(range(len(first.system.states))), columns_for(len(first.system.states)))
     drifts = deviation_norms(first) if len(runs) == 1 else {}
     count = len(rows) + (1 if drifts else 0)
     figure = new_figure(max(len(row) for row in rows), count)
@@ -181,10 +184,10 @@ def _largest_costate(solution: Solution) -> float:
     return max((float(np.nanmax(np.abs(v), initial=0.0)) for curve in curves for v in curve.values), default=0.0)
 
 
-def _calm(axes: Any, size: float) -> None:
-    """A costate that is zero but for rounding beside the others is drawn as zero."""
+def _calm(axes: Any, size: float, rounding: float = 1e-9) -> None:
+    """What is zero but for rounding beside all others is drawn as zero."""
     low, high = axes.get_ylim()
-    if max(abs(low), abs(high)) < 1e-9 * size:
+    if max(abs(low), abs(high)) < rounding * size:
         axes.set_ylim(-1e-3 * size, 1e-3 * size)
 
 
@@ -331,6 +334,7 @@ def _motion_panel(axes: Any, runs: Mapping[str, Simulation], index: int) -> None
                 axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
     first = next(iter(runs.values()))
     axes.set_xlim(min(run.t[0] for run in runs.values()), max(run.t[-1] for run in runs.values()))
+    _calm(axes, max(float(np.abs(run.x).max()) for run in runs.values()), 1e-12)
     settle(axes, first.system.states[index].name, first.system.states[index].unit)
 
 
