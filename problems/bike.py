@@ -10,12 +10,15 @@ from problems.bike_analyses import (
     mass_centre_curve,
     pointing_region,
 )
-from problems.bike_daniel import Jump, daniel_jump, platform_jump, platform_strength
+from problems.bike_daniel import daniel_jump
 from problems.bike_daniel_pd import daniel_pd
+from problems.bike_jump import Jump
 from problems.bike_models import FIVE_LINK, SEVEN_LINK, FiveLink, Machine, SevenLink, five_link, seven_link
 from problems.bike_pd import front_up_pd, wheelie_pd
+from problems.bike_platform import platform_highest, platform_jump, platform_strength
 from problems.bike_trees import five_link_tree, seven_link_tree
-from problems.bike_wheelie import wheelie_entry, wheelie_entry_time
+from problems.bike_wheelie import wheelie_entry
+from problems.bike_wheelie_time import wheelie_entry_time
 
 __all__ = [
     "FIVE_LINK",
@@ -36,6 +39,7 @@ __all__ = [
     "lowest_posture",
     "mass_centre_cloud",
     "mass_centre_curve",
+    "platform_highest",
     "platform_jump",
     "platform_strength",
     "pointing_region",

@@ -45,29 +45,18 @@ def wheelie_entry(
 ) -> Problem:
     """Minimum effort: the integral of the squared torques, each by its limit, and a little time."""
     entry = Entry(wheel_torque, waist_torque, friction)
-    ocp, phases = _state_entry("wheelie-entry", entry)
-    effort = sum(ph.integral((u[0] / wheel_torque) ** 2 + (u[1] / waist_torque) ** 2) for ph, u, _ in phases)
+    ocp, phases = state_entry("wheelie-entry", entry)
     up, _, t = phases[-1]
-    ocp.minimize(effort + time_weight * up.final(t))
+    ocp.minimize(effort_of(entry, phases) + time_weight * up.final(t))
     return ocp
 
 
-def wheelie_entry_time(
-    wheel_torque: float = 80.0, waist_torque: float = 150.0, friction: float = 0.8, effort_weight: float = 0.003
-) -> Problem:
-    """Minimum time, nearly: a little effort keeps the torques, which run from limit to limit, steep instead of broken.
-
-    The time is 0.34751 s; without the effort, meshes gave 0.3475 s but did not converge.
-    """
-    ocp, phases = _state_entry("wheelie-entry-time", Entry(wheel_torque, waist_torque, friction))
-    up, _, t = phases[-1]
-    # Without effort the Hamiltonian is affine in the torques, which only a statement without that integral shows.
-    effort = (ph.integral((u[0] / wheel_torque) ** 2 + (u[1] / waist_torque) ** 2) for ph, u, _ in phases) if effort_weight else ()
-    ocp.minimize(up.final(t) + effort_weight * sum(effort))
-    return ocp
+def effort_of(entry: Entry, phases: list[Any]) -> Any:
+    """The integral of the squared torques, each by its limit, over all phases."""
+    return sum(ph.integral((u[0] / entry.wheel_torque) ** 2 + (u[1] / entry.waist_torque) ** 2) for ph, u, _ in phases)
 
 
-def _state_entry(name: str, entry: Entry) -> tuple[Problem, list[Any]]:
+def state_entry(name: str, entry: Entry) -> tuple[Problem, list[Any]]:
     ocp = Problem(name)
     down = _phase(ocp, "front down", entry, FIVE_LINK)
     up = _phase(ocp, "front up", entry, FIVE_LINK)

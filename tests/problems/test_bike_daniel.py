@@ -6,7 +6,7 @@ import pytest
 import scipy.integrate
 
 from problems import bike
-from problems.bike_daniel import HOP, PLATFORM_HOP, PLATFORM_PUSH, PUSH, TORQUES, posture_acceleration
+from problems.bike_jump import HOP, PLATFORM_HOP, PLATFORM_PUSH, PUSH, TORQUES, posture_acceleration
 from trajopt import solve
 from trajopt.integrate import simulate
 from trajopt.mechanics import Augmented

@@ -1,0 +1,213 @@
+"""The phases of a jump: the seven-link bike robot pushes off on its braked rear wheel, and tucks in the air.
+
+It starts from rest, the mass centre above the contact. Knee, waist and
+elbow have limited torques, ankle and shoulder none; joints have ranges and rates of at most 15 rad/s; the tyre only pushes, and
+within its friction cone. The torques are states, and their rates the controls: so they are continuous also where the wheel leaves
+the ground, and the condition that the ground's force is zero there means something. (Torques that may jump meet it for an
+instant, at no cost.)
+
+The thesis (chapter 6) has the machine and the aim; the statement is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import radians
+from typing import Any
+
+import casadi
+import numpy as np
+import scipy.interpolate
+
+from problems.bike_models import SEVEN_LINK, Machine, SevenLink, seven_link
+from trajopt import Problem, free
+from trajopt.mechanics.formulations import solve_symmetric
+
+LIMBS = ("ankle", "knee", "waist")
+TORQUES = ("knee_torque", "waist_torque", "elbow_torque")
+
+
+@dataclass(frozen=True)
+class Jump:
+    """What a jump must respect. ``limits``: torques of knee, waist and elbow, N m; rates in rad/s; angles in deg."""
+
+    limits: tuple[float, float, float] = (250.0, 300.0, 100.0)
+    rate: float = 15.0
+    friction: float = 0.9
+    rise: tuple[float, float] = (15.0, 45.0)  # of the front wheel at the start
+    straightest_elbow: float = 15.0  # a straight arm (0) is a dead centre of the loop
+    effort_weight: float = 0.01  # m/s, of the squared torques by their limits
+    rate_weight: float = 1e-3  # m s, of the squared torque rates by the limits
+    guard: float = 0.0  # keeps numbers where the hand is out of reach, as may be between the nodes of a coarse mesh
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A guess of a phase: postures (beta, ankle, knee, waist in deg) at fractions of its duration (s), and torques (N m)."""
+
+    duration: float
+    at: tuple[float, ...]
+    postures: tuple[tuple[float, float, float, float], ...]
+    torques: tuple[float, float, float]
+
+    def angle(self, joint: int) -> Any:
+        """A smooth curve through the postures, rad, with its rate: functions of normalised time."""
+        curve = scipy.interpolate.PchipInterpolator(self.at, np.radians([posture[joint] for posture in self.postures]))
+        return curve, lambda s: curve(s, 1) / self.duration
+
+
+CROUCH, TAKE_OFF = (19.0, 67.0, 118.0, -163.0), (22.0, 56.0, 58.0, -69.0)
+STRETCH, TUCK = (26.0, 61.0, 22.0, -33.0), (2.0, 56.0, 117.0, -160.0)
+PUSH = Sketch(
+    0.25, (0.0, 0.4, 0.8, 1.0), (CROUCH, (18.0, 63.0, 117.0, -149.0), (19.0, 55.0, 92.0, -105.0), TAKE_OFF), (-150.0, 200.0, 5.0)
+)
+HOP = Sketch(0.32, (0.0, 0.2, 0.6, 1.0), (TAKE_OFF, STRETCH, (12.0, 52.0, 90.0, -112.0), TUCK), (0.0, -80.0, -5.0))
+# Onto a platform: the front higher, slower, landing tucked and level.
+LEAVING = (30.0, 53.0, 45.0, -54.0)
+PLATFORM_PUSH = Sketch(
+    0.3, (0.0, 0.5, 1.0), ((28.5, 56.0, 119.0, -164.0), (27.0, 50.0, 107.0, -133.0), LEAVING), (-130.0, 220.0, 25.0)
+)
+PLATFORM_HOP = Sketch(
+    0.33,
+    (0.0, 0.22, 0.5, 1.0),
+    (LEAVING, (30.0, 56.0, 14.0, -18.0), (18.0, 48.0, 70.0, -70.0), (1.0, 76.0, 117.0, -162.0)),
+    (0.0, -50.0, 0.0),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A phase of a jump with the expressions that conditions and costs need."""
+
+    phase: Any
+    t: Any
+    cost: Any  # the integrand of the effort
+    axle: Any  # (2,) where the rear axle is
+    axle_rate: Any
+    centre: Any  # (2,) the mass centre
+    centre_rate: Any
+
+
+def effort(stage: Stage) -> Any:
+    return stage.phase.integral(stage.cost)
+
+
+def stance(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data: SevenLink = SEVEN_LINK) -> Stage:
+    machine = seven_link(data, guard=jump.guard)
+    ph = ocp.phase("stance")
+    t = ph.time(start=0, end=free(0.1, 0.45, guess=sketch.duration))
+    joints = _joints(ph, jump, data, sketch, at_rest=True)
+    torques, cost = _drives(ph, jump, sketch, strength)
+    q, v = _columns(joints)
+    acceleration = machine.mechanism.acceleration(q, v, torques)
+    a, ground, centre = casadi.cse([acceleration, machine.ground_force(q, v, acceleration), machine.point("mass centre", q)])
+    _move(ph, joints, a)
+    _keep_ranges(ph, machine, q, v, jump, data)
+    contact = casadi.vertcat(-data.radius * q[0], data.radius)
+    ph.path(ground[1], lower=0, name="ground force")
+    ph.path(jump.friction * ground[1] - ground[0], lower=0, name="grip forwards")
+    ph.path(jump.friction * ground[1] + ground[0], lower=0, name="grip backwards")
+    ocp.require(ph.initial(centre[0] - contact[0]), equals=0, name="mass centre above the contact")
+    ocp.require(ph.initial(q[0]), lower=radians(jump.rise[0]), upper=radians(jump.rise[1]), name="rise at the start")
+    ocp.require(ph.final(ground[1]), equals=0, name="ground force at take-off")
+    return Stage(ph, t, cost, contact, casadi.jtimes(contact, q, v), centre, casadi.jtimes(centre, q, v))
+
+
+def flight(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data: SevenLink = SEVEN_LINK) -> Stage:
+    """In the air the mass centre falls freely; the posture follows from what is left of the equations without the axle."""
+    machine = seven_link(data, stance=False, guard=jump.guard)
+    ph = ocp.phase("flight")
+    t = ph.time(end=free(0.15, 2.5, guess=0.25 + sketch.duration))
+    joints = _joints(ph, jump, data, sketch)
+    torques, cost = _drives(ph, jump, sketch, strength)
+    q, v = _columns(joints)
+    names = ("centre_x", "centre_y")
+    centre = [
+        ph.state(name, guess=guess, unit="m")
+        for name, guess in zip(names, (-0.1, lambda s: 1.0 + 0.37 * s * (2 - s)), strict=True)
+    ]
+    rate = [
+        ph.state(f"{name}_rate", guess=guess, unit="m/s")
+        for name, guess in zip(names, (-0.2, lambda s: 2.7 - 3.0 * s), strict=True)
+    ]
+    ph.dynamics({centre[0]: rate[0], centre[1]: rate[1], rate[0]: 0, rate[1]: -data.gravity})
+    a, arm = casadi.cse([posture_acceleration(machine, q, v, torques), machine.point("mass centre", casadi.vertcat(0, 0, q))])
+    _move(ph, joints, a)
+    rates = _keep_ranges(ph, machine, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v), jump, data)
+    # The shoulder comes to the end of its range first; it is not to hit it.
+    ocp.require(ph.final(rates["shoulder"]), equals=0, name="shoulder rate at the end")
+    axle = casadi.vertcat(*centre) - arm
+    ph.path(axle[1], lower=data.radius, name="rear wheel above the ground")
+    ph.path(axle[1] + data.wheelbase * casadi.sin(q[0]), lower=data.radius, name="front wheel above the ground")
+    axle_rate = casadi.vertcat(*rate) - casadi.jtimes(arm, q, v)
+    return Stage(ph, t, cost, axle, axle_rate, casadi.vertcat(*centre), casadi.vertcat(*rate))
+
+
+def posture_acceleration(machine: Machine, q: Any, v: Any, torques: Any) -> Any:
+    """Accelerations of (beta, ankle, knee, waist) in the air: the axle's own are eliminated, and gravity goes with them."""
+    m = machine.mechanism
+    place, rates = casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v)
+    M, pull = m.evaluate(m.mass, place, rates, torques), m.evaluate(m.force - m.bias, place, rates, torques)
+    total = machine.posture.mass + machine.wheel_mass  # the axle's block of M is this times the identity
+    P, Q = M[2:, :2], M[2:, 2:]
+    return solve_symmetric(Q - P @ P.T / total, pull[2:] - P @ pull[:2] / total)
+
+
+def take_off(ocp: Problem, stance: Stage, flight: Stage) -> None:
+    """All that both phases have is continuous; the mass centre becomes a state."""
+    ocp.connect(stance.phase, flight.phase)
+    before, after = stance.phase.final, flight.phase.initial
+    ocp.require(after(flight.centre) - before(stance.centre), equals=0, name="mass centre at take-off")
+    ocp.require(after(flight.centre_rate) - before(stance.centre_rate), equals=0, name="its velocity at take-off")
+
+
+def _joints(ph: Any, jump: Jump, data: SevenLink, sketch: Sketch, at_rest: bool = False) -> dict[Any, Any]:
+    """The states beta, ankle, knee, waist and their rates: symbol -> symbol of its rate."""
+    ranges = ((0.0, 80.0), data.ankle_deg, data.knee_deg, data.waist_deg)
+    joints = {}
+    for k, (name, (low, high)) in enumerate(zip(("beta", *LIMBS), ranges, strict=True)):
+        place, slope = sketch.angle(k)
+        angle = ph.state(name, lower=radians(low), upper=radians(high), guess=place, unit="rad")
+        bounds = {"lower": -jump.rate, "upper": jump.rate} if name in LIMBS else {}
+        joints[angle] = ph.state(f"{name}_rate", start=0 if at_rest else None, guess=slope, unit="rad/s", scale=5.0, **bounds)
+    return joints
+
+
+def _drives(ph: Any, jump: Jump, sketch: Sketch, strength: Any) -> tuple[Any, Any]:
+    """The torques as states, and the integrand of what they cost. ``strength`` multiplies the limits, where it is given."""
+    torques, cost = [], 0
+    for name, limit, guess in zip(TORQUES, jump.limits, sketch.torques, strict=True):
+        most = limit if strength is None else None
+        least = None if most is None else -most
+        torque = ph.state(name, lower=least, upper=most, guess=guess, unit="N m", scale=limit)
+        if strength is not None:
+            ph.path(strength - torque / limit, lower=0, name=f"{name} below its limit")
+            ph.path(strength + torque / limit, lower=0, name=f"{name} above its limit")
+        rate = ph.control(f"{name}_rate", guess=0.0, unit="N m/s", scale=10 * limit)
+        ph.dynamics({torque: rate})
+        cost += jump.effort_weight * (torque / limit) ** 2 + jump.rate_weight * (rate / limit) ** 2
+        torques.append(torque)
+    return casadi.vertcat(*torques), cost
+
+
+def _columns(joints: dict[Any, Any]) -> tuple[Any, Any]:
+    return casadi.vertcat(*joints), casadi.vertcat(*joints.values())
+
+
+def _move(ph: Any, joints: dict[Any, Any], acceleration: Any) -> None:
+    for k, (angle, rate) in enumerate(joints.items()):
+        ph.dynamics({angle: rate, rate: acceleration[k]})
+
+
+def _keep_ranges(ph: Any, machine: Machine, q: Any, v: Any, jump: Jump, data: SevenLink) -> dict[str, Any]:
+    """Ranges and rates of the joints that are no states; their rates by name."""
+    m = machine.mechanism
+    rates = {}
+    for joint, (low, high) in (("shoulder", data.shoulder_deg), ("elbow", (jump.straightest_elbow, data.elbow_deg[1]))):
+        here = machine.seen(machine.posture.angles[joint], m.q)
+        angle, rate = casadi.cse([m.evaluate(here, q, v), m.evaluate(casadi.jtimes(here, m.q, m.v), q, v)])
+        a, b = radians(low), radians(high)
+        ph.path((angle - a) / (b - a), lower=0, upper=1, name=f"{joint} in its range")
+        ph.path(rate / jump.rate, lower=-1, upper=1, name=f"{joint} rate by its limit")
+        rates[joint] = rate
+    return rates
