@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trajopt.direct.costates import PhaseMultipliers, multipliers_of
 from trajopt.direct.kernels import Kernels, PhaseKernels, make_kernels
+from trajopt.direct.kinks import kinks
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.refine import Estimate, estimate, refined, running_cost
 from trajopt.direct.scaling import scales
@@ -41,7 +42,9 @@ ON_ARCS = "moving knots"
 ROUGH = 0.1  # an error above which smooth controls are kept straight on an interval
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
 ON_ARCS_DEGREE = 6
-ARC_BARRIER = 1e-6  # to begin with on arcs: little is left for the bounds to decide, and a larger one drives the answer away first
+ARC_BARRIER = (
+    1e-6  # to begin with on arcs: little is left for the bounds to decide, and a larger one drives the answer away first
+)
 MOST_DOUBT = 0.05  # of the held controls' push may have the wrong sign before the arcs are given up
 
 
@@ -406,7 +409,7 @@ def _next_meshes(session: Session, iterate: Iterate, unclear: Any, suspects: tup
             errors[inside] = np.maximum(errors[inside], 2 * tolerance)
         affine = session.kernels.phases[i].affine
         freed = straight(ph.mesh, session.kernels.phases[i], ph, e.errors > ROUGH)
-        meshes.append(
-            refined(freed, Estimate(errors, np.ones_like(e.decay) if affine.any() else e.decay), tolerance, session.method.scheme)
-        )
+        found = {} if affine.any() else kinks(ph, values, errors > tolerance)
+        decay = np.ones_like(e.decay) if affine.any() else e.decay
+        meshes.append(refined(freed, Estimate(errors, decay), tolerance, session.method.scheme, found))
     return tuple(meshes)

@@ -6,6 +6,7 @@ defects, and compares (Patterson, Hager and Rao 2015).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 MOST_DEGREE = 9  # beyond it widths pay better than degrees
 SMOOTH = 0.4  # decay of the coefficients below which a higher degree is trusted to pay
 COST = 2.0  # of an interval, as a power of its degree
+CLOSE = 0.1  # of an interval: a kink nearer to one of its ends moves that end
 MOST_PIECES = 6  # an interval is cut into at most so many at once
 
 
@@ -172,8 +174,14 @@ def _decay(support: Array, X: Array, size: Array) -> Array:
     return np.asarray(np.power(10.0, slope))
 
 
-def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme) -> Mesh:
-    """The next mesh: higher degree where the answer is smooth, narrower intervals where it is not."""
+def refined(
+    mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme, kinks: Mapping[int, list[float]] | None = None
+) -> Mesh:
+    """The next mesh: higher degree where the answer is smooth, narrower intervals where it is not.
+
+    Intervals with a kink are cut there; where it is close to an end, that end moves there instead.
+    """
+    mesh, cuts = _at_kinks(mesh, kinks or {})
     breaks = [0.0]
     degrees: list[int] = []
     sources: list[int] = []
@@ -185,12 +193,16 @@ def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme) -> M
         if error > tolerance:
             excess = min(np.log10(error / tolerance) + 1.0, 12.0)
             pieces, new_degree = _division(degree, excess, float(result.decay[k]), most)
+        inner = [a + (b - a) * (i + 1) / pieces for i in range(pieces - 1)]
+        if cuts.get(k):
+            inner, new_degree = cuts[k], degree
+        elif k in cuts and degree < most:  # its end was moved: smooth from now on, whatever the decay says
+            inner, new_degree = [], degree + 1
         if k in mesh.knots:
             moves[k] = len(degrees)
-        for i in range(pieces):
-            breaks.append(b if i == pieces - 1 else a + (b - a) * (i + 1) / pieces)
-            degrees.append(new_degree)
-            sources.append(k)
+        breaks += [*inner, b]
+        degrees += [new_degree] * (len(inner) + 1)
+        sources += [k] * (len(inner) + 1)
     source = np.array(sources)
     return replace(
         mesh,
@@ -200,6 +212,20 @@ def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme) -> M
         roles=None if mesh.roles is None else mesh.roles[source],
         control_points=None if mesh.control_points is None else mesh.control_points[source],
     )
+
+
+def _at_kinks(mesh: Mesh, kinks: Mapping[int, list[float]]) -> tuple[Mesh, dict[int, list[float]]]:
+    """The mesh with breaks moved to kinks close to them, and the places at which intervals with kinks are to be cut."""
+    breaks, cuts = mesh.breaks.copy(), {}
+    for k, bends in kinks.items():
+        shares = (np.array(bends) - mesh.breaks[k]) / (mesh.breaks[k + 1] - mesh.breaks[k])
+        for bend, share in zip(bends, shares, strict=True):
+            if share <= CLOSE and k > 0:
+                breaks[k] = bend
+            elif share >= 1 - CLOSE and k < mesh.intervals - 1:
+                breaks[k + 1] = bend
+        cuts[k] = [bend for bend, share in zip(bends, shares, strict=True) if CLOSE < share < 1 - CLOSE]
+    return replace(mesh, breaks=breaks), cuts
 
 
 def _division(degree: int, excess: float, decay: float, most: int) -> tuple[int, int]:
