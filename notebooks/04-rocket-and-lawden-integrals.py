@@ -60,9 +60,11 @@ orbit.plot(*transfer["r"](t).T, label="flight")
 orbit.quiver(*transfer["r"](few).T, *transfer["u"](few).T, color="C1", width=0.005, label="thrust acceleration")
 orbit.plot(0, 0, "o", color="0.2")
 orbit.set(aspect="equal", xlabel="x", ylabel="y", title="One turn, from r = 1 to r = 1.5")
-orbit.legend(loc="lower left")
+orbit.legend(loc="center", bbox_to_anchor=(0.5, 0.4))
 primer.plot(t, transfer["u"](t), label=["thrust, x", "thrust, y"])
-primer.plot(few, -transfer.costate("v")(few), "o", markersize=4, color="0.3", markerfacecolor="none", label="−costate of v")
+primer.plot(
+    few, -transfer.costate("v")(few), "o", markersize=4, color="0.3", markerfacecolor="none", label=["−costate of v", None]
+)
 primer.set(xlabel="t", title="The thrust is the primer vector")
 primer.legend()
 plt.show()
@@ -161,9 +163,8 @@ print(f"deviation of the integrals at the end: {plain['deviation'][-1]:.1e} with
 assert kept["deviation"][-1] < 1e-7 < plain["deviation"][-1]
 
 # %% [markdown]
-# The right-hand picture is the lesson: the integrals are back on their levels to 1e-8, and the rocket is still hundreds
-# of times further off than that. Stabilization restores the level set, not the motion. A rocket that started 0.01 ahead
-# stays ahead.
+# The right-hand picture is the lesson: the integrals are back on their levels to 1e-8, and the rocket drifts away exactly
+# as it did before. Stabilization restores the level set, not the motion: a start that is off is another start.
 #
 # ## What it buys in a long integration
 #
@@ -215,7 +216,9 @@ switch.set(xlabel="t", ylabel="S", title="positive inside every burn, negative i
 plt.show()
 
 # %% [markdown]
-# Burns gather where they pay: at the ends, and at the two heights of each turn.
+# The first three burns stand at the lowest point of the turn and raise the opposite side; the last two, at the highest
+# point, make the orbit round. It is Hohmann's transfer of two impulses, paid in instalments by an engine that is too weak
+# for impulses.
 #
 # ## What was achieved
 
