@@ -59,12 +59,11 @@ for radius in (1.0, 1.5):
 orbit.plot(*transfer["r"](t).T, label="flight")
 orbit.quiver(*transfer["r"](few).T, *transfer["u"](few).T, color="C1", width=0.005, label="thrust acceleration")
 orbit.plot(0, 0, "o", color="0.2")
-orbit.set(aspect="equal", xlabel="x", ylabel="y", title="One turn, from r = 1 to r = 1.5")
+orbit.set(aspect="equal", xlabel="x", ylabel="y", title="Three quarters of a turn, from r = 1 to r = 1.5")
 orbit.legend(loc="center", bbox_to_anchor=(0.5, 0.4))
 primer.plot(t, transfer["u"](t), label=["thrust, x", "thrust, y"])
-primer.plot(
-    few, -transfer.costate("v")(few), "o", markersize=4, color="0.3", markerfacecolor="none", label=["−costate of v", None]
-)
+circles = {"markersize": 4, "color": "0.3", "markerfacecolor": "none"}
+primer.plot(few, -transfer.costate("v")(few), "o", label=["−costate of v", None], **circles)
 primer.set(xlabel="t", title="The thrust is the primer vector")
 primer.legend()
 plt.show()
