@@ -164,7 +164,7 @@ def _initial_costates(form: NormalForm, a: Solution, b: Solution) -> Check:
         first, second = (one.costates[q.name].evaluate(np.array([one.t0]))[0] for one in both)
         size = np.abs(both[0].costates[q.name].points).max()
         gaps.append(float(np.abs(first - second).max()) / max(float(size), 1e-12))
-    return judged(name, max(gaps), _tolerances(a, b).motion)
+    return judged(name, max(gaps), _tolerances(a, b).controls)
 
 
 def _switches(form: NormalForm, a: Solution, b: Solution) -> Check:

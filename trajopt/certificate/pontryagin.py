@@ -8,8 +8,8 @@ from itertools import product
 import casadi
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
+from trajopt.certificate.adjoint import unexplained
 from trajopt.certificate.along import Along, beyond, evaluated
 from trajopt.certificate.extremal import Extremal, endpoint_gradient
 from trajopt.certificate.table import Check, judged, skipped
@@ -40,24 +40,12 @@ def costate_equation(phases: Sequence[Extremal], tolerance: float) -> Check:
         before = ph.costate(ph.starts, left=True)
         defect = ph.costate(ph.breaks[1:], left=True) - before + (rates * ph.quadrature[None]).sum(axis=2)
         scaled = defect / e.costate_sizes[:, None]
-        constrained |= bool(e.state_constraints)
-        for k in range(scaled.shape[1]):
-            scaled[:, k] = _unexplained(e, scaled[:, k], k)
+        if e.state_constraints:
+            constrained = True
+            pushed = np.flatnonzero(sum((side != 0).reshape(ph.times.shape).any(axis=1) for side, _ in e.state_constraints))
+            scaled[:, pushed] = unexplained(e, pushed)
         found.append(_largest(np.abs(scaled), ph.starts, ph.form.x_names, _label(phases, e)))
     return worst("costate equation", found, tolerance, "up to multipliers of active state constraints" if constrained else "")
-
-
-def _unexplained(e: Extremal, defect: Array, k: int) -> Array:
-    """What is left of an interval's defect after the multipliers that an active state constraint may have there."""
-    count = e.phase.times.shape[1]
-    here = slice(k * count, (k + 1) * count)
-    pushes = [-side[here] * gradient[:, here] for side, gradient in e.state_constraints if side[here].any()]
-    if not pushes or not np.all(np.isfinite(defect)):
-        return defect
-    directions = np.hstack(pushes) / e.costate_sizes[:, None]
-    lengths = np.abs(directions).max(axis=0)
-    directions = directions[:, lengths > 0] / lengths[lengths > 0]
-    return np.asarray(defect - directions @ nnls(directions, defect)[0])
 
 
 def stationarity(phases: Sequence[Extremal], tolerance: float) -> Check:

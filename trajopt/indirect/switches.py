@@ -8,7 +8,9 @@ both sides, continued until they meet.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 
 import casadi
 import numpy as np
@@ -26,6 +28,7 @@ from trajopt.solution import Arc, Solution
 Array = NDArray[np.float64]
 REACH = 2.0  # intervals around a kink in which it is looked for
 LOOKS = 81
+ANGLE = 1e-3  # relative change of the difference of two controls over a gap below which there is no kink in it
 
 
 def polished_arcs(form: NormalForm, solution: Solution) -> tuple[Arc, ...]:
@@ -41,11 +44,11 @@ def polished_arcs(form: NormalForm, solution: Solution) -> tuple[Arc, ...]:
             continue
         ham = hams[after.phase]
         breaks = np.asarray(solution.phase(ham.phase.name).breaks, dtype=float)
-        window = _window(breaks, after.start, before.start, after.end)
         function = _at_bound(ham, before, after, (weights[after.phase], start.s, p))
-        if function is None:
-            function = _continued(ham, solution, before, after, breaks)
-        time = _root(function, window, after.start) if function is not None else None
+        if function is not None:
+            time = _root(function, _window(breaks, after.start, before.start, after.end), after.start)
+        else:
+            time = _meeting(ham, solution, breaks, (before.start, after.start, after.end))
         if time is not None:
             arcs[k - 1], arcs[k] = replace(arcs[k - 1], end=time), replace(arcs[k], start=time)
     return tuple(arcs)
@@ -74,23 +77,53 @@ def _at_bound(
     return value
 
 
-def _continued(
-    ham: PhaseHamiltonian, solution: Solution, before: StartArc, after: StartArc, breaks: Array
-) -> Callable[[Array], Array] | None:
-    """The difference of the controls on both sides of a kink, continued from the nearest intervals that do not contain it."""
-    given = solution.phase(ham.phase.name).controls
-    here = int(np.clip(np.searchsorted(breaks, after.start, side="right") - 1, 0, breaks.size - 2))
-    left, right = here - 1, here + 1
-    if left < 0 or right > breaks.size - 2 or breaks[left] < before.start or breaks[right + 1] > after.end:
-        return None
+def _meeting(ham: PhaseHamiltonian, solution: Solution, breaks: Array, times: tuple[float, float, float]) -> float | None:
+    """Where the controls of two intervals, one on each side of a kink, meet when they are continued into the gap between them.
 
-    def gaps(t: Array) -> Array:
-        sides = [np.hstack([_piece(given[q.name], k, t) for q in ham.phase.controls]) for k in (left, right)]
-        return np.asarray(sides[0] - sides[1])
+    ``times`` are the start of the arc before, the kink as far as it is known, and the end of the arc after it. Of the intervals
+    around, those two count that together, bent where they meet, come nearest to the controls themselves.
+    """
+    curves = [solution.phase(ham.phase.name).controls[q.name] for q in ham.phase.controls]
+    sizes = np.concatenate([np.abs(np.concatenate(c.values)).max(axis=0) for c in curves]) + 1e-300
+    here = int(np.clip(np.searchsorted(breaks, times[1], side="right") - 1, 0, breaks.size - 2))
+    first, last = max(here - 2, 0), min(here + 2, breaks.size - 2)
+    near = np.linspace(max(breaks[first], times[0]), min(breaks[last + 1], times[2]), LOOKS)
+    given = np.hstack([c.evaluate(near) for c in curves])
+    found: list[tuple[float, float]] = []
+    for left, right in product(range(first, here + 1), range(here, last + 1)):
+        if right - left not in (2, 3) or breaks[left] < times[0] or breaks[right + 1] > times[2]:
+            continue
+        sides = _Sides(curves, left, right)
+        gap = np.linspace(breaks[left + 1], breaks[right], LOOKS)
+        turns = np.ptp(sides.gaps(gap), axis=0) / sizes
+        leading = int(np.argmax(turns))
+        if turns[leading] > ANGLE:
+            time = _root(partial(sides.gap, leading), (gap[0], gap[-1]), times[1])
+            if time is not None:
+                found.append((float(np.mean(np.abs(sides.bent(near, time) - given) / sizes)), time))
+    return min(found)[1] if found else None
 
-    around = np.linspace(*_window(breaks, after.start, before.start, after.end), LOOKS)
-    leading = int(np.argmax(np.ptp(gaps(around), axis=0)))
-    return lambda t: np.asarray(gaps(t)[:, leading])
+
+@dataclass(frozen=True)
+class _Sides:
+    """The controls of two intervals, each as a polynomial that goes on outside of it."""
+
+    curves: list[Curve]
+    left: int
+    right: int
+
+    def side(self, k: int, t: Array) -> Array:
+        return np.hstack([_piece(curve, k, t) for curve in self.curves])
+
+    def gaps(self, t: Array) -> Array:
+        return np.asarray(self.side(self.left, t) - self.side(self.right, t))
+
+    def gap(self, component: int, t: Array) -> Array:
+        return np.asarray(self.gaps(t)[:, component])
+
+    def bent(self, t: Array, time: float) -> Array:
+        """The left one up to a time, then the right one."""
+        return np.where((t < time)[:, None], self.side(self.left, t), self.side(self.right, t))
 
 
 def _piece(curve: Curve, k: int, t: Array) -> Array:

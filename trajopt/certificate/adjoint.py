@@ -1,0 +1,76 @@
+"""The costate equation over one interval in which a state constraint may push, at any place and by any amount.
+
+The push makes the costate jump somewhere inside, where the answer's polynomial cannot follow. So the polynomial is not used: the
+equation, which is linear in the costate, is solved from the value at the start of the interval, and what is left at its end must
+come from pushes of the right sign at points in between.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from trajopt.certificate.along import POINTS
+from trajopt.certificate.extremal import Extremal
+
+Array = NDArray[np.float64]
+
+
+def unexplained(e: Extremal, intervals: NDArray[np.intp]) -> Array:
+    """What no push explains of the change of the costates over some intervals, relative to their sizes: (nx, intervals)."""
+    ph, n = e.phase, e.phase.form.x.numel()
+    count = ph.times.shape[1]
+    slopes = e.values(casadi.jacobian(ph.form.f, ph.form.x).T.reshape((-1, 1)))
+    slopes = slopes.T.reshape(-1, n, n)  # of each point: d f_i / d x_j, rows i
+    found = np.empty((n, intervals.size))
+    ends = ph.costate(ph.breaks[1:], left=True), ph.costate(ph.starts)
+    for place, k in enumerate(intervals):
+        here = slice(k * count, (k + 1) * count)
+        own = e.points[4][:, here].T
+        rest = e.augmented["x"][:, here].T - np.einsum("kij,ki->kj", slopes[here], own)  # dH/dx without its costate terms
+        inner, last, particular = _transition(slopes[here], rest, float(ph.widths[k]))
+        defect = (ends[0][:, k] - last @ ends[1][:, k] - particular) / e.costate_sizes
+        pushes = []
+        for side, gradient in e.state_constraints:
+            if side[here].any():
+                directions = -(side[here] * gradient[:, here]).T
+                pushes.append((last @ np.linalg.solve(inner, directions[:, :, None]))[:, :, 0])
+        found[:, place] = _left(defect, np.vstack(pushes).T / e.costate_sizes[:, None]) if pushes else defect
+    return found
+
+
+def _left(defect: Array, directions: Array) -> Array:
+    lengths = np.abs(directions).max(axis=0)
+    if not np.all(np.isfinite(defect)) or not np.all(np.isfinite(lengths)):
+        return defect
+    directions = directions[:, lengths > 0] / lengths[lengths > 0]
+    return np.asarray(defect - directions @ nnls(directions, defect)[0])
+
+
+def _transition(slopes: Array, rest: Array, width: float) -> tuple[Array, Array, Array]:
+    """Of costate' = -f_x^T costate - rest over an interval: the fundamental matrix at its points and at its end, and the part
+    of the end that does not depend on the start. By collocation at the quadrature points, of order twice their number."""
+    points, n = rest.shape
+    whole, inner_weights = _weights()
+    block = np.einsum("ij,jlk->ikjl", width * inner_weights, slopes).reshape(points * n, points * n)
+    right = np.concatenate([np.tile(np.eye(n), (points, 1)), -width * (inner_weights @ rest).reshape(-1, 1)], axis=1)
+    solved = np.linalg.solve(np.eye(points * n) + block, right).reshape(points, n, n + 1)
+    rates = -np.einsum("jlk,jlm->jkm", slopes, solved)
+    rates[:, :, n] -= rest
+    end = width * np.einsum("j,jkm->km", whole, rates)
+    return solved[:, :, :n], np.eye(n) + end[:, :n], end[:, n]
+
+
+@lru_cache(maxsize=1)
+def _weights() -> tuple[Array, Array]:
+    """Integrals of the Lagrange polynomials over [0, 1], and from 0 to each point."""
+    size = POINTS.size
+    values = np.linalg.inv(np.polynomial.legendre.legvander(2 * POINTS - 1, size - 1))
+    integrals = np.polynomial.legendre.legint(values, lbnd=-1, axis=0) / 2
+    inner = np.polynomial.legendre.legvander(2 * POINTS - 1, size) @ integrals
+    whole = np.polynomial.legendre.legvander(np.ones(1), size) @ integrals
+    return whole[0], inner
