@@ -39,6 +39,7 @@ CATALOGUE = {
         "problems.lawden_spiral:lawden_spiral", "rocket", "intermediate thrust on Lawden's spiral, the whole flow", "system"
     ),
     "impulsive-transfer": Entry("problems.impulsive_transfer:build", "rocket", "two impulses from low to high orbit, km and s"),
+    "ascent": Entry("problems.ascent:build", "rocket", "from the Moon's ground into orbit along the primer vector, km and s"),
     "lawden-cauchy": Entry(
         "problems.lawden_cauchy:lawden_cauchy", "rocket", "a rocket's costate flow with disturbed first integrals", "system"
     ),
@@ -68,8 +69,10 @@ CATALOGUE = {
     "daniel-pd": Entry("problems.bike:daniel_pd", "bike robot", "a hop on the rear wheel by PD control", "system"),
     "wheelie-entry": Entry("problems.bike:wheelie_entry", "bike robot", "into a wheelie with the least effort, two phases"),
     "wheelie-entry-time": Entry("problems.bike:wheelie_entry_time", "bike robot", "into a wheelie in the least time"),
+    "wheelie-hold": Entry("problems.bike:wheelie_hold", "bike robot", "into a wheelie, held, to a standstill"),
     "daniel-jump": Entry("problems.bike:daniel_jump", "bike robot", "the highest hop on the rear wheel, with a tuck"),
     "platform-jump": Entry("problems.bike:platform_jump", "bike robot", "a hop onto a platform with the least effort"),
+    "platform-highest": Entry("problems.bike:platform_highest", "bike robot", "the highest platform that a hop reaches"),
     "platform-strength": Entry("problems.bike:platform_strength", "bike robot", "the least torque limits for a platform of 1 m"),
     "free-body": Entry("problems.multibody:free_body", "multibody", "a body thrown under gravity", "system"),
     "sprung-body": Entry("problems.multibody:sprung_body", "multibody", "a body on springs and dampers", "system"),

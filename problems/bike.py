@@ -18,6 +18,7 @@ from problems.bike_pd import front_up_pd, wheelie_pd
 from problems.bike_platform import platform_highest, platform_jump, platform_strength
 from problems.bike_trees import five_link_tree, seven_link_tree
 from problems.bike_wheelie import wheelie_entry
+from problems.bike_wheelie_hold import wheelie_hold
 from problems.bike_wheelie_time import wheelie_entry_time
 
 __all__ = [
@@ -47,5 +48,6 @@ __all__ = [
     "seven_link_tree",
     "wheelie_entry",
     "wheelie_entry_time",
+    "wheelie_hold",
     "wheelie_pd",
 ]

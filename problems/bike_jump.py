@@ -24,6 +24,7 @@ from trajopt import Problem, free
 from trajopt.mechanics.formulations import solve_symmetric
 
 LIMBS = ("ankle", "knee", "waist")
+WEIGHT = 700.0  # N, a size of forces
 TORQUES = ("knee_torque", "waist_torque", "elbow_torque")
 
 
@@ -34,6 +35,7 @@ class Jump:
     limits: tuple[float, float, float] = (250.0, 300.0, 100.0)
     rate: float = 15.0
     friction: float = 0.9
+    adhesion: float = 1.0  # N, by which the friction cone is wider than it should be
     rise: tuple[float, float] = (15.0, 45.0)  # of the front wheel at the start
     straightest_elbow: float = 15.0  # a straight arm (0) is a dead centre of the loop
     effort_weight: float = 0.01  # m/s, of the squared torques by their limits
@@ -104,12 +106,13 @@ def stance(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data:
     _move(ph, joints, a)
     _keep_ranges(ph, machine, q, v, jump, data)
     contact = casadi.vertcat(-data.radius * q[0], data.radius)
-    ph.path(ground[1], lower=0, name="ground force")
-    ph.path(jump.friction * ground[1] - ground[0], lower=0, name="grip forwards")
-    ph.path(jump.friction * ground[1] + ground[0], lower=0, name="grip backwards")
+    # Both together also say that the ground only pushes. At take-off the cone ends in its tip, where the conditions depend on
+    # each other and have no unique multipliers; a newton of adhesion rounds it off.
+    for sign, name in ((-1, "grip forwards"), (1, "grip backwards")):
+        ph.path((jump.friction * ground[1] + sign * ground[0] + jump.adhesion) / WEIGHT, lower=0, name=name)
     ocp.require(ph.initial(centre[0] - contact[0]), equals=0, name="mass centre above the contact")
     ocp.require(ph.initial(q[0]), lower=radians(jump.rise[0]), upper=radians(jump.rise[1]), name="rise at the start")
-    ocp.require(ph.final(ground[1]), equals=0, name="ground force at take-off")
+    ocp.require(ph.final(ground[1]) / WEIGHT, equals=0, name="ground force at take-off by the weight")
     return Stage(ph, t, cost, contact, casadi.jtimes(contact, q, v), centre, casadi.jtimes(centre, q, v))
 
 

@@ -57,49 +57,75 @@ def effort_of(entry: Entry, phases: list[Any]) -> Any:
 
 
 def state_entry(name: str, entry: Entry) -> tuple[Problem, list[Any]]:
+    """Both phases of an entry that ends in the wheelie: the problem, and (phase, torques, time) of each."""
     ocp = Problem(name)
-    down = _phase(ocp, "front down", entry, FIVE_LINK)
-    up = _phase(ocp, "front up", entry, FIVE_LINK)
+    down = front_down(ocp, entry)
+    ends = {"beta": {"end": radians(entry.rise)}, "torso": {"end": radians(entry.lean)}}
+    up = front_up(ocp, entry, {**ends, "beta_rate": {"end": 0.0}, "torso_rate": {"end": 0.0}})
     ocp.connect(down[0], up[0])
     return ocp, [down, up]
 
 
-def _phase(ocp: Problem, name: str, entry: Entry, data: FiveLink) -> tuple[Any, Any, Any]:
-    """While the front wheel stands, beta is zero and no state."""
-    on_ground = name == "front down"
-    machine = five_link(data, front_down=on_ground)
-    ph = ocp.phase(name)
-    t = ph.time(start=0, end=free(0.05, 1.0, guess=0.2)) if on_ground else ph.time(end=free(0.2, 3.0, guess=0.8))
-    first, rise, last = radians(entry.lean_start), radians(entry.rise), radians(entry.lean)
-    waist = tuple(map(radians, data.waist_deg))
-    x = ph.state("x", start=0 if on_ground else None, unit="m")
-    beta = 0 if on_ground else ph.state("beta", start=0, end=rise, lower=0.0, unit="rad")
-    torso = ph.state("torso", **_at(on_ground, first, last), lower=waist[0], upper=waist[1], unit="rad")
-    x_rate = ph.state("x_rate", start=0 if on_ground else None, unit="m/s")
-    beta_rate = 0 if on_ground else ph.state("beta_rate", start=0, end=0, unit="rad/s")
-    torso_rate = ph.state("torso_rate", **_at(on_ground, 0, 0), unit="rad/s")
-    wheel = ph.control("wheel_torque", lower=-entry.wheel_torque, upper=entry.wheel_torque, unit="N m")
-    bend = ph.control("waist_torque", lower=-entry.waist_torque, upper=entry.waist_torque, unit="N m")
-    q, v, u = casadi.vertcat(x, beta, torso), casadi.vertcat(x_rate, beta_rate, torso_rate), casadi.vertcat(wheel, bend)
+def front_down(ocp: Problem, entry: Entry, data: FiveLink = FIVE_LINK) -> tuple[Any, Any, Any]:
+    """Until the front wheel lifts off beta is zero, and no state."""
+    ph = ocp.phase("front down")
+    t = ph.time(start=0, end=free(0.05, 1.0, guess=0.2))
+    given = {"x": 0.0, "torso": radians(entry.lean_start), "x_rate": 0.0, "torso_rate": 0.0}
+    x, torso, x_rate, torso_rate = _states(ph, data, {name: {"start": value} for name, value in given.items()})
+    u, machine = _torques(ph, entry), five_link(data, front_down=True)
+    q, v = casadi.vertcat(x, 0, torso), casadi.vertcat(x_rate, 0, torso_rate)
     a, front, traction, rear = _motion(machine, data, q, v, u)
     ph.dynamics({x: x_rate, torso: torso_rate, x_rate: a[0], torso_rate: a[2]})
-    if on_ground:
-        ph.path(front, lower=0, name="front force")
-        if entry.unloaded:
-            ocp.require(ph.final(front), equals=0, name="front force at lift-off")
-    else:
-        ph.dynamics({beta: beta_rate, beta_rate: a[1]})
-    ph.path(rear, lower=entry.least_rear_force, name="rear force")
-    ph.path(entry.friction * rear - traction, lower=0, name="grip forwards")
-    ph.path(entry.friction * rear + traction, lower=0, name="grip backwards")
-    for joint, low, high in (("shoulder", *data.shoulder_deg), ("elbow", data.elbow_deg[0], entry.straightest_elbow)):
-        ph.path(machine.seen(machine.posture.angles[joint], q), lower=radians(low), upper=radians(high), name=joint)
+    ph.path(front, lower=0, name="front force")
+    if entry.unloaded:
+        ocp.require(ph.final(front), equals=0, name="front force at lift-off")
+    _keep_limits(ph, entry, machine.seen(_angles(machine), q), traction, rear)
     return ph, u, t
 
 
-def _at(on_ground: bool, first: float, last: float) -> dict[str, float]:
-    """A state that is given at the start of the first phase and at the end of the second."""
-    return {"start": first} if on_ground else {"end": last}
+def front_up(
+    ocp: Problem, entry: Entry, given: dict[str, Any], name: str = "front up", until: float = 0.8, data: FiveLink = FIVE_LINK
+) -> tuple[Any, Any, Any]:
+    """With the front wheel in the air. ``given``: what is known of states (start, end, ...); ``until``: a guess of the end, s."""
+    ph = ocp.phase(name)
+    t = ph.time(end=free(0.2, 5.0, guess=until))
+    known: dict[str, Any] = {"x": {}, "beta": {"lower": 0.0}, "torso": {}, "x_rate": {}, "beta_rate": {}, "torso_rate": {}}
+    if name == "front up":
+        known["beta"]["start"], known["beta_rate"]["start"] = 0.0, 0.0
+    states = _states(ph, data, {state: {**known[state], **given.get(state, {})} for state in known})
+    q, v = casadi.vertcat(*states[:3]), casadi.vertcat(*states[3:])
+    u, machine = _torques(ph, entry), five_link(data)
+    a, _, traction, rear = _motion(machine, data, q, v, u)
+    for k in range(3):
+        ph.dynamics({states[k]: states[3 + k], states[3 + k]: a[k]})
+    _keep_limits(ph, entry, machine.seen(_angles(machine), q), traction, rear)
+    return ph, u, t
+
+
+def _states(ph: Any, data: FiveLink, given: dict[str, Any]) -> list[Any]:
+    units = {"x": "m", "beta": "rad", "torso": "rad", "x_rate": "m/s", "beta_rate": "rad/s", "torso_rate": "rad/s"}
+    low, high = map(radians, data.waist_deg)
+    bounds = {"torso": {"lower": low, "upper": high}}
+    return [ph.state(name, unit=units[name], **{**bounds.get(name, {}), **known}) for name, known in given.items()]
+
+
+def _torques(ph: Any, entry: Entry) -> Any:
+    limits = {"wheel_torque": entry.wheel_torque, "waist_torque": entry.waist_torque}
+    return casadi.vertcat(*[ph.control(name, lower=-limit, upper=limit, unit="N m") for name, limit in limits.items()])
+
+
+def _angles(machine: Machine) -> Any:
+    return casadi.vertcat(*[machine.posture.angles[joint] for joint in ("shoulder", "elbow")])
+
+
+def _keep_limits(ph: Any, entry: Entry, angles: Any, traction: Any, rear: Any, data: FiveLink = FIVE_LINK) -> None:
+    """The rear wheel stays loaded and within its friction cone, shoulder and elbow within their ranges."""
+    ph.path(rear, lower=entry.least_rear_force, name="rear force")
+    ph.path(entry.friction * rear - traction, lower=0, name="grip forwards")
+    ph.path(entry.friction * rear + traction, lower=0, name="grip backwards")
+    ranges = (("shoulder", data.shoulder_deg), ("elbow", (data.elbow_deg[0], entry.straightest_elbow)))
+    for k, (joint, (low, high)) in enumerate(ranges):
+        ph.path(angles[k], lower=radians(low), upper=radians(high), name=joint)
 
 
 def _motion(machine: Machine, data: FiveLink, q: Any, v: Any, u: Any) -> tuple[Any, Any, Any, Any]:
