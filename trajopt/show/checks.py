@@ -6,6 +6,7 @@ All but the mesh need the problem itself: ``solution.form``, which a solve leave
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -304,28 +305,25 @@ def reintegrated(solution: Solution) -> dict[str, tuple[Any, list[str]]]:
 
     Where the motion amplifies errors so much that the end of a phase is not reached, it starts anew in every interval.
     """
+    from trajopt.integrate.path import Path as Track
+
     found = {}
     for ph in _along(solution).phases:
-        try:
-            path = _flow(ph, [(float(ph.breaks[0]), float(ph.breaks[-1]))])
-            end = ph.x(ph.breaks[-1:], left=True)[:, 0]
-            lost = not np.all(np.abs(path(ph.breaks[-1:])[0] - end) <= LOST * ph.sizes)
-        except SimulationError:
-            lost = True
-        if lost:
-            path = _flow(ph, [(float(a), float(b)) for a, b in zip(ph.breaks[:-1], ph.breaks[1:], strict=True)])
-        found[ph.form.name] = (path, list(ph.form.x_names))
+        pieces = _flow(ph, anew=False)
+        found[ph.form.name] = (Track(tuple(pieces or _flow(ph, anew=True) or ())), list(ph.form.x_names))
     return found
 
 
-def _flow(ph: PhaseAlong, legs: list[tuple[float, float]]) -> Any:
-    from trajopt.certificate.motion import Motion as Certified
-    from trajopt.certificate.motion import scheme_for
+def _flow(ph: PhaseAlong, anew: bool) -> list[Any] | None:
+    """The pieces of the motion, interval by interval, each from the end of the one before or ``anew`` from the answer's state.
+
+    None where the answer is lost on the way.
+    """
+    from trajopt.certificate.motion import Motion, scheme_for
     from trajopt.integrate.adaptive import Dop853
     from trajopt.integrate.forward import flow
-    from trajopt.integrate.path import Path as Track
 
-    rates, n = Certified(ph, scheme_for("direct")).rate, ph.form.x.numel()
+    rates, n = Motion(ph, scheme_for("direct")).rate, ph.form.x.numel()
 
     def rate(t: float, x: np.ndarray) -> np.ndarray:
         at = np.array([t])
@@ -333,10 +331,17 @@ def _flow(ph: PhaseAlong, legs: list[tuple[float, float]]) -> Any:
         return np.asarray(values.full()).ravel()[:n]
 
     pieces: list[Any] = []
-    for a, b in legs:
+    x = ph.x(ph.breaks[:1])[:, 0]
+    for a, b in pairwise(ph.breaks.tolist()):
         start = ph.x(np.array([a]))[:, 0]
-        pieces += flow(rate, a, b, start, list(ph.breaks), Dop853(1e-10), ph.form.x_names).pieces
-    return Track(tuple(pieces))
+        if not anew and np.any(np.abs(x - start) > LOST * ph.sizes):
+            return None
+        try:
+            pieces += flow(rate, a, b, start if anew else x, (), Dop853(1e-10), ph.form.x_names).pieces
+        except SimulationError:
+            return None
+        x = pieces[-1].x[-1]
+    return pieces
 
 
 def _points_panel(axes: Any, solution: Solution, name: str, motions: Mapping[str, tuple[Any, list[str]]]) -> None:
