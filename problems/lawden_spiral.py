@@ -14,6 +14,8 @@ from casadi import SX, dot, jtimes, norm_2, vertcat
 from scipy.optimize import brentq
 
 from problems.rocket import coasting, gravity, require_positive, rotation, scaling
+from problems.rocket_drawings import flow_drawing
+from problems.rocket_drawings import spiral_drawing as drawing  # noqa: F401  # what an animation shows
 from trajopt import Problem, Reference, free
 from trajopt.errors import ModelError, ProblemError
 from trajopt.system import Invariant, System, Variable
@@ -170,4 +172,5 @@ def lawden_spiral(
         },
         until=until,
         description="intermediate thrust along Lawden's spiral",
+        drawing=flow_drawing(2),
     )

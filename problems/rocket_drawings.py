@@ -13,7 +13,7 @@ from casadi import sin as sine
 from trajopt.show.drawing import Arrow, Disc, Drawing, Either, Ground, Mark, Trail, Where
 
 ORBIT, BURN, CENTRE, PUSH = 0, 1, 5, 3  # colours
-EARTH_RADIUS = 6378.0  # km
+EARTH_RADIUS, MOON_RADIUS = 6378.0, 1737.4  # km
 
 
 def transfer_drawing(
@@ -90,6 +90,28 @@ def voyage_drawing(departure: float = 7500.0, duration: float = 350.0, orbits: s
         Mark(rocket, 6, ORBIT),
     )
     return Drawing(shapes, view=(-60.0, 40.0), unit="AU", caption="sky blue: Earth; red: Mars; arrow: acceleration by thrust")
+
+
+def spiral_drawing(radius: float = 2.0) -> Drawing:
+    """Lawden's spiral in polar coordinates, with the thrust psi above the local horizontal."""
+    r, theta, psi = (SX.sym(name) for name in ("r", "theta", "psi"))
+    place = vertcat(r * cosine(theta), r * sine(theta))
+    push = vertcat(sine(psi + theta - pi / 2), -cosine(psi + theta - pi / 2))
+    rings = (_ring(1.0, 0.0, True), _ring(radius, 0.0, True))
+    shapes = (*rings, Mark((0.0, 0.0), 13, CENTRE), Trail(place, BURN, 2.4), Arrow(place, push, 0.3, PUSH), Mark(place, 7, ORBIT))
+    return Drawing(shapes, caption="intermediate thrust all along; arrow: its direction")
+
+
+def ascent_drawing(altitude: float = 100.0) -> Drawing:
+    """From the surface of the Moon into an orbit, in km: a vertical rise, burns in red, a coast."""
+    place, push = _flat()
+    rising = (SX.sym("r"), 0.0)
+    way = Either(place.places[0], rising)
+    moon = Disc((0.0, 0.0), MOON_RADIUS, colour=4, spoke=False)
+    burns = (Trail(Where("e", place.places[0]), BURN, 2.6), Trail(Either(Where("theta", (np.nan, np.nan)), rising), BURN, 2.6))
+    arrow = Arrow(way, Either(push.places[0], Where("theta", (np.nan, np.nan)), (1.0, 0.0)), 250.0, PUSH)
+    shapes = (_ring(MOON_RADIUS + altitude, 0.0, True), moon, Trail(way, ORBIT), *burns, arrow, Mark(way, 7, ORBIT))
+    return Drawing(shapes, unit="km", caption="red: thrust; arrow: its direction")
 
 
 def ellipse_drawing(low: float = 6678.0, high: float = 42164.0, turn: float = 28.5) -> Drawing:

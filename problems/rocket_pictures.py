@@ -146,7 +146,7 @@ def _leg(phase: PhaseSolution) -> Leg:
     lam = {name: -curve.evaluate(t) for name, curve in phase.costates.items()}
     if set(ELEMENTS) <= set(x):
         r, v, primer, axes = _equinoctial(x, lam)
-    elif "vr" in x and "vt" in x:
+    elif "vr" in x and "r" in x:
         r, v, primer, axes = _polar(t, x, lam)
     elif "v" in x and "r" in x:
         r, v, primer = x["r"], x["v"], lam["v"]
@@ -155,7 +155,8 @@ def _leg(phase: PhaseSolution) -> Leg:
         raise UsageError("a transfer picture needs the states of an orbit", got=", ".join(x), expected="r and v, or r, vr and vt")
     thrust = _thrust(phase, t, axes)
     throttle = phase.controls["throttle"].evaluate(t)[:, 0] if "throttle" in phase.controls else np.ones(len(t))
-    burning = (throttle > 0.5) if thrust is not None else np.zeros(len(t), dtype=bool)
+    falling = phase.states["m"].evaluate(t, order=1)[:, 0] < 0 if "m" in x else np.zeros(len(t), dtype=bool)
+    burning = (throttle > 0.5) if thrust is not None else falling
     size = np.linalg.norm(primer, axis=1)
     switching = size / x["m"][:, 0] - lam["m"][:, 0] / x["c"][:, 0] if {"m", "c"} <= set(x) else None
     return Leg(t, r, v, size, thrust, switching, burning)
@@ -163,7 +164,8 @@ def _leg(phase: PhaseSolution) -> Leg:
 
 def _polar(t: np.ndarray, x: dict[str, np.ndarray], lam: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
     """Place, velocity, primer vector (radial, transverse) and the unit vectors of both; the angle is integrated if no state."""
-    r, vr, vt = (x[name][:, 0] for name in ("r", "vr", "vt"))
+    r, vr = x["r"][:, 0], x["vr"][:, 0]
+    vt = x["vt"][:, 0] if "vt" in x else 0 * r  # a vertical rise
     if "theta" in x:
         theta = x["theta"][:, 0]
     else:
@@ -171,7 +173,7 @@ def _polar(t: np.ndarray, x: dict[str, np.ndarray], lam: dict[str, np.ndarray]) 
         theta = np.concatenate([[0.0], np.cumsum(np.diff(t) * (rate[1:] + rate[:-1]) / 2)])
     out = np.stack([np.cos(theta), np.sin(theta)], axis=1)
     ahead = np.stack([-np.sin(theta), np.cos(theta)], axis=1)
-    primer = np.stack([lam["vr"][:, 0], lam["vt"][:, 0]], axis=1)
+    primer = np.stack([lam["vr"][:, 0], lam["vt"][:, 0] if "vt" in lam else 0 * r], axis=1)
     return r[:, None] * out, vr[:, None] * out + vt[:, None] * ahead, primer, np.stack([out, ahead], axis=1)
 
 
