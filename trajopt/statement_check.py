@@ -108,18 +108,16 @@ def _check_symbols_of_phase(problem: Problem, phase: Phase) -> None:
     places += [(f"algebraic equation '{name}'", g) for name, g in phase.algebraic_residuals]
     places += [(f"path constraint '{c.name}'", c.expression) for c in phase.paths]
     places += [("an integral", l) for _, l in phase.integrals]
-    for what, expression in places:
-        _check_known(
-            expression,
-            [*own, *shared],
-            f"{what} in phase '{phase.name}'",
-            "this phase's variables, static variables and parameters",
-        )
-    for invariant in phase.invariants:
-        known = [*own, *shared, *phase.costates.values()]
-        _check_known(
-            invariant.expression, known, f"invariant '{invariant.name}'", "this phase's variables, its costates and parameters"
-        )
+    _check_known(
+        [(f"{what} in phase '{phase.name}'", expression) for what, expression in places],
+        [*own, *shared],
+        "this phase's variables, static variables and parameters",
+    )
+    _check_known(
+        [(f"invariant '{invariant.name}'", invariant.expression) for invariant in phase.invariants],
+        [*own, *shared, *phase.costates.values()],
+        "this phase's variables, its costates and parameters",
+    )
 
 
 def _check_symbols_of_problem(problem: Problem) -> None:
@@ -130,24 +128,26 @@ def _check_symbols_of_problem(problem: Problem) -> None:
     places = [(f"condition '{c.name}'", c.expression) for c in problem.conditions]
     if problem.objective is not None:
         places.append(("the objective", problem.objective))
+    _check_known(
+        places, known, "ph.initial(...), ph.final(...) and ph.integral(...) of phases, static variables, parameters"
+    )
+
+
+def _check_known(places: list[tuple[str, Any]], known: list[Any], expected: str) -> None:
+    """Raise where an expression uses a symbol that is not known there, even if it has the name of one that is."""
+    identities = {identity for symbol in known for identity in _identities(symbol)}
+    everything = casadi.symvar(casadi.vertcat(*[expression for _, expression in places])) if places else []
+    if all(identities.issuperset(_identities(s)) for s in everything):
+        return
     for what, expression in places:
-        _check_known(
-            expression, known, what, "ph.initial(...), ph.final(...) and ph.integral(...) of phases, static variables, parameters"
-        )
+        strays = [s for s in casadi.symvar(expression) if not identities.issuperset(_identities(s))]
+        if strays:
+            raise ProblemError(f"{what} uses '{strays[0]}', which has no value there", expected=expected)
 
 
-def _check_known(expression: Any, known: list[Any], what: str, expected: str) -> None:
-    names = {str(element) for symbol in known for element in _elements(symbol)}
-    strays = [str(s) for s in casadi.symvar(expression) if not {str(e) for e in _elements(s)} <= names]
-    if not strays:
-        columns = casadi.vertcat(*known) if known else casadi.SX(0, 1)
-        strays = [str(s) for s in casadi.symvar(expression) if not casadi.depends_on(columns, s)]  # same name, another phase
-    if strays:
-        raise ProblemError(f"{what} uses '{strays[0]}', which has no value there", expected=expected)
-
-
-def _elements(symbol: Any) -> list[Any]:
-    return symbol.elements() if isinstance(symbol, casadi.SX) else [symbol]
+def _identities(symbol: Any) -> list[int]:
+    """Which symbols these are, whatever their names."""
+    return [e.element_hash() for e in symbol.elements()] if isinstance(symbol, casadi.SX) else [casadi.MX.__hash__(symbol)]
 
 
 def _check_controls_used(phase: Phase) -> None:
