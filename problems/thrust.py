@@ -4,11 +4,12 @@ Beside the coordinates the states are the mass m and the exhaust speed c. The la
 that costate is the integral which the scaling integral of bounded thrust contains (see ``rocket.md``).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import cos, pi, sqrt
+from types import MappingProxyType
 from typing import Any
 
 import casadi
@@ -114,14 +115,16 @@ class Ends:
     last: Sequence[float | None] | None = None
 
 
-def states(ph: Phase, coordinates: Coordinates, ends: Ends, guess: Curve) -> Flight:
+def states(
+    ph: Phase, coordinates: Coordinates, ends: Ends, guess: Curve, units: Mapping[str, str] = MappingProxyType({})
+) -> Flight:
     """Declare the states of a flight; the guess has all of them, in normalised time."""
     names = (*coordinates.states, ("m", 1), ("c", 1))
     places = accumulate((size for _, size in names), initial=0)
     made = []
     for (name, size), (a, b) in zip(names, pairwise(places), strict=True):
         start, end = (_part(values, a, b) for values in (ends.first, ends.last))
-        unit, scale = "rad" if name in ("theta", "L") else "", 1.0 if name in ("f", "g", "h", "k") else None
+        unit, scale = units.get(name, "rad" if name in ("theta", "L") else ""), 1.0 if name in ("f", "g", "h", "k") else None
         made.append(
             ph.state(name, size, start=start, end=end, guess=lambda tau, a=a, b=b: guess(tau)[a:b], unit=unit, scale=scale)
         )
@@ -160,6 +163,7 @@ def coast(ph: Phase, flight: Flight) -> None:
 
 
 def _move(ph: Phase, flight: Flight, thrust: Any, direction: Any) -> None:
+    """The motion under a thrust along a direction in the axes of the coordinates."""
     q, coordinates = flight.q, flight.coordinates
     rates = coordinates.drift(q) + thrust / flight.m * (coordinates.steering(q) @ direction)
     sizes = accumulate((size for _, size in coordinates.states), initial=0)
@@ -177,24 +181,13 @@ def declare_bounded_thrust(ph: Phase, t: Any, flight: Flight, thrust: Any, burni
 
     ``burning``: whether the engine burns all along the phase; None: it burns where the switching function is positive.
     """
-    lam_m = -ph.costate(flight.m)
-    primer = flight.coordinates.steering(flight.q).T @ multipliers(ph, flight)
-    S = switching(casadi.vertsplit(primer), lam_m, flight.m, flight.c)
-    declare_integrals(ph, t, flight, thrust * (fmax(S, 0) if burning is None else int(burning) * S))
-
-
-def declare_integrals(ph: Phase, t: Any, flight: Flight, engine: Any) -> None:
-    """The same for an engine whose part of the Hamiltonian is given; it must not prefer a direction of space."""
     q, coordinates = flight.q, flight.coordinates
-    lam, lam_m, lam_c = multipliers(ph, flight), -ph.costate(flight.m), -ph.costate(flight.c)
-    H = dot(lam, coordinates.drift(q)) + engine
+    lam, lam_m, lam_c = vertcat(*(-ph.costate(state) for state in flight.motion)), -ph.costate(flight.m), -ph.costate(flight.c)
+    primer = coordinates.steering(q).T @ lam
+    S = switching(casadi.vertsplit(primer), lam_m, flight.m, flight.c)
+    H = dot(lam, coordinates.drift(q)) + thrust * (fmax(S, 0) if burning is None else int(burning) * S)
     turned = casadi.vertsplit(coordinates.turns(q).T @ lam)
     ph.invariant("hamiltonian", H)
     for axis, component in zip((" x", " y", " z") if len(turned) == 3 else ("",), turned, strict=True):
         ph.invariant(f"rotation{axis}", component)
     ph.invariant("scaling", -dot(lam, coordinates.similar(q)) + 3 * H * t - 4 * lam_m * flight.m + lam_c * flight.c)
-
-
-def multipliers(ph: Phase, flight: Flight) -> SX:
-    """Those of the coordinates, of the maximum principle."""
-    return vertcat(*(-ph.costate(state) for state in flight.motion))

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from problems import impulsive_transfer, lawden_transfer
+from problems import ascent, impulsive_transfer, lawden_transfer
 from problems.earth_mars import EARTH, MARS, MU, WATTS, build
 from problems.impulsive_transfer import MU as EARTHS_MU
 from problems.lawden_cauchy import study
 from problems.lawden_spiral import build as spiral_arc
 from problems.lawden_spiral import lawden_spiral, mass_left
+from problems.thrust import switching
 from trajopt import solve
 from trajopt.errors import ModelError, ProblemError
 from trajopt.indirect.shooting import Shooting
@@ -126,3 +127,34 @@ def test_projection_removes_the_drift_and_little_of_the_error():
     assert finer.error < 0.1 * projected.error
     for unstabilized, _, pulled in (coarse[:3], coarse[3:]):
         assert pulled.drift < 0.5 * unstabilized.drift
+
+
+def test_the_ascent_from_both_sides_burns_where_it_pays():
+    """The perilune is prescribed where the first burn ends: there the primer vector jumps, and the burn pays until then."""
+    problem = ascent.build()
+    direct = solve(problem, tolerance=1e-8).check()
+    exact = solve(problem, Shooting(), guess=direct).check()
+    assert direct.objective == pytest.approx(exact.objective, rel=1e-10)
+    assert exact.objective == pytest.approx(ascent.REFERENCE.objective, rel=1e-10)
+    values = {}
+    for name in ("burn", "coast", "insertion"):
+        ph = exact.phases[name]
+        t = np.linspace(ph.t0, ph.tf, 200)
+        primer, lam_m = (-ph.costates["vr"](t), -ph.costates["vt"](t)), -ph.costates["m"](t)
+        values[name] = switching(primer, lam_m, ph.states["m"](t), ph.states["c"](t)) * ph.states["m"](t)
+        if name != "coast":
+            assert ph.controls["e"](t) == pytest.approx(np.column_stack(primer) / np.hypot(*primer)[:, None], abs=1e-9)
+        assert np.all(ph.states["r"](t) >= ascent.SURFACE)
+    assert np.all(values["burn"][:-1] > 0)
+    assert values["burn"][-1] == pytest.approx(0, abs=1e-7)
+    assert np.all(exact.phases["coast"].states["r"](t) >= ascent.SURFACE + 18 - 1e-9)
+    assert np.all(values["coast"][1:-1] < 0)
+    assert np.all(values["insertion"][1:] > 0)
+    assert values["coast"][-1] == pytest.approx(0, abs=1e-7)
+
+
+def test_an_ascent_that_cannot_be_is_named():
+    with pytest.raises(ProblemError, match="thrust"):
+        ascent.build(thrust=5.0)
+    with pytest.raises(ProblemError, match="perilune"):
+        ascent.build(perilune=200.0)
