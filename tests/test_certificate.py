@@ -371,12 +371,14 @@ def test_a_condition_of_the_motion_is_checked_at_zero():
 
 
 def test_switching_times_are_read_off_more_exactly_than_the_mesh(answers):
-    """Kinks at bounds by the switching function, those at a state constraint by continued controls."""
+    """Kinks at bounds by the switching function, those at a state constraint by the flow beside it."""
     for module in (vanderpol_bounded, bryson_denham):
         direct = answers(module)
         assert not direct.arcs
         exact = Shooting().solve(direct.form, direct).check().arcs
-        found = polished_arcs(direct.form, direct)
+        read = polished_arcs(direct.form, direct)
+        assert read.resolution == 0
+        found = read.arcs
         assert [a.roles for a in found] == [a.roles for a in exact]
         duration = exact[-1].end - exact[0].start
         mesh = float(np.diff(direct.phases["main"].breaks).min())

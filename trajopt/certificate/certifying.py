@@ -23,7 +23,7 @@ from trajopt.certificate.pontryagin import (
 from trajopt.certificate.table import Certificate, Check, judged, skipped
 from trajopt.errors import TrajoptError, UsageError
 from trajopt.indirect.hamiltonian import UnsupportedError
-from trajopt.indirect.switches import polished_arcs
+from trajopt.indirect.switches import ReadArcs, polished_arcs
 from trajopt.integrate.tableaus import Tableau
 from trajopt.normal_form import NormalForm
 from trajopt.reference import Reference
@@ -170,21 +170,22 @@ def _initial_costates(form: NormalForm, a: Solution, b: Solution) -> Check:
 def _switches(form: NormalForm, a: Solution, b: Solution) -> Check:
     name = "direct and indirect switching times"
     try:
-        arcs = [s.arcs or polished_arcs(form, s) for s in (a, b)]
+        read = [ReadArcs(s.arcs, 0.0) if s.arcs else polished_arcs(form, s) for s in (a, b)]
     except TrajoptError as reason:
         return skipped(name, reason.what)
+    arcs = [one.arcs for one in read]
     if len(arcs[0]) <= len(form.phases) and len(arcs[1]) <= len(form.phases):
         return skipped(name, "no switches")
     if [x.phase for x in arcs[0]] != [x.phase for x in arcs[1]]:
         return skipped(name, f"{len(arcs[0])} and {len(arcs[1])} arcs")
     duration = max(ph.tf for ph in a.phases.values()) - min(ph.t0 for ph in a.phases.values())
     gap = max(abs(x.end - y.end) for x, y in zip(*arcs, strict=True)) / duration
-    allowed = _tolerances(a, b)
-    # Where switching times are no unknowns of the solver they are read off curves, and as exact as the controls.
-    known = all(s.arcs for s in (a, b))
-    return judged(
-        name, gap, allowed.motion if known else allowed.controls, "" if known else "read off the direct answer's curves"
-    )
+    allowed, resolution = _tolerances(a, b), max(one.resolution for one in read) / duration
+    if all(s.arcs for s in (a, b)):
+        return judged(name, gap, allowed.motion)
+    if resolution > allowed.controls:
+        return judged(name, gap, resolution, "to within an interval of the mesh")
+    return judged(name, gap, allowed.controls, "read off the direct answer's curves")
 
 
 def _published(form: NormalForm, solution: Solution, reference: Reference | None) -> list[Check]:
