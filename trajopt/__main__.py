@@ -119,7 +119,7 @@ def _options(
     pass
 
 
-@app.command("list")
+@app.command("list", epilog="Example: trajopt list --family classical")
 @reported
 def list_(family: Annotated[str | None, typer.Option("--family", metavar="NAME", help="Only this family.")] = None) -> int:
     """The named problems and systems."""
@@ -128,7 +128,7 @@ def list_(family: Annotated[str | None, typer.Option("--family", metavar="NAME",
     return run_list(family)
 
 
-@app.command()
+@app.command(epilog="Example: trajopt show goddard-cops")
 @reported
 def show(name: Name, settings: Set = None) -> int:
     """A problem as one would write it on paper, with what can be set and its known answer."""
@@ -138,7 +138,7 @@ def show(name: Name, settings: Set = None) -> int:
     return run_show(name, parse_settings(settings or []))
 
 
-@app.command()
+@app.command(epilog="Example: trajopt solve cart-pole --set duration=2.5 --save a.nc --plot a.png")
 @reported
 def solve(
     name: Name, settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None,
@@ -154,7 +154,7 @@ def solve(
     return run_solve(name, parse_settings(settings or []), wish, Outputs(save, plot, csv, json, animate, plot_kind))
 
 
-@app.command()
+@app.command(epilog="Example: trajopt simulate sleigh --integrator euler --step 0.001 --stabilize baumgarte --plot a.png")
 @reported
 def simulate(
     name: Name, settings: Set = None, integrator: IntegratorOption = "dop853", step: Step = None, tolerance: StepTolerance = None,
@@ -171,11 +171,11 @@ def simulate(
     return run_simulate(name, parse_settings(settings or []), run, Outputs(save, plot, csv, json, animate, plot_kind))
 
 
-@app.command()
+@app.command(epilog="Example: trajopt certify moon-lander --set height=20")
 @reported
 def certify(
-    name: NameOrFile, settings: Set = None, method: MethodOption = Method.both, tolerance: Tolerance = None, json: Json = None,
-    verbose: Verbose = False, quiet: Quiet = False,
+    name: NameOrFile, problem: ProblemName = None, settings: Set = None, method: MethodOption = Method.both,
+    tolerance: Tolerance = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Check an answer independently of how it was found."""
     from trajopt.commands.building import parse_settings
@@ -184,10 +184,10 @@ def certify(
     from trajopt.commands.solving import Wish
 
     wish = Wish(method.value, tolerance, None, verbose, quiet)
-    return run_certify(name, parse_settings(settings or []), wish, Outputs(json=json))
+    return run_certify(name, problem, parse_settings(settings or []), wish, Outputs(json=json))
 
 
-@app.command()
+@app.command(epilog="Example: trajopt compare a.nc b.nc --tolerance 1e-6")
 @reported
 def compare(first: File, second: File, tolerance: Agreement = None, json: Json = None, quiet: Quiet = False) -> int:
     """How far two saved answers agree."""
@@ -197,7 +197,7 @@ def compare(first: File, second: File, tolerance: Agreement = None, json: Json =
     return run_compare(first, second, tolerance, Outputs(json=json), quiet)
 
 
-@app.command()
+@app.command(epilog="Example: trajopt plot a.nc b.nc -o both.png")
 @reported
 def plot(
     files: Annotated[list[Path], typer.Argument(metavar="FILE.nc...", help="Saved answers; several are drawn over one another.")],
@@ -225,7 +225,7 @@ def plot(
     return run_plot(files, output, wish, quiet)
 
 
-@app.command()
+@app.command(epilog="Example: trajopt report a.nc -o report.html")
 @reported
 def report(
     file: File,
@@ -241,7 +241,7 @@ def report(
     return run_report(file, output, problem, parse_settings(settings or []), quiet)
 
 
-@app.command()
+@app.command(epilog="Example: trajopt gallery pictures --family classical")
 @reported
 def gallery(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where results and pictures go; made if missing.")],
@@ -262,7 +262,7 @@ def gallery(
     return run_gallery(folder, GalleryWish(tuple(names or ()), family, again, films, quiet))
 
 
-@app.command()
+@app.command(epilog="Example: trajopt new mine.py && trajopt solve ./mine.py:build --plot mine.png")
 @reported
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE.py", help="Where to write it; an existing file is never touched.")],

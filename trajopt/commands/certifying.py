@@ -23,29 +23,33 @@ if TYPE_CHECKING:
 PATIENCE = 60.0  # seconds for shooting: a certificate comes in bounded time, and says what it could not compare
 
 
-def run_certify(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
+def run_certify(name: str, problem: str | None, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
     """Certify a saved answer, or solve a named problem both ways and certify that."""
     outputs.check()
+    saved = Path(name).suffix == ".nc"
+    if problem is not None and not saved:
+        raise UsageError("--problem is for a saved answer", got=name, hint=f"trajopt certify {problem}")
     with outputs.clean_standard_output():
-        certificate = _of_file(name, settings) if Path(name).suffix == ".nc" else _of_name(name, settings, wish)
+        certificate = _of_file(name, problem, settings) if saved else _of_name(name, settings, wish)
         if not wish.quiet:
             print_certificate(certificate, error=outputs.json_on_standard_output)
     outputs.write_json(certificate.to_json())
     return SOLVED if certificate.ok else NOT_SOLVED
 
 
-def _of_file(name: str, settings: Mapping[str, Any]) -> Certificate:
-    """The problem is built anew by the name and the settings in the file; settings given now win."""
+def _of_file(name: str, problem: str | None, settings: Mapping[str, Any]) -> Certificate:
+    """The problem is built anew by the name and the settings in the file; those given now win."""
     from trajopt.certificate import certify
     from trajopt.storage import load
 
     solution = load(name)
+    known, own = recalled(solution, settings)
     try:
-        built = build_problem(*recalled(solution, settings))
+        built = build_problem(problem or known, own)
     except UsageError as error:
         raise UsageError(
             f"{name} answers problem '{solution.problem}', which cannot be built: {error.what}",
-            hint=error.hint or "in Python: trajopt.certify(load(file), problem.finish())",
+            hint="--problem ./mine.py:build names the problem, --set its settings" if problem is None else error.hint,
         ) from error
     return certify(with_parameters(solution, built, settings), built.problem.finish(), built.reference)
 

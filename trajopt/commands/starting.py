@@ -17,7 +17,7 @@ from casadi import cos, sin
 from trajopt import Problem, solve
 
 
-def build(distance=5.0, duration=4.0, length=3.0, limit=2.0, g=9.81) -> Problem:
+def build(distance=5.0, duration=4.0, length=3.0, limit=4.0, g=9.81) -> Problem:
     ocp = Problem("{name}")
     ph = ocp.phase()
 
