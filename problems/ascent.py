@@ -11,12 +11,15 @@ from casadi import SX
 
 from problems.rocket import require_positive
 from problems.rocket_coordinates import Place, Polar
+from problems.rocket_drawings import ascent_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.rocket_pictures import transfers_with
 from problems.thrust import Ends, coast, declare_bounded_thrust, push, states
 from trajopt import Problem, Reference, free
 from trajopt.errors import ProblemError
 from trajopt.problem import Phase
 
 MU = 4902.800  # km^3/s^2, the Moon's
+pictures = transfers_with(MU)
 SURFACE = 1737.4  # km
 RISING = ("r", "vr", "m", "c")  # the states that a vertical rise moves
 UNITS = {"r": "km", "theta": "rad", "vr": "km/s", "vt": "km/s", "m": "kg", "c": "km/s"}

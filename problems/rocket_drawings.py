@@ -96,7 +96,7 @@ def spiral_drawing(radius: float = 2.0) -> Drawing:
     """Lawden's spiral in polar coordinates, with the thrust psi above the local horizontal."""
     r, theta, psi = (SX.sym(name) for name in ("r", "theta", "psi"))
     place = vertcat(r * cosine(theta), r * sine(theta))
-    push = vertcat(sine(psi + theta - pi / 2), -cosine(psi + theta - pi / 2))
+    push = vertcat(sine(psi - theta), cosine(psi - theta))
     rings = (_ring(1.0, 0.0, True), _ring(radius, 0.0, True))
     shapes = (*rings, Mark((0.0, 0.0), 13, CENTRE), Trail(place, BURN, 2.4), Arrow(place, push, 0.3, PUSH), Mark(place, 7, ORBIT))
     return Drawing(shapes, caption="intermediate thrust all along; arrow: its direction")

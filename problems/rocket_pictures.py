@@ -155,8 +155,8 @@ def _leg(phase: PhaseSolution) -> Leg:
         raise UsageError("a transfer picture needs the states of an orbit", got=", ".join(x), expected="r and v, or r, vr and vt")
     thrust = _thrust(phase, t, axes)
     throttle = phase.controls["throttle"].evaluate(t)[:, 0] if "throttle" in phase.controls else np.ones(len(t))
-    falling = phase.states["m"].evaluate(t, order=1)[:, 0] < 0 if "m" in x else np.zeros(len(t), dtype=bool)
-    burning = (throttle > 0.5) if thrust is not None else falling
+    lighter = "m" in x and x["m"][-1, 0] < (1 - 1e-6) * x["m"][0, 0]  # a burn without a choice has no controls
+    burning = throttle > 0.5 if thrust is not None else np.full(len(t), lighter)
     size = np.linalg.norm(primer, axis=1)
     switching = size / x["m"][:, 0] - lam["m"][:, 0] / x["c"][:, 0] if {"m", "c"} <= set(x) else None
     return Leg(t, r, v, size, thrust, switching, burning)

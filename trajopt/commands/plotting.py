@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trajopt.commands.boundary import SOLVED
 from trajopt.commands.building import Built, blaming, build_problem
 from trajopt.commands.display import console
+from trajopt.commands.reporting import check_belongs
 from trajopt.errors import UsageError, suggest
 from trajopt.files import check_writable
 
@@ -200,6 +201,8 @@ def run_plot(files: Sequence[Path], output: Path, wish: PlotWish, quiet: bool) -
     built, remarks = _build(name, wish)
     if built is not None:
         Subject(name, wish.settings).check(wish.kind)
+        for solution in solutions:
+            check_belongs(built, solution, name)
         solutions = [replace(solution, form=built.problem.finish()) for solution in solutions]
     elif wish.kind not in OF_ANSWERS:
         raise UsageError(f"there is no picture of kind '{wish.kind}'", expected=", ".join(OF_ANSWERS))

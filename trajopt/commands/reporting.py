@@ -41,7 +41,7 @@ def run_report(file: Path, output: Path, problem: str | None, settings: Mapping[
     drawing: Drawing | None = None
     statement = ""
     if built is not None:
-        _check_belongs(built, solution, name)
+        check_belongs(built, solution, name)
         statement = str(built.problem)
         solution = replace(with_parameters(solution, built, own), form=built.problem.finish())
         certificate, failed = _certified(solution, built)
@@ -65,7 +65,7 @@ def _build(name: str, settings: Mapping[str, Any], needed: bool) -> tuple[Built 
         return None, [f"without statement, certificate and animation: {error.what}; --problem ./mine.py:build names the problem"]
 
 
-def _check_belongs(built: Built, solution: Solution, name: str) -> None:
+def check_belongs(built: Built, solution: Solution, name: str) -> None:
     """A statement beside an answer to another problem would mislead."""
     for phase, stated in built.problem.phases.items():
         names = {d.name for d in stated.of_kind("state")}
