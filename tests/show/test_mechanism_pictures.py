@@ -12,7 +12,7 @@ from problems.bike_pictures import FORCE, five_link_drawing, seven_link_drawing
 from problems.exoskeleton import GRAVITY, LENGTHS, MASSES, SLOPE
 from problems.exoskeleton_pictures import FORCE as SNOW_FORCE
 from problems.exoskeleton_pictures import slalom_drawing, standing_drawing, two_legged_drawing
-from problems.rocket_drawings import transfer_drawing
+from problems.rocket_drawings import ascent_drawing, spiral_drawing, transfer_drawing
 from problems.rocket_pictures import transfer_picture
 from problems.slalom import REST, Course
 from trajopt.catalogue import builder, catalogue
@@ -260,6 +260,27 @@ def test_burns_are_drawn_where_there_is_thrust():
     push = (ends[:, 1] - ends[:, 0])[:10]
     np.testing.assert_allclose(np.linalg.norm(push, axis=1), 0.25, atol=1e-12)
     np.testing.assert_allclose(np.sum(push * ends[:10, 0], axis=1), 0.0, atol=1e-12)  # along the orbit
+
+
+def test_the_thrust_of_the_spiral_is_above_the_horizontal():
+    motion = answer(phase("main", (0, 1), {"r": lambda t: 1 + t, "theta": lambda t: 2 * t, "psi": 0.3}))
+    (ends,) = strokes(scene(motion, spiral_drawing(), 6), Role.ARROW)
+    push, out = (ends[:, 1] - ends[:, 0]) / 0.3, ends[:, 0] / np.linalg.norm(ends[:, 0], axis=1, keepdims=True)
+    np.testing.assert_allclose(np.sum(push * out, axis=1), sin(0.3), atol=1e-12)
+    np.testing.assert_allclose(out[:, 0] * push[:, 1] - out[:, 1] * push[:, 0], cos(0.3), atol=1e-12)
+
+
+def test_an_ascent_rises_burns_and_coasts():
+    rise = phase("rise", (0, 1), {"r": lambda t: 1737.4 + t, "vr": 1.0, "m": lambda t: 2 - t})
+    polar = {"r": 1738.4, "theta": lambda t: t - 1, "vr": 0.0, "vt": 1.0, "m": 1.0}
+    flight = answer(rise, phase("burn", (1, 2), polar, {"e": (0.6, 0.8)}), phase("coast", (2, 3), polar))
+    seen = scene(flight, ascent_drawing(), 31)
+    (ends,) = strokes(seen, Role.ARROW)
+    drawn = ~np.isnan(ends[:, 1, 0])
+    np.testing.assert_array_equal(drawn, seen.t < 2)
+    np.testing.assert_allclose((ends[0, 1] - ends[0, 0]) / 250, [1.0, 0.0], atol=1e-12)
+    _, burn, vertical = (np.isfinite(trail[:: seen.finer, 0, 0]) for trail in strokes(seen, Role.TRAIL))
+    np.testing.assert_array_equal(burn | vertical, drawn)
 
 
 def test_the_transfer_picture_has_orbit_primer_and_switching_function():

@@ -1,0 +1,103 @@
+"""``trajopt plot`` and ``--plot-kind``: every kind by its name, from files too."""
+
+import dataclasses
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+import trajopt.show.plots
+from trajopt import solve
+from trajopt.__main__ import app
+from trajopt.catalogue import builder
+from trajopt.commands.plotting import OF_ANSWERS
+from trajopt.storage import save
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+    answer = solve(builder("cart-pole")())
+    save(answer, folder / "a.nc")
+    save(dataclasses.replace(answer, method="indirect"), folder / "b.nc")
+    return folder
+
+
+@pytest.fixture
+def folder(kept, tmp_path, monkeypatch):
+    for file in kept.iterdir():
+        shutil.copy(file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.mark.parametrize("kind", OF_ANSWERS)
+def test_every_kind_of_a_saved_answer(folder, kind):
+    result = run("plot", "a.nc", "--kind", kind, "-o", f"{kind}.png")
+    assert result.exit_code == 0, result.output
+    assert (folder / f"{kind}.png").stat().st_size > 10_000
+
+
+def test_bounds_of_states_are_drawn_from_files_too(folder, monkeypatch):
+    """The track of the cart is bounded; the file does not say so, the problem does."""
+    seen = []
+    draw = trajopt.show.plots.plot_solution
+    monkeypatch.setattr(trajopt.show.plots, "plot_solution", lambda *given: seen.append(draw(*given)))
+    assert run("plot", "a.nc", "-o", "a.png", "-q").exit_code == 0
+    answer = solve(builder("bryson-denham")())
+    save(answer, folder / "c.nc")
+    assert run("plot", "c.nc", "-o", "c.png", "-q").exit_code == 0
+    levels = [float(line.get_ydata()[0]) for line in seen[1].axes[0].lines if line.get_linestyle() == "--"]
+    assert any(level == pytest.approx(1 / 9) for level in levels)
+
+
+def test_two_answers_over_one_another(folder):
+    assert run("plot", "a.nc", "b.nc", "-o", "both.png", "-q").exit_code == 0
+    refused = run("plot", "a.nc", "b.nc", "--kind", "mesh", "-o", "mesh.png")
+    assert refused.exit_code == 2
+    assert "of one answer" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--kind", "swiching"), "switching"),
+        (("--kind", "phase", "--axes", "x"), "two names"),
+        (("--kind", "phase", "--axes", "x,dxx"), "dx"),
+        (("--problem", "moon-lander"), "not one of problem 'moon-lander'"),
+    ],
+)
+def test_mistakes_are_named(folder, words, said):
+    result = run("plot", "a.nc", "-o", "a.png", *words)
+    assert result.exit_code == 2, result.output
+    assert said in result.output
+    assert not (folder / "a.png").exists()
+
+
+def test_the_answer_is_not_overwritten(folder):
+    assert run("plot", "a.nc", "-o", "a.nc").exit_code == 2
+
+
+def test_kinds_are_checked_before_the_work(folder):
+    result = run("solve", "goddard-cops", "--plot", "g.png", "--plot-kind", "stills")
+    assert result.exit_code == 2
+    assert "no drawing" in result.output
+    assert run("simulate", "pendulum", "--plot", "p.png", "--plot-kind", "switching").exit_code == 2
+
+
+def test_runs_have_their_own_kinds(folder):
+    for kind in ("phase", "deviations", "outputs", "stills"):
+        result = run("simulate", "pendulum-cartesian", "--until", "1", "--plot", f"{kind}.png", "--plot-kind", kind, "-q")
+        assert result.exit_code == 0, result.output
+        assert (folder / f"{kind}.png").stat().st_size > 10_000
+
+
+def test_both_methods_are_drawn_over_one_another(folder, monkeypatch):
+    seen = []
+    monkeypatch.setattr(trajopt.show.plots, "plot_solution", lambda answers, *rest: seen.append(answers))
+    assert run("solve", "block-move", "--method", "both", "--plot", "both.png", "-q").exit_code == 0
+    assert list(seen[0]) == ["direct", "indirect"]
