@@ -92,6 +92,8 @@ def _excess(e: Extremal, instants: Array) -> tuple[Array, Array]:
     ph = e.phase.form
     points = [part[:, instants] for part in e.points]
     candidates = _candidates(e, points[3])  # (nu, instants, candidates)
+    # What holds a state constraint is not compared: the costate that would judge it is not unique inside an interval.
+    candidates = np.where(e.holding[:, instants][:, :, None], points[3][:, :, None], candidates)
     count = candidates.shape[2]
     wide = [np.repeat(part, count, axis=1) for part in points]
     u, z = candidates.reshape(ph.u.numel(), -1), wide[2]
