@@ -43,7 +43,7 @@ def test_every_command_line_in_it_is_understood():
     for command, _ in commands:
         assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0
     for option in set(re.findall(r"--[a-z]+", README)) - {"--json"}:
-        helps = [CliRunner().invoke(app, [c, "--help"]).output for c in ("solve", "simulate", "compare")]
+        helps = [CliRunner().invoke(app, [c, "--help"]).output for c in ("solve", "simulate", "compare", "plot", "gallery")]
         assert any(option in text for text in helps), option
 
 
