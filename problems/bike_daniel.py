@@ -18,10 +18,10 @@ REFERENCE = Reference(
 )
 
 
-def daniel_jump(knee: float = 250.0, waist: float = 300.0, elbow: float = 100.0) -> Problem:
+def daniel_jump(knee: float = 250.0, waist: float = 300.0, elbow: float = 100.0, rate_weight: float = 1e-3) -> Problem:
     """The greatest clearance of the rear wheel (m) less a little effort; torque limits in N m."""
     ocp = Problem("daniel-jump")
-    jump = Jump((knee, waist, elbow))
+    jump = Jump((knee, waist, elbow), rate_weight=rate_weight)
     ground, air = stance(ocp, jump, PUSH), flight(ocp, jump, HOP)
     take_off(ocp, ground, air)
     ocp.maximize(air.phase.final(air.axle[1]) - SEVEN_LINK.radius - effort(ground) - effort(air))

@@ -36,7 +36,9 @@ class Jump:
     rate: float = 15.0
     friction: float = 0.9
     adhesion: float = 1.0  # N, by which the friction cone is wider than it should be
+    longest_push: float = 0.35  # s; with more time it would crouch first, for a millimetre
     rise: tuple[float, float] = (15.0, 45.0)  # of the front wheel at the start
+    margin: float = 0.5  # from all stops, at the start and at the end: there the motion is not to lean on them
     straightest_elbow: float = 15.0  # a straight arm (0) is a dead centre of the loop
     effort_weight: float = 0.01  # m/s, of the squared torques by their limits
     rate_weight: float = 1e-3  # m s, of the squared torque rates by the limits
@@ -97,7 +99,7 @@ def effort(stage: Stage) -> Any:
 def stance(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data: SevenLink = SEVEN_LINK) -> Stage:
     machine = seven_link(data, guard=jump.guard)
     ph = ocp.phase("stance")
-    t = ph.time(start=0, end=free(0.1, 0.45, guess=sketch.duration))
+    t = ph.time(start=0, end=free(0.1, jump.longest_push, guess=sketch.duration))
     joints = _joints(ph, jump, data, sketch, at_rest=True)
     torques, cost = _drives(ph, jump, sketch, strength)
     q, v = _columns(joints)
@@ -106,13 +108,13 @@ def stance(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data:
     _move(ph, joints, a)
     _keep_ranges(ph, machine, q, v, jump, data)
     contact = casadi.vertcat(-data.radius * q[0], data.radius)
-    # Both together also say that the ground only pushes. At take-off the cone ends in its tip, where the conditions depend on
-    # each other and have no unique multipliers; a newton of adhesion rounds it off.
+    # Both together also say that the ground only pushes. Take-off is the tip of the cone, where they would depend on each other:
+    # a newton of adhesion keeps them off the tip, and conditions say that it is the end.
     for sign, name in ((-1, "grip forwards"), (1, "grip backwards")):
         ph.path((jump.friction * ground[1] + sign * ground[0] + jump.adhesion) / WEIGHT, lower=0, name=name)
     ocp.require(ph.initial(centre[0] - contact[0]), equals=0, name="mass centre above the contact")
     ocp.require(ph.initial(q[0]), lower=radians(jump.rise[0]), upper=radians(jump.rise[1]), name="rise at the start")
-    ocp.require(ph.final(ground[1]) / WEIGHT, equals=0, name="ground force at take-off by the weight")
+    ocp.require(ph.final(ground) / WEIGHT, equals=0, name="ground force at take-off by the weight")
     return Stage(ph, t, cost, contact, casadi.jtimes(contact, q, v), centre, casadi.jtimes(centre, q, v))
 
 
@@ -136,9 +138,11 @@ def flight(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data:
     ph.dynamics({centre[0]: rate[0], centre[1]: rate[1], rate[0]: 0, rate[1]: -data.gravity})
     a, arm = casadi.cse([posture_acceleration(machine, q, v, torques), machine.point("mass centre", casadi.vertcat(0, 0, q))])
     _move(ph, joints, a)
-    rates = _keep_ranges(ph, machine, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v), jump, data)
+    joint = _keep_ranges(ph, machine, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v), jump, data)
+    shoulder, turning = joint["shoulder"]
     # The shoulder comes to the end of its range first; it is not to hit it.
-    ocp.require(ph.final(rates["shoulder"]), equals=0, name="shoulder rate at the end")
+    ocp.require(ph.final(turning), equals=0, name="shoulder rate at the end")
+    ocp.require(ph.final(shoulder), upper=radians(data.shoulder_deg[1] - jump.margin), name="shoulder at the end")
     axle = casadi.vertcat(*centre) - arm
     ph.path(axle[1], lower=data.radius, name="rear wheel above the ground")
     ph.path(axle[1] + data.wheelbase * casadi.sin(q[0]), lower=data.radius, name="front wheel above the ground")
@@ -170,7 +174,8 @@ def _joints(ph: Any, jump: Jump, data: SevenLink, sketch: Sketch, at_rest: bool 
     joints = {}
     for k, (name, (low, high)) in enumerate(zip(("beta", *LIMBS), ranges, strict=True)):
         place, slope = sketch.angle(k)
-        angle = ph.state(name, lower=radians(low), upper=radians(high), guess=place, unit="rad")
+        ends = {"start" if at_rest else "end": free(radians(low + jump.margin), radians(high - jump.margin))}
+        angle = ph.state(name, lower=radians(low), upper=radians(high), guess=place, unit="rad", **ends)
         bounds = {"lower": -jump.rate, "upper": jump.rate} if name in LIMBS else {}
         joints[angle] = ph.state(f"{name}_rate", start=0 if at_rest else None, guess=slope, unit="rad/s", scale=5.0, **bounds)
     return joints
@@ -202,15 +207,15 @@ def _move(ph: Any, joints: dict[Any, Any], acceleration: Any) -> None:
         ph.dynamics({angle: rate, rate: acceleration[k]})
 
 
-def _keep_ranges(ph: Any, machine: Machine, q: Any, v: Any, jump: Jump, data: SevenLink) -> dict[str, Any]:
-    """Ranges and rates of the joints that are no states; their rates by name."""
+def _keep_ranges(ph: Any, machine: Machine, q: Any, v: Any, jump: Jump, data: SevenLink) -> dict[str, tuple[Any, Any]]:
+    """Ranges and rates of the joints that are no states; their angles and rates by name."""
     m = machine.mechanism
-    rates = {}
+    found = {}
     for joint, (low, high) in (("shoulder", data.shoulder_deg), ("elbow", (jump.straightest_elbow, data.elbow_deg[1]))):
         here = machine.seen(machine.posture.angles[joint], m.q)
         angle, rate = casadi.cse([m.evaluate(here, q, v), m.evaluate(casadi.jtimes(here, m.q, m.v), q, v)])
         a, b = radians(low), radians(high)
         ph.path((angle - a) / (b - a), lower=0, upper=1, name=f"{joint} in its range")
         ph.path(rate / jump.rate, lower=-1, upper=1, name=f"{joint} rate by its limit")
-        rates[joint] = rate
-    return rates
+        found[joint] = angle, rate
+    return found
