@@ -107,7 +107,7 @@ def with_muscles(system: System, tree: Tree) -> System:
         system,
         name="snowboarder",
         outputs={**system.outputs, **controls, **ground},
-        through_reactions=None if rebuild is None else lambda law: with_muscles(rebuild(law), tree),
+        through_reactions=None if rebuild is None else lambda law, *held: with_muscles(rebuild(law, *held), tree),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import casadi
 import numpy as np
@@ -39,11 +40,11 @@ def bypass(system: System, state: str, at: float, margin: float) -> System:
         landed[index] = at + side * margin
         return Event(f"bypass of {state}", system.x[index] - (at - side * margin), direction=side, reset=landed)
 
-    through = system.through_reactions
+    through: Any = system.through_reactions
     return replace(
         system,
         events=(*system.events, jump(+1), jump(-1)),
-        through_reactions=None if through is None else lambda law: bypass(through(law), state, at, margin),
+        through_reactions=None if through is None else lambda law, *held: bypass(through(law, *held), state, at, margin),
     )
 
 

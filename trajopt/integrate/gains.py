@@ -164,8 +164,8 @@ def error_bound(initial: float, lipschitz: float, local: float, duration: float)
 def fastest_gain(scheme: Scheme, step: float) -> float:
     """The gain that damps deviations most in one step: tau a where |R(-tau a)| is least.
 
-    It suits Euler's scheme. Schemes of higher order leave the manifold inside a step, and so high a gain turns that into
-    error: see ``recommended_gain``.
+    It suits Euler's scheme, and others where the deviation is taken at the beginning of a step, as ``Baumgarte`` does. A law
+    that acts at the stages, which leave the manifold inside a step, turns so high a gain into error: see ``recommended_gain``.
     """
     return best_damping(scheme) / positive(step, "step")
 

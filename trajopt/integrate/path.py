@@ -62,6 +62,14 @@ class Path:
             values[mask] = piece.interpolant(np.clip(times[mask], min(piece.t[0], piece.t[-1]), max(piece.t[0], piece.t[-1])))
         return values[0] if np.ndim(time) == 0 else values
 
+    def first(self, count: int) -> Path:
+        """The motion of the first states alone."""
+        return Path(tuple(Piece(p.t, p.x[:, :count], _first(p.interpolant, count)) for p in self.pieces))
+
+
+def _first(interpolant: Interpolant, count: int) -> Interpolant:
+    return lambda times: interpolant(times)[:, :count]
+
 
 def _knots(values: np.ndarray, index: int, pieces: tuple[Piece, ...]) -> np.ndarray:
     """The knots of one piece without the first, where that only repeats the end of the piece before."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import casadi
 import numpy as np
@@ -17,7 +17,7 @@ from trajopt.integrate.path import Path
 from trajopt.integrate.rates import evaluate, rate_of_system
 from trajopt.integrate.stabilize import Stabilization
 from trajopt.integrate.steppers import Integrator, positive
-from trajopt.integrate.tuning import recommended_gain
+from trajopt.integrate.tuning import recommended_gain, samples
 from trajopt.system import System
 
 
@@ -107,7 +107,7 @@ def simulate(
         if stabilization.lacks_gain:
             stabilization = stabilization.with_gain(recommended_gain(system, method, stabilization, duration))
         _check_stabilization(stabilization, system, method)
-        prepared = stabilization.prepare(system)
+        prepared = (stabilization.sampled(system) if samples(method) else None) or stabilization.prepare(system)
     motion = system if prepared is None else prepared.system
     guards = () if prepared is None else prepared.guards
     watched = watch(motion, [g.event for g in guards])
@@ -124,7 +124,12 @@ def simulate(
         if happened:
             raise type(guard.error)(guard.error.what, got=f"t = {happened[0].time:.6g}", hint=guard.error.hint)
     t, x = path.t, path.x
-    return Simulation(motion, method, stabilization, t, x, events, _outputs(motion, t, x), drifts(system, t, x), path)
+    outputs = _outputs(motion, t, x)
+    if prepared is not None and stabilization is not None and prepared.own is not None:
+        own, motion = prepared.own, stabilization.prepare(system).system
+        path, x = path.first(own), x[:, :own]
+        events = tuple(replace(e, before=e.before[:own], after=e.after[:own]) for e in events)
+    return Simulation(motion, method, stabilization, t, x, events, outputs, drifts(system, t, x), path)
 
 
 def _check_stabilization(stabilization: Stabilization, system: System, method: Integrator) -> None:

@@ -25,7 +25,7 @@ from trajopt.integrate.deviations import Deviations, deviations
 from trajopt.integrate.deviations import deviation as deviation  # plots of drift find it here
 from trajopt.integrate.rates import total_derivative
 from trajopt.integrate.steppers import positive
-from trajopt.system import Event, Law, System
+from trajopt.system import Event, Law, System, Variable
 
 PROJECTION_STEPS = 3  # Gauss-Newton steps; each squares a deviation that is already of the size of one step's error
 ROW_DAMPING = 1e-14  # relative; keeps the correction finite where an invariant is stationary
@@ -41,11 +41,15 @@ class Guard:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A system made ready: its stabilized rates, a projection for after each step, and what must not happen."""
+    """A system made ready: its stabilized rates, a projection for after each step, and what must not happen.
+
+    States after the first ``own`` serve the stabilization only (None: all states are the system's).
+    """
 
     system: System
     project: casadi.Function | None = None
     guards: tuple[Guard, ...] = ()
+    own: int | None = None
 
 
 class Stabilization(abc.ABC):
@@ -65,6 +69,10 @@ class Stabilization(abc.ABC):
     def prepare(self, system: System) -> Prepared:
         """The system with stabilized invariants."""
 
+    def sampled(self, system: System) -> Prepared | None:
+        """The same for a scheme with stages, acting on the deviation at the beginning of each step; None where it cannot."""
+        return None
+
     @abc.abstractmethod
     def matrix(self, system: System) -> np.ndarray | None:
         """K of dy/dt = K y, where there is one; it meets the step in ``gains.check_gain``."""
@@ -83,6 +91,11 @@ class Baumgarte(Stabilization):
     """h'' = -2 a h' - a^2 h for position conditions, f' = -a f for velocity conditions, with the gain a in 1/s.
 
     Without a gain the one that suits step and scheme is taken (``recommended_gain``).
+
+    A scheme of fixed step with several stages leaves the manifold inside a step by more than it does with the whole step. It
+    would answer to that with a force, and the more so the higher the gain. So the deviation is taken at the beginning of a
+    step, and the law is followed from there (``sampled``): a step multiplies deviations by R(tau K) all the same, its own error
+    does not depend on the gain, and gains of the order of 1/tau leave hardly more than the error of a single step.
     """
 
     gain: float | None = None
@@ -111,6 +124,20 @@ class Baumgarte(Stabilization):
             return -2 * a * y_rate - a**2 * y if order == 2 else -a * y
 
         return Prepared(_through_reactions(system, law))
+
+    def sampled(self, system: System) -> Prepared | None:
+        a = _set(self.gain)
+        h, f = _stacked(system, 2), _stacked(system, 1)
+        k, m = h.numel(), f.numel()
+        y = casadi.vertcat(h, total_derivative(h, system.time, system.x, system.rate), f)
+        held = casadi.vertcat(casadi.SX(0, 1), *(casadi.SX.sym(f"held{i}") for i in range(2 * k + m)))
+        K = _block_diagonal(np.kron(np.array([[0.0, 1.0], [-(a**2), -2 * a]]), np.eye(k)), -a * np.eye(m))
+        wanted = casadi.DM(K) @ held
+
+        def law(y: casadi.SX, y_rate: casadi.SX, order: int) -> casadi.SX:
+            return wanted[k : 2 * k] if order == 2 else wanted[2 * k :]
+
+        return _carried(system, _through_reactions(system, law, held), y, held, wanted)
 
     def matrix(self, system: System) -> np.ndarray | None:
         """In the order of ``deviations`` without the first integrals, which reactions do not reach."""
@@ -207,15 +234,37 @@ class NonlinearLaw(Stabilization):
         return np.array(K(np.zeros(y.numel())))
 
 
-def _through_reactions(system: System, law: Law) -> System:
+def _through_reactions(system: System, law: Law, held: casadi.SX | None = None) -> System:
     if system.through_reactions is None:
         raise ModelError(
             f"system '{system.name}' has no reactions to stabilize it through",
             hint="use the minimum-norm correction or projection" if system.invariants else "run it without stabilization",
         )
-    stabilized = system.through_reactions(law)
+    rebuild: Any = system.through_reactions
+    stabilized: System = rebuild(law) if held is None else rebuild(law, held)
     # The start may have been changed after the mechanism was built.
-    return replace(stabilized, states=system.states, parameters=system.parameters)
+    extra = stabilized.parameters[len(system.parameters) :]
+    return replace(stabilized, states=system.states, parameters=(*system.parameters, *extra))
+
+
+def _carried(system: System, driven: System, y: casadi.SX, held: casadi.SX, held_rate: casadi.SX) -> Prepared:
+    """A system driven by ``held`` deviations: states that follow their law from the value y that they get after each step."""
+    n = system.x.numel()
+    measured = casadi.substitute(casadi.densify(y), system.p, casadi.DM(system.parameter_values))
+    renewed = casadi.Function("renewed", [system.time, system.x], [casadi.vertcat(system.x, measured)])
+    start = np.asarray(renewed(0.0, system.start)).ravel()[n:]
+    x = casadi.vertcat(system.x, held)
+    carried = replace(
+        driven,
+        x=x,
+        states=(*system.states, *(Variable(str(s), float(v)) for s, v in zip(casadi.vertsplit(held), start, strict=True))),
+        rate=casadi.vertcat(driven.rate, held_rate),
+        p=system.p,
+        parameters=system.parameters,
+        events=tuple(e if e.reset is None else replace(e, reset=renewed(system.time, e.reset)) for e in driven.events),
+        through_reactions=None,
+    )
+    return Prepared(carried, project=casadi.Function("project", [system.time, x], [renewed(system.time, system.x)]), own=n)
 
 
 def _reaching(system: System) -> Deviations:

@@ -1,9 +1,9 @@
 """recommended_gain: the gain that leaves the least drift, predicted from single steps.
 
-A step from a point of the manifold ends off it by a local error e(a), which depends on the gain: inside a step the stages of
-a Runge-Kutta scheme leave the manifold, the stabilization answers to that, and what it adds grows with a power of tau a. Over
-a run the deviations follow y <- R(tau K) y + e(a). Euler's e hardly depends on a, and the best gain is of the order of 1/tau;
-for higher orders the best gain is set by the motion's own rates and lies far below.
+A step from a point of the manifold ends off it by a local error e. Over a run the deviations follow y <- R(tau K) y + e. With
+Euler's scheme, and with others of fixed step where the deviation is taken at the beginning of the step (``Baumgarte``), e hardly
+depends on the gain, and the best gain is of the order of 1/tau. Otherwise e grows with a power of tau a: inside a step the stages
+leave the manifold and the stabilization answers to that; the best gain is then set by the motion's own rates and lies far below.
 
 A start off the manifold adds R^n y(start), which no gain keeps from being there at first: what counts is what is left of it in
 the last quarter of the run.
@@ -11,7 +11,7 @@ the last quarter of the run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi
 import numpy as np
@@ -51,10 +51,12 @@ def recommended_gain(
     Examples
     --------
     >>> from problems.lecture import pendulum_cartesian
-    >>> from trajopt.integrate import Euler, Rk4
+    >>> from trajopt.integrate import Euler, Fehlberg, Rk4
     >>> 1000 < recommended_gain(pendulum_cartesian(), Euler(1e-3)) < 2000
     True
-    >>> 1 < recommended_gain(pendulum_cartesian(), Rk4(1e-3)) < 4
+    >>> 1000 < recommended_gain(pendulum_cartesian(), Rk4(1e-3)) < 2200
+    True
+    >>> 1 < recommended_gain(pendulum_cartesian(), Fehlberg(1e-8)) < 5
     True
     """
     way = stabilization or Baumgarte()
@@ -88,13 +90,14 @@ class _Trial:
     repeat: int  # how many such steps there are from one point to the next
     initial: np.ndarray  # (rows,) the deviations of the start
     duration: float  # of the run
+    errors: np.ndarray | None = None  # (k, rows) local errors, where they do not depend on the gain
 
     def score(self, gain: float) -> float:
         """The mean logarithm of the largest drift to be expected of each deviation."""
         way = self.way.with_gain(gain)
         K = way.matrix(self.system)
         assert K is not None
-        e = self._local_errors(rate_of_system(way.prepare(self.system).system))  # (samples, rows)
+        e = self.errors if self.errors is not None else self._local_errors(rate_of_system(way.prepare(self.system).system))
         coefficients = stability_polynomial(self.tableau)
         y, largest = np.zeros(len(K)), self._left_of_start(coefficients, K)
         decay = gather = np.zeros_like(K)
@@ -142,19 +145,28 @@ def _trial(system: System, integrator: Integrator, way: Stabilization, until: fl
     rate = rate_of_system(system)
     tableau = integrator.scheme or STAND_IN
     assert rate.function is not None
-    samples = int(np.clip(WORK / (tableau.stages * rate.function.n_instructions()), FEWEST, MOST))
+    points = int(np.clip(WORK / (tableau.stages * rate.function.n_instructions()), FEWEST, MOST))
     if integrator.fixed_step is not None:
         path, _ = run(rate, Dop853(1e-8), (0.0, system.start, pilot))
-        t, stride = _busiest(path.t, integrator.fixed_step, samples)
+        t, stride = _busiest(path.t, integrator.fixed_step, points)
         x, step = path(t), np.full(len(t), integrator.fixed_step)
     else:
         path, _ = run(rate, integrator, (0.0, system.start, pilot))
-        stride = max(1, len(path.t) // samples)
+        stride = max(1, len(path.t) // points)
         t, x, step = path.t[:-1:stride], path.x[:-1:stride], np.diff(path.t)[::stride]
     initial = evaluate(_deviations(system, way), np.zeros(1), system.start[None])[0]
     # Points on the manifold, so that all of the deviation after a step is the step's own.
     x = evaluate(projection(system, way.deviations(system).y), t, x)
-    return _Trial(system, way, tableau, t, x, step, stride, initial, until)
+    trial = _Trial(system, way, tableau, t, x, step, stride, initial, until)
+    if not samples(integrator) or way.with_gain(1.0).sampled(system) is None:
+        return trial
+    # From a point of the manifold a step that acts on the deviation at its beginning is a step without stabilization.
+    return replace(trial, errors=trial._local_errors(rate))
+
+
+def samples(integrator: Integrator) -> bool:
+    """Whether a stabilization acts on the deviation at the beginning of a step: with stages, at a step known beforehand."""
+    return integrator.fixed_step is not None and integrator.scheme is not None and integrator.scheme.stages > 1
 
 
 def _busiest(knots: np.ndarray, step: float, samples: int) -> tuple[np.ndarray, int]:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 
 from trajopt.errors import ModelError, UsageError
-from trajopt.mechanics.lagrange import Mechanism
+from trajopt.mechanics.lagrange import Mechanism, Quantity
 from trajopt.mechanics.statement import require_independent
 from trajopt.system import Invariant, Law, System, Variable
 
@@ -284,10 +284,12 @@ def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[
     if not isinstance(formulation, Penalty):
         require_independent(mechanism)
 
-    def build(law: Law | None) -> System:
+    def build(law: Law | None, held: casadi.SX | None = None) -> System:
+        """``held`` are symbols that the law uses besides its arguments; they become parameters."""
         way = formulation if law is None else Augmented()
         motion = way.motion(mechanism, _wanted(mechanism, law))
-        return _assemble(mechanism, motion, controls, dict(details), penalized=isinstance(formulation, Penalty), build=build)
+        penalized = isinstance(formulation, Penalty)
+        return _assemble(mechanism, motion, controls, dict(details), penalized=penalized, build=build, held=held)
 
     return build(None)
 
@@ -303,12 +305,20 @@ def _wanted(mechanism: Mechanism, law: Law | None) -> casadi.SX:
 
 
 def _assemble(
-    mechanism: Mechanism, motion: Motion, controls: Mapping[str, Any], details: dict[str, Any], *, penalized: bool, build: Any
+    mechanism: Mechanism,
+    motion: Motion,
+    controls: Mapping[str, Any],
+    details: dict[str, Any],
+    *,
+    penalized: bool,
+    build: Any,
+    held: casadi.SX | None,
 ) -> System:
     kept = list(motion.independent)
     reduced = len(kept) < len(mechanism.coordinates)
     open_controls = [c for c in mechanism.controls if c.name not in controls]
-    quantities = [*mechanism.parameters, *open_controls]
+    extra = [] if held is None else [Quantity(str(symbol), symbol=symbol) for symbol in casadi.vertsplit(held)]
+    quantities = [*mechanism.parameters, *open_controls, *extra]
 
     def closed(expression: Any) -> casadi.SX:
         """Control laws in place, dependent velocities expressed by the independent ones."""
