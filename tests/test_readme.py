@@ -1,4 +1,4 @@
-"""The README: its example runs and says what it says, its commands and files exist."""
+"""The README and the pages: their examples run and say what they say, their commands, files and links exist."""
 
 import re
 import subprocess
@@ -12,6 +12,7 @@ from trajopt.__main__ import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("trajopt/*/*.md"), *ROOT.glob("problems/*.md")])
 
 
 def test_the_example_runs_and_is_right():
@@ -57,3 +58,62 @@ def test_every_problem_in_it_exists():
 def test_its_pictures_are_there():
     for path in re.findall(r"!\[.*?\]\((.*?)\)", README):
         assert (ROOT / path).is_file(), path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+\.(?:md|ipynb|png|py))\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).is_file(), target
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.parent != ROOT], ids=[str(p.relative_to(ROOT)) for p in PAGES[1:]])
+def test_examples_of_the_pages_run(page, capsys):
+    for example in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(example, str(page), "exec"), {"__name__": "example"})
+
+
+def test_every_page_is_reachable():
+    """From the README, over any number of links."""
+    reached, pending = set(), [ROOT / "README.md"]
+    while pending:
+        page = pending.pop()
+        reached.add(page.resolve())
+        targets = re.findall(r"\]\(([^)#\s]+\.md)\)", page.read_text(encoding="utf-8"))
+        pending += [(page.parent / t) for t in targets if (page.parent / t).resolve() not in reached]
+    assert {page.resolve() for page in PAGES} <= reached
+
+
+def test_a_fresh_reader_gets_through(tmp_path, monkeypatch):
+    """Solve, change a setting, draw, write a problem, read a certificate: as the README has it."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(line):
+        done = CliRunner().invoke(app, line.split())
+        assert done.exit_code == 0, (line, done.output, done.exception)
+        return done.output
+
+    steps = re.search(r"## First steps\n\n```\n(.*?)```", README, re.DOTALL).group(1)
+    for line in steps.splitlines():
+        run(re.split(r"  +", line)[0].removeprefix("trajopt "))
+    assert (tmp_path / "slide.png").is_file()
+    assert (tmp_path / "slide.html").is_file()
+    run("new mine.py")
+    run("solve ./mine.py:build --save mine.nc --plot mine.png")
+    assert "certified" in run("certify mine.nc --problem ./mine.py:build")
+    assert "certified" in run("certify ./mine.py:build --set distance=4")
+
+
+def test_every_help_has_an_example_that_is_understood():
+    from trajopt.catalogue import catalogue
+
+    names = [command.name or command.callback.__name__ for command in app.registered_commands]
+    for name in names:
+        text = " ".join(CliRunner().invoke(app, [name, "--help"], terminal_width=200).output.split())
+        example = re.search(r"Example: (trajopt .*)$", text)
+        assert example, name
+        command, *words = example.group(1).split(" && ")[0].removeprefix("trajopt ").split()
+        assert command == name
+        options = CliRunner().invoke(app, [name, "--help"]).output
+        assert all(word in options for word in words if word.startswith("--"))
+        if command in ("show", "solve", "simulate", "certify"):
+            assert words[0] in catalogue()
