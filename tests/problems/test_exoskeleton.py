@@ -1,13 +1,16 @@
 """The three-link exoskeleton: its model against the document's matrices, and its slalom by programme constraints."""
 
+import json
 from math import cos, pi, sin, sqrt
 
 import casadi
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from problems.exoskeleton import CONSTANT_LENGTHS, EXTENSIONS, NAMES, SLOPE, links, with_potential
 from problems.snowboarder import APPENDIX_LAW, TURN_PER_STEP, snowboarder
+from trajopt.__main__ import app
 from trajopt.errors import ModelError, UsageError
 from trajopt.integrate import Baumgarte, Dop853, Euler, NonlinearLaw, Rk4, simulate
 from trajopt.mechanics import check_model
@@ -152,16 +155,28 @@ def test_unknown_choices_are_refused(settings):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("integrator", "stabilization", "limit"), [(Rk4(1e-3), Baumgarte(), 1e-6), (Dop853(1e-10), Baumgarte(20.0), 1e-9)]
-)
-def test_ten_seconds_of_the_text_slalom_stay_on_the_programme(integrator, stabilization, limit):
-    run = simulate(snowboarder("text", amplitude=1), integrator, 10.0, stabilization)
+@pytest.mark.parametrize("integrator", [Rk4(1e-3), Dop853(1e-10)], ids=lambda i: i.label)
+@pytest.mark.parametrize("potential", ["foot", "full"])
+def test_ten_seconds_of_the_text_slalom_stay_on_the_programme(integrator, potential):
+    """At the gain that suits step and scheme. Where leg and body whirl, RK4 loses the motion by then, but not the programme."""
+    run = simulate(snowboarder("text", amplitude=1, potential=potential), integrator, 10.0, Baumgarte())
     deviations = [run.drift[i.name].max for i in run.system.invariants if i.order > 0]
-    assert np.linalg.norm(deviations) < limit
+    assert np.linalg.norm(deviations) < (1e-9 if integrator.fixed_step is None else 1e-6)
     assert run["x0"][-1] > 80.0
     assert run["y0"] == pytest.approx(np.sin(run["x0"]), abs=1e-4)  # the heading and the blade make the track
-    assert run["normal_force"].min() > 0
+    if integrator.fixed_step is None and potential == "foot":
+        assert run["normal_force"].min() > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("way", "limit"), [("baumgarte", 1e-6), ("projection", 1e-12)])
+def test_the_command_of_the_long_slalom_stays_on_the_programme(way, limit):
+    command = f"simulate snowboarder --set programme=text --set amplitude=1 --integrator rk4 --step 0.001 --stabilize {way}"
+    result = CliRunner().invoke(app, [*command.split(), "--json", "-", "-q"])
+    assert result.exit_code == 0
+    report = json.loads(result.stdout)
+    assert report["t"] == 10.0
+    assert np.linalg.norm([drift["max"] for name, drift in report["drift"].items() if name != "energy"]) < limit
 
 
 def test_held_posture_carries_a_long_run():
