@@ -117,3 +117,16 @@ def test_every_help_has_an_example_that_is_understood():
         assert all(word in options for word in words if word.startswith("--"))
         if command in ("show", "solve", "simulate", "certify"):
             assert words[0] in catalogue()
+
+
+def test_the_page_of_classical_problems_has_their_references():
+    """The printed optima are those that the problems are tested against."""
+    from importlib import import_module
+
+    from trajopt.catalogue import catalogue
+
+    page = (ROOT / "problems/classical.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \|.*?\|.*?\| ([\d.]+) \|", page, re.MULTILINE)
+    assert len(rows) == 16
+    for name, optimum in rows:
+        assert import_module(catalogue()[name].target.split(":")[0]).REFERENCE.objective == float(optimum), name
