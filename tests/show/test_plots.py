@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from casadi import SX, cos, sin, vertcat
 
-from trajopt.errors import FileError
+from trajopt.errors import FileError, UsageError
 from trajopt.integrate.simulate import simulate
 from trajopt.integrate.steppers import Rk4
+from trajopt.reference import Reference
+from trajopt.show.look import logarithmic, new_figure
 from trajopt.show.plots import plot_simulation, plot_solution
 from trajopt.system import Invariant, System, Variable
 
@@ -60,6 +62,73 @@ def test_bounds_in_sight_are_drawn_and_arcs_are_shaded(handmade):
     }
     assert {-1.0, 1.0} <= levels
     assert len(control.patches) == 2  # an upper and a singular arc; interior ones stay white
+
+
+def test_wide_arcs_are_named(handmade):
+    control = plot_solution(handmade()).axes[3]
+    assert [text.get_text() for text in control.texts] == ["interior", "singular"]  # the upper one is too narrow
+
+
+def test_several_answers_are_drawn_over_one_another(handmade):
+    longer = handmade(phases=1)
+    figure = plot_solution({"direct": handmade(), "indirect": longer})
+    lines = [line for line in figure.axes[0].lines if line.get_linewidth() in (3.6, 1.3) and len(line.get_xdata()) > 2]
+    assert {line.get_color() for line in lines} == {"#0072B2", "#D55E00"}
+    for line in lines:
+        t, z = line.get_data()
+        np.testing.assert_allclose(z, np.sin(t), atol=4e-3)  # its polynomials have degrees of two to five
+        assert np.all((t >= 0) & (t <= 2.5))
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words[:2] == ["direct", "indirect"]
+    assert "direct 0.33333333, indirect 0.33333333" in figure.get_suptitle()
+
+
+def test_the_known_answer_is_marked(handmade):
+    known = Reference(0.25, "a book", costates={"z last": -0.5, "r[0]": 0.125})
+    figure = plot_solution(handmade(), reference=known)
+    marks = {title: line.get_ydata() for title, line in marked(figure)}
+    assert {title: list(values) for title, values in marks.items()} == {"costate of z last": [-0.5], "costate of r": [0.125]}
+    assert "(known: 0.25)" in figure.get_suptitle()
+    assert "known" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def marked(figure):
+    return [(axes.get_title(loc="left"), line) for axes in figure.axes for line in axes.lines if line.get_marker() == "D"]
+
+
+def test_a_costate_of_rounding_is_drawn_as_zero(handmade):
+    answer = handmade(phases=1)
+    phase = answer.phases["stance"]
+    noise = dataclasses.replace(phase.costates["z last"], values=tuple(1e-25 * v for v in phase.costates["z last"].values))
+    quiet = dataclasses.replace(phase, costates={**phase.costates, "z last": noise})
+    low, high = plot_solution(dataclasses.replace(answer, phases={"stance": quiet})).axes[4].get_ylim()
+    assert high - low > 1e-4
+
+
+def test_nothing_to_plot_is_said(handmade):
+    for nothing in ({}, dataclasses.replace(handmade(), phases={})):
+        with pytest.raises(UsageError, match="no"):
+            plot_solution(nothing)
+
+
+def test_several_runs_are_drawn_over_one_another():
+    t, x = SX.sym("t"), SX.sym("x")
+    runs = {f"rate {k}": simulate(System("decay", t, x, (Variable("x", 1.0, "m"),), -k * x), Rk4(0.05), 1.0) for k in (1, 2)}
+    figure = plot_simulation(runs)
+    ends = [line.get_ydata()[-1] for line in figure.axes[0].lines]
+    np.testing.assert_allclose(ends, np.exp([-1.0, -2.0]), rtol=1e-5)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(runs)
+
+
+def test_logarithmic_axes_have_figures_within_a_decade():
+    figure = new_figure(1, 1)
+    axes = figure.subplots()
+    axes.semilogy([0, 1], [2.1e-4, 3.4e-4])
+    logarithmic(axes)
+    figure.canvas.draw()
+    low, high = axes.get_ylim()
+    shown = [label.get_text() for label, at in zip(axes.get_yticklabels(), axes.get_yticks(), strict=True) if low <= at <= high]
+    assert "0.0003" in shown
 
 
 def test_a_jump_of_a_control_is_not_drawn_as_a_ramp(handmade):

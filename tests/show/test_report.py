@@ -13,6 +13,8 @@ import pytest
 from casadi import SX
 from typer.testing import CliRunner
 
+from problems import bryson_denham, double_integrator_mintime
+from trajopt import solve
 from trajopt.__main__ import app
 from trajopt.certificate.table import Certificate, judged, skipped
 from trajopt.errors import FileError
@@ -89,6 +91,19 @@ def test_the_charts_are_the_curves(handmade, tmp_path):
     control = panels[3]
     assert control["bounds"] == [-1.0, 1.0]
     assert [role for *_, role in control["arcs"]] == ["upper", "singular"]
+
+
+def test_switching_functions_and_bounds_of_states_are_there(tmp_path):
+    answer = solve(bryson_denham.build()).check()
+    panels = {panel["title"]: panel for panel in data_of(written(answer, tmp_path))["panels"]}
+    assert panels["x"]["bounds"] == [pytest.approx(1 / 9)]
+    answer = solve(double_integrator_mintime.build()).check()
+    panels = {panel["title"]: panel for panel in data_of(written(answer, tmp_path))["panels"]}
+    function = panels["of u"]
+    assert function["kind"] == "switching functions"
+    ((times, values),) = function["lines"][0]["segments"]
+    np.testing.assert_allclose(values, answer.costate("v")(times), atol=1e-6)
+    assert [role for *_, role in function["arcs"]] == ["upper", "lower"]
 
 
 def test_the_certificate_is_there_with_its_verdicts(handmade, tmp_path):

@@ -54,7 +54,7 @@ def plot_phase(
     >>> from trajopt.integrate.simulate import simulate
     >>> axes = plot_phase(simulate(pendulum(), until=2.0)).axes[0]
     >>> axes.get_xlabel(), axes.get_ylabel()
-    ('theta [rad]', 'theta_rate [rad/s]')
+    ('theta [rad]', 'omega [rad/s]')
     """
     sources = dict(source) if isinstance(source, Mapping) else {"": source}
     first = next(iter(sources.values()))
