@@ -3,6 +3,7 @@
 The Cauchy problem of Kaspirovich's dissertation, section 4.2; what it leaves out is chosen here and stated in ``rocket.md``.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -148,6 +149,7 @@ class Trial:
     error: float  # of position and velocity at the end
     costate_error: float  # relative
     drift: float  # of (g1, g2), at most
+    seconds: float  # of processor time
 
 
 def study(
@@ -172,7 +174,9 @@ def study(
     for integrator in integrators:
         stages = 1 if integrator.scheme is None else integrator.scheme.stages
         for way in stabilizations:
+            began = time.process_time()
             run = simulate(system, integrator, until, way)
+            seconds = time.process_time() - began
             end, steps = run.x[-1], len(run.t) - 1
             trials.append(
                 Trial(
@@ -183,6 +187,7 @@ def study(
                     float(np.linalg.norm(end[state] - truth[state])),
                     float(np.linalg.norm(end[costate] - truth[costate]) / np.linalg.norm(truth[costate])),
                     float(np.max(run["deviation"])),
+                    seconds,
                 )
             )
     return tuple(trials)
