@@ -31,7 +31,7 @@ def mass_spring_damper(
         (Variable("x", x, "m"), Variable("v", v, "m/s")),
         vertcat(speed, (force - damping * speed - stiffness * position) / mass),
         invariants=() if damping else (Invariant("energy", energy),),
-        outputs={"energy": (energy, "J")},
+        outputs={"energy": (energy, "J"), "power": (-damping * speed**2, "W")},
         description="a mass on a spring with a damper",
         drawing=Drawing(
             (Ground(((-2.0, -0.5), (-2.0, 0.5))), Rod(((-2.0, 0.0), (position, 0.0)), 4, 1.5), Mark((position, 0.0), 24))
@@ -53,7 +53,7 @@ def lcr_circuit(
         (Variable("q", q, "C"), Variable("i", i, "A")),
         vertcat(current, (voltage - resistance * current - charge / capacity) / inductance),
         invariants=() if resistance else (Invariant("energy", energy - voltage * charge),),
-        outputs={"energy": (energy, "J")},
+        outputs={"energy": (energy, "J"), "power": (voltage * current - resistance * current**2, "W")},
         until=20.0,
         description="inductor, capacitor and resistor in series on a constant voltage",
     )

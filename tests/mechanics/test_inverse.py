@@ -102,3 +102,27 @@ def test_wrong_choices_of_generalized_coordinates_are_refused(loop):
     straight[4] = 0.0
     with pytest.raises(ModelError, match="not determined here"):
         ClosedLoop(method.mechanism, ("theta1", "theta2", "theta3")).transform(straight)
+
+
+def test_newmark_s_rule_for_a_prescribed_motion_does_not_settle():
+    """The paper finds accelerations of its quintic by Newmark's rule solved for u''. Their recursion has a double root at -1, so
+    that the error does not shrink with the step; exact accelerations are used instead."""
+    beta, gamma = 0.25, 0.5
+
+    def after(a, v, travelled, h):
+        a1 = (travelled - h * v) / (beta * h**2) - (1 / (2 * beta) - 1) * a
+        return a1, v + h * ((1 - gamma) * a + gamma * a1)
+
+    recursion = np.array([after(*unit, 0.0, 1.0) for unit in ((1.0, 0.0), (0.0, 1.0))]).T  # in (u'', u'), of a step of one
+    assert np.poly(recursion) == pytest.approx([1.0, 2.0, 1.0], abs=1e-14)
+    errors = []
+    for steps in (100, 1000):
+        t = np.linspace(0.0, 1.0, steps + 1)
+        u = np.pi / 2 * (10 * t**3 - 15 * t**4 + 6 * t**5)
+        exact = np.pi / 2 * (60 * t - 180 * t**2 + 120 * t**3)
+        a, v, found = 0.0, 0.0, [0.0]
+        for travelled in np.diff(u):
+            a, v = after(a, v, travelled, t[1])
+            found.append(a)
+        errors.append(np.abs(np.array(found) - exact).max())
+    assert errors[1] > 0.5 * errors[0] > 0.01

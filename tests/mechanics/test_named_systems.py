@@ -141,6 +141,26 @@ def imbalance(system, until, tolerance):
     return run, np.abs(rest - rest[0]).max()
 
 
+BALANCED = [
+    "mass-spring-damper", "lcr-circuit", "pendulum-cartesian", "two-link-arm", "closed-four-link", "sleigh", "cart-slalom",
+    "turntable-ball", "rider-loop", "free-body", "sprung-body", "sprung-pair", "snowboarder", "rolling-body", *JOINTED,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BALANCED)
+def test_energy_balances_to_the_tolerance(name):
+    """What forces, motors, moving pivots and friction do is all that the energy changes by."""
+    system = builder(name)()
+    run, missing = imbalance(system, min(system.until, 1.0), 1e-11)
+    assert missing < 1e-9 * (1 + np.abs(run["energy"]).max())
+
+
+def test_every_system_with_an_energy_and_a_power_is_balanced_somewhere():
+    elsewhere = {"bouncing-body", "vehicle-flat", "vehicle-slope"}
+    systems = {name: builder(name)() for name in NAMES}
+    assert {n for n, s in systems.items() if {"energy", "power"} <= set(s.outputs)} <= {*BALANCED, *elsewhere}
+
+
 @pytest.mark.parametrize("law", list(rolling.COMPLIANT))
 def test_compliant_bounce_balances_its_energy_to_the_tolerance(law):
     for tolerance in (1e-10, 1e-12):
