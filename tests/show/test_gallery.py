@@ -8,9 +8,12 @@ from typer.testing import CliRunner
 
 import trajopt.catalogue
 import trajopt.commands.gallery
+from problems import block_move
+from trajopt import load, solve
 from trajopt.__main__ import app
 from trajopt.catalogue import Entry
 from trajopt.show.gallery import Card, contact_sheets, write_index
+from trajopt.storage import save
 
 FEW = {
     "cart-pole": Entry("problems.cart_pole:build", "mechanisms", "swing up a pole on a cart"),
@@ -44,6 +47,15 @@ def test_one_command_draws_everything_and_a_failure_is_noted(few, tmp_path):
     assert made(folder, "cart-pole", "free-body", "-q").exit_code == 0
     kept = {name for name, changed in before.items() if (folder / name).stat().st_mtime_ns == changed}
     assert kept == expected
+
+
+@pytest.mark.slow
+def test_an_answer_to_an_older_statement_is_solved_anew(few, tmp_path):
+    save(solve(block_move.build()), tmp_path / "cart-pole.nc")
+    (tmp_path / "cart-pole.png").write_bytes(b"old")
+    assert made(tmp_path, "cart-pole", "-q").exit_code == 0
+    assert load(tmp_path / "cart-pole.nc").problem == "cart-pole"
+    assert (tmp_path / "cart-pole.png").stat().st_size > 10_000
 
 
 def test_what_is_missing_is_drawn_again(few, tmp_path):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from trajopt.catalogue import Entry, builder, catalogue
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED, describe
-from trajopt.commands.building import build_system, reference_of
+from trajopt.commands.building import Built, build_system, reference_of
 from trajopt.commands.display import console, progress_lines
 from trajopt.commands.plotting import USUAL, Subject, draw_answers, draw_run
+from trajopt.commands.reporting import check_belongs
 from trajopt.errors import FileError, TrajoptError, UsageError, suggest
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _problem(name: str, folder: Path, wish: GalleryWish) -> tuple[str, bool]:
 
 
 def _answer(name: str, build: Callable[..., Any], folder: Path, wish: GalleryWish) -> Solution:
-    """From the folder where an earlier run left it, otherwise solved and kept there."""
+    """From the folder where an earlier run left it and it still answers the problem, otherwise solved and kept there."""
     from dataclasses import replace
 
     from trajopt.solving import solve
@@ -135,11 +136,22 @@ def _answer(name: str, build: Callable[..., Any], folder: Path, wish: GalleryWis
     kept = folder / f"{name}.nc"
     problem = build()
     if kept.exists() and not wish.again:
-        return replace(load(kept), form=problem.finish())
+        try:
+            earlier = load(kept)
+            check_belongs(Built(problem), earlier, name)
+            return replace(earlier, form=problem.finish())
+        except TrajoptError:  # of an older statement of the problem, or not whole
+            _forget(name, folder)
     solution = solve(problem)
     if solution.success:
         solution.save(kept)
     return solution
+
+
+def _forget(name: str, folder: Path) -> None:
+    """Remove the pictures of an answer that is none any more."""
+    for path in _expected(name, folder):
+        path.unlink(missing_ok=True)
 
 
 def _system(name: str, folder: Path, wish: GalleryWish) -> tuple[str, bool]:
