@@ -67,9 +67,12 @@ def choose_grid(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance
             got=f"more than {MOST_STEPS} steps",
             hint="its costates or multipliers are far from a solution, or the control law is not defined on it",
         )
-    steps = int(min(STEPS, max(np.ceil(total[-1]), 1)))
-    # A segment has a limited number of steps and a limited growth of errors, whichever comes first.
-    measure = _cumulative(tau, np.maximum(density / steps, growth / np.log(GROWTH)))
+    most = int(min(STEPS, max(np.ceil(total[-1]), 1)))
+    # A segment has a limited number of steps and a limited growth of errors, whichever comes first. Where growth makes segments
+    # short they need few steps; a segment itself costs about as much as one.
+    measures = [_cumulative(tau, np.maximum(density / n, growth / np.log(GROWTH))) for n in range(1, most + 1)]
+    steps = 1 + int(np.argmin([np.ceil(m[-1] - 1e-9) * (n + 1) for n, m in enumerate(measures, 1)]))
+    measure = measures[steps - 1]
     segments = max(int(np.ceil(measure[-1] - 1e-9)), 1)
     bounds = np.interp(np.linspace(0.0, measure[-1], segments + 1), measure, tau)
     bounds[0], bounds[-1] = 0.0, 1.0

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trajopt.curve import Curve
 from trajopt.indirect.assembly import ShootingSystem
 from trajopt.indirect.control_law import ArcLaw
+from trajopt.indirect.flow import SideBySide
 
 Array = NDArray[np.float64]
 DEGREE = 12  # the flow has a far smaller error constant than interpolation of its order
@@ -62,10 +63,9 @@ class ArcTrace:
         nodes = self.values[:, :, : law.node_size].reshape(count, -1)
         ns = ham.s.numel()
         inner = self.numbers[2:]
-        found = function(self.times.reshape(1, count), nodes.T, inner[: inner.size - ns], inner[inner.size - ns :], self.p)
-        if found.shape[1] != count:  # a constant: CasADi still repeats it, unless nothing is left to repeat
-            found = casadi.repmat(found, 1, count)
-        return np.asarray(found.full()).T.reshape(*self.times.shape, expression.numel())
+        many = SideBySide(function, count)
+        found = many(self.times.ravel(), nodes, inner[: inner.size - ns], inner[inner.size - ns :], self.p)[0]
+        return found.reshape(*self.times.shape, expression.numel())
 
 
 def trace_arc(system: ShootingSystem, k: int, unknowns: Array, scale: Array) -> ArcTrace:
