@@ -1,0 +1,83 @@
+"""Answers of the bike robot simulated again: the same torques, another derivation of the equations, another integrator.
+
+Jumps are flown by links and closures (``problems.bike_trees``), whose loop could open and is held by Baumgarte's law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+import scipy.integrate
+
+from problems.bike_jump import TORQUES
+from problems.bike_models import SEVEN_LINK, seven_link
+from problems.bike_trees import five_link_tree, seven_link_tree
+from trajopt.mechanics import Augmented, Mechanism
+from trajopt.solution import PhaseSolution, Solution
+
+JOINTS = ("beta", "ankle", "knee", "waist")
+
+
+@dataclass(frozen=True)
+class Flown:
+    """Where a jump ends: clearance of the rear wheel at the end (m), and the largest gap of the loop on the way (m)."""
+
+    clearance: float
+    gap: float
+
+
+def flown(solution: Solution, gain: float = 50.0) -> Flown:
+    """A jump by links and closures; ``gain`` (1/s) is Baumgarte's."""
+    trees = {name: seven_link_tree(stance=name == "stance") for name in ("stance", "flight")}
+    q, v = _start(solution.phases["stance"], trees["stance"])
+    state, gap = np.concatenate([q, v]), 0.0
+    for name, tree in trees.items():
+        run = _run(tree, solution.phases[name], TORQUES, state, gain)
+        loop = tree.function(tree.position_residual[:2])
+        gap = max(gap, *(float(casadi.norm_2(loop(y[:8], y[8:], [0, 0, 0], [], 0))) for y in run.y.T))
+        state = run.y[:, -1]
+    return Flown(float(state[1]) - SEVEN_LINK.radius, gap)
+
+
+def ridden(solution: Solution, gain: float = 50.0) -> dict[str, float]:
+    """The end of a wheelie by links and closures: coordinates and, with the ending ``_rate``, their rates."""
+    ph = solution.phases["front down"]
+    tree = five_link_tree(front_down=True).starting_at({"torso": float(ph["torso"](ph.t0))})
+    q, v = tree.consistent(hold=("x", "beta", "torso")).start
+    state = np.concatenate([q, v])
+    for name, ph in solution.phases.items():
+        tree = five_link_tree(front_down=name == "front down")
+        state = _run(tree, ph, ("wheel_torque", "waist_torque"), state, gain).y[:, -1]
+    names = [c.name for c in tree.coordinates]
+    return dict(zip([*names, *(f"{name}_rate" for name in names)], state.tolist(), strict=True))
+
+
+def _start(ph: PhaseSolution, tree: Mechanism) -> Any:
+    """The machine in the first posture, the loop closed on the right side of the elbow."""
+    start = {name: float(ph[name](ph.t0)) for name in JOINTS}
+    machine = seven_link()
+    angles = casadi.vertcat(
+        *[machine.seen(machine.posture.angles[joint], machine.mechanism.q) for joint in ("shoulder", "elbow")]
+    )
+    shoulder, elbow = np.array(
+        machine.mechanism.function(angles)([start[n] for n in JOINTS], np.zeros(4), [0, 0, 0], [], 0)
+    ).ravel()
+    start |= {"x": -SEVEN_LINK.radius * start["beta"], "shoulder": float(shoulder), "elbow": float(elbow)}
+    return tree.starting_at(start).consistent(hold=("x", "y", *JOINTS)).start
+
+
+def _run(tree: Mechanism, ph: PhaseSolution, torques: tuple[str, ...], state: np.ndarray, gain: float) -> Any:
+    """A phase under the answer's torques, from a state (q, v)."""
+    wanted = -2 * gain * tree.velocity_residual - gain**2 * tree.position_residual
+    accelerations = tree.function(Augmented().motion(tree, wanted).acceleration)
+    n = len(tree.coordinates)
+
+    def rate(t: float, y: np.ndarray) -> np.ndarray:
+        u = [float(ph[name](t)) for name in torques]
+        return np.concatenate([y[n:], np.array(accelerations(y[:n], y[n:], u, [], 0)).ravel()])
+
+    # Torques have kinks where they meet their limits: short steps, so that none is stepped over.
+    return scipy.integrate.solve_ivp(rate, (ph.t0, ph.tf), state, method="DOP853", rtol=1e-10, atol=1e-11, max_step=0.01)
