@@ -67,7 +67,7 @@ def build(angle: float = 0.3, radius: float = 2.0, exhaust: float = 1.0) -> Prob
     ocp.maximize(ph.final(m))
     ph.invariant("hamiltonian", H, order=1)
     ph.invariant("third derivative", third, order=1)
-    ph.invariant("formula", r * (1 - 3 * s**2) / s**6)
+    ph.invariant("formula", casadi.log(r * (1 - 3 * s**2) / s**6))  # of Lawden's a
     ph.invariant("scaling", s * vr + c * vt - 2 * r * k * c + exhaust * casadi.log(m))
     return ocp
 
