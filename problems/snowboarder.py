@@ -7,16 +7,16 @@ ours: ``exoskeleton.md``.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import atan, pi, sqrt
+from math import atan, pi
 
 import numpy as np
-from casadi import SX, cos, jtimes, sin, tan
+from casadi import SX, cos, fabs, fmax, jtimes, sin, sqrt, tan
 
 from problems.exoskeleton import CONSTANT_LENGTHS, EXTENSIONS, MASSES, blade, height_momentum, links, with_potential
 from problems.exoskeleton_pictures import pictures, snowboarder_drawing  # noqa: F401  # pictures of its own
 from trajopt.errors import ModelError
 from trajopt.integrate import LinearLaw
-from trajopt.mechanics import Coordinate, Dependence, Holonomic, Tree
+from trajopt.mechanics import Coordinate, Dependence, Holonomic, Quantity, Tree
 from trajopt.system import Event, System
 
 UPRIGHT = {"text": (pi / 2, pi / 2), "appendix": (pi / 3, 2 * pi / 3)}  # the centres of the circle in (psi1, psi2)
@@ -36,7 +36,6 @@ def snowboarder(
     tied: bool | None = None,
     hold: bool = False,
     potential: str | None = None,
-    step: float = 1e-3,
 ) -> System:
     """A slalom y = A sin(k x) downhill, from rest.
 
@@ -51,9 +50,9 @@ def snowboarder(
     tied : whether leg and body keep the foot's heading (the text's programme does, the appendix' does not).
     hold : psi1, psi2 and every extension held each by a constraint of its own: for long runs.
     potential : "full" (the appendix'), "slope" (no part normal to the slope) or "foot" (all weight at the foot, the text's).
-    step : the step (s) of which the event "step too long" warns.
 
-    The motion speeds up without end: an event tells when the board turns more than 0.1 rad in a ``step``.
+    The motion speeds up without end: with an integrator of fixed step an event tells when board, or leg and body on their circle,
+    turn more than 0.1 rad in a step.
     """
     if programme not in UPRIGHT:
         raise ModelError("programme of the snowboarder", got=programme, expected="text or appendix")
@@ -72,15 +71,22 @@ def snowboarder(
         constraints += [Holonomic(f"{n} with foot", q[n].q - q["phi0"].q, "rad") for n in ("phi1", "phi2")]
     model = replace(tree.mechanism(constraints=[*constraints, blade(tree)]), name="snowboarder")
     model = with_potential(model, tree, potential or ("foot" if by_text else "full"))
-    model = model.starting_at(_start(q, programme, A * wave, delta))
+    step = Quantity("step", 0.0, "s")  # simulate puts the integrator's there
+    model = replace(model.starting_at(_start(q, programme, A * wave, delta)), parameters=(step,))
     _refuse_singular_pair(model.dependent_constraints())
     system = model.system(
         until=10.0 if A <= 2.0 else 0.5,
         description=f"three-link snowboarder, programme of the {programme}",
         drawing=snowboarder_drawing(tree, A, wave),
-        events=(Event("step too long", step**2 * q["phi0"].v ** 2 - TURN_PER_STEP**2, 1),),
+        events=(Event("step too long", step.symbol**2 * _turning(q, None if hold else delta) ** 2 - TURN_PER_STEP**2, 1),),
     )
     return with_muscles(system, tree)
+
+
+def _turning(q: dict[str, Coordinate], delta: float | None) -> SX:
+    """The fastest turning (rad/s): of the board, and of leg and body round the circle of radius ``delta``."""
+    board = fabs(q["phi0"].v)
+    return board if delta is None else fmax(board, sqrt(q["psi1"].v ** 2 + q["psi2"].v ** 2) / delta)
 
 
 def with_muscles(system: System, tree: Tree) -> System:
@@ -137,7 +143,7 @@ def _held(q: dict[str, Coordinate], programme: str, delta: float) -> list[Holono
 def _start(q: dict[str, Coordinate], programme: str, steepness: float, delta: float) -> dict[str, float]:
     leg, body = UPRIGHT[programme]
     start = dict.fromkeys(("phi0", "phi1", "phi2"), atan(steepness)) | {"psi1": leg, "psi2": body - delta}
-    return start | {n: 1 / sqrt(3) for n in EXTENSIONS if n in q}
+    return start | {n: 3**-0.5 for n in EXTENSIONS if n in q}
 
 
 def _refuse_singular_pair(found: tuple[Dependence, ...]) -> None:

@@ -12,7 +12,7 @@ from problems.exoskeleton import CONSTANT_LENGTHS, EXTENSIONS, NAMES, SLOPE, lin
 from problems.snowboarder import APPENDIX_LAW, TURN_PER_STEP, snowboarder
 from trajopt.__main__ import app
 from trajopt.errors import ModelError, UsageError
-from trajopt.integrate import Baumgarte, Dop853, Euler, NonlinearLaw, Rk4, simulate
+from trajopt.integrate import Baumgarte, Dop853, Euler, NonlinearLaw, Projection, Rk4, simulate
 from trajopt.mechanics import check_model
 
 
@@ -224,12 +224,24 @@ def test_appendix_gains_damp_nothing_and_a_nonlinear_law_does():
     assert ends[1] < 0.5 * ends[0]
 
 
-def test_run_says_when_the_step_becomes_too_long():
-    run = simulate(snowboarder(step=0.02, hold=True), Rk4(5e-3), 4.0)
+@pytest.mark.parametrize("way", [None, Baumgarte(20.0)], ids=["free", "stabilized"])
+def test_run_says_when_the_step_becomes_too_long(way):
+    run = simulate(snowboarder(hold=True), Rk4(0.02), 4.0, way)
     times = [e.time for e in run.events if e.name == "step too long"]
     assert times
-    assert abs(run.at(times[0], "phi0_rate")) * 0.02 == pytest.approx(TURN_PER_STEP, rel=1e-6)
-    assert not simulate(snowboarder(hold=True), Rk4(1e-2), 4.0).events
+    assert abs(run.at(times[0], "phi0_rate")) * 0.02 == pytest.approx(TURN_PER_STEP, rel=1e-4)
+    for integrator in (Rk4(5e-3), Dop853(1e-8)):
+        assert not simulate(snowboarder(hold=True), integrator, 4.0, way).events
+
+
+def test_run_says_when_the_step_is_too_long_for_the_whirl_of_leg_and_body():
+    delta = 0.1
+    run = simulate(snowboarder(delta=delta), Rk4(5e-3), 8.0, Projection())
+    first = run.events[0]
+    assert first.name == "step too long"
+    phi, *psi = (abs(run.at(first.time, f"{n}_rate")) for n in ("phi0", "psi1", "psi2"))
+    assert max(phi, np.hypot(*psi) / delta) * 5e-3 == pytest.approx(TURN_PER_STEP, rel=1e-4)
+    assert np.hypot(*psi) / delta > phi
 
 
 def test_start_is_on_the_programme():

@@ -20,6 +20,8 @@ from trajopt.integrate.steppers import Integrator, positive
 from trajopt.integrate.tuning import recommended_gain, samples
 from trajopt.system import System
 
+STEP = "step"
+
 
 @dataclass(frozen=True)
 class Drift:
@@ -86,6 +88,9 @@ def simulate(
 ) -> Simulation:
     """Run a system from its start at t = 0.
 
+    A parameter of the system called "step" is the integrator's, where that is fixed: by it a system can tell, in an event, when a
+    step becomes too long for it.
+
     Parameters
     ----------
     integrator : ``Dop853(1e-10)`` unless told otherwise.
@@ -102,6 +107,8 @@ def simulate(
     """
     method = integrator or Dop853(1e-10)
     duration = positive(system.until if until is None else until, "duration of a run")
+    if method.fixed_step is not None and any(p.name == STEP for p in system.parameters):
+        system = system.starting_at({STEP: method.fixed_step})
     prepared = None
     if stabilization is not None:
         if stabilization.lacks_gain:
