@@ -269,6 +269,13 @@ def test_a_slow_motion_says_how_fast_it_plays():
     assert "500 s a second" in stills(simulate(system), system.drawing, count=2).axes[0].get_title(loc="left")
 
 
+def test_a_quick_motion_is_slowed_and_says_so():
+    motion = simulate(pendulum(), until=0.8)
+    seen = scene(motion, motion.system.drawing)
+    assert seen.seconds == 4.0
+    assert "0.2 s a second" in stills(motion, motion.system.drawing, count=2).axes[0].get_title(loc="left")
+
+
 def test_pictures_need_no_pyplot():
     script = "import sys, trajopt.show.animate, matplotlib.animation; print('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "False"

@@ -34,7 +34,8 @@ def animate(
 ) -> None:
     """Write an animation: a gif, or an mp4 where ffmpeg is installed.
 
-    It plays in real time where that takes between 0.4 and 30 seconds; otherwise it takes 8 seconds, and says how fast it is.
+    It plays in real time where that takes between 1.5 and 30 seconds. Shorter motions are slowed to 4 seconds, others take 8; then
+    the picture says how fast it is.
 
     Parameters
     ----------
@@ -159,7 +160,14 @@ def _canvas(seen: Scene) -> tuple[Figure, _Picture]:
     FigureCanvasAgg(figure)
     left, low, top, right = 0.45 * DPI / pixels[0], 0.25 * DPI / pixels[1], 0.35 * DPI / pixels[1], 0.1 * DPI / pixels[0]
     picture = _Picture(figure.add_axes((left, low, 1 - left - right, 1 - low - top)), seen, window)
-    place = {"transform": picture.axes.transAxes, "ha": "left", "va": "bottom", "wrap": True}
+    paper = {"facecolor": "white", "alpha": 0.8, "pad": 1.0, "edgecolor": "none"}
+    place = {
+        "transform": picture.axes.transAxes,
+        "ha": "left",
+        "va": "bottom",
+        "wrap": True,
+        "bbox": paper if seen.caption else None,
+    }
     picture.axes.text(0.01, 0.012, seen.caption, fontsize=7, color=FAINT, **place)
     return figure, picture
 

@@ -22,7 +22,8 @@ Array = NDArray[np.float64]
 RIM = 48  # corners of a circle
 MOST_FRAMES = 300
 TRAIL = 1500  # points of a trail, so that it is smooth where frames are far apart
-SHORTEST, LONGEST, USUAL = 0.4, 30.0, 8.0  # s of playing: what lasts shorter or longer is shown in the usual time
+SHORTEST, LONGEST = 1.5, 30.0  # s: what lasts shorter is too quick for the eye, what lasts longer too slow for its patience
+SLOWED, USUAL = 4.0, 8.0  # s of playing, of a short motion and of any other that is not shown in real time
 FLATTEST, STEEPEST = 0.45, 1.4  # height over width of a picture
 Window = tuple[float, float, float, float]  # left, right, low, high
 
@@ -104,7 +105,7 @@ def scene(source: Simulation | Solution, drawing: Drawing, frames: int | None = 
         raise UsageError("an animation needs two frames or more", got=frames)
     spans, unit = _spans(source)
     duration = sum(b - a for a, b in spans)
-    seconds = duration if unit == "s" and SHORTEST <= duration <= LONGEST else USUAL
+    seconds = _playing(duration, unit)
     count = frames or _count(seconds)
     finer = max(1, round(TRAIL / count))
     stretches = [_sample(source, k, times) for k, times in enumerate(_times(spans, (count - 1) * finer + 1))]
@@ -166,6 +167,12 @@ def window_of(seen: Scene) -> Window:
     half[0] = max(half[0], half[1] / STEEPEST)
     half[1] = max(half[1], FLATTEST * half[0])
     return (float(middle[0] - half[0]), float(middle[0] + half[0]), float(middle[1] - half[1]), float(middle[1] + half[1]))
+
+
+def _playing(duration: float, unit: str) -> float:
+    if unit != "s" or duration > LONGEST:
+        return USUAL
+    return duration if duration >= SHORTEST else SLOWED
 
 
 def _count(seconds: float) -> int:
