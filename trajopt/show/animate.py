@@ -34,8 +34,8 @@ def animate(
 ) -> None:
     """Write an animation: a gif, or an mp4 where ffmpeg is installed.
 
-    It plays in real time where that takes between 1.5 and 30 seconds. Shorter motions are slowed to 4 seconds, others take 8; then
-    the picture says how fast it is.
+    It plays in real time where that takes between 1.5 and 30 seconds. Shorter motions are slowed to 4 seconds, all others take 8;
+    then the picture says how fast it is.
 
     Parameters
     ----------
