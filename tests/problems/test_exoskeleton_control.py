@@ -6,12 +6,14 @@ from math import cos, pi, sin
 import casadi
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from problems import exoskeleton_assist, exoskeleton_lift, slalom_effort, slalom_time, two_legged
 from problems.assistance import HALF_WIDTH, LIMITS, VERTICAL, normal_force, standing
 from problems.exoskeleton import links
 from problems.slalom import Course, rider
-from trajopt import solve
+from trajopt import certify, solve
+from trajopt.__main__ import app
 from trajopt.errors import ProblemError
 from trajopt.indirect.shooting import Shooting
 from trajopt.mechanics import Voronets, parallel
@@ -128,6 +130,13 @@ def test_reduced_slalom_by_pontryagin_has_the_same_effort():
             assert float(direct.costate(state, name)(t)) == pytest.approx(float(ph.costates[state](t)), abs=1e-4)
 
 
+@pytest.mark.slow
+def test_the_command_solves_the_reduced_slalom_by_both_methods():
+    result = CliRunner().invoke(app, "solve slalom-effort --set posture=rigid --method both".split())
+    assert result.exit_code == 0
+    assert "relative difference" in result.output
+
+
 def test_more_time_than_best_takes_more_effort_and_the_fastest_run_is_faster(run):
     best = list(run.phases.values())[-1].tf
     longer = solve(slalom_effort.build(gates=GATES, duration=best + 0.02), tolerance=1e-4).check()
@@ -170,6 +179,13 @@ def test_standing_movements_keep_the_foot_flat(standing_movements):
 def test_standing_movements_have_their_known_effort(standing_movements):
     for module, answer in standing_movements.items():
         assert answer.objective == pytest.approx(module.REFERENCE.objective, rel=module.REFERENCE.tolerance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", [exoskeleton_lift, exoskeleton_assist])
+def test_standing_movements_are_certified(module):
+    certificate = certify(solve(module.build()).check())
+    assert certificate.ok, str(certificate)
 
 
 def test_lift_ends_plumb_and_costs_more_than_standing(standing_movements):
