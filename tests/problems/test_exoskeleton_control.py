@@ -132,7 +132,7 @@ def test_reduced_slalom_by_pontryagin_has_the_same_effort():
 
 @pytest.mark.slow
 def test_the_command_solves_the_reduced_slalom_by_both_methods():
-    result = CliRunner().invoke(app, "solve slalom-effort --set posture=rigid --method both".split())
+    result = CliRunner().invoke(app, ["solve", "slalom-effort", "--set", "posture=rigid", "--method", "both"])
     assert result.exit_code == 0
     assert "relative difference" in result.output
 
