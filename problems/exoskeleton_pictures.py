@@ -120,6 +120,75 @@ def programme_picture(simulation: Any = None) -> Any:
 pictures = {"programme": programme_picture}  # of the snowboarder's own; it runs the appendix' programme
 
 
+def course_picture(solution: Any) -> Any:
+    """A run from above, with its gates and its speed, and the forces of the snow over time."""
+    from matplotlib.collections import LineCollection
+
+    from trajopt.show.look import COLOURS, heading, new_figure, settle, tidy
+
+    figure = new_figure(2, 2, (4.6, 2.5))
+    axes = figure.subplot_mosaic([["above", "above"], ["normal", "across"]])
+    runs = [_sampled(phase) for phase in solution.phases.values()]
+    x, y, speed = (np.concatenate([run[name] for run in runs]) for name in ("x0", "y0", "speed"))
+    points = np.stack([x, y], axis=1)
+    line = LineCollection(np.stack([points[:-1], points[1:]], axis=1), cmap="viridis", linewidth=2.4)  # type: ignore[arg-type]
+    line.set_array(speed[:-1])
+    for panel in axes.values():
+        tidy(panel)
+    axes["above"].add_collection(line)
+    for number, (place, low, high) in enumerate(_windows(solution), start=1):
+        axes["above"].plot([place, place], [low, high], "o-", color=COLOURS[number % 2], markersize=5, linewidth=0.8)
+    axes["above"].autoscale_view()
+    axes["above"].set_aspect("equal", adjustable="datalim")
+    axes["above"].set_xlabel("x0, downhill [m]")
+    axes["above"].set_ylabel("y0 [m]")
+    scale = figure.colorbar(line, ax=axes["above"], pad=0.01)
+    scale.ax.tick_params(labelsize=8, length=0)
+    scale.set_label("speed [m/s]", fontsize=8.5)
+    for phase, run in zip(solution.phases.values(), runs, strict=True):
+        normal, across = _forces(run, phase)
+        for name, values in (("normal", normal), ("across", across)):
+            axes[name].plot(run["t"], values, color=COLOURS[0], linewidth=1.6)
+            axes[name].axvline(phase.tf, color="#bbbbbb", linewidth=0.7)
+    for name, title in (("normal", "force normal to the slope"), ("across", "force across the blade")):
+        axes[name].set_xlim(runs[0]["t"][0], runs[-1]["t"][-1])
+        axes[name].set_xlabel("t [s]; lines: gates")
+        settle(axes[name], title, "N")
+    heading(figure, f"{solution.problem}   objective {solution.objective:.8g}", solution.success)
+    return figure
+
+
+courses = {"course": course_picture}  # of the slaloms' own
+
+
+def _sampled(phase: Any) -> dict[str, np.ndarray]:
+    t = np.linspace(phase.t0, phase.tf, 200)
+    return {"t": t} | {n: c.evaluate(t)[:, 0] for group in (phase.states, phase.controls) for n, c in group.items()}
+
+
+def _windows(solution: Any) -> list[tuple[float, float, float]]:
+    """Where each gate stands, and between what it is to be passed; from the statement, where the answer still has it."""
+    found = []
+    for phase in solution.phases.values():
+        place, passed = (float(phase.states[name].evaluate(np.array([phase.tf]))[0, 0]) for name in ("x0", "y0"))
+        low = high = passed
+        if solution.form is not None:
+            form = next(ph for ph in solution.form.phases if ph.name == phase.name)
+            bound = next(q for q in form.states if q.name == "y0").end
+            low, high = float(bound.lower[0]), float(bound.upper[0])
+        found.append((place, low, high))
+    return found
+
+
+def _forces(run: dict[str, np.ndarray], phase: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Normal force and blade force along a phase (N)."""
+    body = rider("moving" if "psi1" in phase.states else "rigid")
+    names = (body.names, ["speed", *(f"{name}_rate" for name in body.names[2:])], list(body.limits))
+    columns = (np.stack([run[name] for name in group]) for group in names)
+    _, _, normal, across = body.motion.map(len(run["t"]))(*columns)
+    return np.asarray(normal.full()).ravel(), np.asarray(across.full()).ravel()
+
+
 def _unit(angle: SX) -> SX:
     return vertcat(casadi.cos(angle), casadi.sin(angle))
 

@@ -1,5 +1,6 @@
 """Slalom through six gates in a given time with the least effort, by the three-link exoskeleton (``slalom``)."""
 
+from problems.exoskeleton_pictures import courses as pictures  # noqa: F401  # of its own
 from problems.exoskeleton_pictures import slalom_drawing as drawing  # noqa: F401  # what an animation shows
 from problems.slalom import Course, run
 from trajopt import Problem, Reference

@@ -11,7 +11,7 @@ from problems.bike_models import FIVE_LINK, SEVEN_LINK, five_link
 from problems.bike_pictures import FORCE, five_link_drawing, seven_link_drawing
 from problems.exoskeleton import GRAVITY, LENGTHS, MASSES, SLOPE
 from problems.exoskeleton_pictures import FORCE as SNOW_FORCE
-from problems.exoskeleton_pictures import slalom_drawing, standing_drawing, two_legged_drawing
+from problems.exoskeleton_pictures import course_picture, slalom_drawing, standing_drawing, two_legged_drawing
 from problems.rocket_drawings import ascent_drawing, spiral_drawing, transfer_drawing
 from problems.rocket_pictures import transfer_picture
 from problems.slalom import REST, Course
@@ -211,6 +211,17 @@ def test_the_slalom_is_on_its_slope():
         foot = pole[0, 0]
         assert foot @ normal == pytest.approx(0.0, abs=1e-12)
         assert abs(foot[1] - course.centre(k // 2 + 1)) == pytest.approx(course.width / 2)
+
+
+def test_a_straight_run_at_rest_in_itself_presses_with_its_weight():
+    """Springs carry the weight, nothing turns: the normal force is m g cos(alpha), the blade's what is across of m g sin(alpha)."""
+    straight = gliding().phases["gate1"]
+    (above, normal, across, _) = course_picture(answer(straight)).axes
+    weight = sum(MASSES) * GRAVITY * cos(SLOPE)
+    np.testing.assert_allclose(normal.lines[0].get_ydata(), weight, rtol=1e-9)
+    np.testing.assert_allclose(across.lines[0].get_ydata(), sum(MASSES) * GRAVITY * sin(SLOPE) * sin(0.3), rtol=1e-9)
+    track = above.collections[0].get_segments()
+    np.testing.assert_allclose(track[-1][-1], [36.0, np.sin(6.0)], atol=1e-3)
 
 
 def test_upright_and_at_rest_the_slope_carries_the_weight():
