@@ -135,15 +135,24 @@ class Motion:
         project = self._projection
         if project is None:
             return None
-        ph = self.phase
-        x = np.vstack([ph.x(ph.breaks[:1]), np.zeros((ph.form.l.numel(), 1))])
-        n = ph.form.x.numel()
-        first = x[:n].copy()
-        for k, (interval, start, width) in enumerate(zip(self.steps.interval, self.steps.start, self.steps.width, strict=True)):
-            x = self._advance(x, self.steps.some(np.array([k])))[0]
-            t = ph.starts[interval] + (start + width) * ph.widths[interval]
-            x[:n] = np.asarray(project(t, x[:n], ph.given.t0, first, ph.s, ph.p).full())
-        return np.asarray(x[:n, 0])
+        ph, steps = self.phase, self.steps
+        n, rest = ph.form.x.numel(), ph.form.l.numel()
+        first = ph.x(ph.breaks[:1])
+        x, h, t, z, u, s, p = (casadi.MX.sym(f"i{i}", self._step.size1_in(i)) for i in range(7))
+        end, t0, x0 = casadi.MX.sym("end"), casadi.MX.sym("t0"), casadi.MX.sym("x0", n)
+        moved = self._step(x, h, t, z, u, s, p)[0]
+        back = casadi.vertcat(project(end, moved[:n], t0, x0, s, p), moved[n:])
+        inputs = [x, h, t, z, u, s, p, end, t0, x0]
+        step, count = casadi.Function("step", inputs, [back]), steps.interval.size
+        chain = step.mapaccum("chain", count) if count > 1 else step
+        widths = steps.width * ph.widths[steps.interval]
+        ends = ph.starts[steps.interval] + (steps.start + steps.width) * ph.widths[steps.interval]
+        fixed = [np.repeat(np.asarray(part).reshape(-1, 1), count, axis=1) for part in (ph.s, ph.p)]
+        begin = [np.full((1, count), ph.given.t0), np.repeat(first, count, axis=1)]
+        found = chain(
+            np.concatenate([first[:, 0], np.zeros(rest)]), widths[None, :], *self._inputs(steps), *fixed, ends[None, :], *begin
+        )
+        return np.asarray(found.full())[:n, -1]
 
     @cached_property
     def _projection(self) -> casadi.Function | None:
