@@ -107,7 +107,8 @@ def stance(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data:
     acceleration = machine.mechanism.acceleration(q, v, torques)
     a, ground, centre = casadi.cse([acceleration, machine.ground_force(q, v, acceleration), machine.point("mass centre", q)])
     _move(ph, joints, a)
-    _keep_ranges(ph, machine, q, v, jump, data)
+    shoulder, _ = _keep_ranges(ph, machine, q, v, jump, data)["shoulder"]
+    ocp.require(ph.initial(shoulder), upper=radians(data.shoulder_deg[1] - jump.margin), name="shoulder at the start")
     contact = casadi.vertcat(-data.radius * q[0], data.radius)
     # Both together also say that the ground only pushes. Take-off is the tip of the cone, where they would depend on each other:
     # a newton of adhesion keeps them off the tip, and conditions say that it is the end.
@@ -134,8 +135,8 @@ def flight(ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, data:
     ph.dynamics({centre[0]: rate[0], centre[1]: rate[1], rate[1]: -data.gravity})
     a, arm = casadi.cse([posture_acceleration(machine, q, v, torques), machine.point("mass centre", casadi.vertcat(0, 0, q))])
     _move(ph, joints, a)
-    joint = _keep_ranges(ph, machine, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v), jump, data)
-    shoulder, turning = joint["shoulder"]
+    ranges = _keep_ranges(ph, machine, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v), jump, data)
+    shoulder, turning = ranges["shoulder"]
     # The shoulder comes to the end of its range first; it is not to hit it.
     ocp.require(ph.final(turning), equals=0, name="shoulder rate at the end")
     ocp.require(ph.final(shoulder), upper=radians(data.shoulder_deg[1] - jump.margin), name="shoulder at the end")
