@@ -29,6 +29,8 @@ REFERENCE = Reference(
 
 # Where burns begin and end, to start from: burns_of(energy_to_fuel().last) of rocket_homotopy.py, to one decimal.
 BURNS = (0.0, 1.2, 6.4, 8.0, 13.8, 15.8, 18.4, 20.3, 28.0, 30.0)
+# The same of energy_to_fuel(0.0096, plane_change=0.05): burns move towards the nodes.
+TURNING = (0.0, 0.9, 5.5, 7.5, 13.1, 15.1, 17.6, 19.6, 27.6, 29.6)
 
 
 def build(
@@ -36,17 +38,17 @@ def build(
     exhaust: float = 1.5,
     radius: float = 1.5,
     duration: float = 30.0,
-    burns: tuple[float, ...] = BURNS,
+    burns: tuple[float, ...] = (),
     inclination: float = 0.0,
     plane_change: float = 0.0,
 ) -> Problem:
     """From the circle r = 1 to the circle r = ``radius``, arriving anywhere on it, with the most of the mass 1 left.
 
-    ``burns`` has the beginning and end of each burn of the guess, in any unit of time; their number stays. ``inclination`` and
-    ``plane_change`` are angles (rad) as in ``min-time-transfer``.
+    ``burns`` has the beginning and end of each burn of the guess, in any unit of time, and their number stays; where it is empty,
+    they are those of a homotopy. ``inclination`` and ``plane_change`` are angles (rad) as in ``min-time-transfer``.
     """
     require_positive("min-fuel-transfer", thrust=thrust, exhaust=exhaust, radius=radius, duration=duration)
-    cuts = _cuts(burns, duration)
+    cuts = _cuts(burns or (TURNING if plane_change else BURNS), duration)
     spiral = _spiral(radius, duration, inclination, plane_change)
     used, engine = spiral.coordinates, Engine(thrust, exhaust)
     ocp = Problem("min-fuel-transfer")

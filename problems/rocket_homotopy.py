@@ -13,6 +13,7 @@ from casadi import log
 
 from problems import min_time_transfer
 from problems.rocket import require_positive
+from problems.rocket_coordinates import chosen
 from problems.thrust import Engine, Spiral, fly
 from trajopt import Problem, Solution, solve
 from trajopt.direct.collocation import Collocation
@@ -37,6 +38,7 @@ def throttled(
     exhaust: float = 1.5,
     radius: float = 1.5,
     duration: float = 30.0,
+    plane_change: float = 0.0,
 ) -> Problem:
     """The transfer with the least fuel in one phase, with the throttle s as a control.
 
@@ -48,7 +50,7 @@ def throttled(
         raise ProblemError("min-fuel-transfer: no such smoothing", got=kind, expected=" or ".join(SMOOTHINGS))
     ocp = Problem("min-fuel-transfer, throttled")
     ph = ocp.phase()
-    spiral = Spiral(radius, duration)
+    spiral = Spiral(radius, duration, 0.0, plane_change, chosen(ocp.name, "auto", 0.0, plane_change))
     ph.time(start=0, end=duration, unit="")
     s = ph.control("throttle", lower=0, upper=1, guess=min(0.9, spiral.speed / (thrust * duration)))
     fly(ph, Engine(thrust, exhaust), spiral, s)

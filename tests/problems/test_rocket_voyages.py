@@ -148,8 +148,15 @@ def test_the_ascent_from_both_sides_burns_where_it_pays():
     assert np.all(values["burn"][:-1] > 0)
     assert values["burn"][-1] == pytest.approx(0, abs=1e-7)
     assert np.all(values["coast"][1:-1] < 0)
-    assert np.all(values["insertion"][1:] > 0)
+    assert np.all(values["insertion"][1:-1] > 0)
     assert values["coast"][-1] == pytest.approx(0, abs=1e-7)
+
+
+def test_with_a_high_perilune_an_interruption_of_the_first_burn_would_pay():
+    ph = solve(ascent.build(perilune=10.0)).check().phases["burn"]
+    t = np.linspace(ph.t0, ph.tf, 400)
+    primer = -ph.costates["vr"](t), -ph.costates["vt"](t)
+    assert np.min(switching(primer, -ph.costates["m"](t), ph.states["m"](t), ph.states["c"](t))) * ph.states["m"](ph.tf) < -0.1
 
 
 def test_an_ascent_that_cannot_be_is_named():
