@@ -11,8 +11,7 @@ PI = 3.141592653589793
 JOINTS = {"ankle": 60, "knee": 150, "hip": 150, "swing hip": 150, "swing knee": 150, "swing ankle": 60}  # limits (N m)
 
 
-def build(duration=0.8, stride=0.35, clearance=0.02) -> Problem:
-    q, torque = [Coordinate(name, unit="rad") for name in JOINTS], [Quantity(f"{name} torque") for name in JOINTS]
+def legs(q: list[Coordinate]) -> Tree:
     links = (
         rod("foot", "ground", (), 1.5, 0.2),
         rod("shank", "foot", (Slide("y", 0.08), Turn("z", PI / 2), Turn("z", q[0])), 4, 0.43),
@@ -22,7 +21,12 @@ def build(duration=0.8, stride=0.35, clearance=0.02) -> Problem:
         rod("swing shank", "swing thigh", (Slide("x", 0.43), Turn("z", q[4])), 4, 0.43),
         rod("swing foot", "swing shank", (Slide("x", 0.43), Turn("z", PI / 2), Turn("z", q[5])), 1.5, 0.2),
     )
-    tree = Tree("two-legged", links, gravity=(0, -9.81, 0))
+    return Tree("two-legged", links, gravity=(0, -9.81, 0))
+
+
+def build(duration=0.8, stride=0.35, clearance=0.02) -> Problem:
+    q, torque = [Coordinate(name, unit="rad") for name in JOINTS], [Quantity(f"{name} torque") for name in JOINTS]
+    tree = legs(q)
     model = tree.mechanism({c.name: u.symbol for c, u in zip(q, torque, strict=True)}, controls=torque)
     ocp = Problem("two-legged")
     ph, limits = ocp.phase(), list(JOINTS.values())
