@@ -133,8 +133,9 @@ assert spent < pd_effort
 # for.
 
 # %% [markdown]
-# Is it right? Here the answer is solved again to an error of 1e-8, and its certificate is read by its figures: the
-# verdicts are relative to the error that was asked for, so that they are a hundred times stricter than at the default.
+# Is it right? Here the answer is solved again to an error of 1e-8, and its certificate is read by its figures. Verdicts
+# are relative to the error that was asked for, a hundred times stricter than at the default; a row that fails at that
+# strictness still says by its figure how far off it is.
 
 # %%
 tight = solve(wheelie_entry(), guess=entry, tolerance=1e-8).check()
