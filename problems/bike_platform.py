@@ -36,11 +36,11 @@ def platform_strength(height: float = 1.0, rate: float = 25.0) -> Problem:
     return ocp
 
 
-def platform_highest(strength: float = 1.0, rate: float = 15.0) -> Problem:
+def platform_highest(strength: float = 1.0, rate: float = 15.0, rate_weight: float = 2e-3) -> Problem:
     """The highest platform (m) that can be reached, less a little effort; ``strength`` multiplies the torque limits."""
     knee, waist, elbow = (strength * limit for limit in Jump().limits)
     ocp = Problem("platform-highest")
-    stages = _onto_platform(ocp, Jump((knee, waist, elbow), rate=rate), None, sketches=(PUSH, HOP))
+    stages = _onto_platform(ocp, Jump((knee, waist, elbow), rate=rate, rate_weight=rate_weight), None, sketches=(PUSH, HOP))
     air = stages[1]
     ocp.maximize(air.phase.final(air.axle[1]) - SEVEN_LINK.radius - sum(effort(stage) for stage in stages))
     return ocp

@@ -8,7 +8,7 @@ from trajopt import Problem
 
 
 def wheelie_entry_time(
-    wheel_torque: float = 80.0, waist_torque: float = 150.0, friction: float = 0.8, effort_weight: float = 0.003
+    wheel_torque: float = 80.0, waist_torque: float = 150.0, friction: float = 0.8, effort_weight: float = 0.01
 ) -> Problem:
     """Minimum time, nearly: a little effort keeps the torques, which run from limit to limit, steep instead of broken."""
     entry = Entry(wheel_torque, waist_torque, friction)
