@@ -214,7 +214,7 @@ def test_the_slalom_is_on_its_slope():
 
 
 def test_a_straight_run_at_rest_in_itself_presses_with_its_weight():
-    """Springs carry the weight, nothing turns: the normal force is m g cos(alpha), the blade's what is across of m g sin(alpha)."""
+    """Springs carry the weight, nothing turns: the normal force is m g cos(alpha), the blade's a part of m g sin(alpha)."""
     straight = gliding().phases["gate1"]
     (above, normal, across, _) = course_picture(answer(straight)).axes
     weight = sum(MASSES) * GRAVITY * cos(SLOPE)
