@@ -188,7 +188,7 @@ def _calm(axes: Any, size: float, rounding: float = 1e-9) -> None:
     """What is zero but for rounding beside all others is drawn as zero."""
     low, high = axes.get_ylim()
     if max(abs(low), abs(high)) < rounding * size:
-        axes.set_ylim(-1e-3 * size, 1e-3 * size)
+        axes.set_ylim(-0.1 * size, 0.1 * size)
 
 
 def draw_curve(axes: Any, curve: Curve, style: Any) -> None:
