@@ -88,7 +88,7 @@ def front_up(
 ) -> tuple[Any, Any, Any]:
     """With the front wheel in the air. ``given``: what is known of states (start, end, ...); ``until``: a guess of the end, s."""
     ph = ocp.phase(name)
-    t = ph.time(end=free(0.2, 5.0, guess=until))
+    t = ph.time(end=free(0.2, until + 2.2, guess=until))
     known: dict[str, Any] = {"x": {}, "beta": {"lower": 0.0}, "torso": {}, "x_rate": {}, "beta_rate": {}, "torso_rate": {}}
     if name == "front up":
         known["beta"]["start"], known["beta_rate"]["start"] = 0.0, 0.0
