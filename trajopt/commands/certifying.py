@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trajopt.solution import Solution
 
 
-PATIENCE = 60.0  # seconds for shooting: a certificate comes in bounded time, and says what it could not compare
+PATIENCE = 120.0  # seconds for shooting: a certificate comes in bounded time, and says what it could not compare
 
 
 def run_certify(name: str, problem: str | None, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
