@@ -129,7 +129,7 @@ def quarters(run: Simulation, only) -> np.ndarray:
 
 LONG = [
     (sleigh(), ("blade",), Euler(1e-3), 20.0),
-    (cart_slalom(), ("track", "right_wheel", "left_wheel", "blade"), Dop853(1e-10), 20.0),
+    pytest.param(cart_slalom(), ("track", "right_wheel", "left_wheel", "blade"), Dop853(1e-10), 20.0, marks=pytest.mark.slow),
     (pendulum_cartesian(), ("rod",), Rk4(1e-2), 100.0),
     (closed_four_link(), ("loop_x", "loop_y"), Rk4(1e-2), 100.0),
 ]
