@@ -282,7 +282,8 @@ def test_pictures_need_no_pyplot():
 
 
 def test_drawings_need_no_plotting_library():
-    script = "import sys, problems.multibody, problems.cart_pole; print('matplotlib' in sys.modules)"
+    modules = "problems.multibody, problems.cart_pole, problems.bike, problems.snowboarder, problems.earth_mars"
+    script = f"import sys, {modules}; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "False"
 
 
