@@ -37,7 +37,7 @@ class Jump:
     friction: float = 0.9
     dent: float = 1e-3  # m, that the tyre may be pressed in after take-off
     adhesion: float = 1.0  # N, by which the friction cone is wider than it should be
-    longest_push: float = 0.35  # s; with more time it would crouch first, for a millimetre
+    longest_push: float = 0.35  # s; with more time it may crouch first, for hardly any height
     rise: tuple[float, float] = (15.0, 45.0)  # of the front wheel at the start
     margin: float = 0.5  # from all stops, at the start and at the end: there the motion is not to lean on them
     straightest_elbow: float = 15.0  # a straight arm (0) is a dead centre of the loop
