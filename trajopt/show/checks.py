@@ -167,10 +167,11 @@ def _errors(phase: PhaseSolution) -> np.ndarray:
 
 def _degrees(axes: Any, solution: Solution) -> None:
     """The degrees of the polynomials as figures on the steps, where there is room for them."""
-    if sum(len(phase.degrees) for phase in solution.phases.values()) > 40:
-        return
+    start, end = span_of([solution])
     for phase in solution.phases.values():
         for a, b, degree in zip(phase.breaks[:-1], phase.breaks[1:], phase.degrees, strict=False):
+            if b - a < 0.02 * (end - start):
+                continue
             axes.annotate(
                 str(degree), ((a + b) / 2, b - a), (0, 2), textcoords="offset points", ha="center", fontsize=6.5, color="#666666"
             )
