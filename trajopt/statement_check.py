@@ -128,9 +128,7 @@ def _check_symbols_of_problem(problem: Problem) -> None:
     places = [(f"condition '{c.name}'", c.expression) for c in problem.conditions]
     if problem.objective is not None:
         places.append(("the objective", problem.objective))
-    _check_known(
-        places, known, "ph.initial(...), ph.final(...) and ph.integral(...) of phases, static variables, parameters"
-    )
+    _check_known(places, known, "ph.initial(...), ph.final(...) and ph.integral(...) of phases, static variables, parameters")
 
 
 def _check_known(places: list[tuple[str, Any]], known: list[Any], expected: str) -> None:
@@ -147,7 +145,9 @@ def _check_known(places: list[tuple[str, Any]], known: list[Any], expected: str)
 
 def _identities(symbol: Any) -> list[int]:
     """Which symbols these are, whatever their names."""
-    return [e.element_hash() for e in symbol.elements()] if isinstance(symbol, casadi.SX) else [casadi.MX.__hash__(symbol)]
+    if isinstance(symbol, casadi.SX):
+        return [element.element_hash() for element in casadi.vertsplit(casadi.vec(symbol))]
+    return [casadi.MX.__hash__(symbol)]
 
 
 def _check_controls_used(phase: Phase) -> None:

@@ -20,7 +20,9 @@ from trajopt.direct.schemes import Radau, Scheme
 from trajopt.direct.structure import (
     Structure,
     arc_mesh,
+    collapsed,
     control_losses,
+    decided,
     find_structure,
     repaired,
     switching_losses,
@@ -42,9 +44,9 @@ ON_ARCS = "moving knots"
 ROUGH = 0.1  # an error above which smooth controls are kept straight on an interval
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
 ON_ARCS_DEGREE = 6
-ARC_BARRIER = (
-    1e-6  # to begin with on arcs: little is left for the bounds to decide, and a larger one drives the answer away first
-)
+# To begin with on arcs: little is left for the bounds to decide, and a larger barrier would drive the answer away first.
+ARC_BARRIER = 1e-6
+RIDING_BARRIER = 1e-2  # where arcs ride constraints, their ends may be far off yet
 MOST_DOUBT = 0.05  # of the held controls' push may have the wrong sign before the arcs are given up
 
 
@@ -185,7 +187,7 @@ def solve_on(
     multipliers = multipliers_of(session.kernels, layout, program, values, bound, constraint)
     estimates = _with_losses(session, layout, program, values, estimates, constraint, result.f)
     verdicts = [
-        wants_to_leave(ph, program, i, v, constraint) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True))
+        wants_to_leave(ph, program, i, v, constraint, bound) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True))
     ]
     record = MeshPass(
         intervals=sum(m.intervals for m in meshes),
@@ -320,21 +322,27 @@ def _on_arcs(
     current = iterate
     repairs = 0
     while len(history) < passes:
-        following = solve_on(session, meshes, guess_of(current.layout, current.program.start), ARC_BARRIER, knots, ON_ARCS)
+        riding = any(mesh.held is not None and mesh.held.any() for mesh in meshes) and current is iterate
+        barrier = RIDING_BARRIER if riding else ARC_BARRIER
+        following = solve_on(session, meshes, guess_of(current.layout, current.program.start), barrier, knots, ON_ARCS)
         history.append(following.record)
         refuted = following.doubt > MOST_DOUBT
         no_better = repairs > 0 and following.result.f > current.result.f + session.method.tolerance * abs(current.result.f)
         if not following.solved or (refuted and (no_better or repairs == MOST_REFUSALS)):
             return None, history, _suspects(following)
         current = following
-        if refuted:
+        shrunk = any(collapsed(ph, v) for ph, v in zip(current.layout.phases, current.values, strict=True))
+        if refuted or (shrunk and repairs < MOST_REFUSALS):
             repairs += 1
             mended = [
-                repaired(ph, v, wrong)
+                repaired(ph, v, wrong if refuted else np.zeros_like(wrong))
                 for ph, v, wrong in zip(current.layout.phases, current.values, current.doubtful, strict=True)
             ]
-            meshes, knots = _arc_meshes(session, current, tuple(mended))
-            continue
+            if any(structure is not None for structure in mended):
+                meshes, knots = _arc_meshes(session, current, tuple(mended))
+                continue
+            if refuted:
+                return None, history, _suspects(following)
         if current.error <= session.method.tolerance:
             return current, history, ()
         meshes = tuple(
@@ -367,10 +375,13 @@ def _structures(session: Session, iterate: Iterate) -> tuple[tuple[Structure | N
     if session.method.scheme.shares_nodes:
         return None, None
     found, unclear = [], []
-    for ph, kernels, values in zip(iterate.layout.phases, session.kernels.phases, iterate.values, strict=True):
+    phases = zip(iterate.layout.phases, session.kernels.phases, iterate.values, strict=True)
+    for i, (ph, kernels, values) in enumerate(phases):
         bounded = np.isfinite(ph.form.u_bound.lower) | np.isfinite(ph.form.u_bound.upper)
         may_switch = bool(np.any(kernels.affine & bounded))
-        structure, doubtful = find_structure(ph, values, kernels) if may_switch else (None, np.zeros(0, int))
+        structure, doubtful = None, np.zeros(0, int)
+        if may_switch:
+            structure, doubtful = find_structure(ph, iterate.program, i, values, kernels)
         found.append(structure)
         unclear.append(doubtful)
     if _unclear(unclear) or all(s is None for s in found):
@@ -410,6 +421,11 @@ def _next_meshes(session: Session, iterate: Iterate, unclear: Any, suspects: tup
         affine = session.kernels.phases[i].affine
         freed = straight(ph.mesh, session.kernels.phases[i], ph, e.errors > ROUGH)
         found = {} if affine.any() else kinks(ph, values, errors > tolerance)
-        decay = np.ones_like(e.decay) if affine.any() else e.decay
+        decay = e.decay
+        if affine.any():
+            riding = decided(ph, iterate.program, i, values)
+            decay = np.where(riding.any(axis=1), e.decay, 1.0)  # switches are not smooth
+            if freed.control_points is not None:
+                freed = replace(freed, control_points=np.where(affine & riding, 0, freed.control_points))
         meshes.append(refined(freed, Estimate(errors, decay), tolerance, session.method.scheme, found))
     return tuple(meshes)

@@ -26,6 +26,7 @@ class PhaseKernels:
     unknown_integrals: tuple[int, ...]  # integrals that enter nonlinearly or in conditions; the others are summed into the cost
     affine: NDArray[np.bool_]  # (controls,): the Hamiltonian is affine in this control
     angles: NDArray[np.bool_]  # (controls,): unbounded, and a whole turn of it changes nothing
+    state_paths: NDArray[np.bool_]  # (path rows,): of states and time alone
 
     @cached_property
     def free_time(self) -> Kernel:
@@ -61,7 +62,7 @@ def make_kernels(form: NormalForm) -> Kernels:
     phi = casadi.substitute([form.phi], [ph.ends.q for ph in form.phases], replacements)[0]
     rows, start_paths = [form.b], []
     for i, phase in enumerate(form.phases):
-        for row in _state_only_paths(phase):
+        for row in _paths_at_start(phase, phases[i].state_paths):
             rows.append(casadi.substitute([phase.c[row]], [phase.t, phase.x], [phase.ends.t0, phase.ends.x0])[0])
             start_paths.append((i, row))
     endpoints = _kernel(form.symbols, "endpoints", [*ends, form.s], [], form.p, casadi.vertcat(*rows), phi)
@@ -85,7 +86,8 @@ def _phase_kernels(form: NormalForm, phase: PhaseForm, cost: Any, unknown: tuple
 
     hamiltonian_rows = casadi.vertcat(phase.f, phase.g, phase.c, phase.l)
     affine = _affine(hamiltonian_rows, phase.u)
-    return PhaseKernels(make, unknown, affine, _angles(form, phase, hamiltonian_rows, affine))
+    state_paths = np.array([not _depends(phase.c[i], [phase.z, phase.u]) for i in range(phase.c.numel())], dtype=bool)
+    return PhaseKernels(make, unknown, affine, _angles(form, phase, hamiltonian_rows, affine), state_paths)
 
 
 def _kernel(sym: Any, name: str, w: list[Any], data: list[Any], p: Any, constraints: Any, objective: Any) -> Kernel:
@@ -99,10 +101,10 @@ def _kernel(sym: Any, name: str, w: list[Any], data: list[Any], p: Any, constrai
     return make_kernel(name, stack_w, stack_d, p, *stacked)
 
 
-def _state_only_paths(phase: PhaseForm) -> list[int]:
+def _paths_at_start(phase: PhaseForm, state_paths: NDArray[np.bool_]) -> list[int]:
     """Path constraints on states alone bind at the very start too, unless the start is given."""
-    given = all(bool(np.all(q.start.fixed)) for q in phase.states) or not phase.c.numel()
-    return [] if given else [i for i in range(phase.c.numel()) if not _depends(phase.c[i], [phase.z, phase.u])]
+    given = all(bool(np.all(q.start.fixed)) for q in phase.states)
+    return [] if given else np.flatnonzero(state_paths).tolist()
 
 
 def _affine(rows: Any, u: Any) -> NDArray[np.bool_]:

@@ -28,6 +28,8 @@ class Mesh:
         Breaks that the solver may move: their times are unknowns of the program (switching times).
     roles : (n, controls) integers
         FREE, or held AT_LOWER or AT_UPPER.
+    held : (n, states + path constraints) integers
+        FREE, or kept AT_LOWER or AT_UPPER as equalities: arcs that ride a constraint.
     control_points : (n, controls) integers
         Number of values that describe a control on an interval; 0 for one at every collocation point, -1 for one fewer.
 
@@ -40,6 +42,7 @@ class Mesh:
     knots: tuple[int, ...] = ()
     roles: NDArray[np.int_] | None = None
     control_points: NDArray[np.int_] | None = None
+    held: NDArray[np.int_] | None = None
 
     def __post_init__(self) -> None:
         if (

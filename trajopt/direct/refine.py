@@ -211,6 +211,7 @@ def refined(
         knots=tuple(moves[k] for k in mesh.knots),
         roles=None if mesh.roles is None else mesh.roles[source],
         control_points=None if mesh.control_points is None else mesh.control_points[source],
+        held=None if mesh.held is None else mesh.held[source],
     )
 
 

@@ -21,8 +21,10 @@ from trajopt.nlp.program import Program, places
 
 Array = NDArray[np.float64]
 
-ON_STATE_BOUND = 2  # a free control while a state rides its bound
+RIDING = 2  # and above, one number for each set of active constraints: of a control that these decide
+TOUCH = 1e-5  # of its size: how close to its bound a state or a path constraint counts as touching it
 NEAR = 2e-3  # of its range: how close to a bound a control counts as being there
+SLIVER = 1e-5  # of a phase: an arc as short as that is none
 SINGULAR_POINTS = 3  # a parabola on each interval of a singular arc: free enough to follow it, too stiff to chatter
 
 
@@ -38,22 +40,26 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """The arcs of one phase: their end times, and the role of every control on each."""
+    """The arcs of one phase: their end times, and the role of every control, state and path constraint on each."""
 
     times: Array  # (arcs + 1,)
     roles: NDArray[np.int_]  # (arcs, controls)
+    held: NDArray[np.int_]  # (arcs, states + path constraints)
 
     @property
     def arcs(self) -> int:
         return self.times.size - 1
 
 
-def find_structure(ph: PhaseLayout, values: PhaseValues, kernels: PhaseKernels) -> tuple[Structure | None, NDArray[np.int_]]:
+def find_structure(
+    ph: PhaseLayout, program: Program, index: int, values: PhaseValues, kernels: PhaseKernels
+) -> tuple[Structure | None, NDArray[np.int_]]:
     """The arcs of a phase, if its controls show them clearly; and the intervals where they do not."""
+    active = _active(ph, program, index, values)
     unclear: list[int] = []
     all_pieces = []
     for j in range(ph.nu):
-        pieces, doubtful = _pieces(ph, values, j, bool(kernels.affine[j]))
+        pieces, doubtful = _pieces(ph, values, j, bool(kernels.affine[j]), active)
         all_pieces.append(pieces)
         unclear += doubtful
     if unclear or not any(len(p) > 1 for p in all_pieces):
@@ -65,22 +71,70 @@ def find_structure(ph: PhaseLayout, values: PhaseValues, kernels: PhaseKernels) 
     times = np.concatenate([[values.t0], cuts, [values.tf]])
     middles = 0.5 * (times[1:] + times[:-1])
     roles = np.array([[_role_at(pieces, t) for pieces in all_pieces] for t in middles], dtype=int)
-    roles = np.where(roles == ON_STATE_BOUND, FREE, roles)  # a state's bound decides the control there; only the knots matter
-    return Structure(times, roles), np.zeros(0, dtype=int)
+    held = np.array([_held_between(a, b, values, active) for a, b in itertools.pairwise(times)])
+    riding = (roles >= RIDING).sum(axis=1)
+    # As many constraints as they decide controls; of more, nobody knows which.
+    held = np.where(((held != FREE).sum(axis=1) <= riding)[:, None], held, FREE)
+    return Structure(times, np.where(roles >= RIDING, FREE, roles), held), np.zeros(0, dtype=int)
 
 
-def _pieces(ph: PhaseLayout, values: PhaseValues, j: int, affine: bool) -> tuple[list[Piece], list[int]]:
+def _held_between(start: float, end: float, values: PhaseValues, active: NDArray[np.int_]) -> NDArray[np.int_]:
+    """(states + path constraints,): what holds on most of the intervals inside an arc."""
+    middles = 0.5 * (values.breaks[1:] + values.breaks[:-1])
+    inside = (middles > start) & (middles < end)
+    if not inside.any():
+        return np.zeros(active.shape[1], dtype=int)
+    share = active[inside].mean(axis=0)
+    return np.where(np.abs(share) > 0.6, np.sign(share), 0).astype(int)
+
+
+def _active(ph: PhaseLayout, program: Program, index: int, values: PhaseValues) -> NDArray[np.int_]:
+    """(intervals, states + path constraints): which of their bounds they touch there, if one."""
+    block = program.blocks[index]
+    first, count = ph.nx + ph.form.g.numel(), ph.form.c.numel()
+    c = (
+        np.asarray(block.kernel.constraints(*places(block, program)))[first : first + count].T
+        if count
+        else np.zeros((ph.points, 0))
+    )
+    touched = np.zeros((ph.points, ph.nx + count), dtype=int)
+    for columns, of, bound in (
+        (slice(0, ph.nx), values.X[ph.point_state], ph.form.x_bound),
+        (slice(ph.nx, None), c, ph.form.c_bound),
+    ):
+        size = np.maximum(np.abs(of).max(axis=0), 1e-12)
+        lower, upper = of - bound.lower < TOUCH * size, bound.upper - of < TOUCH * size
+        touched[:, columns] = np.where(lower & ~upper, AT_LOWER, np.where(upper & ~lower, AT_UPPER, FREE))
+    low, high = (f.reduceat(touched, ph.first_point, axis=0) for f in (np.minimum, np.maximum))
+    return np.asarray(np.where(low < 0, AT_LOWER, high))
+
+
+def decided(ph: PhaseLayout, program: Program, index: int, values: PhaseValues) -> NDArray[np.bool_]:
+    """(intervals, controls): where a constraint decides a control, all along between its bounds."""
+    bound = ph.form.u_bound
+    span = np.where(np.isfinite(bound.upper - bound.lower), bound.upper - bound.lower, 1.0)
+    inside = (bound.lower + NEAR * span < values.U) & (bound.upper - NEAR * span > values.U)
+    constrained = _active(ph, program, index, values).any(axis=1)
+    return np.asarray(np.logical_and.reduceat(inside, ph.first_point, axis=0) & np.asarray(constrained)[:, None])
+
+
+def _pieces(
+    ph: PhaseLayout, values: PhaseValues, j: int, affine: bool, active: NDArray[np.int_]
+) -> tuple[list[Piece], list[int]]:
     lower, upper = ph.form.u_bound.lower[j], ph.form.u_bound.upper[j]
     left, right, level, interval = _samples(ph, values, j)
     span = upper - lower if np.isfinite(upper - lower) else max(1.0, float(np.abs(level).max()))
     role = np.where(level <= lower + NEAR * span, AT_LOWER, np.where(level >= upper - NEAR * span, AT_UPPER, FREE))
     if affine:
-        on_bound = np.logical_or.reduceat(_touching(ph, values), ph.first_point)
-        riding = (role == FREE) & on_bound[interval]
+        riding = (role == FREE) & np.asarray(active.any(axis=1))[interval]
+        sets = RIDING + np.unique(active, axis=0, return_inverse=True)[1].ravel()[interval]
         # A touch of an interval or two is no arc: three in a row are.
         lasting = riding & np.roll(riding, 1) & np.roll(riding, -1)
         lasting = riding & (lasting | np.roll(lasting, 1) | np.roll(lasting, -1))
-        role = np.where(lasting, ON_STATE_BOUND, role)
+        role = np.where(lasting, sets, role)
+        for run in np.split(np.arange(role.size), np.flatnonzero(np.diff(role)) + 1):
+            if role[run[0]] == FREE and run.size > 1 and riding[run].mean() > 0.5:
+                role[run] = sets[run]
     edges = np.concatenate([[0], np.flatnonzero(np.diff(role)) + 1, [role.size]])
     runs = []
     for a, b in itertools.pairwise(edges):
@@ -110,9 +164,11 @@ def _switched(runs: list[tuple[Piece, float, NDArray[np.int_]]], lower: float, u
         after = runs[i + 1][0].role if i + 1 < len(runs) else FREE
         if abs(piece.role) == 1 or piece.intervals > 2.2:
             pieces.append(piece)
-        elif before * after == -1:  # from one bound to the other: keep the mean
-            mean = area / (piece.end - piece.start)
-            share = np.clip((mean - bound[after]) / (bound[before] - bound[after]), 0.0, 1.0)
+        elif FREE not in (before, after) and before != after:
+            share = 0.5
+            if before * after == -1:  # from one bound to the other: keep the mean
+                mean = area / (piece.end - piece.start)
+                share = float(np.clip((mean - bound[after]) / (bound[before] - bound[after]), 0.0, 1.0))
             switch = piece.start + share * (piece.end - piece.start)
             last = pieces.pop()
             pieces.append(Piece(last.role, last.start, float(switch), last.intervals))
@@ -123,7 +179,7 @@ def _switched(runs: list[tuple[Piece, float, NDArray[np.int_]]], lower: float, u
                 runs[i + 1][2],
             )
         else:
-            unclear += [int(k) for k in intervals]
+            unclear += [int(k) for k in intervals] if piece.role == FREE else []
             pieces.append(piece)
     return _merged(pieces), unclear
 
@@ -163,19 +219,21 @@ def _role_at(pieces: list[Piece], t: float) -> int:
 def arc_mesh(structure: Structure, affine: NDArray[np.bool_], degree: int, density: float = 12.0) -> tuple[Mesh, Array]:
     """A mesh with moving knots at the ends of the arcs, and their times."""
     total = structure.times[-1] - structure.times[0]
-    breaks, degrees, roles, points, knots = [0.0], [], [], [], []
+    breaks, degrees, roles, points, held, knots = [0.0], [], [], [], [], []
     for a in range(structure.arcs):
         start, end = (structure.times[a : a + 2] - structure.times[0]) / total
-        singular = (structure.roles[a] == FREE) & affine
+        singular = (structure.roles[a] == FREE) & affine & ~structure.held[a].any()  # where a constraint decides, all freedom
         count = max(4 if singular.any() else 2, round(density * (end - start) * (1.5 if singular.any() else 1.0)))
         for i in range(count):
             breaks.append(start + (end - start) * (i + 1) / count if i < count - 1 else end)
             degrees.append(degree)
             roles.append(structure.roles[a])
+            held.append(structure.held[a])
             points.append(np.where(structure.roles[a] != FREE, 1, np.where(singular, SINGULAR_POINTS, 0)))
         knots.append(len(degrees))
     breaks[-1] = 1.0
-    return Mesh(np.array(breaks), np.array(degrees), tuple(knots[:-1]), np.array(roles), np.array(points)), structure.times
+    mesh = Mesh(np.array(breaks), np.array(degrees), tuple(knots[:-1]), np.array(roles), np.array(points), np.array(held))
+    return mesh, structure.times
 
 
 def switching(ph: PhaseLayout, program: Program, index: int, values: PhaseValues, constraint_multipliers: Array) -> Array:
@@ -189,11 +247,11 @@ def switching(ph: PhaseLayout, program: Program, index: int, values: PhaseValues
 
 
 def wants_to_leave(
-    ph: PhaseLayout, program: Program, index: int, values: PhaseValues, constraint_multipliers: Array
+    ph: PhaseLayout, program: Program, index: int, values: PhaseValues, constraint_multipliers: Array, bound_multipliers: Array
 ) -> tuple[float, NDArray[np.bool_]]:
-    """How much of the held controls' push against their bounds has the wrong sign: 0 confirms the arcs, 1 refutes them.
+    """How much of the push of what is held against its bounds has the wrong sign: 0 confirms the arcs, 1 refutes them.
 
-    Also, (intervals, controls), where it does.
+    Also, (intervals, controls), where that of the controls does.
     """
     if ph.mesh.roles is None:
         return 0.0, np.zeros((ph.mesh.intervals, ph.nu), dtype=bool)
@@ -202,7 +260,20 @@ def wants_to_leave(
     push = point_weights(ph)[:, None] * np.where(_touching(ph, values)[:, None], 0.0, push)
     pushed = float(np.abs(push).sum())
     wrong = np.add.reduceat(np.maximum(push, 0.0), ph.first_point, axis=0)
-    return (float(wrong.sum()) / pushed, wrong > 1e-4 * pushed) if pushed > 0 else (0.0, wrong > 0)
+    doubt = float(wrong.sum()) / pushed if pushed > 0 else 0.0
+    return max(doubt, _unwilling(ph, constraint_multipliers, bound_multipliers)), wrong > 1e-4 * pushed
+
+
+def _unwilling(ph: PhaseLayout, constraint_multipliers: Array, bound_multipliers: Array) -> float:
+    """How much of the push of states and path constraints that are held has the wrong sign."""
+    if ph.mesh.held is None or not ph.mesh.held.any():
+        return 0.0
+    roles = np.repeat(ph.mesh.held, [r.points.size for r in ph.rules], axis=0)
+    states = bound_multipliers[ph.x : ph.z].reshape(-1, ph.nx)[ph.point_state]
+    paths = constraint_multipliers[ph.c_rows : ph.q_rows].reshape(ph.points, -1)
+    push = roles * np.hstack([states, paths])  # positive where the bound pushes back
+    shares = [np.maximum(-p, 0.0).sum() / np.abs(p).sum() for p in push.T if p.any()]
+    return float(max(shares, default=0.0))
 
 
 def _touching(ph: PhaseLayout, values: PhaseValues) -> NDArray[np.bool_]:
@@ -214,12 +285,30 @@ def _touching(ph: PhaseLayout, values: PhaseValues) -> NDArray[np.bool_]:
 
 def repaired(ph: PhaseLayout, values: PhaseValues, wrong: NDArray[np.bool_]) -> Structure | None:
     """The arcs of an answer with new ones, free at first, where a held control wants to leave its bound."""
-    if ph.mesh.roles is None:
+    if ph.mesh.roles is None or ph.mesh.held is None:
         return None
     roles = np.where(wrong, FREE, ph.mesh.roles)
-    changes = {k for k in range(1, ph.mesh.intervals) if np.any(roles[k] != roles[k - 1])}
+    both = np.hstack([roles, ph.mesh.held])
+    changes = {k for k in range(1, ph.mesh.intervals) if np.any(both[k] != both[k - 1])}
     firsts = [0, *sorted(changes)]
-    return Structure(values.breaks[[*firsts, ph.mesh.intervals]], roles[firsts])
+    return _without_slivers(Structure(values.breaks[[*firsts, ph.mesh.intervals]], roles[firsts], ph.mesh.held[firsts]))
+
+
+def collapsed(ph: PhaseLayout, values: PhaseValues) -> bool:
+    """Whether the solver has shrunk an arc to nothing: it is not part of the answer."""
+    return ph.mesh.roles is not None and bool(np.any(np.diff(values.spans) < SLIVER * (values.tf - values.t0)))
+
+
+def _without_slivers(structure: Structure) -> Structure | None:
+    """The arcs without those that are too short to be real, their time given to the next one; None if one is left."""
+    long = np.diff(structure.times) > SLIVER * (structure.times[-1] - structure.times[0])
+    roles, held = structure.roles[long], structure.held[long]
+    ends = structure.times[1:][long]
+    both = np.hstack([roles, held])
+    last = np.append(np.any(both[1:] != both[:-1], axis=1), True)  # neighbours that do the same are one
+    if last.sum() < 2:
+        return None
+    return Structure(np.concatenate([structure.times[:1], ends[last][:-1], structure.times[-1:]]), roles[last], held[last])
 
 
 def switching_losses(

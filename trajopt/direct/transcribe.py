@@ -160,10 +160,11 @@ def transcribe(kernels: Kernels, layout: Layout, start: Array, parameters: Array
     blocks.append(_endpoint_block(kernels, layout))
     lower, upper = variable_bounds(layout)
     g_lower, g_upper = np.zeros(layout.constraints), np.zeros(layout.constraints)
-    for ph in layout.phases:
+    for ph, kernel in zip(layout.phases, kernels.phases, strict=True):
         bound = ph.form.c_bound
         g_lower[ph.c_rows : ph.q_rows] = np.tile(bound.lower, ph.points)
         g_upper[ph.c_rows : ph.q_rows] = np.tile(bound.upper, ph.points)
+        _hold_paths(ph, kernel, g_lower, g_upper)
         g_upper[ph.span_rows : ph.rows_end] = np.inf
     ends = [layout.phases[i].form.c_bound for i, _ in kernels.start_paths]
     at = [row for _, row in kernels.start_paths]
@@ -377,6 +378,7 @@ def variable_bounds(layout: Layout) -> tuple[Array, Array]:
     for ph in layout.phases:
         form = ph.form
         _set(lower, upper, ph.x, form.x_bound, ph.state_points)
+        _hold_states(ph, lower, upper)
         _set(lower, upper, ph.z, form.z_bound, ph.points)
         for place, side in ((ph.x, "start"), (ph.x + (ph.state_points - 1) * ph.nx, "end")):
             for q in form.states:
@@ -392,6 +394,30 @@ def variable_bounds(layout: Layout) -> tuple[Array, Array]:
         lower[layout.s + q.rows.start : layout.s + q.rows.stop] = q.bound.lower
         upper[layout.s + q.rows.start : layout.s + q.rows.stop] = q.bound.upper
     return lower, upper
+
+
+def _hold_states(ph: PhaseLayout, lower: Array, upper: Array) -> None:
+    """States that ride a bound stay there, from the first node of the arc to its last."""
+    if ph.mesh.held is None:
+        return
+    bound = ph.form.x_bound
+    for k, i in np.argwhere(ph.mesh.held[:, : ph.nx] != FREE):
+        here = ph.x + np.arange(ph.first[k], ph.first[k + 1] + 1) * ph.nx + i
+        lower[here] = upper[here] = (bound.lower if ph.mesh.held[k, i] == AT_LOWER else bound.upper)[i]
+
+
+def _hold_paths(ph: PhaseLayout, kernels: PhaseKernels, g_lower: Array, g_upper: Array) -> None:
+    """Path constraints that hold an arc are equalities there; those on states alone from the arc's first node on."""
+    if ph.mesh.held is None:
+        return
+    bound, count = ph.form.c_bound, ph.form.c.numel()
+    for k, row in np.argwhere(ph.mesh.held[:, ph.nx :] != FREE):
+        role = ph.mesh.held[k, ph.nx + row]
+        entered = kernels.state_paths[row] and k > 0 and ph.mesh.held[k - 1, ph.nx + row] == FREE
+        first = ph.first_point[k] - (1 if entered and ph.rules[k - 1].points[-1] == 1.0 else 0)
+        points = np.arange(first, ph.first_point[k] + ph.rules[k].points.size)
+        here = ph.c_rows + points * count + row
+        g_lower[here] = g_upper[here] = (bound.lower if role == AT_LOWER else bound.upper)[row]
 
 
 def _set(lower: Array, upper: Array, first: int, bound: Bound, repeat: int) -> None:

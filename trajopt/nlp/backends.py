@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import io
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -123,7 +125,7 @@ class Ipopt:
             "no_nlp_grad": True,
             **functions.derivatives,
         }
-        return _run("ipopt", functions.nlp, options, program, began, _IPOPT_OUTCOMES)
+        return _run("ipopt", functions.nlp, options, program, began, _IPOPT_OUTCOMES, self.verbose)
 
 
 @dataclass(frozen=True)
@@ -158,12 +160,13 @@ class Sqp:
             "Maximum_Iterations_Exceeded": Outcome.ITERATIONS,
             "Infeasible_Problem_Detected": Outcome.INFEASIBLE,
         }
-        return _run("sqpmethod", functions.nlp, options, program, began, outcomes)
+        return _run("sqpmethod", functions.nlp, options, program, began, outcomes, self.verbose)
 
 
 def _run(
-    plugin: str, nlp: dict[str, Any], options: dict[str, Any], program: Program, began: float, outcomes: dict[str, Outcome]
-) -> Result:
+    plugin: str, nlp: dict[str, Any], options: dict[str, Any], program: Program, began: float, outcomes: dict[str, Outcome],
+    verbose: bool,
+) -> Result:  # fmt: skip
     solver = casadi.nlpsol("solver", plugin, nlp, options)
     start = {
         "x0": program.start,
@@ -177,7 +180,9 @@ def _run(
         start.update(lam_x0=program.start_multipliers[0], lam_g0=program.start_multipliers[1])
     built = time.perf_counter()
     try:
-        answer, message, iterations = solver(**start), "", None
+        # CasADi warns of programs with more equations than unknowns; the outcome says what came of them.
+        with contextlib.nullcontext() if verbose else contextlib.redirect_stderr(io.StringIO()):
+            answer = solver(**start)
     except RuntimeError as error:  # CasADi raises where the very first evaluation fails
         nothing = np.full(program.constraints, np.nan)
         outcome = Outcome.NOT_A_NUMBER if "nan" in str(error).lower() or "inf" in str(error).lower() else Outcome.FAILED

@@ -1,0 +1,104 @@
+"""Arcs on which a constraint decides a control that acts linearly: speed, power, temperature limits."""
+
+import casadi
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from trajopt import Problem, free, solve
+
+
+def sprint(**limits):
+    """Ten metres from rest to rest, |u| <= 1, as fast as possible."""
+    ocp = Problem("sprint")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 50))
+    x, v = ph.state("x", start=0, end=10), ph.state("v", start=0, end=0, **limits)
+    u = ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.final(t))
+    return ocp, ph, v, u
+
+
+def knots(solution):
+    return [arc.end for arc in solution.arcs[:-1]]
+
+
+def test_a_speed_limit():
+    """Two seconds up to the limit, three on it, two down."""
+    ocp, *_ = sprint(upper=2)
+    solution = solve(ocp).check()
+    assert solution.objective == pytest.approx(7, rel=1e-8)
+    np.testing.assert_allclose(knots(solution), [2, 5], atol=1e-6)
+    t = np.linspace(2.01, 4.99, 50)
+    np.testing.assert_allclose(solution["v"](t), 2, atol=1e-7)
+    np.testing.assert_allclose(solution["u"](t), 0, atol=1e-6)
+
+
+def test_a_power_limit():
+    """u = 1 to v = 1, then u v = 1, then brakes: v from the way that is left, the time from v."""
+    ocp, ph, v, u = sprint()
+    ph.path(u * v, upper=1, name="power")
+    solution = solve(ocp).check()
+    top = brentq(lambda v: 0.5 + (v**3 - 1) / 3 + v**2 / 2 - 10, 1, 5)
+    assert solution.objective == pytest.approx(1 + (top**2 - 1) / 2 + top, rel=1e-6)
+    assert knots(solution)[1] == pytest.approx(1 + (top**2 - 1) / 2, rel=1e-4)
+    t = np.linspace(1.1, knots(solution)[1] - 0.1, 50)
+    np.testing.assert_allclose(solution["u"](t) * solution["v"](t), 1, atol=1e-5)
+
+
+def test_a_limit_to_the_end():
+    """Heat u - 0.8 T up to T = 1, and then held there, the last part being worth least."""
+    ocp = Problem("heating")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=5)
+    T, y = ph.state("T", start=0, upper=1), ph.state("y", start=0)
+    u = ph.control("u", lower=0, upper=2)
+    ph.dynamics({T: u - 0.8 * T, y: u * casadi.exp(-0.2 * t)})
+    ocp.maximize(ph.final(y))
+    solution = solve(ocp).check()
+    hot = -np.log(0.6) / 0.8
+    assert knots(solution) == pytest.approx([hot], rel=1e-6)
+    gain = 2 * (1 - np.exp(-0.2 * hot)) / 0.2 + 0.8 * (np.exp(-0.2 * hot) - np.exp(-1)) / 0.2
+    assert solution.objective == pytest.approx(gain, rel=1e-8)
+
+
+def test_one_constraint_after_another():
+    """Two links with limited rates: the second motor keeps first its own joint, then the other's, at the limit."""
+    ocp = Problem("arm")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 50))
+    q = [ph.state(f"q{i}", start=0, end=end) for i, end in enumerate((1.0, -0.5))]
+    w = [ph.state(f"w{i}", start=0, end=0, lower=-0.6, upper=0.6) for i in range(2)]
+    u = [ph.control(f"u{i}", lower=-1, upper=1) for i in range(2)]
+    c, s = casadi.cos(q[1]), casadi.sin(q[1])
+    mass = casadi.vertcat(casadi.horzcat(3 + 2 * c, 1 + c), casadi.horzcat(1 + c, 1))
+    bias = casadi.vertcat(-s * (2 * w[0] * w[1] + w[1] ** 2), s * w[0] ** 2)
+    a = casadi.solve(mass, casadi.vertcat(*u) - bias)
+    ph.dynamics({q[0]: w[0], q[1]: w[1], w[0]: a[0], w[1]: a[1]})
+    ocp.minimize(ph.final(t))
+    solution = solve(ocp).check()
+    assert len(solution.history) <= 4
+    assert len(solution.arcs) == 7
+    at = np.linspace(0, solution.objective, 400)
+    for name in ("w0", "w1"):
+        assert np.abs(solution[name](at)).max() < 0.6 + 1e-6
+    first, second, third = knots(solution)[:3]
+    np.testing.assert_allclose(solution["w1"](np.linspace(first, second, 20)), -0.6, atol=1e-7)
+    np.testing.assert_allclose(solution["w0"](np.linspace(second, third, 20)), 0.6, atol=1e-7)
+
+
+def test_arcs_that_shrink_to_nothing_are_given_up():
+    """A car that can turn on a circle of 2 m moves 2 m sideways: arcs of full lock forth and back, and none between."""
+    ocp = Problem("parking")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(1, 50))
+    x, y, heading = ph.state("x", start=0, end=0), ph.state("y", start=0, end=2), ph.state("heading", start=0, end=0)
+    v, curvature = ph.control("v", lower=-1, upper=1), ph.control("curvature", lower=-0.5, upper=0.5)
+    ph.dynamics({x: v * casadi.cos(heading), y: v * casadi.sin(heading), heading: v * curvature})
+    ocp.minimize(ph.final(t))
+    solution = solve(ocp).check()
+    assert min(arc.end - arc.start for arc in solution.arcs) > 0.01
+    middles = np.array([0.5 * (arc.start + arc.end) for arc in solution.arcs])
+    np.testing.assert_allclose(np.abs(solution["curvature"](middles)), 0.5, atol=1e-6)
+    np.testing.assert_allclose(np.abs(solution["v"](middles)), 1, atol=1e-6)
