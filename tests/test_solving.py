@@ -119,3 +119,26 @@ def test_the_record_is_complete():
     assert solution.error == pytest.approx(solution.phases["main"].errors.max())
     assert {"scheme", "tolerance", "backend"} <= set(solution.options)
     assert {"trajopt", "casadi", "numpy"} <= set(solution.versions)
+
+
+@pytest.mark.parametrize("name", ["direct", "indirect", "both"])
+def test_methods_by_name(name):
+    solution = solve(builder("brachistochrone")(), name).check()
+    assert solution.method == ("direct" if name == "direct" else "indirect")
+
+
+def test_arcs_name_the_constraint_they_ride():
+    from trajopt import free
+
+    ocp = Problem("sprint")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 50))
+    x, v = ph.state("x", start=0, end=10), ph.state("v", start=0, end=0, upper=2)
+    u = ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.final(t))
+    direct, indirect = solve(ocp).check(), solve(ocp, "both").check()
+    roles = [dict(arc.roles) for arc in direct.arcs]
+    assert roles == [{"u": "upper"}, {"u": "interior", "v": "upper"}, {"u": "lower"}]
+    assert [dict(arc.roles) for arc in indirect.arcs] == roles
+    np.testing.assert_allclose([a.end for a in direct.arcs], [a.end for a in indirect.arcs], rtol=1e-6)

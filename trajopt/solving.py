@@ -30,10 +30,12 @@ class Both:
 
 Method = Collocation | Shooting | Both
 
+NAMED: dict[str, type[Collocation] | type[Shooting] | type[Both]] = {"direct": Collocation, "indirect": Shooting, "both": Both}
+
 
 def solve(
     problem: Problem,
-    method: Method | None = None,
+    method: Method | str | None = None,
     guess: Any = None,
     parameters: Mapping[str, Any] | None = None,
     tolerance: float | None = None,
@@ -44,8 +46,8 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    method : Collocation, Shooting, Both or None
-        None: direct collocation with automatic meshes. Shooting without a guess begins with collocation.
+    method : Collocation, Shooting, Both, or "direct", "indirect", "both"
+        Direct collocation with automatic meshes by default. Shooting without a guess begins with collocation.
     guess : Solution, or for shooting also a dictionary of initial costates
         Where to begin; an earlier solution may be of any mesh.
     parameters : dictionary
@@ -64,13 +66,14 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise UsageError("solve: this is not a problem", got=type(problem).__name__, expected="a trajopt.Problem")
-    if method is not None and not isinstance(method, (Collocation, Shooting, Both)):
-        raise UsageError("solve: unknown method", got=repr(method), expected="Collocation(...), Shooting(...) or Both(...)")
+    chosen = NAMED[method]() if isinstance(method, str) and method in NAMED else Collocation() if method is None else method
+    if not isinstance(chosen, (Collocation, Shooting, Both)):
+        expected = ", ".join(f"'{name}'" for name in NAMED) + ", or Collocation(...), Shooting(...), Both(...)"
+        raise UsageError("solve: unknown method", got=repr(method), expected=expected)
     if tolerance is not None and not 0 < tolerance < 1:
         raise UsageError("tolerance", got=tolerance, expected="a number between 0 and 1")
     form = problem.finish()
     tell = progress or (lambda line: None)
-    chosen = method if method is not None else Collocation()
     if isinstance(chosen, Collocation):
         return _directly(form, _tightened(chosen, tolerance), guess, parameters, tell)
     first = guess

@@ -76,17 +76,20 @@ def _rates(iterate: Iterate, index: int) -> Array | None:
 
 
 def arcs(iterate: Iterate, affine: tuple[NDArray[np.bool_], ...]) -> tuple[Arc, ...]:
-    """The arcs between moving knots, and what each control does on them."""
+    """The arcs between moving knots: what each control does on them, and which states and path constraints hold it."""
     found = []
     for ph, values, linear in zip(iterate.layout.phases, iterate.values, affine, strict=True):
         if ph.mesh.roles is None:
             continue
         firsts = [0, *ph.mesh.knots]
         for k, first in enumerate(firsts):
+            held = ph.mesh.held[first] if ph.mesh.held is not None else np.zeros(ph.nx + len(ph.form.c_names), dtype=int)
             roles = {
-                name: _role(int(role), bool(is_affine))
+                name: _role(int(role), bool(is_affine) and not held.any())
                 for name, role, is_affine in zip(ph.form.u_names, ph.mesh.roles[first], linear, strict=True)
             }
+            constrained = zip((*ph.form.x_names, *ph.form.c_names), held.tolist(), strict=True)
+            roles.update({name: _role(role, False) for name, role in constrained if role})
             found.append(Arc(ph.form.name, float(values.spans[k]), float(values.spans[k + 1]), roles))
     return tuple(found)
 
