@@ -42,17 +42,21 @@ class Tolerances:
 
     @property
     def motion(self) -> float:
-        """Of states, and of costates and conditions on them where intervals meet."""
+        """Of states, and of costates and first integrals where intervals meet."""
         return max(1e-7, min(10 * self.asked, 1e-2))
 
     @property
     def controls(self) -> float:
-        """Of controls, in the mean: their polynomials are of a lower order than those of the states."""
+        """Of controls, in the mean: their polynomials are of a lower order than those of the states.
+
+        Also of H, of costates where another method has them and of conditions at free ends: a switch or a contact with a state
+        constraint that lies inside an interval moves all of these to first order.
+        """
         return max(1e-7, min(100 * self.asked, 1e-2))
 
     @property
     def minimum(self) -> float:
-        """Of H, in which an error of the controls is squared."""
+        """Of the minimum of H, in which an error of the controls is squared."""
         return max(1e-9, min(self.asked, 1e-3))
 
     @property
@@ -134,8 +138,8 @@ def _pontryagin(whole: Along, scheme: Tableau, allowed: Tolerances) -> list[Chec
         stationarity(phases, allowed.controls),
         minimum_of_H(phases, allowed.minimum),
         legendre_clebsch(phases, allowed.minimum),
-        transversality(whole, phases, allowed.motion),
-        constancy(phases, allowed.motion),
+        transversality(whole, phases, allowed.controls),
+        constancy(phases, allowed.controls),
         conserved(phases, allowed.motion),
     ]
 
