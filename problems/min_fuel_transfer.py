@@ -32,6 +32,8 @@ BURNS = (0.0, 1.2, 6.4, 8.0, 13.8, 15.8, 18.4, 20.3, 28.0, 30.0)
 # The same of energy_to_fuel(0.0096, plane_change=0.05): burns move towards the nodes.
 TURNING = (0.0, 0.9, 5.5, 7.5, 13.1, 15.1, 17.6, 19.6, 27.6, 29.6)
 
+SHORTEST = 1e-3  # of the whole time: a burn or coast that is not needed shrinks to this, and not to nothing
+
 
 def build(
     thrust: float = 0.02,
@@ -67,6 +69,7 @@ def build(
         else:
             coast(ph, flight)
         declare_bounded_thrust(ph, t, flight, thrust, burning)
+        ocp.require(ph.final(t) - ph.initial(t), lower=SHORTEST * duration, name=f"length of {ph.name}")
         if before is not None:
             ocp.connect(before, ph)
         before = ph
