@@ -7,6 +7,7 @@ come from pushes of the right sign at points in between.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import casadi
@@ -20,13 +21,31 @@ from trajopt.certificate.extremal import Extremal
 Array = NDArray[np.float64]
 
 
-def unexplained(e: Extremal, intervals: NDArray[np.intp]) -> Array:
-    """What no push explains of the change of the costates over some intervals, relative to their sizes: (nx, intervals)."""
+@dataclass(frozen=True)
+class Pushes:
+    """What constraints of states do over the intervals in which they act."""
+
+    left: Array  # (nx, intervals): what no push explains of the change of the costates, relative to their sizes
+    by_static: Array  # the derivative of the cost by static variables, as far as those move the constraints
+
+
+def pushed_intervals(e: Extremal) -> NDArray[np.intp]:
+    """The intervals in which a constraint of states may push."""
+    acts = np.zeros(e.phase.widths.size, dtype=bool)
+    for side, _ in e.state_constraints:
+        acts |= (side != 0).reshape(e.phase.times.shape).any(axis=1)
+    return np.flatnonzero(acts)
+
+
+def pushes(e: Extremal, intervals: NDArray[np.intp]) -> Pushes:
+    """The pushes of the right sign that explain the costates best, interval by interval."""
     ph, n = e.phase, e.phase.form.x.numel()
     count = ph.times.shape[1]
     slopes = e.values(casadi.jacobian(ph.form.f, ph.form.x).T.reshape((-1, 1)))
     slopes = slopes.T.reshape(-1, n, n)  # of each point: d f_i / d x_j, rows i
-    found = np.empty((n, intervals.size))
+    statics = e.ham.s
+    by_static = [e.values(casadi.gradient(c.expression, statics)) if statics.numel() else np.zeros((0, 1)) for c, _ in e.active]
+    left, total = np.empty((n, intervals.size)), np.zeros(statics.numel())
     ends = ph.costate(ph.breaks[1:], left=True), ph.costate(ph.starts)
     for place, k in enumerate(intervals):
         here = slice(k * count, (k + 1) * count)
@@ -34,21 +53,27 @@ def unexplained(e: Extremal, intervals: NDArray[np.intp]) -> Array:
         rest = e.augmented["x"][:, here].T - np.einsum("kij,ki->kj", slopes[here], own)  # dH/dx without its costate terms
         inner, last, particular = _transition(slopes[here], rest, float(ph.widths[k]))
         defect = (ends[0][:, k] - last @ ends[1][:, k] - particular) / e.costate_sizes
-        pushes = []
-        for side, gradient in e.state_constraints:
+        directions, effects = [], []
+        for (side, gradient), by_s in zip(e.state_constraints, by_static, strict=True):
             if side[here].any():
-                directions = -(side[here] * gradient[:, here]).T
-                pushes.append((last @ np.linalg.solve(inner, directions[:, :, None]))[:, :, 0])
-        found[:, place] = _left(defect, np.vstack(pushes).T / e.costate_sizes[:, None]) if pushes else defect
-    return found
+                # A push adds side . S to H: the costate falls along its gradient.
+                jumps = -(side[here] * gradient[:, here]).T
+                directions.append((last @ np.linalg.solve(inner, jumps[:, :, None]))[:, :, 0])
+                effects.append((side[here] * by_s[:, here]).T if statics.numel() else np.zeros((count, 0)))
+        left[:, place], sizes = _explained(defect, np.vstack(directions).T / e.costate_sizes[:, None])
+        total += sizes @ np.vstack(effects)
+    return Pushes(left, total)
 
 
-def _left(defect: Array, directions: Array) -> Array:
+def _explained(defect: Array, directions: Array) -> tuple[Array, Array]:
+    """What is left of a defect after the best sum of directions, none of them backwards, and how much of each that has."""
     lengths = np.abs(directions).max(axis=0)
     if not np.all(np.isfinite(defect)) or not np.all(np.isfinite(lengths)):
-        return defect
-    directions = directions[:, lengths > 0] / lengths[lengths > 0]
-    return np.asarray(defect - directions @ nnls(directions, defect)[0])
+        return defect, np.zeros(lengths.size)
+    some = lengths > 0
+    sizes = np.zeros(lengths.size)
+    sizes[some] = nnls(directions[:, some] / lengths[some], defect)[0] / lengths[some]
+    return np.asarray(defect - directions @ sizes), sizes
 
 
 def _transition(slopes: Array, rest: Array, width: float) -> tuple[Array, Array, Array]:

@@ -9,7 +9,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.adjoint import unexplained
+from trajopt.certificate.adjoint import pushed_intervals, pushes
 from trajopt.certificate.along import Along, beyond, evaluated
 from trajopt.certificate.extremal import Extremal, endpoint_gradient
 from trajopt.certificate.table import Check, judged, skipped
@@ -42,8 +42,8 @@ def costate_equation(phases: Sequence[Extremal], tolerance: float) -> Check:
         scaled = defect / e.costate_sizes[:, None]
         if e.state_constraints:
             constrained = True
-            pushed = np.flatnonzero(sum((side != 0).reshape(ph.times.shape).any(axis=1) for side, _ in e.state_constraints))
-            scaled[:, pushed] = unexplained(e, pushed)
+            pushed = pushed_intervals(e)
+            scaled[:, pushed] = pushes(e, pushed).left
         found.append(_largest(np.abs(scaled), ph.starts, ph.form.x_names, _label(phases, e)))
     return worst("costate equation", found, tolerance, "up to multipliers of active state constraints" if constrained else "")
 
@@ -263,6 +263,8 @@ def transversality(whole: Along, phases: Sequence[Extremal], tolerance: float) -
             found.append((float(left[0]) / e.power, f"in the {word} time{label}"))
         if statics.size:
             by_static += (e.augmented["s"] * ph.quadrature.ravel()[None, :]).sum(axis=1)
+            if any(casadi.depends_on(c.expression, e.ham.s) for c, _ in e.active):
+                by_static += pushes(e, pushed_intervals(e)).by_static
         first += ph.form.ends.column.numel()
     for q in whole.form.statics:
         value, size = whole.s[q.rows], np.maximum(np.abs(whole.s[q.rows]), 1e-12)
