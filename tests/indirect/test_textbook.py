@@ -177,9 +177,20 @@ def bounds_of_both():
     return ocp
 
 
+def chosen_limit():
+    """The same speed limit, to be chosen: a state constraint that moves with a static variable."""
+    ocp, ph, _ = started("chosen limit", 1)
+    limit = ocp.variable("limit", lower=1.01, upper=1.49, guess=1.3)
+    x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ph.path(v - limit, upper=0, name="speed")
+    ocp.minimize(ph.integral(u**2) + 20 * limit**2)
+    return ocp
+
+
 PROBLEMS = [
     regulator, zermelo, oscillator, rayleigh, lambda: rayleigh(mixed=True), speed_limit, dip, forced, free_start, free_start_time,
-    stiffness, there_and_back, soap_film, fishery, around_a_disc, into_a_disc, bounds_of_both,
+    stiffness, there_and_back, soap_film, fishery, around_a_disc, into_a_disc, bounds_of_both, chosen_limit,
 ]  # fmt: skip
 
 
@@ -222,6 +233,13 @@ def test_closed_form_of_the_speed_limit(answers):
     time = 1.5 * (1 - 1 / 1.2)
     assert [arc.end for arc in shot.arcs] == pytest.approx([time, 1 - time, 1], rel=1e-10)
     assert shot.objective == pytest.approx(8 / 3 * 1.2**2 / time, rel=1e-12)
+
+
+def test_closed_form_of_the_chosen_limit(answers):
+    """The derivative of 16/9 V^3 / (V - 1) + 20 V^2 is zero."""
+    best = brentq(lambda V: 16 / 9 * (3 * V**2 / (V - 1) - V**3 / (V - 1) ** 2) + 40 * V, 1.01, 1.49, xtol=1e-14)
+    _, shot = answers(chosen_limit)
+    assert shot.variables["limit"][0] == pytest.approx(best, rel=1e-11)
 
 
 def test_closed_form_of_the_price_of_time(answers):

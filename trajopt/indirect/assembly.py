@@ -13,7 +13,16 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from trajopt.indirect.control_law import ArcLaw
-from trajopt.indirect.equations import ActiveRow, PhaseEnds, Replacement, boundary, entrance, junction, with_derivatives
+from trajopt.indirect.equations import (
+    ActiveRow,
+    PhaseEnds,
+    Replacement,
+    boundary,
+    entrance,
+    entrance_by_static,
+    junction,
+    with_derivatives,
+)
 from trajopt.indirect.flow import ArcFlow, Run
 from trajopt.indirect.grid import Grid
 from trajopt.normal_form import NormalForm
@@ -100,6 +109,21 @@ class ShootingSystem:
         for numbers in self.of_phase:
             for a, b in pairwise(numbers):
                 functions[b] = junction(self.arcs[a].law, self.arcs[b].law, self.arcs[b].touched)
+        return functions
+
+    @cached_property
+    def _entrances(self) -> dict[int, Any]:
+        """Arc number -> function, where the constraints that an arc meets depend on static variables."""
+        functions: dict[int, Any] = {}
+        for numbers in self.of_phase:
+            previous: ArcLaw | None = None
+            for k in numbers:
+                law = self.arcs[k].law
+                door = entrance(previous, law, self.arcs[k].touched)
+                met = [law.hamiltonian.constraints[i].expression for i, _ in (*door.kept, *door.touched)]
+                if met and self.form.s.numel() and casadi.depends_on(casadi.vertcat(*met), self.form.s):
+                    functions[k] = entrance_by_static(law, door)
+                previous = law
         return functions
 
     @cached_property
@@ -216,6 +240,7 @@ class ShootingSystem:
             size, nq, ns = self.arcs[last].law.node_size, layout.integrals[i].size, layout.s.size
             end = self._end_columns(last, runs[last])
             found, by_s, by_found, by_by_s = self._quadratures(numbers, runs, nq, ns)
+            by_s = by_s + self._at_entrances(i, numbers, unknowns, by_by_s)
             inputs += [
                 unknowns[layout.times[i][0]],
                 unknowns[layout.times[i][-1]],
@@ -233,6 +258,25 @@ class ShootingSystem:
         for place, derivative in zip(places, derivatives, strict=True):
             for columns, matrix in place:
                 out.put(rows, columns, derivative.full() @ matrix)
+
+    def _at_entrances(
+        self, phase: int, numbers: tuple[int, ...], unknowns: Array, places: list[tuple[Index, Array]]
+    ) -> Array | float:
+        """What constraints that move with static variables add to dH/ds; its dependence on the unknowns goes to ``places``."""
+        total: Array | float = 0.0
+        for place, k in enumerate(numbers):
+            if k in self._entrances:
+                columns = [
+                    self.layout.times[phase][place : place + 1],
+                    self.layout.nodes[k][0],
+                    self.layout.jumps[k],
+                    self.layout.weights[phase],
+                    self.layout.s,
+                ]
+                value, *derivatives = self._entrances[k](*[unknowns[c] for c in columns], self.p)
+                total = total + value.full().ravel()
+                places += [(c, d.full()) for c, d in zip(columns, derivatives, strict=True)]
+        return total
 
     def _quadratures(
         self, numbers: tuple[int, ...], runs: list[Run], nq: int, ns: int

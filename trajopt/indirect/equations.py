@@ -95,6 +95,17 @@ def entry_equations(before: Side | None, after: Side, door: Entrance, jumps: Any
     return rows
 
 
+def entrance_by_static(after: ArcLaw, door: Entrance) -> Any:
+    """Function (t, y, jumps, weight, s, p) -> what the conditions of an entrance add to the derivative of the cost by s."""
+    ham = after.hamiltonian
+    side = Side(after, ham.symbols.sym("t"), ham.symbols.sym("after", after.node_size))
+    jumps = ham.symbols.sym("jumps", door.jumps(ham.constraints))
+    met = [row for number, word in door.kept for row in ham.constraints[number].tangency(word)]
+    met += [ham.constraints[number].expression for number, _ in door.touched]
+    column = side.at(casadi.mtimes(casadi.jacobian(casadi.vertcat(*met), ham.s).T, jumps))
+    return with_derivatives("entrance", [side.t, side.y, jumps, ham.weight, ham.s, ham.p], [column])
+
+
 def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...] = ()) -> Any:
     """Function (t, y before, y after, jumps, weight, s, p) -> residual and its derivatives by all but p."""
     ham = after.hamiltonian
