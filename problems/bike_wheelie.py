@@ -84,11 +84,11 @@ def front_down(ocp: Problem, entry: Entry, data: FiveLink = FIVE_LINK) -> tuple[
 
 
 def front_up(
-    ocp: Problem, entry: Entry, given: dict[str, Any], name: str = "front up", until: float = 0.8, data: FiveLink = FIVE_LINK
+    ocp: Problem, entry: Entry, given: dict[str, Any], name: str = "front up", until: Any = None, data: FiveLink = FIVE_LINK
 ) -> tuple[Any, Any, Any]:
-    """With the front wheel in the air. ``given``: what is known of states (start, end, ...); ``until``: a guess of the end, s."""
+    """With the front wheel in the air. ``given``: what is known of states (start, end, ...); ``until``: bounds of the end, s."""
     ph = ocp.phase(name)
-    t = ph.time(end=free(0.2, until + 2.2, guess=until))
+    t = ph.time(end=free(0.2, 3.0, guess=0.8) if until is None else until)
     known: dict[str, Any] = {"x": {}, "beta": {"lower": 0.0}, "torso": {}, "x_rate": {}, "beta_rate": {}, "torso_rate": {}}
     if name == "front up":
         known["beta"]["start"], known["beta_rate"]["start"] = 0.0, 0.0

@@ -27,10 +27,10 @@ def wheelie_hold(duration: float = 1.0, band: float = 5.0, time_weight: float = 
     low, high = rise - radians(band), rise + radians(band)
     ocp = Problem("wheelie-hold")
     down = front_down(ocp, entry)
-    up = front_up(ocp, entry, {"beta": {"end": free(low, high)}})
+    up = front_up(ocp, entry, {"beta": {"end": free(low, high)}}, until=free(0.2, 5.0, guess=0.8))
     given = {name: {"end": 0.0} for name in ("x_rate", "beta_rate", "torso_rate")}
     given |= {"beta": {"lower": low, "upper": high, "end": rise, "guess": rise}, "torso": {"end": lean, "guess": lean}}
-    hold = front_up(ocp, entry, given, "hold", until=0.8 + duration)
+    hold = front_up(ocp, entry, given, "hold", until=free(0.2, 5.0, guess=0.8 + duration))
     ocp.connect(down[0], up[0])
     ocp.connect(up[0], hold[0])
     ocp.require(hold[0].final(hold[2]) - hold[0].initial(hold[2]), equals=duration, name="duration of the hold")

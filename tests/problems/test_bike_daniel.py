@@ -62,16 +62,18 @@ def test_limits_hold_between_the_nodes(jump):
     joints = ("ankle", "knee", "waist", "shoulder", "elbow")
     angles = casadi.vertcat(*[machine.seen(machine.posture.angles[j], model.q) for j in joints])
     ground = machine.ground_force(model.q, model.v, model.acceleration(model.q, model.v, model.u))
-    everything = model.function(angles, casadi.jtimes(angles, model.q, model.v), ground)
+    everything = model.function(angles, casadi.jtimes(angles, model.q, model.v), ground, machine.point("mass centre", model.q))
     ranges = np.array([data.ankle_deg, data.knee_deg, data.waist_deg, data.shoulder_deg, data.elbow_deg])
     for ph in jump.phases.values():
         for t in np.linspace(ph.t0, ph.tf, 101):
             q, v = ([float(ph[n + tail](t)) for n in JOINTS] for tail in ("", "_rate"))
-            place, rate, force = everything(q, v, [float(ph[u](t)) for u in TORQUES], [], 0)
+            place, rate, force, centre = everything(q, v, [float(ph[u](t)) for u in TORQUES], [], 0)
             place = np.degrees(np.array(place).ravel())
             assert np.all(place >= ranges[:, 0] - 1e-3)
             assert np.all(place <= ranges[:, 1] + 1e-3)
             assert np.abs(np.array(rate)).max() <= 15 * (1 + 1e-4)
+            if ph.name == "flight":  # the tyre is not pressed in
+                assert float(ph["centre_y"](t)) - float(centre[1]) >= -1e-6
             if ph.name == "stance":
                 assert float(force[1]) >= -1e-2
                 assert abs(float(force[0])) <= 0.9 * float(force[1]) + 1e-2  # the newton of adhesion is never used
