@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from trajopt import Problem, free, solve
+from trajopt import Problem, certify, free, solve
 
 
 def sprint(**limits):
@@ -102,3 +102,19 @@ def test_arcs_that_shrink_to_nothing_are_given_up():
     middles = np.array([0.5 * (arc.start + arc.end) for arc in solution.arcs])
     np.testing.assert_allclose(np.abs(solution["curvature"](middles)), 0.5, atol=1e-6)
     np.testing.assert_allclose(np.abs(solution["v"](middles)), 1, atol=1e-6)
+
+
+def test_arcs_with_the_wrong_push_are_not_an_answer():
+    """A quadrotor in a plane, as fast as possible: the arcs first read off include one on which the Hamiltonian is not least."""
+    ocp = Problem("quadrotor")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.3, 20))
+    x, z, tilt = ph.state("x", start=0, end=5), ph.state("z", start=0, end=5), ph.state("tilt", start=0, end=0)
+    vx, vz = ph.state("vx", start=0, end=0), ph.state("vz", start=0, end=0)
+    thrust, rate = ph.control("thrust", lower=1, upper=20), ph.control("rate", lower=-10, upper=10)
+    ph.dynamics({x: vx, z: vz, tilt: rate, vx: thrust * casadi.sin(tilt), vz: thrust * casadi.cos(tilt) - 9.81})
+    ocp.minimize(ph.final(t))
+    solution = solve(ocp).check()
+    verdicts = {row.name: row.ok for row in certify(solution).checks}
+    assert verdicts["minimum of H"]
+    assert verdicts["stationarity and switching"]

@@ -47,7 +47,7 @@ ON_ARCS_DEGREE = 6
 # To begin with on arcs: little is left for the bounds to decide, and a larger barrier would drive the answer away first.
 ARC_BARRIER = 1e-6
 RIDING_BARRIER = 1e-2  # where arcs ride constraints, their ends may be far off yet
-MOST_DOUBT = 0.05  # of the held controls' push may have the wrong sign before the arcs are given up
+MOST_DOUBT = 1e-3  # of the held controls' push may have the wrong sign before the arcs are given up
 
 
 @dataclass(frozen=True)
