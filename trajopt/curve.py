@@ -67,8 +67,9 @@ class Curve:
 
     def evaluate(self, times: Array, order: int = 0, left: bool = False) -> Array:
         """(m,) -> (m, size): values (order 0) or derivatives (order 1); ``left`` takes the piece before a break."""
-        span = self.breaks[-1] - self.breaks[0]
-        if times.size and (times.min() < self.breaks[0] - 1e-9 * abs(span) or times.max() > self.breaks[-1] + 1e-9 * abs(span)):
+        # Round-off is of the size of the times, however short the trajectory.
+        slack = 1e-9 * abs(self.breaks[-1] - self.breaks[0]) + 1e-12 * np.abs(self.breaks).max()
+        if times.size and (times.min() < self.breaks[0] - slack or times.max() > self.breaks[-1] + slack):
             raise UsageError(
                 "a time outside the trajectory",
                 got=f"{times.min():g} to {times.max():g}",
