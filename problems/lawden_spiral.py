@@ -139,7 +139,7 @@ def lawden_spiral(
     r = a sin^6 / (1 - 3 sin^2), constant on the spiral; ``kelley`` must not be positive on a maximum.
     """
     if not 0 < angle < STEEPEST:
-        raise ModelError("lawden-spiral: 'angle'", got=angle, expected=EXPECTED)
+        raise ModelError("lawden-spiral-flow: 'angle'", got=angle, expected=EXPECTED)
     x = vertcat(*(SX.sym(name) for name in NAMES))
     r, v, m, lam_r, lam_v, lam_m = x[:2], x[2:4], x[4], x[5:7], x[7:9], x[9]
     arc = _arc(r, v, m, lam_r, lam_v, exhaust)
@@ -149,7 +149,7 @@ def lawden_spiral(
     start = [1.0, 0.0, *velocity, mass, *multipliers, exhaust / mass]
     steepness = dot(lam_v, r) / (norm_2(lam_v) * norm_2(r))
     return System(
-        "lawden-spiral",
+        "lawden-spiral-flow",
         SX.sym("t"),
         x,
         tuple(Variable(name, float(value)) for name, value in zip(NAMES, start, strict=True)),
