@@ -21,6 +21,7 @@ from trajopt.direct.structure import (
     Structure,
     arc_mesh,
     collapsed,
+    continuous_knots,
     control_losses,
     decided,
     find_structure,
@@ -320,6 +321,7 @@ def _on_arcs(
     history: list[MeshPass] = []
     meshes, knots = _arc_meshes(session, iterate, structures)
     current = iterate
+    good: Iterate | None = None  # an answer whose knots could only be placed better
     repairs = 0
     while len(history) < passes:
         riding = any(mesh.held is not None and mesh.held.any() for mesh in meshes) and current is iterate
@@ -329,7 +331,7 @@ def _on_arcs(
         refuted = following.doubt > MOST_DOUBT
         no_better = repairs > 0 and following.result.f > current.result.f + session.method.tolerance * abs(current.result.f)
         if not following.solved or (refuted and (no_better or repairs == MOST_REFUSALS)):
-            return None, history, _suspects(following)
+            return good, history, _suspects(following)
         current = following
         shrunk = any(collapsed(ph, v) for ph, v in zip(current.layout.phases, current.values, strict=True))
         if refuted or (shrunk and repairs < MOST_REFUSALS):
@@ -343,11 +345,15 @@ def _on_arcs(
                 continue
             if refuted:
                 return None, history, _suspects(following)
+        joins = [continuous_knots(ph, v) for ph, v in zip(current.layout.phases, current.values, strict=True)]
+        loose = any(set(j) - set(ph.mesh.joined) for ph, j in zip(current.layout.phases, joins, strict=True))
         if current.error <= session.method.tolerance:
-            return current, history, ()
+            good = current
+            if not loose:
+                return current, history, ()
         meshes = tuple(
-            refined(ph.mesh, e, session.method.tolerance, session.method.scheme)
-            for ph, e in zip(current.layout.phases, current.estimates, strict=True)
+            refined(replace(ph.mesh, joined=j), e, session.method.tolerance, session.method.scheme)
+            for ph, e, j in zip(current.layout.phases, current.estimates, joins, strict=True)
         )
         knots = tuple(v.spans for v in current.values)
     return (current, history, ()) if history and current.doubt <= MOST_DOUBT and current is not iterate else (None, history, ())

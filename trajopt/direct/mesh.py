@@ -30,6 +30,8 @@ class Mesh:
         FREE, or held AT_LOWER or AT_UPPER.
     held : (n, states + path constraints) integers
         FREE, or kept AT_LOWER or AT_UPPER as equalities: arcs that ride a constraint.
+    joined : indices of knots
+        Where an arc that rides a constraint begins or ends with the controls as they are on its other side.
     control_points : (n, controls) integers
         Number of values that describe a control on an interval; 0 for one at every collocation point, -1 for one fewer.
 
@@ -43,6 +45,7 @@ class Mesh:
     roles: NDArray[np.int_] | None = None
     control_points: NDArray[np.int_] | None = None
     held: NDArray[np.int_] | None = None
+    joined: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if (

@@ -209,6 +209,7 @@ def refined(
         breaks=np.array(breaks),
         degrees=np.array(degrees),
         knots=tuple(moves[k] for k in mesh.knots),
+        joined=tuple(moves[k] for k in mesh.joined),
         roles=None if mesh.roles is None else mesh.roles[source],
         control_points=None if mesh.control_points is None else mesh.control_points[source],
         held=None if mesh.held is None else mesh.held[source],

@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 RIDING = 2  # and above, one number for each set of active constraints: of a control that these decide
 TOUCH = 1e-5  # of its size: how close to its bound a state or a path constraint counts as touching it
 NEAR = 2e-3  # of its range: how close to a bound a control counts as being there
+CONTINUOUS = 0.1  # of its range: a control that differs less at a knot is taken to be continuous there
 SLIVER = 1e-5  # of a phase: an arc as short as that is none
 SINGULAR_POINTS = 3  # a parabola on each interval of a singular arc: free enough to follow it, too stiff to chatter
 
@@ -292,6 +293,25 @@ def repaired(ph: PhaseLayout, values: PhaseValues, wrong: NDArray[np.bool_]) -> 
     changes = {k for k in range(1, ph.mesh.intervals) if np.any(both[k] != both[k - 1])}
     firsts = [0, *sorted(changes)]
     return _without_slivers(Structure(values.breaks[[*firsts, ph.mesh.intervals]], roles[firsts], ph.mesh.held[firsts]))
+
+
+def continuous_knots(ph: PhaseLayout, values: PhaseValues) -> tuple[int, ...]:
+    """Knots at which an arc that rides a constraint begins or ends with a control where it is held on the other side.
+
+    There the constraint, or the control's bound, is just reached: the place is exact if that is said.
+    """
+    if ph.mesh.held is None or ph.mesh.roles is None:
+        return ()
+    bound, found = ph.form.u_bound, []
+    for k in ph.mesh.knots:
+        for riding, other, point in ((k, k - 1, ph.first_point[k]), (k - 1, k, ph.first_point[k] - 1)):
+            decided = (ph.mesh.roles[riding] == FREE) & (ph.mesh.roles[other] != FREE) & ph.mesh.held[riding].any()
+            limit = np.where(ph.mesh.roles[other] == AT_LOWER, bound.lower, bound.upper)
+            with np.errstate(invalid="ignore"):
+                close = np.abs(values.U[point] - limit) < CONTINUOUS * (bound.upper - bound.lower)
+            if np.any(decided & close):
+                found.append(int(k))
+    return tuple(sorted(set(found)))
 
 
 def collapsed(ph: PhaseLayout, values: PhaseValues) -> bool:

@@ -413,7 +413,7 @@ def _hold_paths(ph: PhaseLayout, kernels: PhaseKernels, g_lower: Array, g_upper:
     bound, count = ph.form.c_bound, ph.form.c.numel()
     for k, row in np.argwhere(ph.mesh.held[:, ph.nx :] != FREE):
         role = ph.mesh.held[k, ph.nx + row]
-        entered = kernels.state_paths[row] and k > 0 and ph.mesh.held[k - 1, ph.nx + row] == FREE
+        entered = (kernels.state_paths[row] or k in ph.mesh.joined) and k > 0 and ph.mesh.held[k - 1, ph.nx + row] == FREE
         first = ph.first_point[k] - (1 if entered and ph.rules[k - 1].points[-1] == 1.0 else 0)
         points = np.arange(first, ph.first_point[k] + ph.rules[k].points.size)
         here = ph.c_rows + points * count + row
@@ -436,3 +436,7 @@ def _control_bounds(ph: PhaseLayout, layout: Layout, lower: Array, upper: Array)
     counts = ph.u_count.ravel()
     lower[ph.u : ph.times] = np.repeat(low.ravel(), counts)
     upper[ph.u : ph.times] = np.repeat(high.ravel(), counts)
+    for k in ph.mesh.joined:
+        for j in np.flatnonzero((roles[k - 1] == FREE) & (roles[k] != FREE) & (ph.u_count[k - 1] > 1)):
+            last = ph.u_first[k - 1, j] + ph.u_count[k - 1, j] - 1
+            lower[last] = upper[last] = (bound.lower if roles[k, j] == AT_LOWER else bound.upper)[j]
