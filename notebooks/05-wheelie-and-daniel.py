@@ -158,8 +158,8 @@ stills(hop, seven_link_drawing(), count=4)
 
 # %% [markdown]
 # And the highest jump within 250, 300 and 100 N m at knee, waist and elbow: stance, take-off, flight with a tuck. This
-# notebook solves it to a relative error of 1e-2 to be quick; `trajopt solve daniel-jump` goes on to 1e-6 and takes a few
-# minutes.
+# notebook solves it to a relative error of 1e-2 to be quick; `trajopt solve daniel-jump` goes on to 1e-6 and takes about half
+# a minute.
 
 # %%
 jump = solve(daniel_jump(), Collocation(tolerance=1e-2), progress=print).check()

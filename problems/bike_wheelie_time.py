@@ -8,9 +8,9 @@ from trajopt import Problem
 
 
 def wheelie_entry_time(
-    wheel_torque: float = 80.0, waist_torque: float = 150.0, friction: float = 0.8, effort_weight: float = 0.01
+    wheel_torque: float = 80.0, waist_torque: float = 150.0, friction: float = 0.8, effort_weight: float = 0.0
 ) -> Problem:
-    """Minimum time, nearly: a little effort keeps the torques, which run from limit to limit, steep instead of broken."""
+    """Minimum time: the torques run from limit to limit, and along the friction cone. A little effort makes them steep instead."""
     entry = Entry(wheel_torque, waist_torque, friction)
     ocp, phases = state_entry("wheelie-entry-time", entry)
     up, _, t = phases[-1]
