@@ -10,7 +10,7 @@ from trajopt import Problem
 def wheelie_entry_time(
     wheel_torque: float = 80.0, waist_torque: float = 150.0, friction: float = 0.8, effort_weight: float = 0.0
 ) -> Problem:
-    """Minimum time: the torques run from limit to limit, and along the friction cone. A little effort makes them steep instead."""
+    """Minimum time: the torques run from limit to limit, and along the friction cone. A little effort keeps them steep."""
     entry = Entry(wheel_torque, waist_torque, friction)
     ocp, phases = state_entry("wheelie-entry-time", entry)
     up, _, t = phases[-1]

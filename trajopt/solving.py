@@ -23,7 +23,7 @@ Progress = Callable[[str], None]
 class Both:
     """Collocation, then shooting from its answer; the answer of shooting counts, if the two agree."""
 
-    direct: Collocation = field(default_factory=lambda: Collocation(tolerance=1e-8, backend=Ipopt(tolerance=1e-12)))
+    direct: Collocation = field(default_factory=lambda: Collocation(tolerance=3e-9, backend=Ipopt(tolerance=1e-13)))
     indirect: Shooting = field(default_factory=Shooting)
     agreement: float = 1e-6  # relative, of the objectives
 

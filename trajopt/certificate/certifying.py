@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -183,7 +184,8 @@ def _switches(form: NormalForm, a: Solution, b: Solution) -> Check:
     if [x.phase for x in arcs[0]] != [x.phase for x in arcs[1]]:
         return skipped(name, f"{len(arcs[0])} and {len(arcs[1])} arcs")
     duration = max(ph.tf for ph in a.phases.values()) - min(ph.t0 for ph in a.phases.values())
-    gap = max(abs(x.end - y.end) for x, y in zip(*arcs, strict=True)) / duration
+    inner = [k for k, (x, y) in enumerate(pairwise(arcs[0])) if x.phase == y.phase]  # the ends of phases are no switches
+    gap = max((abs(arcs[0][k].end - arcs[1][k].end) for k in inner), default=0.0) / duration
     allowed, resolution = _tolerances(a, b), max(one.resolution for one in read) / duration
     if all(s.arcs for s in (a, b)):
         return judged(name, gap, allowed.motion)

@@ -26,7 +26,7 @@ TOUCH = 1e-5  # of its size: how close to its bound a state or a path constraint
 NEAR = 2e-3  # of its range: how close to a bound a control counts as being there
 CONTINUOUS = 0.1  # of its range: a control that differs less at a knot is taken to be continuous there
 SLIVER = 1e-5  # of a phase: an arc as short as that is none
-SINGULAR_POINTS = 3  # a parabola on each interval of a singular arc: free enough to follow it, too stiff to chatter
+SINGULAR_POINTS = 4  # a cubic on each interval of a singular arc: free enough to follow it, too stiff to chatter
 
 
 @dataclass(frozen=True)
