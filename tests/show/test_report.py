@@ -231,6 +231,14 @@ if (slider) {
 const svg = document.querySelector(".panel svg"), box = svg.getBoundingClientRect();
 svg.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width, clientY: box.top + 5 }));
 seen.readout = document.querySelector(".panel output").textContent;
+const drag = (kind, share) => svg.dispatchEvent(new PointerEvent(kind, { clientX: box.left + share * box.width }));
+const labels = () => all("text", svg).map((n) => n.textContent).join(" ");
+const whole = labels();
+drag("pointerdown", 0.5);
+drag("pointerup", 0.6);
+seen.closer = labels() !== whole && all(".panel svg").every((s) => all("path", s).length > 0);
+svg.dispatchEvent(new MouseEvent("dblclick"));
+seen.back = labels() === whole;
 seen.finite = !document.querySelector(".panels").innerHTML.includes("NaN");
 document.title = JSON.stringify(seen);
 </script>"""
@@ -260,6 +268,8 @@ def test_charts_are_drawn_and_the_slider_moves_the_figure(handmade, tmp_path, dr
     assert seen["moved"]
     assert seen["turned"] is turns
     assert seen["finite"]
+    assert seen["closer"]
+    assert seen["back"]
     assert (seen["playing"], seen["paused"]) == ("Pause", "Play")
     assert seen["frames"] == 150
     assert float(seen["clock"].split()[2]) == pytest.approx(1.25, abs=0.02)

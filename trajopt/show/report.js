@@ -1,5 +1,5 @@
 "use strict";
-// Charts with a shared time cursor, and the film. The page carries its data; nothing is loaded.
+// Charts with a shared time cursor and a shared stretch of time (drag to look closer, double click for all), and the film. The page carries its data; nothing is loaded.
 const data = JSON.parse(document.getElementById("data").textContent);
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
 const DASHES = ["", "7 4", "8 3 2 3", "2 3"];
@@ -37,13 +37,19 @@ function pathThrough(points) {
 // Charts ---------------------------------------------------------------------------------------------------------------------
 
 const WIDTH = 360, HEIGHT = 170, LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 22;
-const charts = [];
+const charts = [], redraws = [];
+let view = data.span;
+
+function look(start, end) {
+  view = [start, end];
+  for (const draw of redraws) draw();
+}
 
 function range(panel) {
   let low = Infinity, high = -Infinity;
-  for (const line of panel.lines) for (const [, values] of line.segments) for (const v of values) {
-    if (v !== null) { low = Math.min(low, v); high = Math.max(high, v); }
-  }
+  for (const line of panel.lines) for (const [times, values] of line.segments) values.forEach((v, i) => {
+    if (v !== null && times[i] >= view[0] && times[i] <= view[1]) { low = Math.min(low, v); high = Math.max(high, v); }
+  });
   if (!(low <= high)) return [-1, 1];
   const size = Math.max(Math.abs(low), Math.abs(high));
   if (high - low < 1e-6 * size || size === 0) { low -= 0.1 * size || 1; high += 0.1 * size || 1; }  // rounding is not magnified
@@ -60,19 +66,15 @@ function valueAt([times, values], t) {
   return width > 0 ? values[a] + ((values[b] - values[a]) * (t - times[a])) / width : values[b];
 }
 
-function chart(panel, holder) {
-  const [t0, tf] = data.span, [low, high] = range(panel);
+// What every chart shows of its lines.
+const clip = make("clipPath", { id: "plot" }, make("svg", { width: 0, height: 0, style: "position: absolute" }, document.body));
+make("rect", { x: LEFT, y: TOP, width: WIDTH - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM }, clip);
+
+function paint(svg, panel) {
+  const [t0, tf] = view, [low, high] = range(panel);
   const x = (t) => LEFT + ((t - t0) / (tf - t0 || 1)) * (WIDTH - LEFT - RIGHT);
   const y = (v) => HEIGHT - BOTTOM - ((v - low) / (high - low)) * (HEIGHT - TOP - BOTTOM);
-  const figure = document.createElement("figure");
-  figure.className = "panel";
-  const caption = document.createElement("figcaption"), name = document.createElement("span"), readout = document.createElement("output");
-  name.textContent = panel.title + (panel.unit ? ` [${panel.unit}]` : "");
-  caption.append(name, readout);
-  const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": name.textContent });
-  for (const [start, end, role] of panel.arcs) {
-    make("rect", { x: x(start), y: TOP, width: Math.max(0, x(end) - x(start)), height: HEIGHT - TOP - BOTTOM, fill: SHADES[role], opacity: 0.22 }, svg);
-  }
+  svg.replaceChildren();
   for (const v of ticks(low, high, 4)) {
     make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(v), y2: y(v), stroke: "#e6e6e6" }, svg);
     make("text", { x: LEFT - 5, y: y(v) + 3, "text-anchor": "end" }, svg, written(v));
@@ -81,21 +83,45 @@ function chart(panel, holder) {
     make("line", { x1: x(t), x2: x(t), y1: TOP, y2: HEIGHT - BOTTOM, stroke: "#e6e6e6" }, svg);
     make("text", { x: x(t), y: HEIGHT - 8, "text-anchor": "middle" }, svg, written(t));
   }
+  const inside = make("g", { "clip-path": "url(#plot)" }, svg);
+  for (const [start, end, role] of panel.arcs) {
+    make("rect", { x: x(start), y: TOP, width: Math.max(0, x(end) - x(start)), height: HEIGHT - TOP - BOTTOM, fill: SHADES[role], opacity: 0.22 }, inside);
+  }
   for (const level of panel.bounds) if (level >= low && level <= high) {
-    make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(level), y2: y(level), stroke: "#333", "stroke-dasharray": "5 3" }, svg);
+    make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(level), y2: y(level), stroke: "#333", "stroke-dasharray": "5 3" }, inside);
   }
   panel.lines.forEach((line, k) => {
     for (const [times, values] of line.segments) {
       const d = pathThrough(times.map((t, i) => [x(t), values[i] === null ? NaN : y(values[i])]));
-      make("path", { d, fill: "none", stroke: COLOURS[k % 6], "stroke-width": 1.7, "stroke-dasharray": DASHES[k % 4] }, svg);
+      make("path", { d, fill: "none", stroke: COLOURS[k % 6], "stroke-width": 1.7, "stroke-dasharray": DASHES[k % 4] }, inside);
     }
   });
-  for (const t of data.mesh) make("line", { x1: x(t), x2: x(t), y1: HEIGHT - BOTTOM - 4, y2: HEIGHT - BOTTOM, stroke: "#009E73", "stroke-width": 0.8 }, svg);
-  const cursor = make("line", { y1: TOP, y2: HEIGHT - BOTTOM, stroke: "#0072B2", "stroke-width": 1, visibility: "hidden", class: "cursor" }, svg);
-  svg.addEventListener("pointermove", (event) => {
+  for (const t of data.mesh) make("line", { x1: x(t), x2: x(t), y1: HEIGHT - BOTTOM - 4, y2: HEIGHT - BOTTOM, stroke: "#009E73", "stroke-width": 0.8 }, inside);
+  const cursor = make("line", { y1: TOP, y2: HEIGHT - BOTTOM, stroke: "#0072B2", "stroke-width": 1, visibility: "hidden", class: "cursor" }, inside);
+  return [x, cursor];
+}
+
+function chart(panel, holder) {
+  const figure = document.createElement("figure");
+  figure.className = "panel";
+  const caption = document.createElement("figcaption"), name = document.createElement("span"), readout = document.createElement("output");
+  name.textContent = panel.title + (panel.unit ? ` [${panel.unit}]` : "");
+  caption.append(name, readout);
+  const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": name.textContent });
+  let [x, cursor] = paint(svg, panel), pressed = null;
+  redraws.push(() => { [x, cursor] = paint(svg, panel); });
+  const timeAt = (event) => {
     const box = svg.getBoundingClientRect(), at = ((event.clientX - box.left) / box.width) * WIDTH;
-    point(Math.min(tf, Math.max(t0, t0 + ((at - LEFT) / (WIDTH - LEFT - RIGHT)) * (tf - t0))));
+    return Math.min(view[1], Math.max(view[0], view[0] + ((at - LEFT) / (WIDTH - LEFT - RIGHT)) * (view[1] - view[0])));
+  };
+  svg.addEventListener("pointermove", (event) => point(timeAt(event)));
+  svg.addEventListener("pointerdown", (event) => { pressed = timeAt(event); });
+  svg.addEventListener("pointerup", (event) => {
+    const released = timeAt(event), from = pressed;
+    pressed = null;
+    if (from !== null && Math.abs(released - from) > 0.02 * (view[1] - view[0])) look(Math.min(from, released), Math.max(from, released));
   });
+  svg.addEventListener("dblclick", () => look(...data.span));
   figure.append(caption, svg);
   holder.appendChild(figure);
   charts.push((t) => {

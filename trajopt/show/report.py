@@ -135,7 +135,8 @@ def _charts(panels: Sequence[Mapping[str, Any]]) -> str:
     if not present:
         return ""
     groups = "".join(f'<h3>{kind}</h3>\n<div class="panels" data-kind="{kind}"></div>\n' for kind in present)
-    return f"<h2>Trajectories</h2>\n{groups}"
+    hint = "<h3>Point at a chart to read it; drag over it to look closer at a stretch of time, double click for all.</h3>"
+    return f"<h2>Trajectories</h2>\n{hint}\n{groups}"
 
 
 def _certificate(certificate: Certificate | None) -> str:
