@@ -6,6 +6,10 @@ import pytest
 from scipy.optimize import brentq
 
 from trajopt import Problem, certify, free, solve
+from trajopt.direct.collocation import Collocation, Session, solve_on
+from trajopt.direct.mesh import AT_UPPER, FREE
+from trajopt.direct.structure import Structure, arc_mesh
+from trajopt.guess import plain_guess
 
 
 def sprint(**limits):
@@ -139,3 +143,22 @@ def test_arcs_with_the_wrong_push_are_not_an_answer():
     verdicts = {row.name: row.ok for row in certify(solution).checks}
     assert verdicts["minimum of H"]
     assert verdicts["stationarity and switching"]
+
+
+@pytest.mark.parametrize(("sense", "doubt"), [("maximize", 0.0), ("minimize", 1.0)])
+def test_a_constraint_that_is_held_must_push_back(sense, doubt):
+    """x' = u along the limit 1: right for the largest integral of x, and refuted for the least."""
+    ocp = Problem("held")
+    ph = ocp.phase()
+    ph.time(start=0, end=3)
+    x, u = ph.state("x", start=1, upper=1), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: u})
+    getattr(ocp, sense)(ph.integral(x))
+    form = ocp.finish()
+    session = Session.start(form, Collocation(), form.parameter_values(), lambda line: None)
+    structure = Structure(np.array([0.0, 3.0]), np.array([[FREE]]), np.array([[AT_UPPER]]))
+    mesh, times = arc_mesh(structure, np.array([True]), 6)
+    iterate = solve_on(session, (mesh,), plain_guess(form), 1e-2, (times,))
+    assert iterate.solved
+    assert iterate.objective == pytest.approx(3, rel=1e-7)
+    assert iterate.doubt == pytest.approx(doubt, abs=1e-3)

@@ -378,13 +378,13 @@ def variable_bounds(layout: Layout) -> tuple[Array, Array]:
     for ph in layout.phases:
         form = ph.form
         _set(lower, upper, ph.x, form.x_bound, ph.state_points)
-        _hold_states(ph, lower, upper)
         _set(lower, upper, ph.z, form.z_bound, ph.points)
         for place, side in ((ph.x, "start"), (ph.x + (ph.state_points - 1) * ph.nx, "end")):
             for q in form.states:
                 both = getattr(q, side).meet(q.bound)
                 lower[place + q.rows.start : place + q.rows.stop] = both.lower
                 upper[place + q.rows.start : place + q.rows.stop] = both.upper
+        _hold_states(ph, lower, upper)
         _control_bounds(ph, layout, lower, upper)
         knots = ph.mesh.spans[0]
         last = ph.times + knots.size - 1
@@ -397,13 +397,15 @@ def variable_bounds(layout: Layout) -> tuple[Array, Array]:
 
 
 def _hold_states(ph: PhaseLayout, lower: Array, upper: Array) -> None:
-    """States that ride a bound stay there, from the first node of the arc to its last."""
+    """States that ride a bound stay there, from the first node of the arc to its last; boundary values come first."""
     if ph.mesh.held is None:
         return
     bound = ph.form.x_bound
     for k, i in np.argwhere(ph.mesh.held[:, : ph.nx] != FREE):
         here = ph.x + np.arange(ph.first[k], ph.first[k + 1] + 1) * ph.nx + i
-        lower[here] = upper[here] = (bound.lower if ph.mesh.held[k, i] == AT_LOWER else bound.upper)[i]
+        value = (bound.lower if ph.mesh.held[k, i] == AT_LOWER else bound.upper)[i]
+        here = here[(lower[here] <= value) & (value <= upper[here])]
+        lower[here] = upper[here] = value
 
 
 def _hold_paths(ph: PhaseLayout, kernels: PhaseKernels, g_lower: Array, g_upper: Array) -> None:
