@@ -35,12 +35,12 @@ def test_a_problem_can_be_solved_again():
 
 @pytest.fixture(scope="module")
 def earlier():
-    return solve(builder("cart-pole")(), Collocation(Radau(), Mesh.uniform(11, 4), max_passes=1)).check()
+    return solve(builder("cart-pole")(), Collocation(Radau(), Mesh.uniform(11, 4), tolerance=np.inf, max_passes=1)).check()
 
 
 @pytest.mark.parametrize("scheme", [Radau(), Gauss()], ids=lambda s: s.name)
 def test_an_earlier_solution_of_another_mesh_saves_iterations(earlier, scheme):
-    method = Collocation(scheme, Mesh.uniform(20, 3), max_passes=1)
+    method = Collocation(scheme, Mesh.uniform(20, 3), tolerance=np.inf, max_passes=1)
     cold, warm = solve(builder("cart-pole")(), method), solve(builder("cart-pole")(), method, guess=earlier)
     assert warm.success
     assert warm.iterations < 0.7 * cold.iterations

@@ -60,6 +60,21 @@ def test_a_stop_short_is_admitted():
     assert "max_passes" in str(caught.value)
 
 
+def test_a_fixed_mesh_that_is_too_coarse_is_admitted():
+    """The program is solved all the same; a person who wants no more says so."""
+    mesh = Mesh.uniform(8, 2)
+    solution = solve(builder("cart-pole")(), Collocation(mesh=mesh, max_passes=1))
+    assert solution.status is Status.COARSE
+    assert solution.error > 1e-3
+    with pytest.raises(SolveError, match="only one mesh was allowed"):
+        solution.check()
+    accepted = solve(builder("cart-pole")(), Collocation(mesh=mesh, tolerance=np.inf, max_passes=1)).check()
+    assert accepted.error == solution.error
+    assert accepted.objective == solution.objective
+    fine = solve(builder("cart-pole")(), Collocation(mesh=Mesh.uniform(30, 7), max_passes=1)).check()
+    assert fine.error <= fine.tolerance
+
+
 @pytest.fixture(scope="module")
 def sharp():
     return solve(builder("cart-pole")(), tolerance=1e-10).check()

@@ -64,7 +64,7 @@ class Collocation:
     backend : Backend
         The solver of the nonlinear programs.
     tolerance : float
-        Of the estimated relative error of the states between the nodes.
+        Of the estimated relative error of the states between the nodes; an answer that misses it is COARSE. Infinity takes any.
     max_passes : int
         How many meshes are tried; 1 keeps the first.
     """

@@ -184,8 +184,7 @@ def _coarse_first(session: Session, coarse: tuple[Mesh, ...], meshes: tuple[Mesh
 def _status(iterate: Iterate, method: Collocation) -> Status:
     if not iterate.solved:
         return _STATUS[iterate.result.outcome]
-    fixed_mesh = method.max_passes == 1
-    return Status.SOLVED if fixed_mesh or iterate.error <= method.tolerance else Status.COARSE
+    return Status.SOLVED if iterate.error <= method.tolerance else Status.COARSE
 
 
 def _explanation(iterate: Iterate, status: Status, method: Collocation) -> tuple[str, ...]:
@@ -194,10 +193,15 @@ def _explanation(iterate: Iterate, status: Status, method: Collocation) -> tuple
     worst = max(zip(iterate.layout.phases, iterate.values, iterate.estimates, strict=True), key=lambda item: item[2].errors.max())
     ph, values, estimate = worst
     k = int(np.argmax(estimate.errors))
+    advice = (
+        "only one mesh was allowed; try: more, Collocation(max_passes=12), a finer one, or tolerance=inf to accept this"
+        if method.max_passes == 1
+        else "try: a larger tolerance, or more meshes: Collocation(max_passes=30)"
+    )
     return (
         f"the estimated error is {estimate.errors[k]:.1e} in phase '{ph.form.name}' "
         f"at t = {values.breaks[k]:.4g} to {values.breaks[k + 1]:.4g}; asked for {method.tolerance:.0e}",
-        "try: a larger tolerance, or more meshes: Collocation(max_passes=30)",
+        advice,
     )
 
 
