@@ -3,6 +3,7 @@
 from trajopt.integrate.adaptive import Dop853, Embedded, Fehlberg, Radau, Sundials
 from trajopt.integrate.bypass import Price, bypass, price
 from trajopt.integrate.choices import INTEGRATORS, STABILIZATIONS
+from trajopt.integrate.corrections import ExtendedHamiltonian, MinimumNorm, Projection
 from trajopt.integrate.deviations import deviation, deviations
 from trajopt.integrate.events import Occurrence
 from trajopt.integrate.forward import controlled, flow
@@ -20,17 +21,10 @@ from trajopt.integrate.gains import (
     stability_limit,
 )
 from trajopt.integrate.path import Path, Piece
+from trajopt.integrate.reactions import Baumgarte, LinearLaw, NonlinearLaw
 from trajopt.integrate.sensitivity import Flow, Sensitivity
 from trajopt.integrate.simulate import Drift, Simulation, drifts, simulate
-from trajopt.integrate.stabilize import (
-    Baumgarte,
-    ExtendedHamiltonian,
-    LinearLaw,
-    MinimumNorm,
-    NonlinearLaw,
-    Projection,
-    Stabilization,
-)
+from trajopt.integrate.stabilize import Stabilization
 from trajopt.integrate.steppers import Euler, Gill, Heun, Integrator, Newmark, Rk4, RungeKutta
 from trajopt.integrate.tableaus import Tableau
 from trajopt.integrate.tuning import recommended_gain

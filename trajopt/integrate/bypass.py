@@ -16,7 +16,7 @@ import numpy as np
 
 from trajopt.errors import UsageError, suggest
 from trajopt.integrate.deviations import deviations
-from trajopt.integrate.rates import evaluate
+from trajopt.integrate.rates import evaluate, function_of_state
 from trajopt.integrate.simulate import Simulation
 from trajopt.integrate.steppers import positive
 from trajopt.system import Event, System
@@ -77,8 +77,7 @@ def price(simulation: Simulation, truth: Callable[[np.ndarray], np.ndarray], sta
     jumps = [e for e in simulation.events if e.name.startswith("bypass of ")]
     system = simulation.system
     constraints = [i.name for i in system.invariants if i.order > 0]
-    y = casadi.substitute(deviations(system, constraints).y, system.p, casadi.DM(system.parameter_values))
-    norm = casadi.Function("norm", [system.time, system.x], [casadi.norm_2(y)])
+    norm = function_of_state(system, casadi.norm_2(deviations(system, constraints).y))
 
     def violation(time: float, state: np.ndarray) -> float:
         return float(evaluate(norm, np.array([time]), state[None])[0, 0])

@@ -17,7 +17,7 @@ import scipy.optimize
 
 from trajopt.errors import SimulationError
 from trajopt.integrate.path import Path, Piece
-from trajopt.integrate.rates import Rate, evaluate, numpy_callable
+from trajopt.integrate.rates import Rate, evaluate, function_of_state, numpy_callable, total_derivative
 from trajopt.integrate.steppers import Integrator, advance, runge_kutta
 from trajopt.integrate.tableaus import RK4
 from trajopt.system import Event, System
@@ -51,16 +51,11 @@ class Watch:
 def watch(system: System, extra: Sequence[Event] = ()) -> Watch:
     """Compile the events of a system, and further ones in its symbols."""
     events = (*system.events, *extra)
-    p = casadi.DM(system.parameter_values)
-
-    def function(name: str, expression: casadi.SX) -> casadi.Function:
-        return casadi.Function(name, [system.time, system.x], [casadi.densify(casadi.substitute(expression, system.p, p))])
-
-    g = casadi.vertcat(*(e.expression for e in events)) if events else casadi.SX(0, 1)
-    slope = casadi.jtimes(g, system.time, 1) + casadi.jtimes(g, system.x, system.rate)
-    values = function("events", g)
-    resets = tuple(None if e.reset is None else numpy_callable(function("reset", e.reset)) for e in events)
-    return Watch(events, values, numpy_callable(values), numpy_callable(function("slopes", slope)), resets)
+    g = casadi.vertcat(casadi.SX(0, 1), *(e.expression for e in events))
+    values = function_of_state(system, g)
+    slope = function_of_state(system, total_derivative(g, system.time, system.x, system.rate))
+    resets = tuple(None if e.reset is None else numpy_callable(function_of_state(system, e.reset)) for e in events)
+    return Watch(events, values, numpy_callable(values), numpy_callable(slope), resets)
 
 
 def run(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import casadi
 import numpy as np
@@ -15,8 +14,8 @@ import numpy as np
 from trajopt.errors import UsageError
 from trajopt.integrate.adaptive import Dop853
 from trajopt.integrate.events import run
-from trajopt.integrate.path import Path
-from trajopt.integrate.rates import NumpyRate, numpy_callable, rate_of
+from trajopt.integrate.path import Path, Piece
+from trajopt.integrate.rates import NumpyRate, Rate, numpy_callable, rate_of
 from trajopt.integrate.steppers import Integrator
 
 
@@ -53,7 +52,7 @@ def flow(
     low, high = min(t0, t1), max(t0, t1)
     inner = sorted({float(b) for b in breaks if low < b < high}, reverse=t1 < t0)
     knots = [float(t0), *inner, float(t1)]
-    pieces: list[Any] = []
+    pieces: list[Piece] = []
     x = start
     for a, b in itertools.pairwise(knots):
         # Inside a leg the rate is asked for at times strictly inside it, so that a control that jumps at its end is not seen
@@ -64,14 +63,14 @@ def flow(
     return Path(tuple(pieces))
 
 
-def _inside(field: Any, a: float, b: float) -> Any:
+def _inside(field: Rate, a: float, b: float) -> Rate:
     """The same rate, with times at the very ends of a leg moved inside by less than round-off matters."""
     if field.function is not None:
         return field
     nudge = 4 * np.spacing(max(abs(a), abs(b)))
     low, high = min(a, b) + nudge, max(a, b) - nudge
     call = field.call
-    return type(field)(lambda t, x: call(min(max(t, low), high), x), field.names)
+    return Rate(lambda t, x: call(min(max(t, low), high), x), field.names)
 
 
 def controlled(dynamics: casadi.Function, controls: Callable[[float], np.ndarray]) -> NumpyRate:

@@ -125,10 +125,15 @@ def _dense(function: casadi.Function) -> casadi.Function:
     return casadi.Function("dense", inputs, [casadi.densify(function(*inputs))])
 
 
+def function_of_state(system: System, expression: casadi.SX) -> casadi.Function:
+    """An expression of a system as a function of (t, x), with the parameters at their values."""
+    values = casadi.DM(system.parameter_values)
+    return casadi.Function("f", [system.time, system.x], [casadi.densify(casadi.substitute(expression, system.p, values))])
+
+
 def rate_of_system(system: System) -> Rate:
     """The rate of a system, with its parameters at their values."""
-    expression = casadi.densify(casadi.substitute(system.rate, system.p, casadi.DM(system.parameter_values)))
-    return rate_of(casadi.Function("rate", [system.time, system.x], [expression]), tuple(s.name for s in system.states))
+    return rate_of(function_of_state(system, system.rate), tuple(s.name for s in system.states))
 
 
 def rate_of(function: casadi.Function | NumpyRate, names: tuple[str, ...]) -> Rate:

@@ -16,7 +16,7 @@ import numpy as np
 
 from trajopt.errors import ModelError
 from trajopt.integrate.adaptive import Embedded, Trial, adaptive_steps, trial_step
-from trajopt.integrate.path import Interpolant, Path, Piece, hermite_piece
+from trajopt.integrate.path import Path, hermite_piece
 from trajopt.integrate.rates import Rate, rate_of
 from trajopt.integrate.tableaus import DOP853
 
@@ -109,8 +109,7 @@ class Flow:
         """The motion between, callable in time; quintic between the steps, so some digits less than the ends."""
         rate, trial = self._motion
         legs = adaptive_steps(self._method, trial, rate, (t0, self._start(x0, p), t1))
-        pieces = (hermite_piece(rate, t, z) for t, z in legs)
-        return Path(tuple(Piece(piece.t, piece.x[:, : self.size], _first(piece, self.size)) for piece in pieces))
+        return Path(tuple(hermite_piece(rate, t, z) for t, z in legs)).first(self.size)
 
     def _start(self, x0: Sequence[float] | np.ndarray, p: Sequence[float] | np.ndarray) -> np.ndarray:
         x, q = np.asarray(x0, dtype=float).reshape(-1), np.asarray(p, dtype=float).reshape(-1)
@@ -150,7 +149,3 @@ def _compiled(function: casadi.Function) -> tuple[Rate, Trial]:
     n = function.numel_out(0)
     rate = rate_of(function, tuple(f"z{i}" for i in range(n)))
     return rate, trial_step(rate, DOP853)
-
-
-def _first(piece: Piece, size: int) -> Interpolant:
-    return lambda times: piece.interpolant(times)[:, :size]

@@ -14,7 +14,7 @@ from trajopt.integrate.deviations import deviation
 from trajopt.integrate.events import Occurrence, Progress, run, watch
 from trajopt.integrate.gains import check_gain
 from trajopt.integrate.path import Path
-from trajopt.integrate.rates import evaluate, rate_of_system
+from trajopt.integrate.rates import evaluate, function_of_state, rate_of_system
 from trajopt.integrate.stabilize import Stabilization
 from trajopt.integrate.steppers import Integrator, positive
 from trajopt.integrate.tuning import recommended_gain, samples
@@ -148,11 +148,12 @@ def _check_stabilization(stabilization: Stabilization, system: System, method: I
 
 def drifts(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, Drift]:
     """The drift of each invariant along a motion: t (k,), x (k, n)."""
-    found = {}
-    for invariant in system.invariants:
-        y = np.linalg.norm(_along(system, deviation(system, invariant), t, x), axis=1)
-        found[invariant.name] = Drift(float(np.max(y)), float(y[-1]))
-    return found
+    return {name: Drift(float(np.max(y)), float(y[-1])) for name, y in deviation_norms(system, t, x).items()}
+
+
+def deviation_norms(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+    """The length of the deviation of each invariant along a motion: t (k,), x (k, n) -> (k,)."""
+    return {i.name: np.linalg.norm(_along(system, deviation(system, i), t, x), axis=1) for i in system.invariants}
 
 
 def _outputs(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
@@ -161,6 +162,4 @@ def _outputs(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, np.ndarr
 
 
 def _along(system: System, expression: casadi.SX, t: np.ndarray, x: np.ndarray) -> np.ndarray:
-    p = casadi.DM(system.parameter_values)
-    dense = casadi.densify(casadi.substitute(casadi.SX(expression), system.p, p))
-    return evaluate(casadi.Function("along", [system.time, system.x], [dense]), t, x)
+    return evaluate(function_of_state(system, casadi.SX(expression)), t, x)

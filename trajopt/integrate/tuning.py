@@ -18,10 +18,12 @@ import numpy as np
 import scipy.optimize
 
 from trajopt.integrate.adaptive import Dop853
+from trajopt.integrate.corrections import projection
 from trajopt.integrate.events import run
 from trajopt.integrate.gains import stability_limit, stability_polynomial
-from trajopt.integrate.rates import Rate, evaluate, rate_of_system
-from trajopt.integrate.stabilize import Baumgarte, Stabilization, projection
+from trajopt.integrate.rates import Rate, evaluate, function_of_state, rate_of_system
+from trajopt.integrate.reactions import Baumgarte
+from trajopt.integrate.stabilize import Stabilization
 from trajopt.integrate.steppers import Integrator, runge_kutta
 from trajopt.integrate.tableaus import FEHLBERG, Tableau
 from trajopt.system import System
@@ -185,5 +187,4 @@ def _busiest(knots: np.ndarray, step: float, samples: int) -> tuple[np.ndarray, 
 
 
 def _deviations(system: System, way: Stabilization) -> casadi.Function:
-    y = casadi.substitute(way.deviations(system).y, system.p, casadi.DM(system.parameter_values))
-    return casadi.Function("y", [system.time, system.x], [casadi.densify(y)])
+    return function_of_state(system, way.deviations(system).y)

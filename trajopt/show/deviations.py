@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from trajopt.errors import UsageError
+from trajopt.integrate.simulate import Simulation, deviation_norms
 from trajopt.show.look import (
     FAINT,
     STYLE,
@@ -25,10 +26,7 @@ from trajopt.show.look import (
     title,
     write_figure,
 )
-from trajopt.show.plots import deviation_norms, run_heading
-
-if TYPE_CHECKING:
-    from trajopt.integrate.simulate import Simulation
+from trajopt.show.plots import run_heading
 
 FLOOR = 1e-17
 TOGETHER = "norm of all"
@@ -53,7 +51,7 @@ def plot_deviations(runs: Mapping[str, Simulation], path: str | Path | None = No
     names = [invariant.name for invariant in first.system.invariants]
     if not names:
         raise UsageError(f"'{first.system.name}' has no invariants, so no deviations")
-    norms = {label: deviation_norms(run) for label, run in runs.items()}
+    norms = {label: deviation_norms(run.system, run.t, run.x) for label, run in runs.items()}
     rows = [[TOGETHER], *balanced(names)] if len(names) > 1 else [names]
     figure = new_figure(max(len(row) for row in rows), len(rows), (3.7, 2.3))
     grid = figure.add_gridspec(len(rows), 1)

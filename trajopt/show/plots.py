@@ -114,10 +114,12 @@ def plot_solution(
 
 def plot_simulation(simulation: Simulation | Mapping[str, Simulation], path: str | Path | None = None) -> Figure:
     """States over time, and the drift of every invariant on a logarithmic axis; several runs of one system over one another."""
+    from trajopt.integrate.simulate import deviation_norms
+
     runs = dict(simulation) if isinstance(simulation, Mapping) else {"": simulation}
     first = next(iter(runs.values()))
     rows = balanced(list(range(len(first.system.states))), columns_for(len(first.system.states)))
-    drifts = deviation_norms(first) if len(runs) == 1 else {}
+    drifts = deviation_norms(first.system, first.t, first.x) if len(runs) == 1 else {}
     count = len(rows) + (1 if drifts else 0)
     figure = new_figure(max(len(row) for row in rows), count)
     grid = figure.add_gridspec(count, 1)
@@ -352,18 +354,6 @@ def draw_drifts(axes: Any, drifts: Mapping[str, tuple[np.ndarray, np.ndarray]], 
         axes.semilogy(t, np.maximum(np.abs(values), floor), label=name, linewidth=1.4, **line_style(i))
     logarithmic(axes)
     axes.legend(fontsize=8, frameon=False, ncols=min(len(drifts), 4), loc="best")
-
-
-def deviation_norms(simulation: Simulation) -> dict[str, np.ndarray]:
-    """The length of each invariant's deviation at the integrator's steps."""
-    from trajopt.integrate.stabilize import deviation
-
-    system, found = simulation.system, {}
-    for invariant in system.invariants:
-        y = system.function(deviation(system, invariant))
-        values = y.map(len(simulation.t))(simulation.t[None, :], simulation.x.T, system.parameter_values)
-        found[invariant.name] = np.linalg.norm(np.asarray(values.full()).reshape(-1, len(simulation.t)), axis=0)
-    return found
 
 
 def dense(simulation: Simulation, most: int = 2001) -> tuple[np.ndarray, np.ndarray]:

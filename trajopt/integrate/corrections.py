@@ -1,0 +1,169 @@
+"""Stabilization without reactions: by a change of the rates, or by a projection after each step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import casadi
+import numpy as np
+
+from trajopt.errors import ModelError, SimulationError, UsageError, suggest
+from trajopt.integrate.deviations import Deviations, deviations
+from trajopt.integrate.rates import function_of_state, total_derivative
+from trajopt.integrate.stabilize import Gained, Guard, Prepared, Stabilization, chosen
+from trajopt.system import Event, System
+
+PROJECTION_STEPS = 3  # Gauss-Newton steps; each squares a deviation that is already of the size of one step's error
+ROW_DAMPING = 1e-14  # relative; keeps the correction finite where an invariant is stationary
+COSTATE_PREFIXES = ("costate_", "lam_", "lambda_", "momentum_")
+
+
+@dataclass(frozen=True)
+class _Decay(Gained):
+    """dy/dt = -gain y for chosen invariants, by a change of the rates; see ``MinimumNorm`` for the settings."""
+
+    only: tuple[str, ...] = ()
+    targets: Mapping[str, float] = field(default_factory=dict)
+
+    def deviations(self, system: System) -> Deviations:
+        return deviations(system, self.only, self.targets)
+
+    def matrix(self, system: System) -> np.ndarray | None:
+        return self._diagonal(self.deviations(system).y.numel())
+
+    def _missing(self, system: System, y: casadi.SX) -> casadi.SX:
+        """What the rates of the deviations lack: K y - dy/dt along the motion as it is."""
+        missing: casadi.SX = casadi.DM(self._diagonal(y.numel())) @ y - total_derivative(y, system.time, system.x, system.rate)
+        return missing
+
+    def _diagonal(self, rows: int) -> np.ndarray:
+        if not isinstance(self.gain, tuple):
+            return -chosen(self.gain) * np.eye(rows)
+        if len(self.gain) != rows:
+            raise UsageError(
+                "the gains do not fit the deviations", got=f"{len(self.gain)} gains", expected=f"{rows}, one for each row"
+            )
+        return -np.diag(np.array(self.gain, dtype=float))
+
+
+@dataclass(frozen=True)
+class MinimumNorm(_Decay):
+    """The smallest change of the rates that gives dy/dt = -gain y: x' = f + Y^+ (K y - y_t - Y f), Y = dy/dx.
+
+    ``gain`` may be one number or one for each row of the deviations; ``only`` names invariants, all by default; ``targets`` gives
+    first integrals other values than their starting ones.
+    """
+
+    @property
+    def name(self) -> str:
+        return "minimum-norm"
+
+    def prepare(self, system: System) -> Prepared:
+        y = self.deviations(system).y
+        change = least_change(casadi.jacobian(y, system.x), self._missing(system, y))
+        return Prepared(replace(system, rate=system.rate + change, through_reactions=None))
+
+
+def least_change(Y: casadi.SX, wanted: casadi.SX) -> casadi.SX:
+    """The shortest d with Y d = wanted; rows are scaled to equal length first, so that units do not matter."""
+    size = casadi.sqrt(casadi.sum2(Y**2) + 1e-300)
+    rows, target = Y / casadi.repmat(size, 1, Y.shape[1]), wanted / size
+    normal = rows @ rows.T + ROW_DAMPING * casadi.SX.eye(Y.shape[0])
+    return rows.T @ casadi.solve(casadi.densify(normal), target)
+
+
+@dataclass(frozen=True)
+class ExtendedHamiltonian(_Decay):
+    """Canonical equations of H + gamma . g instead of H, with gamma such that dy/dt = -gain y.
+
+    gamma follows from the brackets {g_i, g_j}; the run stops with an error where their matrix becomes singular. ``pairs``
+    names the canonical pairs (state, costate); by default a state ``x`` and its ``costate_x`` (or ``lam_x``) are a pair.
+    ``gain``, ``only`` and ``targets`` are those of ``MinimumNorm``.
+    """
+
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "extended Hamiltonian"
+
+    def prepare(self, system: System) -> Prepared:
+        y = self.deviations(system).y
+        J = self._symplectic(system)
+        Y = casadi.jacobian(y, system.x)
+        brackets = casadi.densify(Y @ J @ Y.T)  # {y_i, y_j} = y_x g_lam - y_lam g_x
+        guard = self._guard(system, brackets)
+        gamma = casadi.solve(brackets, self._missing(system, y))
+        return Prepared(replace(system, rate=system.rate + J @ Y.T @ gamma, through_reactions=None), guards=(guard,))
+
+    def _guard(self, system: System, brackets: casadi.SX) -> Guard:
+        """The brackets must be regular at the start and stay so."""
+        names = ", ".join(self.only or (i.name for i in system.invariants))
+        rows = brackets.shape[0]
+        if rows % 2:
+            raise ModelError(
+                "the extended Hamiltonian needs an even number of first integrals",
+                got=f"{rows} ({names})",
+                hint="antisymmetric brackets of odd size are singular; leave one out, or use the minimum-norm correction",
+            )
+        lost = SimulationError(
+            f"the bracket of {names} vanishes: the extended Hamiltonian cannot act here",
+            hint="the minimum-norm correction works through such points",
+        )
+        determinant = casadi.det(brackets)
+        at_start = float(system.function(determinant)(0.0, system.start, system.parameter_values))
+        if not abs(at_start) > 1e-24:
+            raise lost
+        # det is the square of the Pfaffian: the bracket is stopped at a thousandth of where it started.
+        return Guard(Event("bracket vanishes", determinant / at_start - 1e-6, direction=-1, terminal=True), lost)
+
+    def _symplectic(self, system: System) -> casadi.SX:
+        names = [s.name for s in system.states]
+        pairs = self.pairs or tuple((n, p + n) for n in names for p in COSTATE_PREFIXES if p + n in names)
+        if not pairs:
+            raise ModelError(
+                f"system '{system.name}' is not canonical",
+                got=", ".join(names),
+                expected="states in pairs: x and costate_x",
+                hint="name them by pairs=((state, costate), ...), or use the minimum-norm correction",
+            )
+        J = casadi.SX(len(names), len(names))
+        for state, costate in pairs:
+            for name in (state, costate):
+                if name not in names:
+                    raise UsageError(f"system '{system.name}' has no state '{name}'", hint=suggest(name, names))
+            i, j = names.index(state), names.index(costate)
+            J[i, j], J[j, i] = 1, -1
+        return J
+
+
+@dataclass(frozen=True)
+class Projection(Stabilization):
+    """After each step the shortest way back to y = 0, by Gauss-Newton steps of least length."""
+
+    only: tuple[str, ...] = ()
+    targets: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return "projection"
+
+    def deviations(self, system: System) -> Deviations:
+        return deviations(system, self.only, self.targets)
+
+    def prepare(self, system: System) -> Prepared:
+        return Prepared(system, project=projection(system, self.deviations(system).y))
+
+    def matrix(self, system: System) -> np.ndarray | None:
+        return None
+
+
+def projection(system: System, y: casadi.SX) -> casadi.Function:
+    """(t, x) -> the point of y = 0 next to x."""
+    once = function_of_state(system, system.x + least_change(casadi.jacobian(y, system.x), -y))
+    t, x = casadi.SX.sym("t"), casadi.SX.sym("x", system.x.numel())
+    projected = x
+    for _ in range(PROJECTION_STEPS):
+        projected = once(t, projected)
+    return casadi.Function("project", [t, x], [projected])
