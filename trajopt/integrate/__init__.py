@@ -1,6 +1,6 @@
 """Forward integration: steppers, events, stabilized invariants, gains, flows with sensitivities."""
 
-from trajopt.integrate.adaptive import Dop853, Embedded, Fehlberg, Radau, Sundials
+from trajopt.integrate.adaptive import Embedded, Fehlberg
 from trajopt.integrate.bypass import Price, bypass, price
 from trajopt.integrate.choices import INTEGRATORS, STABILIZATIONS
 from trajopt.integrate.corrections import ExtendedHamiltonian, MinimumNorm, Projection
@@ -20,12 +20,14 @@ from trajopt.integrate.gains import (
     stability_function,
     stability_limit,
 )
+from trajopt.integrate.libraries import Dop853, Radau, Sundials
+from trajopt.integrate.newmark import Newmark
 from trajopt.integrate.path import Path, Piece
 from trajopt.integrate.reactions import Baumgarte, LinearLaw, NonlinearLaw
 from trajopt.integrate.sensitivity import Flow, Sensitivity
 from trajopt.integrate.simulate import Drift, Simulation, drifts, simulate
 from trajopt.integrate.stabilize import Stabilization
-from trajopt.integrate.steppers import Euler, Gill, Heun, Integrator, Newmark, Rk4, RungeKutta
+from trajopt.integrate.steppers import Euler, Gill, Heun, Integrator, Rk4, RungeKutta
 from trajopt.integrate.tableaus import Tableau
 from trajopt.integrate.tuning import recommended_gain
 

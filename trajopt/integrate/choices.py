@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from trajopt.errors import UsageError, suggest
-from trajopt.integrate.adaptive import Dop853, Fehlberg, Radau, Sundials
+from trajopt.integrate.adaptive import Fehlberg
 from trajopt.integrate.corrections import ExtendedHamiltonian, MinimumNorm, Projection
+from trajopt.integrate.libraries import Dop853, Radau, Sundials
+from trajopt.integrate.newmark import Newmark
 from trajopt.integrate.reactions import Baumgarte
 from trajopt.integrate.stabilize import Stabilization
-from trajopt.integrate.steppers import Euler, Gill, Heun, Integrator, Newmark, Rk4
+from trajopt.integrate.steppers import Euler, Gill, Heun, Integrator, Rk4
 
 STEP, TOLERANCE = 1e-3, 1e-10  # where nothing is said
 

@@ -12,8 +12,8 @@ import casadi
 import numpy as np
 
 from trajopt.errors import UsageError
-from trajopt.integrate.adaptive import Dop853
 from trajopt.integrate.events import run
+from trajopt.integrate.libraries import Dop853
 from trajopt.integrate.path import Path, Piece
 from trajopt.integrate.rates import NumpyRate, Rate, numpy_callable, rate_of
 from trajopt.integrate.steppers import Integrator

@@ -80,6 +80,7 @@ def total_derivative(expression: Any, t: Any, x: Any, f: Any) -> Any:
 
 
 def symbols(function: casadi.Function, size: int) -> tuple[Any, Any]:
+    """Symbols t and x of the type that a function is written in."""
     kind: Any = casadi.SX if function.is_a("SXFunction") else casadi.MX
     return kind.sym("t"), kind.sym("x", size)
 

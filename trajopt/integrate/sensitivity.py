@@ -17,7 +17,7 @@ import numpy as np
 from trajopt.errors import ModelError
 from trajopt.integrate.adaptive import Embedded, Trial, adaptive_steps, trial_step
 from trajopt.integrate.path import Path, hermite_piece
-from trajopt.integrate.rates import Rate, rate_of
+from trajopt.integrate.rates import Rate, rate_of, symbols
 from trajopt.integrate.tableaus import DOP853
 
 
@@ -75,14 +75,14 @@ class Flow:
     @cached_property
     def _motion(self) -> tuple[Rate, Trial]:
         """Motion and parameters in one state: a parameter is a state at rest."""
-        t, z = self._symbols(self.size + self.parameters)
+        t, z = symbols(self.rate, self.size + self.parameters)
         x, p = z[: self.size], z[self.size :]
         return _compiled(casadi.Function("motion", [t, z], [casadi.vertcat(self._f(t, x, p), self._zero(z, self.parameters))]))
 
     @cached_property
     def _variational(self) -> tuple[Rate, Trial]:
         n, m = self.size, self.parameters
-        t, z = self._symbols(n + m + n * (n + m))
+        t, z = symbols(self.rate, n + m + n * (n + m))
         x, p, S = z[:n], z[n : n + m], casadi.reshape(z[n + m :], n, n + m)
         f, f_x, f_p = self._slopes(t, x, p)
         # d/dt dx/d(x0, p) = f_x S + (0, f_p); this is the key line.
@@ -127,10 +127,6 @@ class Flow:
         for _, states in adaptive_steps(self._method, trial, rate, (float(t0), z0, float(t1))):
             z = states[-1]
         return z
-
-    def _symbols(self, size: int) -> tuple[casadi.SX, casadi.SX]:
-        kind: Any = casadi.SX if self.rate.is_a("SXFunction") else casadi.MX
-        return kind.sym("t"), kind.sym("z", size)
 
     def _zero(self, like: casadi.SX, rows: int, columns: int = 1) -> casadi.SX:
         return type(like)(casadi.DM.zeros(rows, columns))

@@ -9,10 +9,10 @@ import casadi
 import numpy as np
 
 from trajopt.errors import UsageError, suggest
-from trajopt.integrate.adaptive import Dop853
 from trajopt.integrate.deviations import deviation
 from trajopt.integrate.events import Occurrence, Progress, run, watch
 from trajopt.integrate.gains import check_gain
+from trajopt.integrate.libraries import Dop853
 from trajopt.integrate.path import Path
 from trajopt.integrate.rates import evaluate, function_of_state, rate_of_system
 from trajopt.integrate.stabilize import Stabilization

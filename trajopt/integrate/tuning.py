@@ -17,10 +17,10 @@ import casadi
 import numpy as np
 import scipy.optimize
 
-from trajopt.integrate.adaptive import Dop853
 from trajopt.integrate.corrections import projection
 from trajopt.integrate.events import run
 from trajopt.integrate.gains import stability_limit, stability_polynomial
+from trajopt.integrate.libraries import Dop853
 from trajopt.integrate.rates import Rate, evaluate, function_of_state, rate_of_system
 from trajopt.integrate.reactions import Baumgarte
 from trajopt.integrate.stabilize import Stabilization

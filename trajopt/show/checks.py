@@ -321,8 +321,8 @@ def _flow(ph: PhaseAlong, anew: bool) -> list[Any] | None:
     None where the answer is lost on the way.
     """
     from trajopt.certificate.motion import Motion, scheme_for
-    from trajopt.integrate.adaptive import Dop853
     from trajopt.integrate.forward import flow
+    from trajopt.integrate.libraries import Dop853
 
     rates, n = Motion(ph, scheme_for("direct")).rate, ph.form.x.numel()
 
