@@ -1,4 +1,4 @@
-"""Forward integration: steppers, events, stabilized invariants, gains, flows with sensitivities."""
+"""Forward integration: integrators, events, stabilized invariants, gains."""
 
 from trajopt.integrate.adaptive import Embedded, Fehlberg
 from trajopt.integrate.bypass import Price, bypass, price
@@ -24,7 +24,6 @@ from trajopt.integrate.libraries import Dop853, Radau, Sundials
 from trajopt.integrate.newmark import Newmark
 from trajopt.integrate.path import Path, Piece
 from trajopt.integrate.reactions import Baumgarte, LinearLaw, NonlinearLaw
-from trajopt.integrate.sensitivity import Flow, Sensitivity
 from trajopt.integrate.simulate import Drift, Simulation, drifts, simulate
 from trajopt.integrate.stabilize import Stabilization
 from trajopt.integrate.steppers import Euler, Gill, Heun, Integrator, Rk4, RungeKutta
@@ -41,7 +40,6 @@ __all__ = [
     "Euler",
     "ExtendedHamiltonian",
     "Fehlberg",
-    "Flow",
     "Gill",
     "Heun",
     "Integrator",
@@ -57,7 +55,6 @@ __all__ = [
     "Radau",
     "Rk4",
     "RungeKutta",
-    "Sensitivity",
     "Simulation",
     "Stabilization",
     "Sundials",

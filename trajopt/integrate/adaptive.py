@@ -19,6 +19,7 @@ from trajopt.integrate.rates import Rate, check_finite, numpy_callable, spelled
 from trajopt.integrate.steppers import Integrator, combine, positive, runge_kutta
 from trajopt.integrate.tableaus import FEHLBERG, Tableau
 
+STEP_SHARE = 0.1  # of the tolerance, for one step
 SMALLEST, LARGEST = 0.2, 5.0  # how far one step may differ from the one before
 NEAR_SINGULAR = "a singularity or a stiff system; for a stiff one try Radau or SUNDIALS, or a smaller gain"
 
@@ -30,7 +31,6 @@ class Embedded(Integrator):
     tableau: Tableau
     tolerance: float = 1e-8
     safety: float = 0.9
-    share: float = 0.1  # of the tolerance, for one step
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
@@ -103,7 +103,7 @@ def adaptive_steps(
         t1 = end if last else t + direction * h
         with np.errstate(all="ignore"):
             x1, errors = trial(t, x, t1 - t)
-            error = error_norm(errors, method.share * method.tolerance * (1 + np.maximum(abs(x), abs(x1))))
+            error = error_norm(errors, STEP_SHARE * method.tolerance * (1 + np.maximum(abs(x), abs(x1))))
             factor = LARGEST if error == 0 else method.safety * error**-method.tableau.error_exponent
         if error <= 1:
             x1 = x1 if projected is None else projected(t1, x1)
@@ -129,7 +129,7 @@ def error_norm(errors: np.ndarray, scale: np.ndarray) -> float:
 def first_step(rate: Rate, method: Embedded, t: float, x: np.ndarray, end: float) -> float:
     """Hairer, Norsett, Wanner, II.4: a first step from the sizes of x, x' and x''."""
     span = abs(end - t)
-    scale = method.share * method.tolerance * (1 + abs(x))
+    scale = STEP_SHARE * method.tolerance * (1 + abs(x))
     f = rate.call(t, x)
     with np.errstate(all="ignore"):
         d0, d1 = float(np.max(abs(x) / scale)), float(np.max(abs(f) / scale))
