@@ -1,26 +1,14 @@
 """Mechanical systems: from energies, bodies or chains of links to equations of motion."""
 
-from trajopt.mechanics.bodies import Body, Drive, Fixed, Force, Prismatic, Revolute, Spring, Torque, TorsionSpring, assemble
+from trajopt.mechanics.bodies import Body, assemble
 from trajopt.mechanics.chains import Frame, Level, Link, Slide, Tree, Turn, rod
 from trajopt.mechanics.check import ModelCheck, ModelReport, check_model
 from trajopt.mechanics.constraints import Dependence, Holonomic, Nonholonomic
-from trajopt.mechanics.contact import (
-    Arctangent,
-    Contact,
-    Coulomb,
-    Hertz,
-    Hooke,
-    HuntCrossley,
-    KelvinVoigt,
-    Line,
-    NewtonImpact,
-    PoissonImpact,
-    Resting,
-    Sigmoid,
-    impact,
-    touch,
-)
+from trajopt.mechanics.contact import Contact, Line, Resting, touch
+from trajopt.mechanics.contact_laws import Arctangent, Coulomb, Hertz, Hooke, HuntCrossley, KelvinVoigt, Sigmoid
+from trajopt.mechanics.elements import Drive, Fixed, Force, Prismatic, Revolute, Spring, Torque, TorsionSpring
 from trajopt.mechanics.formulations import Augmented, Chaplygin, Eliminated, Formulation, Motion, Penalty, Voronets
+from trajopt.mechanics.impacts import NewtonImpact, PoissonImpact, impact
 from trajopt.mechanics.inverse import ClosedLoop, ParallelTorques, newton_euler, parallel
 from trajopt.mechanics.kinematics import Kinematics, kinematics
 from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity

@@ -1,7 +1,7 @@
-"""Planar bodies with (x, y, theta), and what joins and moves them: joints, springs, forces, contacts.
+"""Planar bodies with (x, y, theta), and ``assemble``, which makes a ``Mechanism`` of bodies and the elements between them.
 
-``assemble`` turns bodies and elements into a ``Mechanism``. Elements name the bodies they act on; ``"ground"`` is always there. A
-place that moves as it is told (a moving pivot, a drive) is given as a function of time.
+Elements name the bodies they act on; ``"ground"`` is always there. A place that moves as it is told (a moving pivot, a drive) is
+given as a function of time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import casadi
 
 from trajopt.errors import ModelError, suggest
-from trajopt.mechanics.constraints import Constraint, Holonomic
+from trajopt.mechanics.constraints import Constraint
 from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity
 
 GROUND = "ground"
@@ -61,12 +61,18 @@ class Body:
     def point(self, local: Any = (0.0, 0.0)) -> casadi.SX:
         """A point of the body in the ground's axes, (2,)."""
         x, y, theta = self.coordinates
-        return casadi.SX(casadi.vertcat(x.q, y.q)) + _rotation(theta.q) @ casadi.SX(casadi.DM(local))
+        return casadi.SX(casadi.vertcat(x.q, y.q)) + rotation(theta.q) @ casadi.SX(casadi.DM(local))
 
     def velocity_of(self, local: Any = (0.0, 0.0)) -> casadi.SX:
+        """The velocity of that point, (2,)."""
         x, y, theta = self.coordinates
-        arm = _rotation(theta.q) @ casadi.SX(casadi.DM(local))
+        arm = rotation(theta.q) @ casadi.SX(casadi.DM(local))
         return casadi.SX(casadi.vertcat(x.v - theta.v * arm[1], y.v + theta.v * arm[0]))
+
+    def place(self, local: Any = (0.0, 0.0)) -> Place:
+        """A point of the body with its motion."""
+        theta = self.coordinates[2]
+        return Place(self.point(local), self.velocity_of(local), theta.q, theta.v, self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +127,7 @@ class Scene:
             return Place(position, casadi.jacobian(position, self.time), casadi.SX(0), casadi.SX(0), None)
         if body is None:
             return Place(casadi.SX(casadi.DM(local)), casadi.SX.zeros(2, 1), casadi.SX(0), casadi.SX(0), None)
-        theta = body.coordinates[2]
-        return Place(body.point(local), body.velocity_of(local), theta.q, theta.v, body)
+        return body.place(local)
 
     def value(self, given: Any) -> casadi.SX:
         """A number, an expression, a ``Quantity``, or a function of time."""
@@ -149,165 +154,6 @@ class Element(Protocol):
     def effects(self, scene: Scene) -> Effects: ...
 
 
-# Joints ---------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Revolute:
-    """A pin: a point of one body stays on a point of another (or of the ground, moving or not)."""
-
-    name: str
-    first: str
-    second: str
-    on_first: Point = (0.0, 0.0)
-    on_second: Point = (0.0, 0.0)
-
-    def effects(self, scene: Scene) -> Effects:
-        gap = _gap(scene, self)
-        return Effects((Holonomic(f"{self.name}.x", gap[0], "m"), Holonomic(f"{self.name}.y", gap[1], "m")))
-
-
-@dataclass(frozen=True, eq=False)
-class Fixed:
-    """A weld: a pin that also keeps the angle between the bodies."""
-
-    name: str
-    first: str
-    second: str
-    on_first: Point = (0.0, 0.0)
-    on_second: Point = (0.0, 0.0)
-    angle: float = 0.0
-
-    def effects(self, scene: Scene) -> Effects:
-        gap = _gap(scene, self)
-        pin = (Holonomic(f"{self.name}.x", gap[0], "m"), Holonomic(f"{self.name}.y", gap[1], "m"))
-        return Effects((*pin, Holonomic(f"{self.name}.theta", _turned(scene, self) - self.angle, "rad")))
-
-
-@dataclass(frozen=True, eq=False)
-class Prismatic:
-    """A slider: the second body's point stays on a line of the first body, at a constant angle between the two."""
-
-    name: str
-    first: str
-    second: str
-    axis: tuple[float, float] = (1.0, 0.0)  # in the first body's axes
-    on_first: Point = (0.0, 0.0)
-    on_second: Point = (0.0, 0.0)
-    angle: float = 0.0
-
-    def effects(self, scene: Scene) -> Effects:
-        first = scene.place(self.first, self.on_first, self.name)
-        along = _rotation(first.angle) @ casadi.SX(casadi.DM(_direction(self.axis, self.name)))
-        gap = _gap(scene, self)
-        across = along[0] * gap[1] - along[1] * gap[0]
-        line = Holonomic(f"{self.name}.across", across, "m")
-        return Effects((line, Holonomic(f"{self.name}.theta", _turned(scene, self) - self.angle, "rad")))
-
-
-@dataclass(frozen=True, eq=False)
-class Drive:
-    """A coordinate of a body (0: x, 1: y, 2: theta) that follows a given function of time."""
-
-    name: str
-    body: str
-    path: Callable[[casadi.SX], Any]
-    which: int = 2
-
-    def effects(self, scene: Scene) -> Effects:
-        body = scene.body(self.body, self.name)
-        if body is None:
-            raise ModelError(f"'{scene.name}': drive '{self.name}' cannot move the ground")
-        coordinate = body.coordinates[self.which]
-        return Effects((Holonomic(self.name, coordinate.q - casadi.SX(self.path(scene.time)), coordinate.unit),))
-
-
-Joint = Revolute | Fixed | Prismatic
-
-
-# Springs and forces ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Spring:
-    """A spring and damper between two points; its energy is part of the potential."""
-
-    name: str
-    first: str
-    second: str
-    stiffness: float = 0.0
-    damping: float = 0.0
-    length: float = 0.0
-    on_first: Point = (0.0, 0.0)
-    on_second: Point = (0.0, 0.0)
-
-    def effects(self, scene: Scene) -> Effects:
-        a, b = scene.place(self.first, self.on_first, self.name), scene.place(self.second, self.on_second, self.name)
-        reach, rate = b.position - a.position, b.velocity - a.velocity
-        # Without a natural length the energy is quadratic, and smooth where the ends meet.
-        span = casadi.norm_2(reach)
-        stretch2 = casadi.sumsqr(reach) if self.length == 0.0 else (span - self.length) ** 2
-        forces: tuple[tuple[str, Any], ...] = ()
-        if self.damping:
-            unit = reach / span
-            drag = self.damping * casadi.dot(rate, unit) * unit
-            forces = (*push(a, drag), *push(b, -drag))
-        return Effects(potential=0.5 * self.stiffness * stretch2, forces=forces)
-
-
-@dataclass(frozen=True, eq=False)
-class TorsionSpring:
-    """A rotational spring and damper between two bodies; ``angle`` is where it is relaxed."""
-
-    name: str
-    first: str
-    second: str
-    stiffness: float = 0.0
-    damping: float = 0.0
-    angle: float = 0.0
-
-    def effects(self, scene: Scene) -> Effects:
-        a, b = scene.place(self.first, (0.0, 0.0), self.name), scene.place(self.second, (0.0, 0.0), self.name)
-        drag = self.damping * (b.spin - a.spin)
-        none = casadi.SX.zeros(2, 1)
-        return Effects(
-            potential=0.5 * self.stiffness * (b.angle - a.angle - self.angle) ** 2,
-            forces=(*push(a, none, drag), *push(b, none, -drag)) if self.damping else (),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Force:
-    """A force in the ground's axes at a point of a body: numbers, quantities, expressions or functions of time."""
-
-    name: str
-    body: str
-    force: tuple[Any, Any]
-    at: tuple[float, float] = (0.0, 0.0)
-
-    def effects(self, scene: Scene) -> Effects:
-        place = scene.place(self.body, self.at, self.name)
-        return Effects(forces=push(place, casadi.vertcat(*[scene.value(f) for f in self.force])))
-
-
-@dataclass(frozen=True, eq=False)
-class Torque:
-    """A torque on a body, and its opposite on the body that carries the motor."""
-
-    name: str
-    body: str
-    torque: Any
-    carrier: str = GROUND
-
-    def effects(self, scene: Scene) -> Effects:
-        value, none = scene.value(self.torque), casadi.SX.zeros(2, 1)
-        on, back = (scene.place(name, (0.0, 0.0), self.name) for name in (self.body, self.carrier))
-        return Effects(forces=(*push(on, none, value), *push(back, none, -value)))
-
-
-# Assembly -------------------------------------------------------------------------------------------------------------------
-
-
 def assemble(
     name: str,
     bodies: Sequence[Body],
@@ -318,6 +164,7 @@ def assemble(
 ) -> Mechanism:
     """Bodies and elements as a mechanism.
 
+    >>> from trajopt.mechanics import Revolute
     >>> bob = Body("bob", mass=2.0, inertia=0.1, position=(1.0, 0.0))
     >>> pendulum = assemble("pendulum", [bob], [Revolute("pin", "ground", "bob", on_second=(-1.0, 0.0))])
     >>> pendulum.acceleration([1, 0, 0], [0, 0, 0])[2]
@@ -365,7 +212,7 @@ def _newton_euler(
     blocks, biases = [], []
     for body in bodies:
         theta = body.coordinates[2]
-        arm = _rotation(theta.q) @ casadi.SX(casadi.DM(body.centre))
+        arm = rotation(theta.q) @ casadi.SX(casadi.DM(body.centre))
         m, across = body.mass, casadi.vertcat(-arm[1], arm[0])  # d(arm)/dtheta
         about = body.inertia + m * casadi.dot(arm, arm)
         blocks.append(
@@ -379,23 +226,7 @@ def _newton_euler(
     return Inertia(casadi.diagcat(*blocks), casadi.vertcat(*biases) + casadi.gradient(stored, q))
 
 
-def _gap(scene: Scene, joint: Joint) -> casadi.SX:
-    a = scene.place(joint.first, joint.on_first, joint.name)
-    return scene.place(joint.second, joint.on_second, joint.name).position - a.position
-
-
-def _turned(scene: Scene, joint: Joint) -> casadi.SX:
-    a = scene.place(joint.first, joint.on_first, joint.name)
-    return scene.place(joint.second, joint.on_second, joint.name).angle - a.angle
-
-
-def _direction(axis: tuple[float, float], name: str) -> tuple[float, float]:
-    length = float((axis[0] ** 2 + axis[1] ** 2) ** 0.5)
-    if length == 0.0:
-        raise ModelError(f"joint '{name}' has no axis", got=axis, expected="a direction")
-    return axis[0] / length, axis[1] / length
-
-
-def _rotation(angle: casadi.SX) -> casadi.SX:
+def rotation(angle: casadi.SX) -> casadi.SX:
+    """(2, 2): from turned axes to those they were turned from."""
     c, s = casadi.cos(angle), casadi.sin(angle)
     return casadi.vertcat(casadi.horzcat(c, -s), casadi.horzcat(s, c))

@@ -1,4 +1,4 @@
-"""Ways to take reactions into account, behind one interface, and the first-order system that each gives.
+"""Ways to take reactions into account, behind one interface.
 
 Each formulation turns ``M a + bias = Q + B r, A a + drift = wanted`` into accelerations and reactions. ``Augmented`` and
 ``Penalty`` keep all velocities as states; ``Eliminated``, ``Chaplygin`` and ``Voronets`` keep the independent ones, so that
@@ -7,18 +7,15 @@ velocity conditions hold exactly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import casadi
 import numpy as np
 import scipy.linalg
 
 from trajopt.errors import ModelError, UsageError
-from trajopt.mechanics.lagrange import Mechanism, Quantity
-from trajopt.mechanics.statement import require_independent
-from trajopt.system import Invariant, Law, System, Variable
+from trajopt.mechanics.lagrange import Mechanism
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,114 +260,3 @@ def _reactions(mechanism: Mechanism, dependent: list[int], acceleration: casadi.
         return casadi.SX(0, 1)
     missing = mechanism.mass @ acceleration + mechanism.bias - mechanism.force
     return casadi.solve(mechanism.directions[dependent, :], missing[dependent])
-
-
-# From a mechanism to a system -----------------------------------------------------------------------------------------------
-
-
-def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[str, Any], details: Mapping[str, Any]) -> System:
-    """A mechanism as a first-order system.
-
-    Parameters
-    ----------
-    controls : the control laws by name, expressions in the coordinates, velocities, time and parameters (or numbers); a control
-        without a law becomes a parameter of the system.
-    details : further fields of ``System``: ``until``, ``description``, ``events``, ``outputs``, ``drawing``.
-    """
-    known = [c.name for c in mechanism.controls]
-    for name in controls:
-        if name not in known:
-            raise ModelError(f"'{mechanism.name}' has no control '{name}'", expected=", ".join(known) or "none")
-    if not isinstance(formulation, Penalty):
-        require_independent(mechanism)
-
-    def build(law: Law | None, held: casadi.SX | None = None) -> System:
-        """``held`` are symbols that the law uses besides its arguments; they become parameters."""
-        way = formulation if law is None else Augmented()
-        motion = way.motion(mechanism, _wanted(mechanism, law))
-        penalized = isinstance(formulation, Penalty)
-        return _assemble(mechanism, motion, controls, dict(details), penalized=penalized, build=build, held=held)
-
-    return build(None)
-
-
-def _wanted(mechanism: Mechanism, law: Law | None) -> casadi.SX:
-    k, m = len(mechanism.holonomic), len(mechanism.rows)
-    if law is None:
-        return casadi.SX(m, 1)
-    f = mechanism.velocity_residual
-    positions = law(mechanism.position_residual, f[:k], 2) if k else casadi.SX(0, 1)
-    velocities = law(f[k:], casadi.SX.zeros(m - k, 1), 1) if m > k else casadi.SX(0, 1)
-    return casadi.vertcat(positions, velocities)
-
-
-def _assemble(
-    mechanism: Mechanism,
-    motion: Motion,
-    controls: Mapping[str, Any],
-    details: dict[str, Any],
-    *,
-    penalized: bool,
-    build: Any,
-    held: casadi.SX | None,
-) -> System:
-    kept = list(motion.independent)
-    reduced = len(kept) < len(mechanism.coordinates)
-    open_controls = [c for c in mechanism.controls if c.name not in controls]
-    extra = [] if held is None else [Quantity(str(symbol), symbol=symbol) for symbol in casadi.vertsplit(held)]
-    quantities = [*mechanism.parameters, *open_controls, *extra]
-
-    def closed(expression: Any) -> casadi.SX:
-        """Control laws in place, dependent velocities expressed by the independent ones."""
-        result = casadi.SX(expression)
-        for c in mechanism.controls:
-            if c.name in controls:
-                result = casadi.substitute(result, c.symbol, casadi.SX(controls[c.name]))
-        return casadi.substitute(result, mechanism.v, motion.velocity) if reduced else result
-
-    variables = mechanism.state_variables()
-    n = len(mechanism.coordinates)
-    outputs = {
-        name: (closed(e), unit) for name, (e, unit) in {**_outputs(mechanism, motion), **details.pop("outputs", {})}.items()
-    }
-    for k in range(n):
-        if k not in kept:
-            outputs[mechanism.coordinates[k].rate] = (motion.velocity[k], mechanism.coordinates[k].rate_unit)
-    return System(
-        name=mechanism.name,
-        time=mechanism.time,
-        x=casadi.vertcat(mechanism.q, mechanism.v[kept]),
-        states=(*variables[:n], *(variables[n + k] for k in kept)),
-        rate=closed(casadi.vertcat(motion.velocity, motion.acceleration[kept])),
-        p=casadi.vertcat(*[c.symbol for c in quantities]) if quantities else casadi.SX(0, 1),
-        parameters=tuple(Variable(c.name, c.value, c.unit) for c in quantities),
-        invariants=_invariants(mechanism, closed, reduced=reduced, penalized=penalized),
-        outputs=outputs,
-        through_reactions=build if mechanism.rows and not (reduced or penalized) else None,
-        mechanism=mechanism,
-        **details,
-    )
-
-
-def _outputs(mechanism: Mechanism, motion: Motion) -> dict[str, tuple[casadi.SX, str]]:
-    total = mechanism.directions @ motion.reactions if mechanism.rows else casadi.SX(len(mechanism.coordinates), 1)
-    # What changes the energy: forces, reactions of driven constraints, explicit time.
-    power = casadi.dot(mechanism.force + total, mechanism.v) - casadi.jacobian(mechanism.lagrangian, mechanism.time)
-    found = {"energy": (mechanism.energy, "J"), "power": (power, "W")}
-    for row, constraint in enumerate(mechanism.rows):
-        found[f"reaction_{constraint.name}"] = (motion.reactions[row], "")
-    if mechanism.rows:
-        for k, c in enumerate(mechanism.coordinates):
-            found[f"reaction_{c.name}"] = (total[k], {"m": "N", "rad": "N m"}.get(c.unit, ""))
-    return found
-
-
-def _invariants(mechanism: Mechanism, closed: Any, *, reduced: bool, penalized: bool) -> tuple[Invariant, ...]:
-    found = []
-    if not penalized:
-        # With dependent velocities eliminated the rate of a position condition is zero at any state: only its value drifts.
-        found += [Invariant(c.name, closed(c.expression), 1 if reduced else 2) for c in mechanism.holonomic]
-        found += [] if reduced else [Invariant(c.name, closed(c.expression), 1) for c in mechanism.nonholonomic]
-    if mechanism.undriven and closed(mechanism.force).is_zero() and not penalized:
-        found.append(Invariant("energy", closed(mechanism.energy), 0))
-    return tuple(found)

@@ -12,6 +12,7 @@ from typing import Any
 
 import casadi
 import numpy as np
+from scipy.linalg import block_diag
 
 from trajopt.errors import ModelError
 from trajopt.mechanics.chains import Tree
@@ -85,7 +86,7 @@ def parallel(tree: Tree, q: Any, v: Any, a: Any, t: float = 0.0) -> ParallelTorq
         for j in _moment_subtree(tree, members, k):
             # The own rows of the outboard members, turned into the axes of member k: in the plane that leaves them as they are.
             L[3 * k : 3 * k + 3, starts[j] : starts[j + 1]] = members[k].R.T @ members[j].R @ own[j]
-    T, P = _block_diagonal(axes), np.concatenate(loads)
+    T, P = block_diag(*axes), np.concatenate(loads)
     moments = L @ (T @ P)
     tau = np.zeros(len(tree.coordinates))
     for k, m in enumerate(members):
@@ -150,15 +151,6 @@ def _moment_subtree(tree: Tree, members: list[_Member], k: int) -> list[int]:
 
 def _skew(r: Vector) -> Vector:
     return np.array([[0.0, -r[2], r[1]], [r[2], 0.0, -r[0]], [-r[1], r[0], 0.0]])
-
-
-def _block_diagonal(blocks: Sequence[np.ndarray]) -> Vector:
-    size = sum(len(b) for b in blocks)
-    whole, at = np.zeros((size, size)), 0
-    for b in blocks:
-        whole[at : at + len(b), at : at + len(b)] = b
-        at += len(b)
-    return whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -349,8 +349,9 @@ class Mechanism:
         return dependences(A, [c.name for c in self.rows])
 
     def system(self, formulation: Formulation | None = None, controls: Mapping[str, Any] | None = None, **details: Any) -> System:
-        """The mechanism as a first-order system; see ``trajopt.mechanics.formulations.as_system``."""
-        from trajopt.mechanics.formulations import Augmented, as_system
+        """The mechanism as a first-order system; see ``trajopt.mechanics.first_order.as_system``."""
+        from trajopt.mechanics.first_order import as_system
+        from trajopt.mechanics.formulations import Augmented
 
         return as_system(self, formulation or Augmented(), controls or {}, details)
 

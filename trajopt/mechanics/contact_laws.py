@@ -1,0 +1,226 @@
+"""Laws of contact: the normal force of a compliant contact, and friction.
+
+A law gives the normal force from the depth of penetration and its rate; its elastic part is stored as potential energy, so that a
+power balance closes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import casadi
+import scipy.optimize
+
+from trajopt.errors import ModelError
+
+# A compliant contact needs unbounded damping to keep a body from coming back at all.
+LEAST_RESTITUTION = 1e-9
+
+
+class NormalLaw(Protocol):
+    """The force that resists penetration; depth > 0 inside, rate = d(depth)/dt."""
+
+    def force(self, depth: Any, rate: Any) -> Any:
+        """The normal force, N."""
+        ...
+
+    def stored(self, depth: Any) -> Any:
+        """The elastic energy, J; its derivative by the depth is the elastic part of the force."""
+        ...
+
+    def hold(self, depth: Any, rate: Any) -> Any:
+        """A number that turns negative where the law, still in contact, cuts its force off; None where it never does."""
+        ...
+
+
+@dataclass(frozen=True)
+class Hooke:
+    """k d."""
+
+    stiffness: float
+
+    def __post_init__(self) -> None:
+        check_constant("stiffness", self.stiffness)
+
+    def force(self, depth: Any, rate: Any) -> Any:
+        return self.stiffness * casadi.fmax(depth, 0)
+
+    def stored(self, depth: Any) -> Any:
+        return 0.5 * self.stiffness * casadi.fmax(depth, 0) ** 2
+
+    def hold(self, depth: Any, rate: Any) -> Any:
+        return None
+
+
+@dataclass(frozen=True)
+class KelvinVoigt:
+    """k d + c d'. A plain Kelvin-Voigt contact pulls back on leaving; ``adhesive=False`` cuts the negative force off."""
+
+    stiffness: float
+    damping: float
+    adhesive: bool = False
+
+    def __post_init__(self) -> None:
+        check_constant("stiffness", self.stiffness)
+        check_constant("damping", self.damping, zero=True)
+
+    def force(self, depth: Any, rate: Any) -> Any:
+        total = self.stiffness * depth + self.damping * rate
+        return casadi.if_else(depth > 0, total if self.adhesive else casadi.fmax(total, 0), 0)
+
+    def stored(self, depth: Any) -> Any:
+        return 0.5 * self.stiffness * casadi.fmax(depth, 0) ** 2
+
+    def hold(self, depth: Any, rate: Any) -> Any:
+        return None if self.adhesive else self.stiffness * depth + self.damping * rate
+
+    @staticmethod
+    def from_restitution(stiffness: float, mass: float, restitution: float, adhesive: bool = False) -> KelvinVoigt:
+        """The damping that gives a coefficient of restitution to a mass without other forces.
+
+        >>> KelvinVoigt.from_restitution(1e4, 2.0, 0.5, adhesive=True).damping
+        60.93952644739415
+        """
+        e = max(check_restitution(restitution), LEAST_RESTITUTION)
+        if e == 1.0:
+            return KelvinVoigt(stiffness, 0.0, adhesive)
+        if adhesive:  # half a damped period
+            ratio = -math.log(e) / math.hypot(math.pi, math.log(e))
+        else:
+            floor = _kelvin_voigt_restitution(1.0 - 1e-12)
+            if e <= floor:
+                raise ModelError("no damping below critical gives this restitution", got=e, expected=f"more than {floor:.4f}")
+            ratio = scipy.optimize.brentq(lambda z: _kelvin_voigt_restitution(z) - e, 0.0, 1.0 - 1e-12, xtol=1e-15)
+        return KelvinVoigt(stiffness, 2.0 * ratio * math.sqrt(stiffness * mass), adhesive)
+
+
+def _kelvin_voigt_restitution(ratio: float) -> float:
+    """Restitution where the contact ends with the force: exp(-z w t), t the first time at which k d + c d' = 0."""
+    root = math.sqrt(1.0 - ratio**2)
+    angle = math.pi - math.atan2(2.0 * ratio * root, 1.0 - 2.0 * ratio**2)
+    return math.exp(-ratio / root * angle)
+
+
+@dataclass(frozen=True)
+class Hertz:
+    """k d^n, n = 3/2 for smooth curved surfaces."""
+
+    stiffness: float
+    exponent: float = 1.5
+
+    def __post_init__(self) -> None:
+        check_constant("stiffness", self.stiffness)
+        check_constant("exponent", self.exponent)
+
+    def force(self, depth: Any, rate: Any) -> Any:
+        return self.stiffness * _power(depth, self.exponent)
+
+    def stored(self, depth: Any) -> Any:
+        return self.stiffness / (self.exponent + 1) * _power(depth, self.exponent + 1)
+
+    def hold(self, depth: Any, rate: Any) -> Any:
+        return None
+
+
+@dataclass(frozen=True)
+class HuntCrossley:
+    """k d^n (1 + a d'): damping that grows with the depth, so that the force starts and ends at zero."""
+
+    stiffness: float
+    damping: float  # a, s/m
+    exponent: float = 1.5
+
+    def __post_init__(self) -> None:
+        check_constant("stiffness", self.stiffness)
+        check_constant("damping", self.damping, zero=True)
+        check_constant("exponent", self.exponent)
+
+    def force(self, depth: Any, rate: Any) -> Any:
+        return self.stiffness * _power(depth, self.exponent) * casadi.fmax(1 + self.damping * rate, 0)
+
+    def stored(self, depth: Any) -> Any:
+        return self.stiffness / (self.exponent + 1) * _power(depth, self.exponent + 1)
+
+    def hold(self, depth: Any, rate: Any) -> Any:
+        return 1 + self.damping * rate
+
+    @staticmethod
+    def from_restitution(stiffness: float, speed: float, restitution: float, exponent: float = 1.5) -> HuntCrossley:
+        """The damping that gives a coefficient of restitution at an impact speed, whatever the mass and the exponent.
+
+        Integrating m v dv = -k d^n (1 + a v) dd over both halves gives s - ln(1 + s) = -e s - ln(1 - e s), s = a v0. (Hunt and
+        Crossley's own a = 3 (1 - e) / (2 v0) is its limit for e near 1.)
+        """
+        e = max(check_restitution(restitution), LEAST_RESTITUTION)
+        check_constant("speed", speed)
+        if e == 1.0:
+            return HuntCrossley(stiffness, 0.0, exponent)
+
+        def balance(s: float) -> float:
+            return s - math.log1p(s) + e * s + math.log1p(-e * s)
+
+        # balance starts at zero, rises, and falls to minus infinity at s = 1/e.
+        low = 0.5 * (1.0 - e) / e
+        s = scipy.optimize.brentq(balance, min(low, 0.5 / e), (1.0 - 1e-15) / e, xtol=1e-15, maxiter=500)
+        return HuntCrossley(stiffness, s / speed, exponent)
+
+
+class Smoothing(Protocol):
+    """A smooth sign function."""
+
+    def sign(self, speed: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Arctangent:
+    """(2/pi) atan(v / scale)."""
+
+    scale: float = 1e-2
+
+    def sign(self, speed: Any) -> Any:
+        return 2 / math.pi * casadi.atan(speed / self.scale)
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """2 / (1 + exp(-v / scale)) - 1."""
+
+    scale: float = 1e-2
+
+    def sign(self, speed: Any) -> Any:
+        return casadi.tanh(speed / (2 * self.scale))  # the same function, without overflow
+
+
+@dataclass(frozen=True)
+class Coulomb:
+    """Sliding friction, smoothed around zero speed."""
+
+    coefficient: float
+    smoothing: Smoothing = Arctangent()
+
+    def __post_init__(self) -> None:
+        check_constant("friction coefficient", self.coefficient, zero=True)
+
+    def force(self, normal: Any, speed: Any) -> Any:
+        return -self.coefficient * normal * self.smoothing.sign(speed)
+
+
+def _power(depth: Any, exponent: float) -> Any:
+    """depth^exponent inside, zero outside; the base is kept away from zero because d^n has no derivative there."""
+    inside = depth > 0
+    return casadi.if_else(inside, casadi.if_else(inside, depth, 1.0) ** exponent, 0)
+
+
+def check_constant(what: str, value: float, zero: bool = False) -> None:
+    """Raise unless a constant of a law is positive, or zero where that is allowed."""
+    if not (value > 0 or (zero and value == 0)):
+        raise ModelError(f"a contact needs a {what} that is not negative{'' if zero else ' or zero'}", got=value)
+
+
+def check_restitution(value: float) -> float:
+    """The coefficient itself, or an error."""
+    if not 0 <= value <= 1:
+        raise ModelError("a coefficient of restitution lies between 0 and 1", got=value)
+    return value

@@ -1,0 +1,185 @@
+"""What joins and moves planar bodies: joints, springs, forces, torques."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+
+from trajopt.errors import ModelError
+from trajopt.mechanics.bodies import GROUND, Effects, Place, Point, Scene, push, rotation
+from trajopt.mechanics.constraints import Holonomic
+
+# Joints ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Revolute:
+    """A pin: a point of one body stays on a point of another (or of the ground, moving or not)."""
+
+    name: str
+    first: str
+    second: str
+    on_first: Point = (0.0, 0.0)
+    on_second: Point = (0.0, 0.0)
+
+    def effects(self, scene: Scene) -> Effects:
+        return Effects(_pin(self.name, *_ends(scene, self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """A weld: a pin that also keeps the angle between the bodies."""
+
+    name: str
+    first: str
+    second: str
+    on_first: Point = (0.0, 0.0)
+    on_second: Point = (0.0, 0.0)
+    angle: float = 0.0
+
+    def effects(self, scene: Scene) -> Effects:
+        a, b = _ends(scene, self)
+        return Effects((*_pin(self.name, a, b), _angle(self.name, a, b, self.angle)))
+
+
+@dataclass(frozen=True, eq=False)
+class Prismatic:
+    """A slider: the second body's point stays on a line of the first body, at a constant angle between the two."""
+
+    name: str
+    first: str
+    second: str
+    axis: tuple[float, float] = (1.0, 0.0)  # in the first body's axes
+    on_first: Point = (0.0, 0.0)
+    on_second: Point = (0.0, 0.0)
+    angle: float = 0.0
+
+    def effects(self, scene: Scene) -> Effects:
+        a, b = _ends(scene, self)
+        along = rotation(a.angle) @ casadi.SX(casadi.DM(_direction(self.axis, self.name)))
+        gap = b.position - a.position
+        across = along[0] * gap[1] - along[1] * gap[0]
+        return Effects((Holonomic(f"{self.name}.across", across, "m"), _angle(self.name, a, b, self.angle)))
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """A coordinate of a body (0: x, 1: y, 2: theta) that follows a given function of time."""
+
+    name: str
+    body: str
+    path: Callable[[casadi.SX], Any]
+    which: int = 2
+
+    def effects(self, scene: Scene) -> Effects:
+        body = scene.body(self.body, self.name)
+        if body is None:
+            raise ModelError(f"'{scene.name}': drive '{self.name}' cannot move the ground")
+        coordinate = body.coordinates[self.which]
+        return Effects((Holonomic(self.name, coordinate.q - casadi.SX(self.path(scene.time)), coordinate.unit),))
+
+
+def _ends(scene: Scene, element: Revolute | Fixed | Prismatic | Spring) -> tuple[Place, Place]:
+    return (
+        scene.place(element.first, element.on_first, element.name),
+        scene.place(element.second, element.on_second, element.name),
+    )
+
+
+def _pin(name: str, a: Place, b: Place) -> tuple[Holonomic, Holonomic]:
+    gap = b.position - a.position
+    return Holonomic(f"{name}.x", gap[0], "m"), Holonomic(f"{name}.y", gap[1], "m")
+
+
+def _angle(name: str, a: Place, b: Place, angle: float) -> Holonomic:
+    return Holonomic(f"{name}.theta", b.angle - a.angle - angle, "rad")
+
+
+def _direction(axis: tuple[float, float], name: str) -> tuple[float, float]:
+    length = float((axis[0] ** 2 + axis[1] ** 2) ** 0.5)
+    if length == 0.0:
+        raise ModelError(f"joint '{name}' has no axis", got=axis, expected="a direction")
+    return axis[0] / length, axis[1] / length
+
+
+# Springs and forces ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Spring:
+    """A spring and damper between two points; its energy is part of the potential."""
+
+    name: str
+    first: str
+    second: str
+    stiffness: float = 0.0
+    damping: float = 0.0
+    length: float = 0.0
+    on_first: Point = (0.0, 0.0)
+    on_second: Point = (0.0, 0.0)
+
+    def effects(self, scene: Scene) -> Effects:
+        a, b = _ends(scene, self)
+        reach, rate = b.position - a.position, b.velocity - a.velocity
+        # Without a natural length the energy is quadratic, and smooth where the ends meet.
+        span = casadi.norm_2(reach)
+        stretch2 = casadi.sumsqr(reach) if self.length == 0.0 else (span - self.length) ** 2
+        forces: tuple[tuple[str, Any], ...] = ()
+        if self.damping:
+            unit = reach / span
+            drag = self.damping * casadi.dot(rate, unit) * unit
+            forces = (*push(a, drag), *push(b, -drag))
+        return Effects(potential=0.5 * self.stiffness * stretch2, forces=forces)
+
+
+@dataclass(frozen=True, eq=False)
+class TorsionSpring:
+    """A rotational spring and damper between two bodies; ``angle`` is where it is relaxed."""
+
+    name: str
+    first: str
+    second: str
+    stiffness: float = 0.0
+    damping: float = 0.0
+    angle: float = 0.0
+
+    def effects(self, scene: Scene) -> Effects:
+        a, b = scene.place(self.first, (0.0, 0.0), self.name), scene.place(self.second, (0.0, 0.0), self.name)
+        drag = self.damping * (b.spin - a.spin)
+        none = casadi.SX.zeros(2, 1)
+        return Effects(
+            potential=0.5 * self.stiffness * (b.angle - a.angle - self.angle) ** 2,
+            forces=(*push(a, none, drag), *push(b, none, -drag)) if self.damping else (),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Force:
+    """A force in the ground's axes at a point of a body: numbers, quantities, expressions or functions of time."""
+
+    name: str
+    body: str
+    force: tuple[Any, Any]
+    at: tuple[float, float] = (0.0, 0.0)
+
+    def effects(self, scene: Scene) -> Effects:
+        place = scene.place(self.body, self.at, self.name)
+        return Effects(forces=push(place, casadi.vertcat(*[scene.value(f) for f in self.force])))
+
+
+@dataclass(frozen=True, eq=False)
+class Torque:
+    """A torque on a body, and its opposite on the body that carries the motor."""
+
+    name: str
+    body: str
+    torque: Any
+    carrier: str = GROUND
+
+    def effects(self, scene: Scene) -> Effects:
+        value, none = scene.value(self.torque), casadi.SX.zeros(2, 1)
+        on, back = (scene.place(name, (0.0, 0.0), self.name) for name in (self.body, self.carrier))
+        return Effects(forces=(*push(on, none, value), *push(back, none, -value)))
