@@ -90,7 +90,7 @@ assert missed["adapted mesh"] < 1e-5
 # %% [markdown]
 # The points lie on no motion of the cart-pole at all: the equations hold at three instants of each interval and nowhere
 # else. The cost came out *below* the optimum: a coarse mesh can cheat. The estimated error, from re-integration between
-# the points, knows. (`plot_reintegration` in `trajopt.show.checks` draws this for any answer, interval by interval.)
+# the points, knows. (`plot_reintegration` in `trajopt.show.reintegration` draws this for any answer, interval by interval.)
 #
 # ## How fast errors fall
 #

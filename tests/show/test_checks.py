@@ -14,11 +14,10 @@ from trajopt.show.checks import (
     integral_drifts,
     plot_integrals,
     plot_mesh,
-    plot_reintegration,
     plot_switching,
-    reintegrated,
     switching_functions,
 )
+from trajopt.show.reintegration import plot_reintegration, reintegrated
 from trajopt.solution import PhaseSolution, Solution, Status
 
 

@@ -128,13 +128,14 @@ def draw_answers(
 
         stills(first, subject.drawing(), path)
     elif kind in OF_ANSWERS:
-        from trajopt.show import checks
+        from trajopt.show.checks import plot_integrals, plot_mesh, plot_switching
+        from trajopt.show.reintegration import plot_reintegration
 
         draw = {
-            "switching": checks.plot_switching,
-            "mesh": checks.plot_mesh,
-            "invariants": checks.plot_integrals,
-            "reintegration": checks.plot_reintegration,
+            "switching": plot_switching,
+            "mesh": plot_mesh,
+            "invariants": plot_integrals,
+            "reintegration": plot_reintegration,
         }
         draw[kind](first, path)
     else:

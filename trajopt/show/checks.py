@@ -1,40 +1,37 @@
-"""Pictures that tell how far an answer can be trusted: switching functions, mesh and error, first integrals, re-integration.
+"""Pictures that tell how far an answer can be trusted: switching functions, mesh and error, first integrals.
 
 All but the mesh need the problem itself: ``solution.form``, which a solve leaves there and a file does not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import casadi
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from trajopt.errors import SimulationError, TrajoptError, UsageError
+from trajopt.errors import TrajoptError, UsageError
 from trajopt.show.look import (
     BOUND,
     COLOURS,
     INK,
     STYLE,
     balanced,
-    columns_for,
     heading,
     labelled,
     line_style,
     logarithmic,
     new_figure,
+    panels,
     settle,
     tidy,
     title,
     write_figure,
 )
-from trajopt.show.plots import draw_bounds, draw_curve, draw_drifts, mark_mesh, name_phases, shade_arcs, span_of
+from trajopt.show.plots import draw_bounds, draw_curve, draw_drifts, mark_mesh, name_phases, shade_arcs, span_of, time_label
 
 if TYPE_CHECKING:
     from trajopt.certificate.along import Along, PhaseAlong
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
 
 Series = tuple[np.ndarray, np.ndarray]  # times, values
 INSIDE = np.linspace(0.0, 1.0, 25)  # fractions of each interval
-LOST = 1e-2  # relative: a run over a whole phase that ends so far away says nothing; it starts anew in every interval
 
 
 # Switching functions ------------------------------------------------------------------------------------------------------------
@@ -56,18 +52,15 @@ def plot_switching(solution: Solution, path: str | Path | None = None) -> Figure
     """
     functions = switching_functions(solution)
     rows = balanced(list(functions))
-    figure = new_figure(max(len(row) for row in rows), 2 * len(rows))
-    grid = figure.add_gridspec(2 * len(rows), 1)
+    figure, grid = panels([len(row) for row in rows for _ in ("control", "slope")])
     span = span_of([solution])
-    for number, names in enumerate(rows):
-        above, below = (grid[2 * number + k].subgridspec(1, len(names)) for k in (0, 1))
-        for column, component in enumerate(names):
-            control, slope = figure.add_subplot(above[column]), figure.add_subplot(below[column])
+    for above, below, names in zip(grid[::2], grid[1::2], rows, strict=True):
+        for control, slope, component in zip(above, below, names, strict=True):
             _control_panel(control, solution, component, span)
             _switching_panel(slope, solution, component, functions[component])
             slope.set_xlim(*span)
-            if number == len(rows) - 1:
-                slope.set_xlabel(_time(solution))
+    for axes in grid[-1]:
+        axes.set_xlabel(time_label(solution))
     heading(figure, f"{solution.problem}   switching functions", solution.success)
     write_figure(figure, path)
     return figure
@@ -142,7 +135,7 @@ def plot_mesh(solution: Solution, path: str | Path | None = None) -> Figure:
             if number:
                 axes.axvline(phase.t0, color=INK, linewidth=0.8)
         axes.set_xlim(*span)
-        axes.set_xlabel(_time(solution))
+        axes.set_xlabel(time_label(solution))
     _tolerance_line(errors, solution)
     for axes in (widths, errors):
         logarithmic(axes)
@@ -229,7 +222,7 @@ def plot_integrals(solution: Solution, path: str | Path | None = None) -> Figure
         raise UsageError(f"'{solution.problem}' has no first integrals: time appears in it, and none are declared")
     draw_drifts(axes, drifts)
     axes.set_xlim(*span_of([solution]))
-    axes.set_xlabel(_time(solution))
+    axes.set_xlabel(time_label(solution))
     if len(solution.phases) > 1:
         for phase in list(solution.phases.values())[1:]:
             axes.axvline(phase.t0, color=INK, linewidth=0.6)
@@ -257,11 +250,11 @@ def integral_drifts(solution: Solution) -> dict[str, Series]:
             terms = float((np.abs(values[1:]) * sizes[:, None]).sum(axis=0).max(initial=0.0))
             scale = max(float(np.abs(values[0]).max()), terms, 1e-300)
             gap = np.abs(values[0] - np.median(values[0])) / scale
-            found.setdefault(integral.name, []).append(_largest(e.phase.breaks, times, gap))
+            found.setdefault(integral.name, []).append(largest_by_interval(e.phase.breaks, times, gap))
     return {name: (np.concatenate([t for t, _ in parts]), np.concatenate([v for _, v in parts])) for name, parts in found.items()}
 
 
-def _largest(breaks: np.ndarray, times: np.ndarray, values: np.ndarray) -> Series:
+def largest_by_interval(breaks: np.ndarray, times: np.ndarray, values: np.ndarray) -> Series:
     """The largest value of each interval as steps, and a gap at the end."""
     which = np.clip(np.searchsorted(breaks, times, side="right") - 1, 0, len(breaks) - 2)
     tops = np.full(len(breaks) - 1, np.nan)
@@ -270,123 +263,11 @@ def _largest(breaks: np.ndarray, times: np.ndarray, values: np.ndarray) -> Serie
     return np.append(np.repeat(breaks, 2)[1:-1], np.nan), np.append(np.repeat(tops, 2), np.nan)
 
 
-# Re-integration -----------------------------------------------------------------------------------------------------------------
-
-
-def plot_reintegration(solution: Solution, path: str | Path | None = None) -> Figure:
-    """The answer's points over lines from an independent integration with its controls, and how far they are apart."""
-    motions = reintegrated(solution)
-    names = list(dict.fromkeys(name for phase in solution.phases.values() for name in phase.states))
-    rows = balanced(names, columns_for(len(names)))
-    figure = new_figure(max(len(row) for row in rows), len(rows) + 1)
-    grid = figure.add_gridspec(len(rows) + 1, 1)
-    for number, row in enumerate(rows):
-        cells = grid[number].subgridspec(1, len(row))
-        for column, name in enumerate(row):
-            _points_panel(figure.add_subplot(cells[column]), solution, name, motions)
-    gaps = figure.add_subplot(grid[len(rows)])
-    tidy(gaps)
-    draw_drifts(gaps, {name: _gap(solution, name, motions) for name in names}, 1e-16)
-    gaps.set_xlim(*span_of([solution]))
-    gaps.set_xlabel(_time(solution))
-    title(gaps, "distance of points and line, relative to the largest value of each state")
-    gaps.legend(fontsize=7.5, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + len(names) // 9)
-    handles = [
-        Line2D([], [], color=COLOURS[0], label="integrated anew", **STYLE),
-        Line2D([], [], color=COLOURS[1], linestyle="", marker="o", markersize=3.5, label="points of the answer"),
-    ]
-    figure.legend(handles=handles, loc="outside lower right", ncols=2, frameon=False, fontsize=8)
-    heading(figure, f"{solution.problem}   the answer over its re-integration ({solution.method})", solution.success)
-    write_figure(figure, path)
-    return figure
-
-
-def reintegrated(solution: Solution) -> dict[str, tuple[Any, list[str]]]:
-    """For each phase the motion from its start under the answer's controls: a function of time -> (m, states), and the names.
-
-    Where the motion amplifies errors so much that the end of a phase is not reached, it starts anew in every interval.
-    """
-    from trajopt.integrate.path import Path as Track
-
-    found = {}
-    for ph in _along(solution).phases:
-        pieces = _flow(ph, anew=False)
-        found[ph.form.name] = (Track(tuple(pieces or _flow(ph, anew=True) or ())), list(ph.form.x_names))
-    return found
-
-
-def _flow(ph: PhaseAlong, anew: bool) -> list[Any] | None:
-    """The pieces of the motion, interval by interval, each from the end of the one before or ``anew`` from the answer's state.
-
-    None where the answer is lost on the way.
-    """
-    from trajopt.certificate.motion import Motion, scheme_for
-    from trajopt.integrate.forward import flow
-    from trajopt.integrate.libraries import Dop853
-
-    rates, n = Motion(ph, scheme_for("direct")).rate, ph.form.x.numel()
-
-    def rate(t: float, x: np.ndarray) -> np.ndarray:
-        at = np.array([t])
-        values = rates(t, x, ph.z(at), ph.u(at), ph.s, ph.p)
-        return np.asarray(values.full()).ravel()[:n]
-
-    pieces: list[Any] = []
-    x = ph.x(ph.breaks[:1])[:, 0]
-    for a, b in pairwise(ph.breaks.tolist()):
-        start = ph.x(np.array([a]))[:, 0]
-        if not anew and np.any(np.abs(x - start) > LOST * ph.sizes):
-            return None
-        try:
-            pieces += flow(rate, a, b, start if anew else x, (), Dop853(1e-10), ph.form.x_names).pieces
-        except SimulationError:
-            return None
-        x = pieces[-1].x[-1]
-    return pieces
-
-
-def _points_panel(axes: Any, solution: Solution, name: str, motions: Mapping[str, tuple[Any, list[str]]]) -> None:
-    tidy(axes)
-    unit = ""
-    for number, phase in enumerate(solution.phases.values()):
-        curve = phase.states.get(name)
-        if curve is None:
-            continue
-        unit = curve.unit
-        track, names = motions[phase.name]
-        rows = [k for k, one in enumerate(names) if one == name or one.startswith(f"{name}[")]
-        times = np.linspace(phase.t0, phase.tf, 600)
-        axes.plot(times, track(times)[:, rows], color=COLOURS[0], **STYLE)
-        points = np.concatenate(curve.values)
-        few = max(1, round(len(curve.t) * len(solution.phases) / 60))  # as many as can be told apart
-        axes.plot(curve.t[::few], points[::few], color=COLOURS[1], linestyle="", marker="o", markersize=2.6, zorder=3)
-        mark_mesh(axes, phase, curve)
-        if number:
-            axes.axvline(phase.t0, color=INK, linewidth=0.8)
-    axes.set_xlim(*span_of([solution]))
-    settle(axes, name, unit)
-
-
-def _gap(solution: Solution, name: str, motions: Mapping[str, tuple[Any, list[str]]]) -> Series:
-    times, gaps, size = [], [], 1e-300
-    for phase in solution.phases.values():
-        curve = phase.states.get(name)
-        if curve is None:
-            continue
-        track, names = motions[phase.name]
-        rows = [k for k, one in enumerate(names) if one == name or one.startswith(f"{name}[")]
-        points = np.concatenate(curve.values)
-        size = max(size, float(np.abs(points).max()))
-        t, gap = _largest(curve.breaks, curve.t, np.abs(track(curve.t)[:, rows] - points).max(axis=1))
-        times.append(t)
-        gaps.append(gap)
-    return np.concatenate(times), np.concatenate(gaps) / size
-
-
 # The problem beside its answer --------------------------------------------------------------------------------------------------
 
 
-def _along(solution: Solution) -> Along:
+def problem_along(solution: Solution) -> Along:
+    """The problem evaluated along its answer."""
     from trajopt.certificate.along import along
 
     if solution.form is None:
@@ -400,7 +281,7 @@ def _along(solution: Solution) -> Along:
 def _extremals(solution: Solution) -> tuple[Extremal, ...]:
     from trajopt.certificate.extremal import extremals
 
-    whole = _along(solution)
+    whole = problem_along(solution)
     if not all(ph.has_costates for ph in whole.phases):
         raise UsageError(f"this answer to '{solution.problem}' has no costates")
     try:
@@ -421,7 +302,3 @@ def _values(e: Extremal, expression: Any, times: np.ndarray) -> np.ndarray:
     function = casadi.Function("value", e.symbols, [casadi.densify(expression)])
     ph = e.phase
     return evaluated(function, times[None, :], ph.x(times), ph.z(times), ph.u(times), ph.costate(times), *e.fixed)
-
-
-def _time(solution: Solution) -> str:
-    return labelled("t", next(iter(solution.phases.values())).time_unit)

@@ -18,9 +18,10 @@ from trajopt.show.look import (
     balanced,
     columns_for,
     heading,
+    legend_below,
     line_style,
     logarithmic,
-    new_figure,
+    panels,
     settle,
     tidy,
     title,
@@ -53,17 +54,14 @@ def plot_deviations(runs: Mapping[str, Simulation], path: str | Path | None = No
         raise UsageError(f"'{first.system.name}' has no invariants, so no deviations")
     norms = {label: deviation_norms(run.system, run.t, run.x) for label, run in runs.items()}
     rows = [[TOGETHER], *balanced(names)] if len(names) > 1 else [names]
-    figure = new_figure(max(len(row) for row in rows), len(rows), (3.7, 2.3))
-    grid = figure.add_gridspec(len(rows), 1)
-    for number, row in enumerate(rows):
-        cells = grid[number].subgridspec(1, len(row))
-        for column, name in enumerate(row):
-            axes = figure.add_subplot(cells[column])
+    figure, grid = panels([len(row) for row in rows], (3.7, 2.3))
+    for line, row in zip(grid, rows, strict=True):
+        for axes, name in zip(line, row, strict=True):
             _panel(axes, name, {label: (run.t, _size(run, norms[label], name)) for label, run in runs.items()})
-            if number == len(rows) - 1:
-                axes.set_xlabel("t [s]")
+    for axes in grid[-1]:
+        axes.set_xlabel("t [s]")
     handles = [Line2D([], [], label=label, linewidth=1.5, **line_style(k)) for k, label in enumerate(runs)]
-    figure.legend(handles=handles, loc="outside lower right", ncols=min(len(handles), 4), frameon=False, fontsize=8)
+    legend_below(figure, handles, 4)
     heading(figure, f"{first.system.name}   deviations of the invariants, {first.integrator.label}")
     write_figure(figure, path)
     return figure
@@ -90,22 +88,23 @@ def plot_outputs(simulation: Simulation, path: str | Path | None = None) -> Figu
     if not simulation.outputs:
         raise UsageError(f"'{simulation.system.name}' has no outputs beside its states")
     rows = balanced(list(simulation.outputs), columns_for(len(simulation.outputs)))
-    figure = new_figure(max(len(row) for row in rows), len(rows))
-    grid = figure.add_gridspec(len(rows), 1)
-    for number, row in enumerate(rows):
-        cells = grid[number].subgridspec(1, len(row))
-        for column, name in enumerate(row):
-            axes = figure.add_subplot(cells[column])
-            tidy(axes)
-            values = np.asarray(simulation.outputs[name]).reshape(len(simulation.t), -1)
-            for k in range(values.shape[1]):
-                axes.plot(simulation.t, values[:, k], **(line_style(k) | STYLE))
-            for event in simulation.events:
-                axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
-            axes.set_xlim(simulation.t[0], simulation.t[-1])
-            settle(axes, name, simulation.system.outputs[name][1])
-            if number == len(rows) - 1:
-                axes.set_xlabel("t [s]")
+    figure, grid = panels([len(row) for row in rows])
+    for line, row in zip(grid, rows, strict=True):
+        for axes, name in zip(line, row, strict=True):
+            _output_panel(axes, simulation, name)
+    for axes in grid[-1]:
+        axes.set_xlabel("t [s]")
     heading(figure, run_heading(simulation))
     write_figure(figure, path)
     return figure
+
+
+def _output_panel(axes: Any, simulation: Simulation, name: str) -> None:
+    tidy(axes)
+    values = np.asarray(simulation.outputs[name]).reshape(len(simulation.t), -1)
+    for k in range(values.shape[1]):
+        axes.plot(simulation.t, values[:, k], **(line_style(k) | STYLE))
+    for event in simulation.events:
+        axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
+    axes.set_xlim(simulation.t[0], simulation.t[-1])
+    settle(axes, name, simulation.system.outputs[name][1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +33,24 @@ def new_figure(columns: int, rows: int, panel: tuple[float, float] = PANEL) -> F
     figure = Figure(figsize=(max(panel[0] * columns, 6.0), panel[1] * rows + 0.8), layout="constrained", dpi=140)
     FigureCanvasAgg(figure)
     return figure
+
+
+def panels(counts: Sequence[int], panel: tuple[float, float] = PANEL) -> tuple[Figure, list[list[Any]]]:
+    """A figure and its axes, row by row: each row has as many as ``counts`` says, of equal width.
+
+    >>> _, rows = panels([2, 1])
+    >>> [len(row) for row in rows]
+    [2, 1]
+    """
+    figure = new_figure(max(counts), len(counts), panel)
+    grid = figure.add_gridspec(len(counts), 1)
+    lines = [grid[k].subgridspec(1, count) for k, count in enumerate(counts)]
+    return figure, [[figure.add_subplot(line[k]) for k in range(count)] for line, count in zip(lines, counts, strict=True)]
+
+
+def legend_below(figure: Figure, handles: Sequence[Any], most: int = 6) -> None:
+    """What lines and marks mean, under all panels; at most so many beside one another."""
+    figure.legend(handles=handles, loc="outside lower right", ncols=min(len(handles), most), frameon=False, fontsize=8)
 
 
 def line_style(number: int) -> dict[str, Any]:

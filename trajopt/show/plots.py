@@ -28,9 +28,10 @@ from trajopt.show.look import (
     columns_for,
     heading,
     labelled,
+    legend_below,
     line_style,
     logarithmic,
-    new_figure,
+    panels,
     settle,
     tidy,
     title,
@@ -92,20 +93,17 @@ def plot_solution(
     rows = [(kind, names) for kind, all_names in kinds for names in balanced(all_names, most)]
     if not rows:
         raise UsageError("there is nothing to plot: the answer has no phases")
-    figure = new_figure(max(len(names) for _, names in rows), len(rows))
-    grid = figure.add_gridspec(len(rows), 1)
+    figure, grid = panels([len(names) for _, names in rows])
     first = next(iter(answers.values()))
-    for row, (kind, names) in enumerate(rows):
-        cells = grid[row].subgridspec(1, len(names))
-        for column, name in enumerate(names):
-            axes = figure.add_subplot(cells[column])
+    for line, (kind, names) in zip(grid, rows, strict=True):
+        for axes, name in zip(line, names, strict=True):
             _panel(axes, answers, kind, name)
             if kind == "costates" and reference is not None:
                 _mark_known(axes, first, name, reference)
-            if row == len(rows) - 1:
-                axes.set_xlabel(labelled("t", next(iter(first.phases.values())).time_unit))
-            if row == 0 and len(first.phases) > 1:
-                name_phases(axes, first)
+    for axes in grid[-1]:
+        axes.set_xlabel(time_label(first))
+    for axes in grid[0] if len(first.phases) > 1 else ():
+        name_phases(axes, first)
     heading(figure, _summary(answers, reference), all(answer.success for answer in answers.values()))
     _legend(figure, answers, reference)
     write_figure(figure, path)
@@ -120,22 +118,18 @@ def plot_simulation(simulation: Simulation | Mapping[str, Simulation], path: str
     first = next(iter(runs.values()))
     rows = balanced(list(range(len(first.system.states))), columns_for(len(first.system.states)))
     drifts = deviation_norms(first.system, first.t, first.x) if len(runs) == 1 else {}
-    count = len(rows) + (1 if drifts else 0)
-    figure = new_figure(max(len(row) for row in rows), count)
-    grid = figure.add_gridspec(count, 1)
-    for number, row in enumerate(rows):
-        cells = grid[number].subgridspec(1, len(row))
-        for column, i in enumerate(row):
-            axes = figure.add_subplot(cells[column])
+    figure, grid = panels([*map(len, rows), *([1] if drifts else [])])
+    for line, row in zip(grid, rows, strict=False):
+        for axes, i in zip(line, row, strict=True):
             _motion_panel(axes, runs, i)
-            if number == count - 1:
-                axes.set_xlabel("t [s]")
     if drifts:
-        _drift_panel(figure.add_subplot(grid[count - 1]), first.t, drifts)
+        _drift_panel(grid[-1][0], first.t, drifts)
+    for axes in grid[-1]:
+        axes.set_xlabel("t [s]")
     heading(figure, run_heading(first) if len(runs) == 1 else first.system.name)
     if len(runs) > 1:
         handles = [Line2D([], [], label=label, **_Pen(n, True).style(0)) for n, label in enumerate(runs)]
-        figure.legend(handles=handles, loc="outside lower right", ncols=len(handles), frameon=False, fontsize=8)
+        legend_below(figure, handles)
     write_figure(figure, path)
     return figure
 
@@ -287,6 +281,11 @@ def span_of(solutions: Iterable[Solution]) -> tuple[float, float]:
     return min(ph.t0 for ph in phases), max(ph.tf for ph in phases)
 
 
+def time_label(solution: Solution) -> str:
+    """What stands under the time axis of an answer."""
+    return labelled("t", next(iter(solution.phases.values())).time_unit)
+
+
 def _summary(answers: Mapping[str, Solution], reference: Reference | None) -> str:
     first = next(iter(answers.values()))
     if len(answers) > 1:
@@ -320,7 +319,7 @@ def _legend(figure: Figure, answers: Mapping[str, Solution], reference: Referenc
     handles.append(Line2D([], [], label="bound", **BOUND))
     if reference is not None and reference.costates:
         handles.append(Line2D([], [], label="known", **KNOWN))
-    figure.legend(handles=handles, loc="outside lower right", ncols=min(len(handles), 6), frameon=False, fontsize=8)
+    legend_below(figure, handles)
 
 
 # Simulations ------------------------------------------------------------------------------------------------------------------
@@ -344,7 +343,6 @@ def _drift_panel(axes: Any, t: np.ndarray, drifts: Mapping[str, np.ndarray]) -> 
     tidy(axes)
     draw_drifts(axes, {name: (t, values) for name, values in drifts.items()})
     title(axes, "drift of the invariants")
-    axes.set_xlabel("t [s]")
     axes.set_xlim(t[0], t[-1])
 
 

@@ -20,8 +20,9 @@ from trajopt.show.look import (
     balanced,
     heading,
     labelled,
+    legend_below,
     line_style,
-    new_figure,
+    panels,
     power,
     scientific,
     tidy,
@@ -60,12 +61,10 @@ def plot_phase(
     first = next(iter(sources.values()))
     chosen = list(pairs) if pairs else usual_pairs(first)[:MOST]
     rows = balanced(chosen)
-    figure = new_figure(max(len(row) for row in rows), len(rows), (3.7, 3.0))
-    grid = figure.add_gridspec(len(rows), 1)
-    for number, row in enumerate(rows):
-        cells = grid[number].subgridspec(1, len(row))
-        for column, pair in enumerate(row):
-            _portrait(figure.add_subplot(cells[column]), sources, pair)
+    figure, grid = panels([len(row) for row in rows], (3.7, 3.0))
+    for line, row in zip(grid, rows, strict=True):
+        for axes, pair in zip(line, row, strict=True):
+            _portrait(axes, sources, pair)
     name = first.system.name if isinstance(first, Simulation) else first.problem
     heading(figure, f"{name}   phase portraits")
     handles: list[Any] = [
@@ -74,7 +73,7 @@ def plot_phase(
     ]
     if len(sources) > 1:
         handles = [Line2D([], [], label=label, **(line_style(k) | STYLE)) for k, label in enumerate(sources)] + handles
-    figure.legend(handles=handles, loc="outside lower right", ncols=len(handles), frameon=False, fontsize=8)
+    legend_below(figure, handles)
     write_figure(figure, path)
     return figure
 

@@ -1,0 +1,144 @@
+"""The picture of an answer over an independent integration with its controls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from trajopt.errors import SimulationError
+from trajopt.show.checks import Series, largest_by_interval, problem_along
+from trajopt.show.look import (
+    COLOURS,
+    INK,
+    STYLE,
+    balanced,
+    columns_for,
+    heading,
+    legend_below,
+    panels,
+    settle,
+    tidy,
+    title,
+    write_figure,
+)
+from trajopt.show.plots import draw_drifts, mark_mesh, span_of, time_label
+
+if TYPE_CHECKING:
+    from trajopt.certificate.along import PhaseAlong
+    from trajopt.solution import Solution
+
+LOST = 1e-2  # relative: a run over a whole phase that ends so far away says nothing; it starts anew in every interval
+
+
+def plot_reintegration(solution: Solution, path: str | Path | None = None) -> Figure:
+    """The answer's points over lines from an independent integration with its controls, and how far they are apart."""
+    motions = reintegrated(solution)
+    names = list(dict.fromkeys(name for phase in solution.phases.values() for name in phase.states))
+    rows = balanced(names, columns_for(len(names)))
+    figure, grid = panels([*map(len, rows), 1])
+    for line, row in zip(grid, rows, strict=False):
+        for axes, name in zip(line, row, strict=True):
+            _points_panel(axes, solution, name, motions)
+    gaps = grid[-1][0]
+    tidy(gaps)
+    draw_drifts(gaps, {name: _gap(solution, name, motions) for name in names}, 1e-16)
+    gaps.set_xlim(*span_of([solution]))
+    gaps.set_xlabel(time_label(solution))
+    title(gaps, "distance of points and line, relative to the largest value of each state")
+    gaps.legend(fontsize=7.5, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + len(names) // 9)
+    handles = [
+        Line2D([], [], color=COLOURS[0], label="integrated anew", **STYLE),
+        Line2D([], [], color=COLOURS[1], linestyle="", marker="o", markersize=3.5, label="points of the answer"),
+    ]
+    legend_below(figure, handles)
+    heading(figure, f"{solution.problem}   the answer over its re-integration ({solution.method})", solution.success)
+    write_figure(figure, path)
+    return figure
+
+
+def reintegrated(solution: Solution) -> dict[str, tuple[Any, list[str]]]:
+    """For each phase the motion from its start under the answer's controls: a function of time -> (m, states), and the names.
+
+    Where the motion amplifies errors so much that the end of a phase is not reached, it starts anew in every interval.
+    """
+    from trajopt.integrate.path import Path as Track
+
+    found = {}
+    for ph in problem_along(solution).phases:
+        pieces = _flow(ph, anew=False)
+        found[ph.form.name] = (Track(tuple(pieces or _flow(ph, anew=True) or ())), list(ph.form.x_names))
+    return found
+
+
+def _flow(ph: PhaseAlong, anew: bool) -> list[Any] | None:
+    """The pieces of the motion, interval by interval, each from the end of the one before or ``anew`` from the answer's state.
+
+    None where the answer is lost on the way.
+    """
+    from trajopt.certificate.motion import Motion, scheme_for
+    from trajopt.integrate.forward import flow
+    from trajopt.integrate.libraries import Dop853
+
+    rates, n = Motion(ph, scheme_for("direct")).rate, ph.form.x.numel()
+
+    def rate(t: float, x: np.ndarray) -> np.ndarray:
+        at = np.array([t])
+        values = rates(t, x, ph.z(at), ph.u(at), ph.s, ph.p)
+        return np.asarray(values.full()).ravel()[:n]
+
+    pieces: list[Any] = []
+    x = ph.x(ph.breaks[:1])[:, 0]
+    for a, b in pairwise(ph.breaks.tolist()):
+        start = ph.x(np.array([a]))[:, 0]
+        if not anew and np.any(np.abs(x - start) > LOST * ph.sizes):
+            return None
+        try:
+            pieces += flow(rate, a, b, start if anew else x, (), Dop853(1e-10), ph.form.x_names).pieces
+        except SimulationError:
+            return None
+        x = pieces[-1].x[-1]
+    return pieces
+
+
+def _points_panel(axes: Any, solution: Solution, name: str, motions: Mapping[str, tuple[Any, list[str]]]) -> None:
+    tidy(axes)
+    unit = ""
+    for number, phase in enumerate(solution.phases.values()):
+        curve = phase.states.get(name)
+        if curve is None:
+            continue
+        unit = curve.unit
+        track, names = motions[phase.name]
+        rows = [k for k, one in enumerate(names) if one == name or one.startswith(f"{name}[")]
+        times = np.linspace(phase.t0, phase.tf, 600)
+        axes.plot(times, track(times)[:, rows], color=COLOURS[0], **STYLE)
+        points = np.concatenate(curve.values)
+        few = max(1, round(len(curve.t) * len(solution.phases) / 60))  # as many as can be told apart
+        axes.plot(curve.t[::few], points[::few], color=COLOURS[1], linestyle="", marker="o", markersize=2.6, zorder=3)
+        mark_mesh(axes, phase, curve)
+        if number:
+            axes.axvline(phase.t0, color=INK, linewidth=0.8)
+    axes.set_xlim(*span_of([solution]))
+    settle(axes, name, unit)
+
+
+def _gap(solution: Solution, name: str, motions: Mapping[str, tuple[Any, list[str]]]) -> Series:
+    times, gaps, size = [], [], 1e-300
+    for phase in solution.phases.values():
+        curve = phase.states.get(name)
+        if curve is None:
+            continue
+        track, names = motions[phase.name]
+        rows = [k for k, one in enumerate(names) if one == name or one.startswith(f"{name}[")]
+        points = np.concatenate(curve.values)
+        size = max(size, float(np.abs(points).max()))
+        t, gap = largest_by_interval(curve.breaks, curve.t, np.abs(track(curve.t)[:, rows] - points).max(axis=1))
+        times.append(t)
+        gaps.append(gap)
+    return np.concatenate(times), np.concatenate(gaps) / size
