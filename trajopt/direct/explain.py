@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.direct.collocation import Iterate
-from trajopt.direct.transcribe import PhaseLayout
+from trajopt.direct.nearest import END_PRICE, NEAREST, condition_name, end_asked, price_of
+from trajopt.direct.transcribe import PhaseLayout, control_unknowns
 from trajopt.direct.values import PhaseValues
 from trajopt.nlp.backends import Outcome
 from trajopt.nlp.program import Program, places
@@ -16,15 +18,44 @@ from trajopt.nlp.program import Program, places
 Array = NDArray[np.float64]
 
 ENOUGH = 1e-6  # of a constraint's size: below it a violation is not worth naming
+PRESSED = 1e-2  # of all that is missed: what it must be worth to have a bound out of the way
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something that an iterate does not meet, and by how much."""
+
+    what: str
+    phase: str
+    time: float | None
+    amount: float
+    relative: float  # in units of its size
+    price: float  # the same, weighed by how much it matters (``nearest``)
+    wanted: str  # what it comes to and what was asked for, where a person asked
+
+    @property
+    def line(self) -> str:
+        return f"{self.what}{_where(self.phase, self.time)} is violated by {self.amount:.3g}{self.wanted}"
 
 
 def explain(iterate: Iterate) -> tuple[str, ...]:
     """One line for each thing to know, the most important first."""
     lines = _not_numbers(iterate)
     if not lines:
-        lines = _worst_violations(iterate)
+        lines = [v.line for v in violations(iterate)[:3]]
     lines += _saturated(iterate)
+    if iterate.result.message == NEAREST:
+        lines += _pressed(iterate)
     return (*lines, *_advice(iterate, lines))
+
+
+def violations(iterate: Iterate) -> list[Violation]:
+    """All that is not met, the worst first; of one constraint, where it is worst."""
+    found = sorted([*_row_violations(iterate), *_bound_violations(iterate)], key=lambda v: -v.relative)
+    worst: dict[tuple[str, str], Violation] = {}
+    for violation in found:
+        worst.setdefault((violation.what, violation.phase), violation)
+    return list(worst.values())
 
 
 def row_name(iterate: Iterate, row: int) -> tuple[str, str, float | None]:
@@ -33,9 +64,11 @@ def row_name(iterate: Iterate, row: int) -> tuple[str, str, float | None]:
     for ph, values in zip(layout.phases, iterate.values, strict=True):
         if ph.rows <= row < ph.rows_end:
             return _row_of_phase(ph, values, row)
-    index = row - layout.b_rows
-    names = layout.form.b_names
-    return (f"condition '{names[index]}'" if index < len(names) else "a path constraint at the start"), "", None
+    name = condition_name(layout, row)
+    if name not in layout.form.b_names:
+        return name, "", None
+    quote = '"' if "'" in name else "'"
+    return f"condition {quote}{name}{quote}", "", None
 
 
 def _row_of_phase(ph: PhaseLayout, values: PhaseValues, row: int) -> tuple[str, str, float | None]:
@@ -56,21 +89,44 @@ def _row_of_phase(ph: PhaseLayout, values: PhaseValues, row: int) -> tuple[str, 
     return ("the integral" if row < ph.span_rows else "the order of the switching times"), name, None
 
 
-def _worst_violations(iterate: Iterate, count: int = 3) -> list[str]:
+def _row_violations(iterate: Iterate) -> Iterator[Violation]:
     program, g = iterate.program, iterate.constraint_values
     amount = np.nan_to_num(np.maximum(np.maximum(program.g_lower - g, g - program.g_upper), 0.0), nan=0.0)
     relative = amount * iterate.row_scales
-    lines: list[str] = []
-    named: set[tuple[str, str]] = set()
-    for row in np.argsort(-relative):
-        if relative[row] < ENOUGH or len(lines) == count:
-            break
+    for row in np.flatnonzero(relative >= ENOUGH):
         name, phase, time = row_name(iterate, int(row))
-        if (name, phase) in named:
-            continue
-        named.add((name, phase))
-        lines.append(f"{name}{_where(phase, time)} is violated by {amount[row]:.3g}")
-    return lines
+        asked = name.startswith(("condition", "path"))
+        wanted = _wanted(g[row], program.g_lower[row], program.g_upper[row]) if asked else ""
+        price = float(relative[row]) * price_of(iterate.layout, int(row))
+        yield Violation(name, phase, time, float(amount[row]), float(relative[row]), price, wanted)
+
+
+def _bound_violations(iterate: Iterate) -> Iterator[Violation]:
+    """End values and bounds of states: only the nearest motion ever misses these."""
+    program = iterate.program
+    for ph, values in zip(iterate.layout.phases, iterate.values, strict=True):
+        lower, upper = (side[ph.x : ph.z].reshape(-1, ph.nx) for side in (program.lower, program.upper))
+        excess = np.maximum(np.maximum(lower - values.X, values.X - upper), 0.0)
+        relative = excess * iterate.row_scales[ph.rows : ph.rows + ph.nx]  # defects are in units of their states
+        times = np.interp(ph.state_times(), ph.mesh.spans[0], values.spans)
+        asked = end_asked(ph)
+        for point, i in np.argwhere(relative >= ENOUGH):
+            what, price = ("end value", END_PRICE) if point == ph.state_points - 1 and asked[i] else ("bound", 1.0)
+            yield Violation(
+                f"the {what} of state '{ph.form.x_names[i]}'", ph.form.name, float(times[point]), float(excess[point, i]),
+                float(relative[point, i]), float(relative[point, i]) * price,
+                _wanted(values.X[point, i], lower[point, i], upper[point, i]),
+            )  # fmt: skip
+
+
+def _wanted(got: float, lower: float, upper: float) -> str:
+    if lower == upper:
+        asked = f"{lower:.4g}"
+    elif np.isfinite(lower) and np.isfinite(upper):
+        asked = f"{lower:.4g} to {upper:.4g}"
+    else:
+        asked = f"at least {lower:.4g}" if np.isfinite(lower) else f"at most {upper:.4g}"
+    return f": it comes to {got:.4g}, asked for {asked}"
 
 
 def _where(phase: str, time: float | None) -> str:
@@ -90,6 +146,58 @@ def _saturated(iterate: Iterate) -> list[str]:
                 ):
                     lines.append(f"control '{name}' stays at its {side} bound {limit:g} all along phase '{ph.form.name}'")
     return lines
+
+
+def _pressed(iterate: Iterate) -> list[str]:
+    """What the nearest motion presses against: with that out of the way it would miss less."""
+    worths: dict[str, float] = {}
+    for worth, name in (*_pressed_bounds(iterate), *_pressed_conditions(iterate)):
+        worths[name] = worths.get(name, 0.0) + worth
+    missed = sum(v.price for v in violations(iterate))
+    names = [name for name, worth in sorted(worths.items(), key=lambda item: -item[1]) if worth > PRESSED * missed]
+    return [f"what stands in the way: {', '.join(names[:4])}"] if names else []
+
+
+def _pressed_bounds(iterate: Iterate) -> Iterator[tuple[float, str]]:
+    """(what it is worth to move it by its size, name) of the bounds of times, states and controls."""
+    multipliers, program = iterate.bound_multipliers, iterate.program
+    for ph, values in zip(iterate.layout.phases, iterate.values, strict=True):
+        last = ph.integrals - 1
+        above = bool(multipliers[last] > 0)
+        fixed = program.lower[last] == program.upper[last]
+        side = "end time" if fixed else f"{'upper' if above else 'lower'} bound of the end time"
+        phase = f" of phase '{ph.form.name}'" if len(iterate.layout.phases) > 1 else ""
+        name = f"the {side}{phase} ({(program.lower, program.upper)[above][last]:.4g})"
+        yield abs(multipliers[last]) * (values.tf - values.t0), name
+        states = np.abs(multipliers[ph.x : ph.z].reshape(-1, ph.nx)[1:-1]).sum(axis=0) * np.abs(values.X).max(axis=0)
+        yield from ((s, f"the bounds of state '{name}'") for s, name in zip(states, ph.form.x_names, strict=True))
+        for j, name in enumerate(ph.form.u_names):
+            unknowns = [control_unknowns(ph, iterate.layout, k, j) for k in range(ph.mesh.intervals)]
+            push = float(np.abs(multipliers[np.concatenate(unknowns)]).sum())
+            yield push * float(np.abs(values.U[:, j]).max()), f"the bounds of control '{name}'"
+
+
+def _pressed_conditions(iterate: Iterate) -> Iterator[tuple[float, str]]:
+    """The same for conditions that are met, path constraints, and start values that a phase before has to reach."""
+    layout = iterate.layout
+    worth = np.abs(iterate.constraint_multipliers) / iterate.row_scales
+    missed = {v.what for v in violations(iterate)}
+    starts = {
+        f"{q.name} from '{before.form.name}' to '{ph.form.name}'": (q, ph.form.name)
+        for ph in layout.phases for before in layout.phases for q in ph.form.states
+    }  # fmt: skip
+    for row in range(layout.b_rows, layout.constraints):
+        name = condition_name(layout, row)
+        q, phase = starts.get(name.split("[")[0], (None, ""))
+        if q is not None and np.all(q.start.fixed):
+            yield float(worth[row]), f"the start value of state '{q.name}' in phase '{phase}'"
+        elif q is None and row_name(iterate, row)[0] not in missed and price_of(layout, row) == 1.0:
+            yield float(worth[row]), row_name(iterate, row)[0]
+    for ph in layout.phases:
+        for row, name in enumerate(ph.form.c_names):
+            if f"path constraint '{name}'" not in missed:
+                push = float(worth[ph.c_rows + row : ph.q_rows : len(ph.form.c_names)].sum())
+                yield push, f"path constraint '{name}'"
 
 
 def _not_numbers(iterate: Iterate) -> list[str]:
@@ -126,6 +234,11 @@ def _advice(iterate: Iterate, found: list[str]) -> list[str]:
     if outcome is Outcome.NOT_A_NUMBER:
         return [
             "try: bounds or guesses that keep variables away from divisions by zero, roots and logarithms of negative numbers"
+        ]
+    if iterate.result.message == NEAREST:
+        return [
+            "this is the motion that misses least, as far as can be seen from here; "
+            "try: loosen what is named above, or give a guess= closer to a motion that meets it"
         ]
     if outcome is Outcome.INFEASIBLE:
         return [

@@ -26,14 +26,19 @@ from trajopt.direct.collocation import (
     solve_on,
     straight,
 )
-from trajopt.direct.explain import explain
+from trajopt.direct.explain import explain, violations
 from trajopt.direct.mesh import Mesh
+from trajopt.direct.nearest import NEAREST, nearest_motion
+from trajopt.direct.values import guess_of
 from trajopt.guess import Guess, check_guess, nudged, plain_guess, swung
 from trajopt.nlp.backends import Ipopt, Outcome
 from trajopt.normal_form import NormalForm
 from trajopt.solution import MeshPass, Solution, Status
 
 Array = NDArray[np.float64]
+
+SAME = 0.01  # relative: nearest motions that miss as much as each other miss the same
+MOST_MISSES = 4  # nearest motions from different guesses, before there is held to be no motion
 
 _STATUS = {
     Outcome.INFEASIBLE: Status.INFEASIBLE,
@@ -49,7 +54,9 @@ class Rung:
     """One attempt at a first answer."""
 
     label: str
-    attempt: Callable[[Session], Iterate]
+    attempt: Callable[[], Iterate]
+    keeps_time: bool = False  # at the guess's: what it misses says nothing about other times
+    last_resort: bool = False  # not to be tried once it is clear that the conditions cannot be met
 
 
 def solve_directly(
@@ -100,23 +107,48 @@ def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[s
     """Attempts, from the quickest to the most patient, until one succeeds; else the one that came closest."""
     log: list[str] = []
     best: Iterate | None = None
+    misses: list[float] = []  # of the nearest motions so far
+    units: Array | None = None  # in which they are measured: sizes follow the guess
     for rung in _rungs(session, guess, given):
+        if rung.last_resort and _settled(misses):
+            break
         try:
-            iterate = rung.attempt(session)
+            iterate = rung.attempt()
         except Interrupted as stop:
             return stop.iterate, [*log, f"{rung.label}: interrupted"]
-        if best is None or iterate.solved or iterate.violation < best.violation:
+        if iterate.result.message == NEAREST:
+            units = iterate.row_scales if units is None else units
+            iterate = replace(iterate, row_scales=units)
+        if best is None or _rank(iterate) < _rank(best):
             best = iterate
         if iterate.solved or iterate.unbounded:
             if log:
                 log.append(f"{rung.label}: {iterate.result.outcome.value}")
             break
-        log.append(
-            f"{rung.label}: {iterate.result.outcome.value} ({iterate.result.message}), largest violation {iterate.violation:.1e}"
-        )
+        if iterate.result.message == NEAREST and not rung.keeps_time:
+            misses.append(_miss(iterate))
+        worst = max([iterate.violation, *[v.relative for v in violations(iterate)[:1]]])
+        log.append(f"{rung.label}: {iterate.result.outcome.value} ({iterate.result.message}), largest violation {worst:.1e}")
         session.progress(log[-1])
     assert best is not None
     return best, log
+
+
+def _settled(misses: list[float]) -> bool:
+    """Whether there is no point in going on: two nearest motions that miss the same, or many that all miss something."""
+    ordered = np.sort(misses)
+    return len(misses) >= MOST_MISSES or bool(np.any(np.diff(ordered) < SAME * ordered[1:]))
+
+
+def _miss(iterate: Iterate) -> float:
+    """All that is not met, each at its price."""
+    return sum(v.price for v in violations(iterate))
+
+
+def _rank(iterate: Iterate) -> tuple[bool, bool, float]:
+    """The less, the better: solved; a motion that obeys its equations at least; one that misses little."""
+    nearest = iterate.result.message == NEAREST
+    return not iterate.solved, not nearest, _miss(iterate) if nearest else iterate.violation
 
 
 def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, MeshPass]:
@@ -132,17 +164,24 @@ def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, 
 
 
 def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:
-    form = session.form
-    meshes = first_meshes(session, guess)
+    meshes, plain = first_meshes(session, guess), first_meshes(session)
     patient = _with_options(session, mu_strategy="monotone")
-    yield Rung("first attempt", lambda s: solve_on(hasty(s, 150), meshes, guess, 1e-2 if given else None))
-    yield Rung("slower barrier", lambda _: solve_on(patient, meshes, guess, None))
-    yield Rung("guess moved aside", lambda _: solve_on(patient, meshes, nudged(guess, 0.05), None))
-    yield Rung("a feasible motion first", lambda _: _feasible_first(patient, meshes, nudged(guess, 0.01)))
-    for label, other in _other_guesses(form) if not given else ():
-        yield Rung(label, partial(_from, patient, meshes, other))
+    yield Rung("first attempt", partial(solve_on, hasty(session, 150), meshes, guess, 1e-2 if given else None))
+    yield Rung("the nearest motion first", partial(_nearest_first, patient, plain, guess))
+    yield Rung("a detour of +1", partial(_nearest_first, patient, plain, swung(guess, 1.0)))
+    for factor in (10.0, 3.0):
+        longer = _lengthened(session.form, guess, factor)
+        if longer is not None:
+            attempt = partial(_nearest_first, patient, plain, longer, keep_time=True)
+            yield Rung(f"{factor:g} times the time", attempt, keeps_time=True)
+    for amount in (-1.0, 3.0):
+        attempt = partial(_nearest_first, patient, plain, swung(guess, amount))
+        yield Rung(f"a detour of {amount:+g}", attempt, last_resort=True)
+    others = [("slower barrier", guess), ("guess moved aside", nudged(guess, 0.05))]
+    for label, other in [*others, *(_other_guesses(session.form) if not given else ())]:
+        yield Rung(label, partial(solve_on, patient, meshes, other, None), last_resort=True)
     coarse = tuple(Mesh.uniform(4, int(m.degrees[0])) for m in meshes)
-    yield Rung("coarse mesh first", lambda _: _coarse_first(patient, coarse, meshes, guess))
+    yield Rung("coarse mesh first", partial(_coarse_first, patient, coarse, meshes, guess), last_resort=True)
 
 
 def _other_guesses(form: NormalForm) -> Iterator[tuple[str, Guess]]:
@@ -150,12 +189,13 @@ def _other_guesses(form: NormalForm) -> Iterator[tuple[str, Guess]]:
     yield "longer time", nudged(plain_guess(form, duration=3.0), 0.01)
     yield "controls off centre", nudged(plain_guess(form, bend=0.5), 0.01)
     yield "controls off centre, other side", nudged(plain_guess(form, bend=-0.5), 0.01)
-    for amount in (1.0, -1.0, 3.0):
-        yield f"a detour of {amount:+g}", swung(plain_guess(form, duration=3.0), amount)
 
 
-def _from(session: Session, meshes: tuple[Mesh, ...], guess: Guess, _: Session) -> Iterate:
-    return solve_on(session, meshes, guess, None)
+def _lengthened(form: NormalForm, guess: Guess, factor: float) -> Guess | None:
+    """A guess of longer phases with a detour; None where there is no more time."""
+    longer = plain_guess(form, duration=factor)
+    lengths, before = (np.array([ph.tf - ph.t0 for ph in one.phases]) for one in (longer, guess))
+    return swung(longer, 1.0) if np.all(lengths > 0) and np.any(lengths > 1.5 * before) else None
 
 
 def _with_options(session: Session, **options: Any) -> Session:
@@ -165,18 +205,15 @@ def _with_options(session: Session, **options: Any) -> Session:
     return replace(session, method=replace(session.method, backend=replace(backend, options={**options, **backend.options})))
 
 
-def _feasible_first(session: Session, meshes: tuple[Mesh, ...], guess: Guess) -> Iterate:
-    from trajopt.direct.values import guess_of
-
-    feasible = solve_on(session, meshes, guess, None, with_cost=False)
-    if not feasible.solved:
-        return feasible
-    return solve_on(session, meshes, guess_of(feasible.layout, feasible.program.start), 1e-2)
+def _nearest_first(session: Session, meshes: tuple[Mesh, ...], guess: Guess, keep_time: bool = False) -> Iterate:
+    """From a motion that misses nothing, if there is one; else the one that misses least."""
+    nearest = nearest_motion(hasty(session, 500), meshes, guess, keep_time)
+    if nearest.result.outcome is Outcome.NOT_A_NUMBER:
+        nearest = nearest_motion(hasty(session, 500), meshes, nudged(guess, 0.01), keep_time)
+    return solve_on(session, meshes, guess_of(nearest.layout, nearest.program.start), 1e-2) if nearest.solved else nearest
 
 
 def _coarse_first(session: Session, coarse: tuple[Mesh, ...], meshes: tuple[Mesh, ...], guess: Guess) -> Iterate:
-    from trajopt.direct.values import guess_of
-
     first = solve_on(session, coarse, guess, None)
     return solve_on(session, meshes, guess_of(first.layout, first.program.start), 1e-3) if first.solved else first
 

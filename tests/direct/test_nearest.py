@@ -1,0 +1,187 @@
+"""The nearest motion: what it misses has a known amount and a person's name for it; and it finds ways that are not straight."""
+
+import numpy as np
+import pytest
+from casadi import cos, pi, sin
+
+from trajopt import Problem, Status, free, solve
+from trajopt.direct.collocation import Session, first_meshes
+from trajopt.direct.nearest import NEAREST, nearest_motion
+from trajopt.guess import plain_guess
+from trajopt.solving import Collocation
+
+
+def cart(end=None, time=1.0, limit=1.0, start=0, cost=True, **v):
+    """x'' = u with |u| <= limit, from rest to rest: (problem, phase, time, x, v, u)."""
+    ocp = Problem("cart")
+    ph = ocp.phase("push")
+    t = ph.time(start=0, end=time)
+    x, v = ph.state("x", start=start, end=end), ph.state("v", start=0, end=0, **v)
+    u = ph.control("u", **({} if limit is None else {"lower": -limit, "upper": limit}))
+    ph.dynamics({x: v, v: u})
+    if cost:
+        ocp.minimize(ph.integral(u**2))
+    return ocp, ph, t, x, v, u
+
+
+def target_out_of_reach():
+    """A quarter is as far as one second takes."""
+    return cart(end=5.0)[0], [
+        "end value of state 'x' in phase 'push' at t = 1",
+        "4.75",
+        "comes to 0.25, asked for 5",
+        "control 'u'",
+    ]
+
+
+def time_too_short():
+    return cart(end=1.0, time=free(0.1, 1.0))[0], ["end value of state 'x'", "0.75", "upper bound of the end time (1)"]
+
+
+def time_limit_as_a_condition():
+    """The least time to 1 is 2."""
+    ocp, ph, t, *_ = cart(end=1.0, time=free(0.1, 9.0))
+    ocp.require(ph.final(t), upper=1.5, name="deadline")
+    return ocp, ["condition 'deadline'", "violated by 0.5", "comes to 2, asked for at most 1.5", "control 'u'"]
+
+
+def budget_too_small():
+    """The least effort to 1 in one second is 12."""
+    ocp, ph, _, _, _, u = cart(end=1.0, limit=None)
+    ocp.require(ph.integral(u**2), upper=3, name="budget")
+    return ocp, ["condition 'budget'", "violated by 9", "comes to 12, asked for at most 3"]
+
+
+def speed_limit():
+    """At a speed of at most 1, and 0.1 s to reach it and to leave it again, two seconds take to 1.9."""
+    ocp, *_ = cart(end=5.0, time=2.0, limit=10.0, upper=1.0)
+    return ocp, ["end value of state 'x'", "comes to 1.9", "the bounds of state 'v'"]
+
+
+def wall():
+    ocp = Problem("wall")
+    ph = ocp.phase("walk")
+    ph.time(end=1)
+    x, u = ph.state("x", start=0), ph.control("u")
+    ph.dynamics({x: u})
+    ph.path(x + 0 * u, upper=0.5, name="wall")
+    ocp.require(ph.final(x), equals=1, name="home")
+    ocp.minimize(ph.integral(u**2))
+    return ocp, ["'wall'", "'home'", "asked for 1", "asked for at most 0.5"]
+
+
+def walls_too_close():
+    ocp, ph, _, _, v, _ = cart(end=1.0, time=3.0)
+    ph.path(v, upper=0.3, name="slow")
+    return ocp, ["path constraint 'slow' in phase 'push'", "asked for at most 0.3"]
+
+
+def falling():
+    """5 against 9.81: after two seconds at 1 - 4.81 * 2."""
+    ocp = Problem("falling")
+    ph = ocp.phase()
+    ph.time(end=2)
+    h, v, u = ph.state("height", start=1, lower=0), ph.state("v", start=0), ph.control("thrust", lower=0, upper=5)
+    ph.dynamics({h: v, v: u - 9.81})
+    ocp.minimize(ph.integral(u**2))
+    return ocp, ["the bound of state 'height'", "comes to -8.62, asked for at least 0", "control 'thrust'"]
+
+
+def phases(ends, times):
+    ocp, parts = Problem("relay"), []
+    for name, (start, end), time in zip("ab", ends, times, strict=True):
+        ph = ocp.phase(name)
+        ph.time(start=0 if name == "a" else None, end=time)
+        x, u = ph.state("x", start=start, end=end), ph.control("u", lower=-1, upper=1)
+        ph.dynamics({x: u})
+        parts.append((ph, u))
+    ocp.connect(parts[0][0], parts[1][0])
+    ocp.minimize(sum(ph.integral(u**2) for ph, u in parts))
+    return ocp
+
+
+def ends_that_do_not_meet():
+    words = ["end value of state 'x' in phase 'a'", "comes to 2, asked for 1", "start value of state 'x' in phase 'b'"]
+    return phases([(0, 1), (2, 3)], [free(0.1, 5), free(0.1, 9)]), words
+
+
+def start_that_is_not_reached():
+    """One second takes to 1; the next phase begins at 9."""
+    words = ["x from 'a' to 'b'", "violated by 8", "start value of state 'x' in phase 'b'", "control 'u'"]
+    return phases([(0, None), (9, 10)], [1.0, 2.0]), words
+
+
+CASES = [
+    target_out_of_reach, time_too_short, time_limit_as_a_condition, budget_too_small, speed_limit, wall, walls_too_close, falling,
+    ends_that_do_not_meet, start_that_is_not_reached,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_the_culprit_is_named_in_a_few_attempts(case):
+    problem, words = case()
+    solution = solve(problem)
+    assert solution.status is Status.INFEASIBLE
+    text = "\n".join(solution.explanation)
+    for word in words:
+        assert word in text
+    assert "dynamics" not in text  # no motion breaks its equations
+    assert len(solution.log) <= 7
+
+
+@pytest.fixture(scope="module")
+def session_and_motion():
+    form = target_out_of_reach()[0].finish()
+    session = Session.start(form, Collocation(), form.parameter_values(), lambda line: None)
+    return session, nearest_motion(session, first_meshes(session), plain_guess(form))
+
+
+def test_the_nearest_motion_obeys_its_equations(session_and_motion):
+    """Full push, full brake: t^2 / 2, then the mirror image."""
+    _, motion = session_and_motion
+    assert motion.result.message == NEAREST
+    assert motion.violation < 1e-9
+    x = motion.values[0].X[:, 0]
+    t = motion.layout.phases[0].state_times()
+    np.testing.assert_allclose(x, np.where(t < 0.5, t**2 / 2, 0.25 - (1 - t) ** 2 / 2), atol=1e-6)
+
+
+def test_what_can_be_met_is_met():
+    form = cart(end=0.2)[0].finish()
+    session = Session.start(form, Collocation(), form.parameter_values(), lambda line: None)
+    motion = nearest_motion(session, first_meshes(session), plain_guess(form))
+    assert motion.solved
+    np.testing.assert_allclose(motion.values[0].X[-1], [0.2, 0.0], atol=1e-6)
+
+
+def dubins(x_end, y_end, heading):
+    """The shortest way of a car that turns with radius 1."""
+    ocp = Problem("car")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 20))
+    x, y = ph.state("x", start=0, end=x_end), ph.state("y", start=0, end=y_end)
+    angle, turn = ph.state("angle", start=0, end=heading), ph.control("turn", lower=-1, upper=1)
+    ph.dynamics({x: cos(angle), y: sin(angle), angle: turn})
+    ocp.minimize(ph.final(t))
+    return ocp
+
+
+def sideways(x, y):
+    """Left, right, left, with the first heading again: the middle turn is all but a little of a circle, and so are the others."""
+    return 2 * (2 * np.pi - np.arccos(1 - (x**2 + y**2) / 8))
+
+
+@pytest.mark.parametrize(
+    ("end", "length"),
+    [
+        ((0, 0, pi), 7 * pi / 3),  # about-turn on the spot
+        ((0, 1, 0), sideways(0, 1)),
+        ((0.2, 0.1, 0), sideways(0.2, 0.1)),
+        ((-1, -1, pi / 2), 7 * pi / 2),  # a whole turn to the left, then three quarters to the right
+    ],
+)
+def test_ways_round_are_found(end, length):
+    """A car must drive loops that no straight guess shows; Dubins (1957) has their lengths."""
+    solution = solve(dubins(*end)).check()
+    assert solution.objective == pytest.approx(length, rel=1e-6)
+    assert solution.log
