@@ -51,14 +51,8 @@ Tolerance = Annotated[float | None, typer.Option("--tolerance", metavar="NUMBER"
 GuessOption = Annotated[Path | None, typer.Option("--guess", metavar="FILE.nc", help="Begin at a saved answer.")]
 Save = Annotated[Path | None, typer.Option("--save", metavar="FILE.nc", help="Keep the result (netCDF).")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw the result (png, pdf, svg).")]
-PlotKind = Annotated[
-    str,
-    typer.Option(
-        "--plot-kind",
-        metavar="KIND",
-        help="trajectories, phase, switching, mesh, invariants, reintegration, stills, or one of the problem's own.",
-    ),
-]
+KINDS = "trajectories, phase, switching, mesh, invariants, reintegration, stills, or one of the problem's own."
+PlotKind = Annotated[str, typer.Option("--plot-kind", metavar="KIND", help=KINDS)]
 RunPlotKind = Annotated[
     str,
     typer.Option("--plot-kind", metavar="KIND", help="trajectories, phase, deviations, outputs, stills, or one of its own."),
@@ -94,7 +88,6 @@ Agreement = Annotated[
     float | None,
     typer.Option("--tolerance", metavar="NUMBER", help="Exit code 1 where objective, times or states differ by more."),
 ]
-
 
 ProblemName = Annotated[
     str | None,
@@ -202,14 +195,7 @@ def compare(first: File, second: File, tolerance: Agreement = None, json: Json =
 def plot(
     files: Annotated[list[Path], typer.Argument(metavar="FILE.nc...", help="Saved answers; several are drawn over one another.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.png", help="Where to draw (png, pdf, svg).")],
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--kind",
-            metavar="KIND",
-            help="trajectories, phase, switching, mesh, invariants, reintegration, stills, or one of the problem's own.",
-        ),
-    ] = "trajectories",
+    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help=KINDS)] = "trajectories",
     axes: Annotated[
         list[str] | None, typer.Option("--axes", metavar="X,Y", help="Two variables for a phase portrait; repeatable.")
     ] = None,
@@ -217,7 +203,7 @@ def plot(
     settings: Set = None,
     quiet: Quiet = False,
 ) -> int:
-    """Pictures of saved answers; --set as they were solved with."""
+    """Pictures of saved answers."""
     from trajopt.commands.building import parse_settings
     from trajopt.commands.plotting import PlotWish, parse_pairs, run_plot
 
@@ -234,7 +220,7 @@ def report(
     settings: Set = None,
     quiet: Quiet = False,
 ) -> int:
-    """One page to mail about a saved answer: certificate, charts, animation; --set as it was solved with."""
+    """One page to mail about a saved answer: certificate, charts, animation."""
     from trajopt.commands.building import parse_settings
     from trajopt.commands.reporting import run_report
 

@@ -54,6 +54,15 @@ def test_bounds_of_states_are_drawn_from_files_too(folder, monkeypatch):
     assert any(level == pytest.approx(1 / 9) for level in levels)
 
 
+def test_a_picture_is_of_the_problem_with_the_settings_in_the_file(folder, monkeypatch):
+    seen = []
+    monkeypatch.setattr(trajopt.show.plots, "plot_solution", lambda answer, *rest: seen.append(answer))
+    done = run("solve", "bryson-denham", "--set", "wall=0.2", "--save", "wall.nc", "--csv", "wall.csv")
+    assert "wrote wall.nc, wall.csv" in done.stderr
+    assert run("plot", "wall.nc", "-o", "wall.png", "-q").exit_code == 0
+    assert seen[0].form.phases[0].x_bound.upper[0] == 0.2
+
+
 def test_two_answers_over_one_another(folder):
     assert run("plot", "a.nc", "b.nc", "-o", "both.png", "-q").exit_code == 0
     refused = run("plot", "a.nc", "b.nc", "--kind", "mesh", "-o", "mesh.png")
@@ -86,6 +95,9 @@ def test_kinds_are_checked_before_the_work(folder):
     assert result.exit_code == 2
     assert "no drawing" in result.output
     assert run("simulate", "pendulum", "--plot", "p.png", "--plot-kind", "switching").exit_code == 2
+    nowhere = run("solve", "block-move", "--plot-kind", "phase")
+    assert nowhere.exit_code == 2
+    assert "--plot phase.png" in nowhere.output
 
 
 def test_runs_have_their_own_kinds(folder):

@@ -66,7 +66,7 @@ def build_problem(name: str, settings: Mapping[str, Any]) -> Built:
         raise UsageError(
             f"'{name}' gave no problem", got=type(problem).__name__, expected="a function that returns a trajopt.Problem"
         )
-    known = [*_arguments(build), *problem.parameters]
+    known = list(dict.fromkeys([*_arguments(build), *problem.parameters]))
     for key in rest:
         if key not in problem.parameters:
             raise UsageError(
@@ -84,7 +84,7 @@ def build_system(name: str, settings: Mapping[str, Any]) -> System:
         raise UsageError(
             f"'{name}' gave no system", got=type(system).__name__, expected="a function that returns a trajopt.system.System"
         )
-    known = [*_arguments(build), *(v.name for v in (*system.states, *system.parameters))]
+    known = list(dict.fromkeys([*_arguments(build), *(v.name for v in (*system.states, *system.parameters))]))
     for key, value in rest.items():
         if key not in known:
             raise UsageError(

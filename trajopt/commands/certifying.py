@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.building import build_problem
-from trajopt.commands.display import console, progress_lines, table
+from trajopt.commands.display import console, progress_lines, say_written, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.recalling import recalled, with_parameters
 from trajopt.commands.solving import Wish, solve_name
@@ -34,6 +34,7 @@ def run_certify(name: str, problem: str | None, settings: Mapping[str, Any], wis
         if not wish.quiet:
             print_certificate(certificate, error=outputs.json_on_standard_output)
     outputs.write_json(certificate.to_json())
+    say_written(outputs.named.values(), wish.quiet)
     return SOLVED if certificate.ok else NOT_SOLVED
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -75,6 +76,16 @@ def progress_bar(what: str, quiet: bool) -> Iterator[Callable[[float], None]]:
     with Progress(*columns, console=screen, transient=True) as live:
         task = live.add_task(what, total=1.0)
         yield lambda fraction: live.update(task, completed=fraction)
+
+
+def say_written(files: Iterable[Path], quiet: bool, remarks: Iterable[str] = ()) -> None:
+    """Which files are there now, and what they lack."""
+    screen = console(error=True, quiet=quiet)
+    for remark in remarks:
+        screen.print(f"  {remark}", style="yellow")
+    names = ", ".join(str(file) for file in files)
+    if names:
+        screen.print(f"wrote {names}")
 
 
 def number(value: float, digits: int = 7, size: float = 0.0) -> str:

@@ -12,8 +12,10 @@ from trajopt.catalogue import Entry, builder, catalogue
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED, describe
 from trajopt.commands.building import Built, build_system, reference_of
 from trajopt.commands.display import console, progress_lines
-from trajopt.commands.plotting import USUAL, Subject, draw_answers, draw_run
-from trajopt.commands.reporting import check_belongs
+from trajopt.commands.listing import check_family
+from trajopt.commands.outputs import USUAL
+from trajopt.commands.plotting import Subject, draw_answers, draw_run
+from trajopt.commands.recalling import check_belongs
 from trajopt.errors import FileError, TrajoptError, UsageError, suggest
 
 if TYPE_CHECKING:
@@ -68,12 +70,10 @@ def _entries(wish: GalleryWish) -> dict[str, Entry]:
     everything = catalogue()
     for name in wish.names:
         if name not in everything:
-            raise UsageError(f"no problem or system is called '{name}'", hint=suggest(name, everything))
-    families = list(dict.fromkeys(entry.family for entry in everything.values()))
-    if wish.family is not None and wish.family not in families:
-        raise UsageError(
-            f"no family is called '{wish.family}'", expected=", ".join(families), hint=suggest(wish.family, families)
-        )
+            raise UsageError(
+                f"no problem or system is called '{name}'", hint=suggest(name, everything) or "'trajopt list' shows the names"
+            )
+    check_family(wish.family, everything)
     chosen = {name: e for name, e in everything.items() if wish.family in (None, e.family)}
     return {name: e for name, e in chosen.items() if not wish.names or name in wish.names}
 

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def run_list(family: str | None) -> int:
     """Print the named problems and systems by family."""
     entries = catalogue()
-    families = list(dict.fromkeys(entry.family for entry in entries.values()))
-    if family is not None and family not in families:
-        raise UsageError(f"no family is called '{family}'", expected=", ".join(families), hint=suggest(family, families))
+    check_family(family, entries)
     screen = console()
     for kind, verb in (("problem", "solve"), ("system", "simulate")):
         chosen = {name: e for name, e in entries.items() if e.kind == kind and family in (None, e.family)}
@@ -30,6 +28,13 @@ def run_list(family: str | None) -> int:
             screen.print(f"{kind}s: trajopt {verb} NAME", style="bold")
             _print_families(chosen)
     return SOLVED
+
+
+def check_family(family: str | None, entries: Mapping[str, Entry]) -> None:
+    """Raise unless a family that was asked for has entries."""
+    families = list(dict.fromkeys(entry.family for entry in entries.values()))
+    if family is not None and family not in families:
+        raise UsageError(f"no family is called '{family}'", expected=", ".join(families), hint=suggest(family, families))
 
 
 def _print_families(entries: Mapping[str, Entry]) -> None:
@@ -67,13 +72,9 @@ def run_show(name: str, settings: Mapping[str, Any]) -> int:
 
 
 def _default(value: Any) -> str:
-    return (
-        ",".join(f"{item:g}" for item in value)
-        if isinstance(value, tuple)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, tuple):
+        return ",".join(f"{item:g}" for item in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _print_reference(reference: Reference) -> None:

@@ -14,7 +14,9 @@ from typing import Any
 from trajopt.errors import UsageError
 from trajopt.files import check_writable, write_text
 
-ENDINGS = {"--plot": (".png", ".pdf", ".svg", ".jpg"), "--animate": (".gif", ".mp4")}
+USUAL = "trajectories"  # of the kinds of pictures
+PICTURES = (".png", ".pdf", ".svg", ".jpg")
+ENDINGS = {"--plot": PICTURES, "--animate": (".gif", ".mp4")}
 STANDARD_OUTPUT = "-"
 
 
@@ -27,17 +29,14 @@ class Outputs:
     csv: Path | None = None
     json: str | None = None
     animate: Path | None = None
-    kind: str = "trajectories"  # of the picture
+    kind: str = USUAL  # of the picture
 
     def check(self) -> None:
         """Raise before hours of work are lost for a wrong file name."""
-        named = {"--save": self.save, "--plot": self.plot, "--csv": self.csv, "--animate": self.animate}
-        if self.json not in (None, STANDARD_OUTPUT):
-            named["--json"] = Path(str(self.json))
+        if self.kind != USUAL and self.plot is None:
+            raise UsageError("--plot-kind needs a file to draw", hint=f"--plot {self.kind}.png")
         taken: dict[Path, str] = {}
-        for option, path in named.items():
-            if path is None:
-                continue
+        for option, path in self.named.items():
             check_writable(path, ENDINGS.get(option, ()))
             if path.resolve() in taken:
                 raise UsageError(f"{taken[path.resolve()]} and {option} name the same file", got=str(path))
@@ -46,6 +45,13 @@ class Outputs:
             from trajopt.show.animate import check_film
 
             check_film(self.animate)
+
+    @property
+    def named(self) -> dict[str, Path]:
+        """The files by their options."""
+        json = None if self.json is None or self.json_on_standard_output else Path(self.json)
+        files = {"--save": self.save, "--plot": self.plot, "--csv": self.csv, "--animate": self.animate, "--json": json}
+        return {option: path for option, path in files.items() if path is not None}
 
     @property
     def json_on_standard_output(self) -> bool:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import SOLVED
-from trajopt.commands.building import Built, blaming, build_problem
-from trajopt.commands.display import console
-from trajopt.commands.reporting import check_belongs
+from trajopt.commands.building import blaming
+from trajopt.commands.display import say_written
+from trajopt.commands.outputs import PICTURES, USUAL
+from trajopt.commands.recalling import check_belongs, rebuilt
 from trajopt.errors import UsageError, suggest
 from trajopt.files import check_writable
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from trajopt.show.drawing import Drawing, Picture
     from trajopt.solution import Solution
 
-USUAL = "trajectories"
-PICTURES = (".png", ".pdf", ".svg", ".jpg")
 OF_ANSWERS = {
     USUAL: "states, controls and costates over time",
     "phase": "coordinates against their rates",
@@ -198,32 +197,20 @@ def run_plot(files: Sequence[Path], output: Path, wish: PlotWish, quiet: bool) -
     if any(output.resolve() == file.resolve() for file in files):
         raise UsageError(f"'{output}' is the answer itself", hint="-o picture.png")
     solutions = [load(file) for file in files]
-    name = wish.problem or solutions[0].problem
-    built, remarks = _build(name, wish)
+    found = rebuilt(solutions[0], wish.problem, wish.settings, "bounds of states")
+    built, subject = found.built, Subject(found.name, found.settings)
     if built is not None:
-        Subject(name, wish.settings).check(wish.kind)
-        for solution in solutions:
-            check_belongs(built, solution, name)
+        subject.check(wish.kind)
+        for solution in solutions[1:]:
+            check_belongs(built, solution, found.name)
         solutions = [replace(solution, form=built.problem.finish()) for solution in solutions]
     elif wish.kind not in OF_ANSWERS:
         raise UsageError(f"there is no picture of kind '{wish.kind}'", expected=", ".join(OF_ANSWERS))
     answers = dict(zip(_labels(files, solutions), solutions, strict=True))
     reference = built.reference if built is not None and len(answers) == 1 else None
-    draw_answers(answers, wish.kind, output, Subject(name, wish.settings), reference, wish.pairs)
-    screen = console(error=True, quiet=quiet)
-    for remark in remarks:
-        screen.print(f"  {remark}", style="yellow")
-    screen.print(f"wrote {output}")
+    draw_answers(answers, wish.kind, output, subject, reference, wish.pairs)
+    say_written([output], quiet, found.remarks)
     return SOLVED
-
-
-def _build(name: str, wish: PlotWish) -> tuple[Built | None, list[str]]:
-    try:
-        return build_problem(name, wish.settings), []
-    except UsageError as error:
-        if wish.problem is not None or wish.settings:
-            raise
-        return None, [f"without bounds of states: {error.what}; --problem ./mine.py:build names the problem"]
 
 
 def _labels(files: Sequence[Path], solutions: Sequence[Solution]) -> list[str]:

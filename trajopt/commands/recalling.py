@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trajopt.catalogue import catalogue
+from trajopt.commands.building import Built, build_problem
+from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
-    from trajopt.commands.building import Built
     from trajopt.solution import Solution
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """The problem of a saved answer, built anew: by which name and settings; None where it cannot be, and why."""
+
+    name: str
+    settings: Mapping[str, Any]
+    built: Built | None
+    remarks: tuple[str, ...] = ()
 
 
 def remembered(solution: Solution, name: str, settings: Mapping[str, Any]) -> Solution:
@@ -25,6 +36,36 @@ def recalled(solution: Solution, settings: Mapping[str, Any]) -> tuple[str, dict
     """The name and the settings that an answer's problem is built anew with."""
     known = solution.source in catalogue()
     return solution.source if known else solution.problem, {**solution.settings, **settings}
+
+
+def rebuilt(solution: Solution, problem: str | None, settings: Mapping[str, Any], without: str) -> Recalled:
+    """The problem that an answer came from, by the name and the settings in its file; those given now win.
+
+    Where nothing was given and the problem cannot be built, a remark says what there is to do ``without``.
+    """
+    known, whole = recalled(solution, settings)
+    name = problem or known
+    try:
+        built = build_problem(name, whole)
+    except UsageError as error:
+        if problem is not None or settings:
+            raise
+        return Recalled(name, whole, None, (f"without {without}: {error.what}; --problem ./mine.py:build names the problem",))
+    check_belongs(built, solution, name)
+    return Recalled(name, whole, built)
+
+
+def check_belongs(built: Built, solution: Solution, name: str) -> None:
+    """A statement beside an answer to another problem would mislead."""
+    for phase, stated in built.problem.phases.items():
+        names = {d.name for d in stated.of_kind("state")}
+        if phase not in solution.phases or names != set(solution.phases[phase].states):
+            raise UsageError(
+                f"the answer is not one of problem '{name}'",
+                got=f"phases {', '.join(solution.phases)} with states "
+                + ", ".join(n for ph in solution.phases.values() for n in ph.states),
+                hint="--problem names the problem it answers",
+            )
 
 
 def with_parameters(solution: Solution, built: Built, settings: Mapping[str, Any]) -> Solution:

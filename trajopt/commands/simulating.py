@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import SOLVED
 from trajopt.commands.building import build_system
-from trajopt.commands.display import console, number, progress_bar, table
+from trajopt.commands.display import console, number, progress_bar, say_written, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.plotting import Subject, draw_run
 from trajopt.commands.solving import write_animation
@@ -47,6 +47,7 @@ def run_simulate(name: str, settings: Mapping[str, Any], run: Run, outputs: Outp
     from trajopt.simulation_files import simulation_summary
 
     outputs.write_json(simulation_summary(simulation))
+    say_written(outputs.named.values(), run.quiet)
     return SOLVED
 
 

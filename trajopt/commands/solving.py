@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.building import Built, blaming, build_problem
-from trajopt.commands.display import console, number, progress_bar, progress_lines, table
+from trajopt.commands.display import console, number, progress_bar, progress_lines, say_written, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.plotting import SEVERAL, Subject, draw_answers
 from trajopt.commands.recalling import remembered
@@ -67,6 +67,7 @@ def run_solve(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outpu
     if answer.direct is not None:
         content["direct"] = summary(answer.direct)
     outputs.write_json(content)
+    say_written(outputs.named.values(), wish.quiet)
     return SOLVED if answer.success else NOT_SOLVED
 
 
