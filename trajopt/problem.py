@@ -32,6 +32,8 @@ class _Named:
 
 
 class NamedSX(_Named, casadi.SX):
+    """Of an ordinary problem."""
+
     def __init__(self, label: str, size: int = 1, unit: str = "") -> None:
         casadi.SX.__init__(self, casadi.SX.sym(label, size))
         self.label, self.unit = label, unit
@@ -40,11 +42,17 @@ class NamedSX(_Named, casadi.SX):
 
 
 class NamedMX(_Named, casadi.MX):
+    """Of a problem with tables, or other functions that SX cannot take."""
+
     def __init__(self, label: str, size: int = 1, unit: str = "") -> None:
         casadi.MX.__init__(self, casadi.MX.sym(label, size))
         self.label, self.unit = label, unit
 
     __hash__ = _Named.__hash__
+
+
+def _named(symbols: Any, name: str, size: int, unit: str) -> NamedSX | NamedMX:
+    return (NamedSX if symbols is casadi.SX else NamedMX)(name, size, unit)
 
 
 @dataclass
@@ -59,22 +67,35 @@ class Declared:
     bound: Bound
     guess: Guess
     scale: Any
-    start: Bound
-    end: Bound
     at_start: Any = None  # the symbol of its value at the start of the phase
     at_end: Any = None
+    start: Bound = field(init=False)  # of a state, where it is told
+    end: Bound = field(init=False)
     rate: Any = None  # x' of a state
+
+    def __post_init__(self) -> None:
+        self.start, self.end = Bound.open(self.size), Bound.open(self.size)
 
 
 @dataclass(frozen=True)
 class InvariantStatement:
+    """What the exact motion keeps, as it was declared."""
+
     name: str
     expression: Any
     order: int
 
 
 class Phase:
-    """One stretch of time with its own states, controls, dynamics and constraints. Made by ``Problem.phase``."""
+    """One stretch of time with its own states, controls, dynamics and constraints. Made by ``Problem.phase``.
+
+    >>> from trajopt import Problem, free
+    >>> flight = Problem("throw").phase("flight")
+    >>> t = flight.time(start=0, end=free(0.1, 10))
+    >>> y = flight.state("y", start=0, upper=5, unit="m")
+    >>> flight.final(y) - flight.initial(y)
+    SX((flight.y(tf)-flight.y(t0)))
+    """
 
     def __init__(self, problem: Problem, name: str) -> None:
         self._problem = problem
@@ -96,7 +117,7 @@ class Phase:
         self._open()
         if self.t is not None:
             raise ProblemError(f"the time of phase '{self.name}' is declared twice")
-        self.t = self._symbol("t", 1, unit)
+        self.t = _named(self._problem.symbols, "t", 1, unit)
         self.t_start, self.t_end = self._endpoint("t", 1, "t0"), self._endpoint("t", 1, "tf")
         self.start_time = None if start is None else bound_of(start, 1, f"start time of phase '{self.name}'")
         self.end_time = bound_of(end, 1, f"end time of phase '{self.name}'")
@@ -113,30 +134,16 @@ class Phase:
         return declared.symbol
 
     def control(
-        self,
-        name: str,
-        size: int = 1,
-        *,
-        lower: Any = None,
-        upper: Any = None,
-        guess: Guess = None,
-        unit: str = "",
-        scale: Any = None,
-    ) -> Any:
+        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None,
+        guess: Guess = None, unit: str = "", scale: Any = None,
+    ) -> Any:  # fmt: skip
         """A control: a function of time that the solver chooses within its bounds."""
         return self._declare("control", name, size, lower, upper, guess, unit, scale).symbol
 
     def algebraic(
-        self,
-        name: str,
-        size: int = 1,
-        *,
-        lower: Any = None,
-        upper: Any = None,
-        guess: Guess = None,
-        unit: str = "",
-        scale: Any = None,
-    ) -> Any:
+        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None,
+        guess: Guess = None, unit: str = "", scale: Any = None,
+    ) -> Any:  # fmt: skip
         """An algebraic variable, determined by the equations given to ``require``."""
         return self._declare("algebraic", name, size, lower, upper, guess, unit, scale).symbol
 
@@ -170,9 +177,8 @@ class Phase:
         self._open()
         column = self._column(expression, None, "a path constraint")
         label = name or _short(column)
-        self.paths.append(
-            Condition(label, column, bound_between(lower, upper, equals, column.numel(), f"path constraint '{label}'"))
-        )
+        bound = bound_between(lower, upper, equals, column.numel(), f"path constraint '{label}'")
+        self.paths.append(Condition(label, column, bound))
 
     def initial(self, expression: Expression) -> Any:
         """The value of an expression at the start of the phase."""
@@ -207,6 +213,7 @@ class Phase:
         self.invariants.append(InvariantStatement(name, self._column(expression, None, f"invariant '{name}'"), order))
 
     def of_kind(self, kind: str) -> list[Declared]:
+        """The variables of a kind: state, control or algebraic."""
         return [d for d in self.declared.values() if d.kind == kind]
 
     def _declare(self, kind: str, name: str, size: int, lower: Any, upper: Any, guess: Guess, unit: str, scale: Any) -> Declared:
@@ -217,17 +224,11 @@ class Phase:
             )
         if not isinstance(size, int) or size < 1:
             raise ProblemError(f"size of {kind} '{name}'", got=size, expected="a whole number of at least 1")
-        declared = Declared(
-            kind, name, size, unit, self._symbol(name, size, unit),
-            bound_between(lower, upper, None, size, f"{kind} '{name}'", allow_open=True), guess, scale,
-            Bound.open(size), Bound.open(size),
-            self._endpoint(name, size, "t0"), self._endpoint(name, size, "tf"),
-        )  # fmt: skip
-        self.declared[name] = declared
-        return declared
-
-    def _symbol(self, name: str, size: int, unit: str) -> Any:
-        return (NamedSX if self._problem.symbols is casadi.SX else NamedMX)(name, size, unit)
+        symbol = _named(self._problem.symbols, name, size, unit)
+        bound = bound_between(lower, upper, None, size, f"{kind} '{name}'", allow_open=True)
+        ends = self._endpoint(name, size, "t0"), self._endpoint(name, size, "tf")
+        self.declared[name] = Declared(kind, name, size, unit, symbol, bound, guess, scale, *ends)
+        return self.declared[name]
 
     def _endpoint(self, name: str, size: int, where: str) -> Any:
         prefix = "" if self.name == "main" else f"{self.name}."
@@ -307,9 +308,8 @@ class Problem:
         self._open()
         column = as_column(expression, self.symbols, None, "a condition")
         label = name or _short(column)
-        self.conditions.append(
-            Condition(label, column, bound_between(lower, upper, equals, column.numel(), f"condition '{label}'"))
-        )
+        bound = bound_between(lower, upper, equals, column.numel(), f"condition '{label}'")
+        self.conditions.append(Condition(label, column, bound))
 
     def minimize(self, expression: Expression) -> None:
         """The cost, of initial, final and integral values."""
@@ -321,36 +321,21 @@ class Problem:
 
     def parameter(self, name: str, value: Any, unit: str = "") -> Any:
         """A number (or column) that can change without rebuilding the problem."""
-        self._open()
         values = np.atleast_1d(np.asarray(value, dtype=float)).ravel()
-        if name in self.parameters or name in self.variables:
-            raise ProblemError(f"the name '{name}' is used twice", expected="a name of its own for each parameter and variable")
+        symbol = self._new(name, values.size, unit)
         if not np.all(np.isfinite(values)):
             raise ProblemError(f"parameter '{name}' is not a finite number", got=value)
-        symbol = (NamedSX if self.symbols is casadi.SX else NamedMX)(name, values.size, unit)
         self.parameters[name] = Parameter(name, values, unit, symbol)
         return symbol
 
     def variable(
-        self,
-        name: str,
-        size: int = 1,
-        *,
-        lower: Any = None,
-        upper: Any = None,
-        guess: Any = None,
-        unit: str = "",
-        scale: Any = None,
-    ) -> Any:
+        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None,
+        guess: Any = None, unit: str = "", scale: Any = None,
+    ) -> Any:  # fmt: skip
         """A static decision variable: one number (or column) for the whole problem."""
-        self._open()
-        if name in self.parameters or name in self.variables:
-            raise ProblemError(f"the name '{name}' is used twice", expected="a name of its own for each parameter and variable")
-        symbol = (NamedSX if self.symbols is casadi.SX else NamedMX)(name, size, unit)
+        symbol = self._new(name, size, unit)
         bound = bound_between(lower, upper, None, size, f"variable '{name}'", allow_open=True)
-        self.variables[name] = Declared(
-            "variable", name, size, unit, symbol, bound, guess, scale, Bound.open(size), Bound.open(size)
-        )
+        self.variables[name] = Declared("variable", name, size, unit, symbol, bound, guess, scale)
         return symbol
 
     def finish(self) -> NormalForm:
@@ -361,6 +346,13 @@ class Problem:
 
     def __str__(self) -> str:
         return print_problem(self)
+
+    def _new(self, name: str, size: int, unit: str) -> Any:
+        """The symbol of a parameter or a static variable."""
+        self._open()
+        if name in self.parameters or name in self.variables:
+            raise ProblemError(f"the name '{name}' is used twice", expected="a name of its own for each parameter and variable")
+        return _named(self.symbols, name, size, unit)
 
     def _set_objective(self, expression: Expression, sense: int) -> None:
         self._open()
