@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trajopt.bounds import Bound
 from trajopt.errors import GuessError
 from trajopt.normal_form import NormalForm, PhaseForm, Quantity
-from trajopt.solution import Solution
+from trajopt.solution import Arc, Solution
 
 Array = NDArray[np.float64]
 
@@ -28,6 +28,7 @@ class PhaseGuess:
     z: Callable[[Array], Array]
     u: Callable[[Array], Array]
     mesh: tuple[Array, tuple[int, ...]] | None = None  # normalised breaks and degrees of the solution it comes from
+    arcs: tuple[Arc, ...] = ()  # of that solution, one after the other
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,10 @@ def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
         )
         lines = [_taken(q, curves, line, earlier.t0, earlier.tf) for q, curves, line in groups]
         mesh = None
-        if len(earlier.degrees) == earlier.breaks.size - 1 and not solution.arcs:
+        if len(earlier.degrees) == earlier.breaks.size - 1:
             mesh = ((earlier.breaks - earlier.t0) / (earlier.tf - earlier.t0), earlier.degrees)
-        phases.append(PhaseGuess(earlier.t0, earlier.tf, lines[0], lines[1], lines[2], mesh))
+        arcs = tuple(arc for arc in solution.arcs if arc.phase == phase.name)
+        phases.append(PhaseGuess(earlier.t0, earlier.tf, lines[0], lines[1], lines[2], mesh, arcs))
     s = plain.s.copy()
     for q in form.statics:
         if q.name in solution.variables and solution.variables[q.name].size == q.size:

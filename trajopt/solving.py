@@ -49,7 +49,7 @@ def solve(
     method : Collocation, Shooting, Both, or "direct", "indirect", "both"
         Direct collocation with automatic meshes by default. Shooting without a guess begins with collocation.
     guess : Solution, or for shooting also a dictionary of initial costates
-        Where to begin; an earlier solution may be of any mesh.
+        Where to begin; an earlier solution may be of any mesh, and brings its mesh and its arcs.
     parameters : dictionary
         Values of the problem's parameters that differ from the declared ones.
     tolerance : float

@@ -155,7 +155,7 @@ def first_meshes(session: Session, guess: Guess | None = None) -> tuple[Mesh, ..
         if scheme.shares_nodes:
             meshes.append(Mesh.uniform(30, scheme.rule(scheme.degree).degree))
             continue
-        if start is not None and start.mesh is not None and not affine.any():
+        if start is not None and start.mesh is not None and not start.arcs and not affine.any():
             breaks = np.concatenate([[0.0], start.mesh[0][1:-1], [1.0]])
             free = np.zeros((breaks.size - 1, affine.size), dtype=int)
             meshes.append(Mesh(breaks, np.array(start.mesh[1]), control_points=free))
@@ -271,7 +271,7 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
         structures, unclear = _structures(session, iterate)
         suspects: tuple[Array, ...] = ()  # stretches of time where proposed arcs were refuted
         if structures is not None and refusals < MOST_REFUSALS:
-            candidate, records, suspects = _on_arcs(session, iterate, structures, session.method.max_passes - len(history))
+            candidate, records, suspects = on_arcs(session, iterate, structures, session.method.max_passes - len(history))
             history += records
             if candidate is not None:
                 return candidate
@@ -314,7 +314,7 @@ def _stalled(history: list[MeshPass]) -> bool:
     return len(errors) > 5 and min(errors[-4:]) > 0.5 * min(errors[:-4])
 
 
-def _on_arcs(
+def on_arcs(
     session: Session, iterate: Iterate, structures: tuple[Structure | None, ...], passes: int
 ) -> tuple[Iterate | None, list[MeshPass], tuple[Array, ...]]:
     """Solve with moving knots; None unless the answer confirms the arcs, with the times (n, 2) where it refutes them."""

@@ -29,6 +29,7 @@ from trajopt.direct.collocation import (
 from trajopt.direct.explain import explain, violations
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.nearest import NEAREST, nearest_motion
+from trajopt.direct.restart import restarted
 from trajopt.direct.values import guess_of
 from trajopt.guess import Guess, check_guess, nudged, plain_guess, swung
 from trajopt.nlp.backends import Ipopt, Outcome
@@ -68,15 +69,7 @@ def solve_directly(
     first_guess = guess if guess is not None else plain_guess(form)
     check_guess(form, first_guess, values)
     session = Session.start(form, method, values, progress)
-    iterate, log = _climb(session, first_guess, guess is not None)
-    history = [iterate.record]
-    if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
-        iterate, further = _calmer(session, iterate, first_guess)
-        history.append(further)
-    if iterate.solved and method.max_passes > 1:
-        left = replace(method, max_passes=method.max_passes - len(history) + 1)
-        iterate, passes = adapt(replace(session, method=left), iterate)
-        history += passes[1:]
+    iterate, history, log = _answer(session, first_guess, guess is not None)
     status = _status(iterate, method)
     total = time.perf_counter() - began
     solving = sum(record.seconds for record in history)
@@ -101,6 +94,29 @@ def solve_directly(
         versions=dict(_versions()),
         form=form,
     )
+
+
+def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[MeshPass], list[str]]:
+    """The last iterate, the meshes it took, and the attempts before."""
+    method = session.method
+    try:
+        again, history = restarted(session, guess) if given else (None, [])
+    except Interrupted as stop:
+        return stop.iterate, [stop.iterate.record], ["the arcs of the guess: interrupted"]
+    if again is not None:
+        return again, history, []
+    iterate, log = _climb(session, guess, given)
+    if history:
+        log.insert(0, "the arcs of the guess: they do not hold here")
+    history.append(iterate.record)
+    if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
+        iterate, further = _calmer(session, iterate, guess)
+        history.append(further)
+    if iterate.solved and method.max_passes > 1:
+        left = replace(method, max_passes=max(method.max_passes - len(history) + 1, 2))
+        iterate, passes = adapt(replace(session, method=left), iterate)
+        history += passes[1:]
+    return iterate, history, log
 
 
 def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[str]]:
