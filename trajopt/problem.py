@@ -371,7 +371,8 @@ class Problem:
 def as_column(expression: Expression, symbols: Any, size: int | None, what: str) -> Any:
     """The expression as a dense column of the problem's symbol type."""
     try:
-        parts = [symbols(part) for part in expression] if isinstance(expression, (list, tuple)) else [symbols(expression)]
+        listed = expression if isinstance(expression, (list, tuple)) else [expression]
+        parts = [part if isinstance(part, symbols) else symbols(part) for part in listed]
     except (TypeError, ValueError, NotImplementedError) as error:
         other = "casadi.MX" if symbols is casadi.SX else "casadi.SX"
         hint = (
@@ -380,7 +381,8 @@ def as_column(expression: Expression, symbols: Any, size: int | None, what: str)
         raise ProblemError(
             f"{what} is not an expression of this problem", got=type(expression).__name__, expected=symbols.__name__, hint=hint
         ) from error
-    column = casadi.densify(casadi.vertcat(*[casadi.vec(part) for part in parts]))
+    columns = [part if part.is_column() and part.is_dense() else casadi.densify(casadi.vec(part)) for part in parts]
+    column = columns[0] if len(columns) == 1 else casadi.vertcat(*columns)
     if size is not None and column.numel() != size:
         raise ProblemError(f"{what} has the wrong size", got=column.numel(), expected=size)
     if symbols is casadi.SX and any(e.is_constant() and not np.isfinite(float(e)) for e in column.elements()):

@@ -119,7 +119,8 @@ def values(program):
         "reference", [y, p, symbol_f, symbol_g], [f, casadi.gradient(f, y), g, casadi.jacobian(g, y), hessian]
     )
     here = (program.start, program.parameters)
-    assembled = [*functions.derivatives["grad_f"](*here), *functions.derivatives["jac_g"](*here)]
+    value, constraints = casadi.Function("values", [y, p], [f, g])(*here)
+    assembled = [value, functions.derivatives["grad_f"](*here)[1], constraints, functions.derivatives["jac_g"](*here)[1]]
     assembled.append(functions.derivatives["hess_lag"](*here, lam_f, lam_g))
     return [np.asarray(a.full()) for a in assembled], [np.asarray(a.full()) for a in reference(*here, lam_f, lam_g)]
 

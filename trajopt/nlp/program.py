@@ -156,8 +156,8 @@ def functions_of(program: Program) -> Functions:
     """Objective, constraints and their exact sparse derivatives."""
     y, p = casadi.MX.sym("y", program.unknowns), casadi.MX.sym("p", program.parameters.size)
     lam_f, lam_g = casadi.MX.sym("lam_f"), casadi.MX.sym("lam_g", program.constraints)
-    f, g = casadi.MX(0), _across(program.linear, y)
-    gradient = casadi.MX.zeros(program.unknowns)
+    objective, gradient = [], []
+    constraints = [_across(program.linear, y)] if program.linear.data.size else []
     jacobian = _Placement(program.linear)
     hessian = _Placement(compressed([], [], [], (program.unknowns, program.unknowns)))
     for block in program.blocks:
@@ -165,30 +165,30 @@ def functions_of(program: Program) -> Functions:
         places = [casadi.reshape(_across(block.gather.transposed(), y), kernel.inputs, block.count), casadi.DM(block.data), p]
         scatter = block.scatter.as_columns()
         if kernel.constraint_rows:
-            g = g + casadi.mtimes(scatter, casadi.vec(_mapped(kernel.constraints, block.count)(*places)))
+            constraints.append(casadi.mtimes(scatter, _column(kernel.constraints, block.count, places)))
         if kernel.constraint_pattern[0].size:
-            values = casadi.vec(_mapped(kernel.constraint_jacobian, block.count)(*places))
-            jacobian.add(*_jacobian_entries(block), values)
+            jacobian.add(*_jacobian_entries(block), _column(kernel.constraint_jacobian, block.count, places))
         if kernel.objective_rows:
-            f = f + casadi.dot(casadi.DM(block.weights), casadi.vec(_mapped(kernel.objective, block.count)(*places)))
+            objective.append(casadi.dot(casadi.DM(block.weights), _column(kernel.objective, block.count, places)))
         if kernel.objective_pattern[0].size:
-            values = casadi.vec(_mapped(kernel.objective_jacobian, block.count)(*places))
-            gradient = gradient + _across(_gradient_columns(block), values)
+            slopes = _column(kernel.objective_jacobian, block.count, places)
+            gradient.append(_across(_gradient_columns(block), slopes))
         if kernel.hessian_pattern[0].size:
             multipliers = casadi.reshape(casadi.mtimes(lam_g.T, scatter), kernel.constraint_rows, block.count)
             if kernel.objective_rows:
                 weights = casadi.DM(block.weights.reshape(block.count, kernel.objective_rows).T)
-                multipliers = casadi.vertcat(multipliers, weights * lam_f)
-            values = casadi.vec(_mapped(kernel.hessian, block.count)(*places, multipliers))
-            hessian.add(*_hessian_entries(block), values)
-    jacobian_matrix, hessian_matrix = jacobian.matrix(), hessian.matrix()
+                multipliers = casadi.vertcat(multipliers, weights * lam_f) if kernel.constraint_rows else weights * lam_f
+            hessian.add(*_hessian_entries(block), _column(kernel.hessian, block.count, [*places, multipliers]))
+    f, g = _sum(objective, 1), _sum(constraints, program.constraints)
+    # CasADi's signatures begin with the value, but what asks for derivatives never reads it: leave it empty.
+    outputs = [casadi.MX(1, 1), _sum(gradient, program.unknowns)], [casadi.MX(program.constraints, 1), jacobian.matrix()]
     return Functions(
         nlp={"x": y, "p": p, "f": f, "g": g},
         derivatives={
-            "grad_f": casadi.Function("nlp_grad_f", [y, p], [f, gradient], ["x", "p"], ["f", "grad_f_x"]),
-            "jac_g": casadi.Function("nlp_jac_g", [y, p], [g, jacobian_matrix], ["x", "p"], ["g", "jac_g_x"]),
+            "grad_f": casadi.Function("nlp_grad_f", [y, p], outputs[0], ["x", "p"], ["f", "grad_f_x"]),
+            "jac_g": casadi.Function("nlp_jac_g", [y, p], outputs[1], ["x", "p"], ["g", "jac_g_x"]),
             "hess_lag": casadi.Function(
-                "nlp_hess_l", [y, p, lam_f, lam_g], [hessian_matrix], ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]
+                "nlp_hess_l", [y, p, lam_f, lam_g], [hessian.matrix()], ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]
             ),
         },
     )
@@ -269,9 +269,17 @@ def _gradient_columns(block: Block) -> Lines:
     return compressed(source, unknown, coefficient * weights[source], (inputs.size, block.gather.width))
 
 
-def _mapped(function: casadi.Function, count: int) -> casadi.Function:
-    """The function at many places; the parameters (third input) are the same everywhere."""
-    return function if count == 1 else function.map("m_" + function.name(), "serial", count, [2], [])
+def _column(function: casadi.Function, count: int, places: list[Any]) -> Any:
+    """The function's outputs at many places, one below the other; the parameters (third input) are the same everywhere."""
+    if count == 1:
+        return function(*places)
+    return casadi.vec(function.map("m_" + function.name(), "serial", count, [2], [])(*places))
+
+
+def _sum(terms: list[Any], size: int) -> Any:
+    """Dense, as CasADi's solvers read it: products leave out rows that are zero."""
+    total = sum(terms[1:], terms[0]) if terms else casadi.MX.zeros(size)
+    return total if total.is_dense() else casadi.densify(total)
 
 
 def _across(columns: Lines, vector: Any) -> Any:
