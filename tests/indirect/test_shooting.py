@@ -15,6 +15,7 @@ from trajopt.indirect.newton import newton
 from trajopt.indirect.prepare import prepare
 from trajopt.indirect.rollout import rollout
 from trajopt.indirect.shooting import Shooting
+from trajopt.indirect.start import scales
 from trajopt.solution import Arc, Status
 
 
@@ -217,3 +218,25 @@ def test_shooting_ends_when_its_time_is_over(monkeypatch, patience):
     assert next(clock) < patience + 10
     assert not answer.success
     assert any(f"no answer within {patience} s" in line for line in (*answer.explanation, *answer.log))
+
+
+def test_declared_sizes_are_those_of_shooting():
+    """What was not declared is measured along the start; the answer is the same."""
+    ocp = Problem("sizes")
+    ph = ocp.phase()
+    ph.time(end=1)
+    x, v = ph.state("x", 2, start=[0, 0], end=[1, 2], scale=[3, 7]), ph.state("v", 2, start=0, end=0)
+    u = ph.control("u", 2, scale=5)
+    gain = ocp.variable("gain", lower=0.5, upper=4, guess=1, scale=20)
+    ph.dynamics({x: v, v: gain * u})
+    ocp.minimize(ph.integral(casadi.sumsqr(u)) + gain**2)
+    form, direct = ocp.finish(), solve(ocp).check()
+    start = start_of_solution(form, hamiltonians(form), direct, form.parameter_values(), plain=False)
+    (sizes,) = scales(form, start)
+    np.testing.assert_array_equal(sizes.x[:2], [3, 7])
+    np.testing.assert_array_equal(sizes.u, [5, 5])
+    np.testing.assert_allclose(sizes.x[2:], [1.5, 3], rtol=0.01)  # the largest speeds
+    prepared = prepare(form, hamiltonians(form), start, form.parameter_values(), Shooting())
+    assert prepared.scale[prepared.system.layout.s] == 20
+    # 12 (1 + 4) / gain^2 + gain^2 is least at gain^4 = 60
+    assert Shooting().solve(form, direct).check().objective == pytest.approx(2 * np.sqrt(60), rel=1e-9)

@@ -20,7 +20,17 @@ from trajopt.indirect.grid import Probe, choose_grid
 from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian, boundary_rows
 from trajopt.indirect.integrals import autonomous
 from trajopt.indirect.kept import Kept, decisive, kept_integrals
-from trajopt.indirect.start import Scales, Start, StartArc, node_values, samples_of, scales, unconstrained_costate, weights_at
+from trajopt.indirect.start import (
+    Scales,
+    Start,
+    StartArc,
+    declared_sizes,
+    node_values,
+    samples_of,
+    scales,
+    unconstrained_costate,
+    weights_at,
+)
 from trajopt.indirect.trace import ArcTrace, trace_arc
 from trajopt.normal_form import NormalForm
 
@@ -301,5 +311,5 @@ def _scale(prepared: Preparation, sizes: list[Scales]) -> Array:
         value = np.abs(prepared.unknowns[place])
         scale[place] = np.where(value > 1e-6, value, 1.0)
     s = prepared.unknowns[layout.s]
-    scale[layout.s] = np.where(np.abs(s) > 1e-8, np.abs(s), 1.0)
+    scale[layout.s] = declared_sizes(prepared.form.statics, np.where(np.abs(s) > 1e-8, np.abs(s), 1.0))
     return scale

@@ -83,7 +83,7 @@ class Scales:
 
 
 def scales(form: NormalForm, start: Start) -> list[Scales]:
-    """From the largest values along the start; what stays near zero is measured by its part in the cost."""
+    """What was declared by ``scale=``, else the largest values along the start; costates near zero by their part in the cost."""
     result = []
     tau = np.linspace(0.0, 1.0, SAMPLES)
     for i, ph in enumerate(form.phases):
@@ -92,14 +92,23 @@ def scales(form: NormalForm, start: Start) -> list[Scales]:
             np.max([np.abs(along(arc.times(tau))).max(axis=0) for arc, along in ((a, getattr(a, name)) for a in arcs)], axis=0)
             for name in ("x", "costate", "u")
         )
-        x = np.where(x > 1e-12 * max(1.0, float(x.max())), x, 1.0)
+        x = declared_sizes(ph.states, np.where(x > 1e-12 * max(1.0, float(x.max())), x, 1.0))
         part = float(np.max(costate * x))
         costate = np.maximum(costate, (1e-3 * part if part > 0 else 1.0) / x)
         bound = ph.u_bound
         span = np.where(np.isfinite(bound.lower) & np.isfinite(bound.upper), bound.upper - bound.lower, 0.0)
-        u = np.maximum(np.where(u > 0, u, 1.0), span)
+        u = declared_sizes(ph.controls, np.maximum(np.where(u > 0, u, 1.0), span))
         result.append(Scales(x, costate, u, arcs[-1].end - arcs[0].start))
     return result
+
+
+def declared_sizes(quantities: tuple[Quantity, ...], found: Array) -> Array:
+    """The sizes that were declared, and those that were found for the others."""
+    sizes = found.copy()
+    for q in quantities:
+        if q.scale is not None:
+            sizes[q.rows] = np.broadcast_to(np.asarray(q.scale, dtype=float).ravel(), (q.size,))
+    return sizes
 
 
 def weights_at(form: NormalForm, start: Start, p: Array) -> list[Array]:
