@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from PIL import Image
 from trajopt.errors import FileError, UsageError
 from trajopt.files import check_writable, replacing
 from trajopt.show.drawing import Drawing
-from trajopt.show.look import COLOURS, FAINT, INK, STEPS
+from trajopt.show.look import COLOURS, FAINT, INK, STEPS, write_figure
 from trajopt.show.scene import Array, Role, Scene, Stroke, Window, arrow_line, pace, projected, scene, window_of
 
 if TYPE_CHECKING:
@@ -51,8 +51,6 @@ def animate(
 
 def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | None = None, count: int = 8) -> Figure:
     """A strip of pictures at equal distances in time; returns the figure and writes it where a path is given."""
-    if path is not None:
-        check_writable(path, (".png", ".pdf", ".svg"))
     if count < 2:
         raise UsageError("a strip needs two pictures or more", got=count)
     seen = scene(source, drawing, max(count, 201))
@@ -69,9 +67,7 @@ def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | N
         picture.show(int(frame))
     text = f"{seen.title}   {seen.caption}" if seen.caption else seen.title
     figure.suptitle(text.replace("$", r"\$"), x=0.01, ha="left", fontsize=11 if len(text) < 90 else 9, color=INK)
-    if path is not None:
-        with replacing(path) as part:
-            figure.savefig(part, format=Path(path).suffix.lstrip(".").lower())
+    write_figure(figure, path)
     return figure
 
 
@@ -172,37 +168,31 @@ def _canvas(seen: Scene) -> tuple[Figure, _Picture]:
     return figure, picture
 
 
-def _rendered(seen: Scene, progress: Progress) -> Iterator[Array]:
+def _rendered(seen: Scene, frames: Iterable[int]) -> Iterator[Array]:
     """(height, width, 3) bytes of each frame."""
     figure, picture = _canvas(seen)
     canvas: Any = figure.canvas
-    for frame in range(len(seen.t)):
+    for frame in frames:
         picture.show(frame)
         canvas.draw()
         yield np.asarray(canvas.buffer_rgba())[..., :3].copy()
-        progress((frame + 1) / len(seen.t))
 
 
 def _gif(seen: Scene, path: Path, progress: Progress) -> None:
     delay = 10 * max(2, round(100 * seen.seconds / (len(seen.t) - 1)))  # ms; browsers slow down what is faster
     pictures: list[Image.Image] = []
     palette = _palette(seen)  # one for all frames: colours do not flicker, files stay small
-    for pixels in _rendered(seen, progress):
+    for pixels in _rendered(seen, range(len(seen.t))):
         pictures.append(Image.fromarray(pixels).quantize(palette=palette, dither=Image.Dither.NONE))
+        progress(len(pictures) / len(seen.t))
     delays = [delay] * (len(pictures) - 1) + [max(delay, 800)]  # the end is worth a look
     pictures[0].save(path, format="GIF", save_all=True, append_images=pictures[1:], duration=delays, loop=0, optimize=False)
 
 
 def _palette(seen: Scene) -> Image.Image:
     """The colours of the whole film, from a few of its frames: something may be there only for a while."""
-    figure, picture = _canvas(seen)
-    canvas: Any = figure.canvas
-    sheets = []
-    for frame in np.linspace(0, len(seen.t) - 1, 7).round().astype(int):
-        picture.show(int(frame))
-        canvas.draw()
-        sheets.append(np.asarray(canvas.buffer_rgba())[..., :3].copy())
-    found = Image.fromarray(np.concatenate(sheets)).quantize(128)
+    few = np.linspace(0, len(seen.t) - 1, 7).round().astype(int)
+    found = Image.fromarray(np.concatenate(list(_rendered(seen, few)))).quantize(128)
     colours = np.array(found.getpalette(), dtype=int).reshape(-1, 3)
     colours[colours.min(axis=1) >= 248] = 255  # averages of near-white would tint the paper
     palette = Image.new("P", (1, 1))

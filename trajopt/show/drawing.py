@@ -12,6 +12,8 @@ Places go by names and not by symbols, so one drawing serves a simulation, an an
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -170,16 +172,12 @@ def link_shapes(tree: Tree, planar: bool = False) -> tuple[Shape, ...]:
     return (*rods, *marks)
 
 
-# What a problem's module may call ``drawing``: it takes those arguments of the builder that matter for the picture.
-Hook = Callable[..., Drawing]
-
-
 def drawing_beside(build: Callable[..., Any], settings: Mapping[str, Any] | None = None) -> Drawing | None:
-    """The drawing that a problem's module has beside its builder: ``drawing(...)``, given those settings of the builder that it
-    takes, or the builder's own defaults for them: one drawing may serve several builders of a module."""
-    import inspect
-    import sys
+    """The drawing that a problem's module has beside its builder, None where it has none.
 
+    It is what the module's function ``drawing`` returns. That takes those arguments of the builder that matter for the picture,
+    and gets the settings, or the builder's own defaults: one function may serve several builders of a module.
+    """
     hook = getattr(sys.modules.get(build.__module__), "drawing", None)
     if not callable(hook):
         return None
@@ -197,8 +195,6 @@ Picture = Callable[[Any], Any]
 
 def pictures_beside(build: Callable[..., Any]) -> Mapping[str, Picture]:
     """The pictures of its own that a module has beside a builder: a dictionary ``pictures``, by their kinds."""
-    import sys
-
     found = getattr(sys.modules.get(build.__module__), "pictures", None)
     if found is None:
         return {}

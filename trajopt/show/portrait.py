@@ -123,10 +123,9 @@ def _rates(names: list[str], rate: Any, x: Any) -> dict[str, str]:
     """States whose rate is another state itself."""
     found = {}
     for i, name in enumerate(names):
-        if rate[i].is_symbolic() if hasattr(rate[i], "is_symbolic") else False:
-            for j, other in enumerate(names):
-                if j != i and casadi.is_equal(rate[i], x[j]):
-                    found[name] = other
+        for j, other in enumerate(names):
+            if j != i and casadi.is_equal(rate[i], x[j]):
+                found[name] = other
     return found
 
 

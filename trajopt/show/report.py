@@ -13,23 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trajopt.errors import TrajoptError
 from trajopt.files import check_writable, write_text
-from trajopt.show.checks import switching_functions
 from trajopt.show.drawing import Drawing
-from trajopt.show.plots import bounds_of, plot_solution
-from trajopt.show.scene import Array, Scene, pace, projected, scene, window_of
+from trajopt.show.plots import plot_solution
+from trajopt.show.report_data import page_data, whole_span
+from trajopt.show.scene import Scene, pace, scene
 
 if TYPE_CHECKING:
     from trajopt.certificate import Certificate
-    from trajopt.curve import Curve
-    from trajopt.solution import PhaseSolution, Solution
+    from trajopt.solution import Solution
 
-KINDS = ("states", "algebraics", "controls", "costates")
-SWITCHING = "switching functions"
-CHART_POINTS = 400  # of each curve, more where there are more intervals
 FILM_FRAMES = 150
-SHADED = ("lower", "upper", "singular")
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -71,11 +65,11 @@ def write_report(
     """
     check_writable(path, (".html", ".htm"))
     seen = None if drawing is None or not solution.phases else scene(solution, drawing, FILM_FRAMES)
-    panels = [*_panels(solution), *_switching(solution)]
+    data = page_data(solution, seen)
     body = [
         _head(solution),
         _film(seen),
-        _charts(panels),
+        _charts(data["panels"]),
         _certificate(certificate),
         _section("Problem", f"<pre>{escape(statement)}</pre>" if statement else ""),
         _structure(solution),
@@ -84,19 +78,18 @@ def write_report(
         _origin(solution, commands),
     ]
     own = files("trajopt.show")
-    content = {"span": _span(solution), "mesh": _mesh(solution), "panels": panels, "scene": _scene(seen)}
     page = PAGE.format(
         title=escape(f"{solution.problem}: {solution.status.value}"),
         style=own.joinpath("report.css").read_text(encoding="utf-8"),
         script=own.joinpath("report.js").read_text(encoding="utf-8"),
         body="\n".join(part for part in body if part),
-        data=json.dumps(content, allow_nan=False, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"),
+        data=json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"),
     )
     write_text(path, page)
 
 
 def _head(solution: Solution) -> str:
-    start, end = _span(solution)
+    start, end = whole_span(solution)
     unit = next((ph.time_unit for ph in solution.phases.values()), "")
     facts = {
         "objective": f"{solution.objective:.12g}",
@@ -222,122 +215,3 @@ def _table(
         lines.append("<tr>" + "".join(cell("td", k, text, colour if k == last else "") for k, text in enumerate(row)) + "</tr>")
     label = f' id="{name}"' if name else ""
     return f'<div class="scroll"><table{label}>{"".join(lines)}</table></div>'
-
-
-# The data of the charts and the film --------------------------------------------------------------------------------------
-
-
-def _span(solution: Solution) -> tuple[float, float]:
-    phases = solution.phases.values()
-    return min((ph.t0 for ph in phases), default=0.0), max((ph.tf for ph in phases), default=1.0)
-
-
-def _mesh(solution: Solution) -> list[float | None]:
-    breaks = [ph.breaks for ph in solution.phases.values() if ph.breaks.size]
-    return _numbers(np.unique(np.concatenate(breaks))) if breaks else []
-
-
-def _panels(solution: Solution) -> list[dict[str, Any]]:
-    found = []
-    for kind in KINDS:
-        for name in dict.fromkeys(name for ph in solution.phases.values() for name in getattr(ph, kind)):
-            curves = {ph.name: getattr(ph, kind)[name] for ph in solution.phases.values() if name in getattr(ph, kind)}
-            found.append(_panel(solution, kind, name, curves))
-    return found
-
-
-def _panel(solution: Solution, kind: str, name: str, curves: Mapping[str, Curve]) -> dict[str, Any]:
-    first = next(iter(curves.values()))
-    size = max(curve.size for curve in curves.values())
-    sampled = [_sampled(curve, solution.phases[phase]) for phase, curve in curves.items()]
-    lines = [
-        {"name": f"{name}[{k}]", "segments": [[_numbers(t), _numbers(v[:, k])] for t, v in sampled if k < v.shape[1]]}
-        for k in range(size)
-    ]
-    limits = [bounds_of(solution, phase, kind, name, curve) for phase, curve in curves.items() if kind != "costates"]
-    bounds = sorted({level for levels in limits for level in levels})
-    arcs = _arcs(solution, name) if kind == "controls" else []
-    title = f"costate of {name}" if kind == "costates" else name
-    unit = "" if kind == "costates" else first.unit
-    return {"kind": kind, "title": title, "unit": unit, "lines": lines, "bounds": bounds, "arcs": arcs}
-
-
-def _arcs(solution: Solution, name: str) -> list[list[Any]]:
-    """Where a control rides a bound or is singular: start, end, role."""
-    return [
-        [arc.start, arc.end, role]
-        for arc in solution.arcs
-        for component, role in arc.roles.items()
-        if role in SHADED and (component == name or component.startswith(f"{name}["))
-    ]
-
-
-def _switching(solution: Solution) -> list[dict[str, Any]]:
-    """Switching functions, of controls that have one; nothing where the problem or its Hamiltonian is not known."""
-    try:
-        functions = switching_functions(solution)
-    except TrajoptError:
-        return []
-    found = []
-    for component, parts in functions.items():
-        if all(alone for *_, alone in parts):
-            lines = [{"name": component, "segments": [[_numbers(t), _numbers(v)] for t, v, _ in parts]}]
-            panel = {"kind": SWITCHING, "title": f"of {component}", "unit": "", "lines": lines, "bounds": [0.0]}
-            found.append(panel | {"arcs": _arcs(solution, component)})
-    return found
-
-
-def _sampled(curve: Curve, phase: PhaseSolution) -> tuple[Array, Array]:
-    """Each interval from its start to its end, so that a jump at a break stays a jump."""
-    count = max(4, CHART_POINTS // max(len(curve.nodes), 1))
-    times = np.concatenate([np.linspace(a, b, count) for a, b in zip(curve.breaks[:-1], curve.breaks[1:], strict=True)])
-    values = curve.evaluate(times)
-    ends = np.arange(count - 1, len(times), count)
-    values[ends] = curve.evaluate(times[ends], left=True)
-    return times, values
-
-
-def _scene(seen: Scene | None) -> dict[str, Any] | None:
-    if seen is None:
-        return None
-    left, right, low, high = window_of(seen)
-    digits = max(0, 5 - int(np.floor(np.log10(max(right - left, high - low)))))
-    content: dict[str, Any] = {
-        "t": _numbers(seen.t),
-        "dimension": seen.dimension,
-        "seconds": seen.seconds,
-        "unit": seen.time_unit,
-        "finer": seen.finer,
-        "view": list(seen.view),
-        "window": [left, right, low, high],
-        "middle": None if seen.middle is None else _rounded(seen.middle, digits),
-        "centre": None,
-    }
-    if seen.dimension == 3 and seen.middle is None:
-        centre, radius = _sphere(seen)
-        u, v = projected(centre, seen.view)
-        half = max(right - u, u - left, radius), max(high - v, v - low, radius)
-        content |= {"centre": centre.tolist(), "window": [-half[0], half[0], -half[1], half[1]]}
-    content["strokes"] = [
-        {"role": s.role.value, "colour": s.colour, "width": s.width, "points": _rounded(s.points, digits)} for s in seen.strokes
-    ]
-    return content
-
-
-def _sphere(seen: Scene) -> tuple[Array, float]:
-    """Middle and radius of what moves: a picture of that size holds it from every side."""
-    moving = [s for s in seen.strokes if s.framed] or list(seen.strokes)
-    points = np.concatenate([s.points.reshape(-1, 3) for s in moving])
-    centre = (np.nanmin(points, axis=0) + np.nanmax(points, axis=0)) / 2
-    return centre, float(np.nanmax(np.linalg.norm(points - centre, axis=1))) * 1.05
-
-
-def _numbers(values: Array) -> list[float | None]:
-    """Eight digits are more than a chart shows; what is not a number is a gap."""
-    return [float(f"{v:.8g}") if np.isfinite(v) else None for v in values]
-
-
-def _rounded(points: Array, digits: int) -> Any:
-    """Nested lists with null for what is not a number."""
-    rounded = np.round(points, digits)
-    return np.where(np.isfinite(rounded), rounded, None).tolist()  # type: ignore[call-overload]
