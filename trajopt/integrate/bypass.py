@@ -26,6 +26,10 @@ def bypass(system: System, state: str, at: float, margin: float) -> System:
     """The same system, whose state jumps from ``at - margin`` to ``at + margin``, and back the other way.
 
     Stabilization through reactions keeps the jump.
+
+    >>> from problems.lecture import pendulum
+    >>> [(event.name, event.direction) for event in bypass(pendulum(), "theta", at=0.5, margin=0.01).events]
+    [('bypass of theta', 1), ('bypass of theta', -1)]
     """
     names = [s.name for s in system.states]
     if state not in names:

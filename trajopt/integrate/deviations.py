@@ -26,6 +26,10 @@ def deviations(system: System, only: Sequence[str] = (), targets: Mapping[str, f
     """The deviations of the invariants of a system: (h, h') for order 2, f for order 1, g - target for order 0.
 
     The target of a first integral is its value at the start, unless ``targets`` has one.
+
+    >>> from problems.lecture import pendulum_cartesian
+    >>> deviations(pendulum_cartesian()).levels  # rod, its rate, energy
+    (0, 2)
     """
     rows: list[casadi.SX] = []
     levels: list[int] = []

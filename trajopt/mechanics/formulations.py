@@ -111,6 +111,10 @@ class Voronets:
 
     d/dt dL*/dv_i - dL*/dq_i - B^T dL*/dq_d - gamma_i . dL/dv_d = Q_i + B^T Q_d, B = dphi/dv_i, with
     gamma_i = d/dt dphi/dv_i - dphi/dq_i - B^T dphi/dq_d. The coefficients gamma vanish where the constraints are integrable.
+
+    >>> from problems.sleigh import sleigh
+    >>> [s.name for s in sleigh().mechanism.system(Voronets(("y",))).states]
+    ['x', 'y', 'phi', 'x_rate', 'phi_rate']
     """
 
     dependent: tuple[str, ...] = ()
@@ -143,6 +147,11 @@ class Penalty:
     """Constraints as stiff springs and dampers: r = -(stiffness h + damping h'), r = -damping f for velocity conditions.
 
     The motion tends to the constrained one as the stiffness grows, with an error of order 1/stiffness.
+
+    >>> from problems.lecture import pendulum_cartesian
+    >>> soft = pendulum_cartesian().mechanism.system(Penalty(stiffness=1e5))
+    >>> soft.invariants  # nothing is kept exactly
+    ()
     """
 
     stiffness: float = 1e6

@@ -50,7 +50,16 @@ def animate(
 
 
 def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | None = None, count: int = 8) -> Figure:
-    """A strip of pictures at equal distances in time; returns the figure and writes it where a path is given."""
+    """A strip of pictures at equal distances in time; returns the figure and writes it where a path is given.
+
+    Examples
+    --------
+    >>> from problems.lecture import pendulum
+    >>> from trajopt.integrate.simulate import simulate
+    >>> system = pendulum()
+    >>> [axes.get_title(loc="left") for axes in stills(simulate(system, until=2.0), system.drawing, count=3).axes]
+    ['t = 0.00 s', 't = 1.00 s', 't = 2.00 s']
+    """
     if count < 2:
         raise UsageError("a strip needs two pictures or more", got=count)
     seen = scene(source, drawing, max(count, 201))

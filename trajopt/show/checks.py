@@ -49,6 +49,13 @@ def plot_switching(solution: Solution, path: str | Path | None = None) -> Figure
     """Every control above the slope of the Hamiltonian by it: its switching function, where H is affine in the control.
 
     A minimum of H has the control at its upper bound where the function is negative and at its lower one where it is positive.
+
+    Examples
+    --------
+    >>> from problems.double_integrator_mintime import build
+    >>> from trajopt import solve
+    >>> [axes.get_title(loc="left") for axes in plot_switching(solve(build())).axes]
+    ['u [m/s^2]', 'switching function of u']
     """
     functions = switching_functions(solution)
     rows = balanced(list(functions))

@@ -111,7 +111,15 @@ def plot_solution(
 
 
 def plot_simulation(simulation: Simulation | Mapping[str, Simulation], path: str | Path | None = None) -> Figure:
-    """States over time, and the drift of every invariant on a logarithmic axis; several runs of one system over one another."""
+    """States over time, and the drift of every invariant on a logarithmic axis; several runs of one system over one another.
+
+    Examples
+    --------
+    >>> from problems.lecture import pendulum
+    >>> from trajopt.integrate.simulate import simulate
+    >>> [axes.get_title(loc="left") for axes in plot_simulation(simulate(pendulum(), until=1.0)).axes]
+    ['theta [rad]', 'omega [rad/s]', 'drift of the invariants']
+    """
     from trajopt.integrate.simulate import deviation_norms
 
     runs = dict(simulation) if isinstance(simulation, Mapping) else {"": simulation}
