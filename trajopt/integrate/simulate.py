@@ -15,7 +15,7 @@ from trajopt.integrate.gains import check_gain
 from trajopt.integrate.libraries import Dop853
 from trajopt.integrate.path import Path
 from trajopt.integrate.rates import evaluate, function_of_state, rate_of_system
-from trajopt.integrate.stabilize import Stabilization
+from trajopt.integrate.stabilize import Guard, Prepared, Stabilization
 from trajopt.integrate.steppers import Integrator, positive
 from trajopt.integrate.tuning import recommended_gain, samples
 from trajopt.system import System
@@ -109,34 +109,32 @@ def simulate(
     duration = positive(system.until if until is None else until, "duration of a run")
     if method.fixed_step is not None and any(p.name == STEP for p in system.parameters):
         system = system.starting_at({STEP: method.fixed_step})
-    prepared = None
-    if stabilization is not None:
+    if stabilization is None:
+        prepared = Prepared(system)
+    else:
         if stabilization.lacks_gain:
             stabilization = stabilization.with_gain(recommended_gain(system, method, stabilization, duration))
         _check_stabilization(stabilization, system, method)
         prepared = (stabilization.sampled(system) if samples(method) else None) or stabilization.prepare(system)
-    motion = system if prepared is None else prepared.system
-    guards = () if prepared is None else prepared.guards
-    watched = watch(motion, [g.event for g in guards])
-    path, events = run(
-        rate_of_system(motion),
-        method,
-        (0.0, motion.start, duration),
-        watched,
-        None if prepared is None else prepared.project,
-        progress,
-    )
-    for guard in guards:
-        happened = [e for e in events if e.name == guard.event.name]
-        if happened:
-            raise type(guard.error)(guard.error.what, got=f"t = {happened[0].time:.6g}", hint=guard.error.hint)
+    motion = prepared.system
+    watched = watch(motion, [g.event for g in prepared.guards])
+    path, events = run(rate_of_system(motion), method, (0.0, motion.start, duration), watched, prepared.project, progress)
+    _check_guards(prepared.guards, events)
     t, x = path.t, path.x
     outputs = _outputs(motion, t, x)
-    if prepared is not None and stabilization is not None and prepared.own is not None:
+    if stabilization is not None and prepared.own is not None:
         own, motion = prepared.own, stabilization.prepare(system).system
         path, x = path.first(own), x[:, :own]
         events = tuple(replace(e, before=e.before[:own], after=e.after[:own]) for e in events)
     return Simulation(motion, method, stabilization, t, x, events, outputs, drifts(system, t, x), path)
+
+
+def _check_guards(guards: tuple[Guard, ...], events: tuple[Occurrence, ...]) -> None:
+    """Raise where an event happened that must not."""
+    for guard in guards:
+        times = [e.time for e in events if e.name == guard.event.name]
+        if times:
+            raise type(guard.error)(guard.error.what, got=f"t = {times[0]:.6g}", hint=guard.error.hint)
 
 
 def _check_stabilization(stabilization: Stabilization, system: System, method: Integrator) -> None:
