@@ -48,6 +48,13 @@ class Watch:
     resets: tuple[Callable[..., np.ndarray] | None, ...]
 
 
+def _no_values(t: float, x: np.ndarray) -> np.ndarray:
+    return np.zeros(0)
+
+
+NOTHING = Watch((), casadi.Function(), _no_values, _no_values, ())
+
+
 def watch(system: System, extra: Sequence[Event] = ()) -> Watch:
     """Compile the events of a system, and further ones in its symbols."""
     events = (*system.events, *extra)
@@ -62,7 +69,7 @@ def run(
     rate: Rate,
     integrator: Integrator,
     leg: tuple[float, np.ndarray, float],
-    watched: Watch | None = None,
+    watched: Watch = NOTHING,
     project: casadi.Function | None = None,
     progress: Progress | None = None,
 ) -> tuple[Path, tuple[Occurrence, ...]]:
@@ -75,12 +82,10 @@ def run(
     done = False
     while not done and t != t1:
         done = True
-        signs, fresh = (np.zeros(0), fired) if watched is None else _starting_signs(watched, t, x, fired)
+        signs, fresh = _starting_signs(watched, t, x, fired)
         for piece in integrator.pieces(rate, t, x, t1, project):
-            stop = None
-            if watched is not None and watched.events:
-                crossings = _crossings(watched, piece, signs, fresh)
-                stop = _first_stop(rate, integrator, watched, piece, crossings, happened)
+            crossings = _crossings(watched, piece, signs, fresh) if watched.events else []
+            stop = _first_stop(rate, integrator, watched, piece, crossings, happened)
             fresh = frozenset()
             if stop is None:
                 pieces.append(piece)
@@ -89,10 +94,10 @@ def run(
                 continue
             at, before, firing = stop
             pieces.append(piece.cut(at, before))
-            t, x = at, _fire(watched, at, before, firing, happened)  # type: ignore[arg-type]
+            t, x = at, _fire(watched, at, before, firing, happened)
             fired = frozenset(firing)
             _report(progress, t, t0, t1)
-            done = any(watched.events[j].terminal for j in firing)  # type: ignore[union-attr]
+            done = any(watched.events[j].terminal for j in firing)
             _check_crowding(happened, abs(t1 - t0))
             break
     return Path(tuple(pieces)), tuple(happened)
@@ -108,8 +113,6 @@ def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[in
 
     Events that have just fired and are still on zero are given too: that zero is not another event.
     """
-    if not watched.events:
-        return np.zeros(0), frozenset()
     values, slopes = watched.value(t, x), watched.slope(t, x)
     signs: np.ndarray = np.sign(values)
     fresh = frozenset(j for j in fired if abs(values[j]) <= 1e-9 * (1 + abs(slopes[j])))
