@@ -270,6 +270,14 @@ def test_compare_finds_agreement_and_difference(folder, handmade):
     assert run("compare", "a.nc", "c.nc").exit_code == 2
 
 
+def test_systems_are_shown_by_name_and_from_a_file(folder):
+    shown = run("show", "./mine.py:swing", "--set", "angle=0.5")
+    assert shown.exit_code == 0, shown.output
+    assert "system 'swing'" in shown.stdout
+    assert "0.5   rad" in shown.stdout
+    assert "did you mean 'pendulum'" in run("show", "pendulm").output
+
+
 def test_list_and_show():
     listed = run("list").stdout
     shown = run("show", "goddard-cops").stdout

@@ -59,9 +59,27 @@ def _value(text: str) -> Any:
 
 def build_problem(name: str, settings: Mapping[str, Any]) -> Built:
     """The problem of a name; settings that its builder does not take are parameters of the problem."""
+    build, problem, rest = _build(name, settings, "problem")
+    return Built(_problem(name, build, problem, rest), rest, None if settings else reference_of(build))
+
+
+def build_system(name: str, settings: Mapping[str, Any]) -> System:
+    """The system of a name; settings that its builder does not take are initial values or parameters of the system."""
+    return _system(name, *_build(name, settings, "system"))
+
+
+def build_either(name: str, settings: Mapping[str, Any]) -> tuple[Problem | System, Callable[..., Any]]:
+    """The problem or system of a name, and its builder."""
+    from trajopt.system import System
+
+    build, made, rest = _build(name, settings, None)
+    check = _system if isinstance(made, System) else _problem
+    return check(name, build, made, rest), build
+
+
+def _problem(name: str, build: Callable[..., Any], problem: Any, rest: Mapping[str, Any]) -> Problem:
     from trajopt.problem import Problem
 
-    build, problem, rest = _build(name, settings, "problem")
     if not isinstance(problem, Problem):
         raise UsageError(
             f"'{name}' gave no problem", got=type(problem).__name__, expected="a function that returns a trajopt.Problem"
@@ -72,14 +90,12 @@ def build_problem(name: str, settings: Mapping[str, Any]) -> Built:
             raise UsageError(
                 f"'{name}' has no argument or parameter '{key}'", expected=", ".join(known) or "none", hint=suggest(key, known)
             )
-    return Built(problem, rest, None if settings else reference_of(build))
+    return problem
 
 
-def build_system(name: str, settings: Mapping[str, Any]) -> System:
-    """The system of a name; settings that its builder does not take are initial values or parameters of the system."""
+def _system(name: str, build: Callable[..., Any], system: Any, rest: Mapping[str, Any]) -> System:
     from trajopt.system import System
 
-    build, system, rest = _build(name, settings, "system")
     if not isinstance(system, System):
         raise UsageError(
             f"'{name}' gave no system", got=type(system).__name__, expected="a function that returns a trajopt.system.System"
@@ -103,7 +119,7 @@ def reference_of(build: Callable[..., Any]) -> Reference | None:
     return reference if isinstance(reference, Reference) else None
 
 
-def _build(name: str, settings: Mapping[str, Any], kind: str) -> tuple[Callable[..., Any], Any, dict[str, Any]]:
+def _build(name: str, settings: Mapping[str, Any], kind: str | None) -> tuple[Callable[..., Any], Any, dict[str, Any]]:
     """The builder, what it made, and the settings that it did not take."""
     build = _guarded(name, lambda: builder(name, kind))
     arguments = _arguments(build)

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from trajopt.catalogue import Entry, builder, catalogue
+from trajopt.catalogue import Entry, catalogue
 from trajopt.commands.boundary import SOLVED
-from trajopt.commands.building import build_problem, build_system, reference_of
+from trajopt.commands.building import build_either, reference_of
 from trajopt.commands.display import console, number, table
 from trajopt.errors import UsageError, suggest
 
@@ -50,15 +50,15 @@ def _print_families(entries: Mapping[str, Entry]) -> None:
 
 def run_show(name: str, settings: Mapping[str, Any]) -> int:
     """Print a problem as one would write it on paper, or a system, with what can be set and what is known."""
+    from trajopt.problem import Problem
+
     screen = console()
-    entry = catalogue().get(name)
-    if entry is not None and entry.kind == "system":
-        _print_system(build_system(name, settings))
+    made, build = build_either(name, settings)
+    if isinstance(made, Problem):
+        made.finish()  # which checks it
+        screen.print(str(made))
     else:
-        problem = build_problem(name, settings).problem
-        problem.finish()
-        screen.print(str(problem))
-    build = builder(name)
+        _print_system(made)
     arguments = {key: p.default for key, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
     if arguments:
         values = ", ".join(f"{key}={_default(value)}" for key, value in (arguments | dict(settings)).items())

@@ -37,7 +37,7 @@ def build(distance=5.0, duration=4.0, length=3.0, limit=4.0, g=9.81) -> Problem:
     ph.dynamics({{x: v, v: a, angle: rate, rate: -(g * sin(angle) + a * cos(angle)) / length}})
 
     # Also possible: ph.path(angle, lower=-0.3, upper=0.3), ocp.require(ph.final(x) - ph.initial(x), equals=distance),
-    # ocp.parameter("mass", 2.0), ocp.minimize(ph.final(t)).
+    # ocp.parameter("mass", 2.0); for the least time t = ph.time(start=0, end=free(1, 10)) and ocp.minimize(ph.final(t)).
     ocp.minimize(ph.integral(a**2))
     return ocp
 
