@@ -208,6 +208,10 @@ def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> 
         raise ModelError(
             f"'{mechanism.name}': forms without multipliers need ideal reactions", hint="use Eliminated or Augmented"
         )
+    if not wanted.is_zero():
+        raise UsageError(
+            "forms without multipliers keep the constraints by themselves", hint="use Augmented or Eliminated to stabilize"
+        )
     q, v, t, i, d = mechanism.q, mechanism.v, mechanism.time, split.independent, split.dependent
     v_i, phi = v[i], split.velocity[d]
     velocity = split.velocity
@@ -231,10 +235,6 @@ def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> 
     acceleration = casadi.SX(len(mechanism.coordinates), 1)
     acceleration[i] = free
     acceleration[d] = B @ free + along_motion(phi) if d else casadi.SX(0, 1)
-    if not wanted.is_zero():
-        raise UsageError(
-            "forms without multipliers keep the constraints by themselves", hint="use Augmented or Eliminated to stabilize"
-        )
     return Motion(acceleration, _reactions(mechanism, d, acceleration), tuple(i), velocity)
 
 
