@@ -29,6 +29,7 @@ from trajopt.direct.collocation import (
 from trajopt.direct.explain import explain, violations
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.nearest import NEAREST, nearest_motion
+from trajopt.direct.optimality import judged
 from trajopt.direct.restart import restarted
 from trajopt.direct.values import guess_of
 from trajopt.guess import Guess, check_guess, nudged, plain_guess, swung
@@ -112,11 +113,28 @@ def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[
     if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
         iterate, further = _calmer(session, iterate, guess)
         history.append(further)
-    if iterate.solved and method.max_passes > 1:
-        left = replace(method, max_passes=max(method.max_passes - len(history) + 1, 2))
-        iterate, passes = adapt(replace(session, method=left), iterate)
-        history += passes[1:]
-    return iterate, history, log
+    return _refined(session, iterate, history), history, log
+
+
+def _refined(session: Session, iterate: Iterate, history: list[MeshPass]) -> Iterate:
+    """Meshes until the error is small, also that of the controls between the points, which is looked at last."""
+    method = session.method
+    for round_ in range(method.max_passes):
+        if not iterate.solved:
+            break
+        before = len(history)
+        if method.max_passes > 1:
+            left = replace(method, max_passes=max(method.max_passes - before + 1, 2))
+            iterate, passes = adapt(replace(session, method=left), iterate)
+            history += passes[1:]
+        closer = judged(session, iterate)
+        history[:] = [closer.record if record is iterate.record else record for record in history]
+        seen, iterate = iterate.error <= method.tolerance, closer
+        nothing_new = round_ > 0 and len(history) == before
+        if not seen or iterate.error <= method.tolerance or len(history) >= method.max_passes or nothing_new:
+            break
+        session.progress(f"the controls between the points have an error of {iterate.error:.1e}")
+    return iterate
 
 
 def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[str]]:
