@@ -9,7 +9,8 @@ from problems.rocket_pictures import deviations_picture
 from trajopt.errors import UsageError
 from trajopt.integrate.simulate import simulate
 from trajopt.integrate.steppers import Rk4
-from trajopt.show.deviations import plot_deviations, plot_outputs
+from trajopt.show.deviations import plot_deviations
+from trajopt.show.runs import plot_outputs
 from trajopt.system import System
 
 

@@ -12,7 +12,8 @@ from trajopt.integrate.simulate import simulate
 from trajopt.integrate.steppers import Rk4
 from trajopt.reference import Reference
 from trajopt.show.look import logarithmic, new_figure
-from trajopt.show.plots import plot_simulation, plot_solution
+from trajopt.show.plots import plot_solution
+from trajopt.show.runs import plot_simulation
 from trajopt.system import Invariant, System, Variable
 
 

@@ -146,7 +146,7 @@ def draw_run(
 ) -> None:
     """A picture of a simulation; ``again`` runs the system with and without stabilization, where the picture needs that."""
     if kind == USUAL:
-        from trajopt.show.plots import plot_simulation
+        from trajopt.show.runs import plot_simulation
 
         plot_simulation(simulation, path)
     elif kind == "phase":
@@ -164,7 +164,7 @@ def draw_run(
 
         plot_deviations(again(), path)
     elif kind == "outputs":
-        from trajopt.show.deviations import plot_outputs
+        from trajopt.show.runs import plot_outputs
 
         plot_outputs(simulation, path)
     else:

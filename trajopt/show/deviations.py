@@ -13,21 +13,16 @@ from matplotlib.lines import Line2D
 from trajopt.errors import UsageError
 from trajopt.integrate.simulate import Simulation, deviation_norms
 from trajopt.show.look import (
-    FAINT,
-    STYLE,
     balanced,
-    columns_for,
     heading,
     legend_below,
     line_style,
     logarithmic,
     panels,
-    settle,
     tidy,
     title,
     write_figure,
 )
-from trajopt.show.plots import run_heading
 
 FLOOR = 1e-17
 TOGETHER = "norm of all"
@@ -81,30 +76,3 @@ def _panel(axes: Any, name: str, lines: Mapping[str, tuple[np.ndarray, np.ndarra
     logarithmic(axes)
     axes.set_xlim(min(t[0] for t, _ in lines.values()), max(t[-1] for t, _ in lines.values()))
     title(axes, name)
-
-
-def plot_outputs(simulation: Simulation, path: str | Path | None = None) -> Figure:
-    """What a system tells beside its states: energies, reactions, torques."""
-    if not simulation.outputs:
-        raise UsageError(f"'{simulation.system.name}' has no outputs beside its states")
-    rows = balanced(list(simulation.outputs), columns_for(len(simulation.outputs)))
-    figure, grid = panels([len(row) for row in rows])
-    for line, row in zip(grid, rows, strict=True):
-        for axes, name in zip(line, row, strict=True):
-            _output_panel(axes, simulation, name)
-    for axes in grid[-1]:
-        axes.set_xlabel("t [s]")
-    heading(figure, run_heading(simulation))
-    write_figure(figure, path)
-    return figure
-
-
-def _output_panel(axes: Any, simulation: Simulation, name: str) -> None:
-    tidy(axes)
-    values = np.asarray(simulation.outputs[name]).reshape(len(simulation.t), -1)
-    for k in range(values.shape[1]):
-        axes.plot(simulation.t, values[:, k], **(line_style(k) | STYLE))
-    for event in simulation.events:
-        axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
-    axes.set_xlim(simulation.t[0], simulation.t[-1])
-    settle(axes, name, simulation.system.outputs[name][1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,6 +59,22 @@ def line_style(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
 
 
+@dataclass(frozen=True)
+class Pen:
+    """How the lines of one of several answers or runs are drawn."""
+
+    number: int
+    several: bool
+
+    def style(self, component: int) -> dict[str, Any]:
+        """One answer: a colour for each component. Several: a colour for each answer, the first one broad and pale."""
+        if not self.several:
+            return line_style(component) | STYLE
+        first = self.number == 0
+        colour = {"color": COLOURS[self.number % len(COLOURS)], "linestyle": DASHES[component % len(DASHES)]}
+        return colour | STYLE | ({"linewidth": 3.6, "alpha": 0.45} if first else {"linewidth": 1.3})
+
+
 def balanced(names: list[T], most: int = 3) -> list[list[T]]:
     """Rows of nearly equal length: four panels are two and two, not three and one.
 
@@ -104,6 +121,13 @@ def settle(axes: Any, name: str, unit: str) -> None:
         axes.set_ylim(low, high)
     exponent = scientific(axes.yaxis, size)
     title(axes, labelled(name, f"{power(exponent)}{unit}".strip()))
+
+
+def calm(axes: Any, size: float, rounding: float = 1e-9) -> None:
+    """What is zero but for rounding beside all others is drawn as zero."""
+    low, high = axes.get_ylim()
+    if max(abs(low), abs(high)) < rounding * size:
+        axes.set_ylim(-0.1 * size, 0.1 * size)
 
 
 def scientific(axis: Any, size: float) -> int:

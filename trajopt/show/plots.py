@@ -1,9 +1,8 @@
-"""The main picture of an answer or a simulation: everything over time, drawn without a display and without global state."""
+"""The main picture of an answer: everything over time, drawn without a display and without global state."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,15 +15,13 @@ from matplotlib.patches import Patch
 from trajopt.errors import UsageError
 from trajopt.show.look import (
     BOUND,
-    COLOURS,
-    DASHES,
-    FAINT,
     INK,
     MESH,
     ROLE_WORDS,
     ROLES,
-    STYLE,
+    Pen,
     balanced,
+    calm,
     columns_for,
     heading,
     labelled,
@@ -34,35 +31,17 @@ from trajopt.show.look import (
     panels,
     settle,
     tidy,
-    title,
     write_figure,
 )
 
 if TYPE_CHECKING:
     from trajopt.curve import Curve
-    from trajopt.integrate.simulate import Simulation
     from trajopt.reference import Reference
     from trajopt.solution import Arc, PhaseSolution, Solution
 
 KINDS = ("states", "algebraics", "controls", "costates")
 SAMPLES = 40  # for each interval: enough for a polynomial of any degree in use
 NAMED = 0.16  # of the whole time: an arc that takes more has room for its name
-
-
-@dataclass(frozen=True)
-class _Pen:
-    """How the lines of one of several answers are drawn."""
-
-    number: int
-    several: bool
-
-    def style(self, component: int) -> dict[str, Any]:
-        """One answer: a colour for each component. Several: a colour for each answer, the first one broad and pale."""
-        if not self.several:
-            return line_style(component) | STYLE
-        first = self.number == 0
-        colour = {"color": COLOURS[self.number % len(COLOURS)], "linestyle": DASHES[component % len(DASHES)]}
-        return colour | STYLE | ({"linewidth": 3.6, "alpha": 0.45} if first else {"linewidth": 1.3})
 
 
 def plot_solution(
@@ -110,44 +89,6 @@ def plot_solution(
     return figure
 
 
-def plot_simulation(simulation: Simulation | Mapping[str, Simulation], path: str | Path | None = None) -> Figure:
-    """States over time, and the drift of every invariant on a logarithmic axis; several runs of one system over one another.
-
-    Examples
-    --------
-    >>> from problems.lecture import pendulum
-    >>> from trajopt.integrate.simulate import simulate
-    >>> [axes.get_title(loc="left") for axes in plot_simulation(simulate(pendulum(), until=1.0)).axes]
-    ['theta [rad]', 'omega [rad/s]', 'drift of the invariants']
-    """
-    from trajopt.integrate.simulate import deviation_norms
-
-    runs = dict(simulation) if isinstance(simulation, Mapping) else {"": simulation}
-    first = next(iter(runs.values()))
-    rows = balanced(list(range(len(first.system.states))), columns_for(len(first.system.states)))
-    drifts = deviation_norms(first.system, first.t, first.x) if len(runs) == 1 else {}
-    figure, grid = panels([*map(len, rows), *([1] if drifts else [])])
-    for line, row in zip(grid, rows, strict=False):
-        for axes, i in zip(line, row, strict=True):
-            _motion_panel(axes, runs, i)
-    if drifts:
-        _drift_panel(grid[-1][0], first.t, drifts)
-    for axes in grid[-1]:
-        axes.set_xlabel("t [s]")
-    heading(figure, run_heading(first) if len(runs) == 1 else first.system.name)
-    if len(runs) > 1:
-        handles = [Line2D([], [], label=label, **_Pen(n, True).style(0)) for n, label in enumerate(runs)]
-        legend_below(figure, handles)
-    write_figure(figure, path)
-    return figure
-
-
-def run_heading(simulation: Simulation) -> str:
-    """The system, the integrator and how the invariants were kept."""
-    keeper = "not stabilized" if simulation.stabilization is None else simulation.stabilization.label
-    return f"{simulation.system.name}   {simulation.integrator.label}, {keeper}"
-
-
 def _kinds(solutions: Iterable[Solution]) -> list[tuple[str, list[str]]]:
     """The kinds of curves there are, each with its names over all phases of all answers."""
     phases = [phase for solution in solutions for phase in solution.phases.values()]
@@ -159,7 +100,7 @@ def _panel(axes: Any, answers: Mapping[str, Solution], kind: str, name: str) -> 
     tidy(axes)
     unit, size = "", 1
     for number, solution in enumerate(answers.values()):
-        pen = _Pen(number, len(answers) > 1)
+        pen = Pen(number, len(answers) > 1)
         for k, phase in enumerate(solution.phases.values()):
             curve = getattr(phase, kind).get(name)
             if curve is None:
@@ -175,24 +116,17 @@ def _panel(axes: Any, answers: Mapping[str, Solution], kind: str, name: str) -> 
     if kind == "controls":
         shade_arcs(axes, first.arcs, name, span, named=size == 1)
     if size > 1:
-        _name_components(axes, name, size, _Pen(0, len(answers) > 1))
+        _name_components(axes, name, size, Pen(0, len(answers) > 1))
     draw_bounds(axes, first, kind, name)
     axes.set_xlim(*span)
     if kind == "costates":
-        _calm(axes, _largest_costate(first))
+        calm(axes, _largest_costate(first))
     settle(axes, f"costate of {name}" if kind == "costates" else name, "" if kind == "costates" else unit)
 
 
 def _largest_costate(solution: Solution) -> float:
     curves = [curve for phase in solution.phases.values() for curve in phase.costates.values()]
     return max((float(np.nanmax(np.abs(v), initial=0.0)) for curve in curves for v in curve.values), default=0.0)
-
-
-def _calm(axes: Any, size: float, rounding: float = 1e-9) -> None:
-    """What is zero but for rounding beside all others is drawn as zero."""
-    low, high = axes.get_ylim()
-    if max(abs(low), abs(high)) < rounding * size:
-        axes.set_ylim(-0.1 * size, 0.1 * size)
 
 
 def draw_curve(axes: Any, curve: Curve, style: Any) -> None:
@@ -216,7 +150,7 @@ def mark_mesh(axes: Any, phase: PhaseSolution, curve: Curve) -> None:
     axes.vlines(breaks, 0.0, 0.03, color=MESH, linewidth=0.8, transform=axes.get_xaxis_transform())
 
 
-def _name_components(axes: Any, name: str, size: int, pen: _Pen) -> None:
+def _name_components(axes: Any, name: str, size: int, pen: Pen) -> None:
     handles = [Line2D([], [], label=f"[{k}]", **pen.style(k)) for k in range(size)]
     axes.legend(handles=handles, fontsize=7, frameon=False, ncols=min(size, 3), loc="best", handlelength=1.8)
 
@@ -320,7 +254,7 @@ def _legend(figure: Figure, answers: Mapping[str, Solution], reference: Referenc
     first = next(iter(answers.values()))
     handles: list[Any] = []
     if len(answers) > 1:
-        handles += [Line2D([], [], label=label, **_Pen(n, True).style(0)) for n, label in enumerate(answers)]
+        handles += [Line2D([], [], label=label, **Pen(n, True).style(0)) for n, label in enumerate(answers)]
     present = {role for arc in first.arcs for role in arc.roles.values()}
     handles += [Patch(color=ROLES[role], alpha=0.35, label=ROLE_WORDS[role]) for role in ROLES if role in present]
     handles.append(Line2D([], [], color=MESH, marker="|", linestyle="", markersize=6, label="mesh"))
@@ -330,41 +264,9 @@ def _legend(figure: Figure, answers: Mapping[str, Solution], reference: Referenc
     legend_below(figure, handles)
 
 
-# Simulations ------------------------------------------------------------------------------------------------------------------
-
-
-def _motion_panel(axes: Any, runs: Mapping[str, Simulation], index: int) -> None:
-    tidy(axes)
-    for number, simulation in enumerate(runs.values()):
-        times, motion = dense(simulation)
-        axes.plot(times, motion[:, index], **_Pen(number, len(runs) > 1).style(0))
-        if number == 0:
-            for event in simulation.events:
-                axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
-    first = next(iter(runs.values()))
-    axes.set_xlim(min(run.t[0] for run in runs.values()), max(run.t[-1] for run in runs.values()))
-    _calm(axes, max(float(np.abs(run.x).max()) for run in runs.values()), 1e-12)
-    settle(axes, first.system.states[index].name, first.system.states[index].unit)
-
-
-def _drift_panel(axes: Any, t: np.ndarray, drifts: Mapping[str, np.ndarray]) -> None:
-    tidy(axes)
-    draw_drifts(axes, {name: (t, values) for name, values in drifts.items()})
-    title(axes, "drift of the invariants")
-    axes.set_xlim(t[0], t[-1])
-
-
 def draw_drifts(axes: Any, drifts: Mapping[str, tuple[np.ndarray, np.ndarray]], floor: float = 1e-17) -> None:
     """Sizes over time on a logarithmic axis, with a legend beside the lines."""
     for i, (name, (t, values)) in enumerate(drifts.items()):
         axes.semilogy(t, np.maximum(np.abs(values), floor), label=name, linewidth=1.4, **line_style(i))
     logarithmic(axes)
     axes.legend(fontsize=8, frameon=False, ncols=min(len(drifts), 4), loc="best")
-
-
-def dense(simulation: Simulation, most: int = 2001) -> tuple[np.ndarray, np.ndarray]:
-    """The motion at its steps, or finer where the integrator took long ones."""
-    if len(simulation.t) >= most - 1 or simulation.events:
-        return simulation.t, simulation.x
-    times = np.linspace(simulation.t[0], simulation.t[-1], most)
-    return times, simulation.at(times)

@@ -28,7 +28,8 @@ from trajopt.show.look import (
     tidy,
     write_figure,
 )
-from trajopt.show.plots import bounds_of, dense
+from trajopt.show.plots import bounds_of
+from trajopt.show.runs import dense
 
 if TYPE_CHECKING:
     from trajopt.solution import PhaseSolution, Solution
