@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from casadi import sin
+from scipy.integrate import solve_ivp
 
 from trajopt import Problem, Status, free, solve
 from trajopt.catalogue import builder
@@ -212,3 +213,26 @@ def test_knots_and_roles_follow_their_intervals():
     left = following.breaks[:-1] < 0.5
     np.testing.assert_array_equal(following.roles[:, 0], np.where(left, FREE, AT_LOWER))
     np.testing.assert_array_equal(following.control_points[:, 0], np.where(left, 2, 1))
+
+
+def test_stiff_motion_without_controls():
+    """Robertson's kinetics: a layer of milliseconds in eleven hours; there is nothing to choose, and no mesh for controls."""
+    ocp = Problem("robertson")
+    ph = ocp.phase()
+    ph.time(end=4e4)
+    a, b, c = (ph.state(name, start=value) for name, value in (("a", 1), ("b", 0), ("c", 0)))
+    slow, quick, back = 0.04 * a, 3e7 * b**2, 1e4 * b * c
+    ph.dynamics({a: back - slow, b: slow - back - quick, c: quick})
+    ocp.minimize(ph.final(a))
+    solution = solve(ocp).check()
+    t = np.geomspace(1e-3, 4e4, 20)
+
+    def rates(t, y):
+        slow, quick, back = 0.04 * y[0], 3e7 * y[1] ** 2, 1e4 * y[1] * y[2]
+        return [back - slow, slow - back - quick, quick]
+
+    exact = solve_ivp(rates, (0, 4e4), [1, 0, 0], method="Radau", rtol=1e-9, atol=1e-14, t_eval=t).y
+    sizes = np.abs(exact).max(axis=1, keepdims=True)
+    found = np.stack([solution[name](t) for name in "abc"])
+    np.testing.assert_allclose(found / sizes, exact / sizes, atol=3e-6)
+    assert not any(record.remark == "straight controls" for record in solution.history)

@@ -105,8 +105,9 @@ class Iterate:
 
     @property
     def unbounded(self) -> bool:
-        """Whether the cost has fallen so far that nothing seems to hold it."""
-        return not self.solved and (self.result.message == "Diverging_Iterates" or self.result.f < -1e10)
+        """Whether the cost has fallen so far that nothing seems to hold it, with the constraints met for numbers of that size."""
+        met = self.violation <= 1e-6 * max(1.0, float(np.abs(self.result.y).max()))
+        return not self.solved and met and (self.result.message == "Diverging_Iterates" or self.result.f < -1e10)
 
     @property
     def error(self) -> float:
@@ -286,6 +287,12 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
         if not following.usable:
             following = solve_on(session, meshes, guess, None, remark="started cold")
             history.append(following.record)
+        if not following.usable:
+            motion = solve_on(session, meshes, guess, None, remark="a motion first", with_cost=False)
+            following = (
+                solve_on(session, meshes, guess_of(motion.layout, motion.program.start), 1e-2) if motion.usable else motion
+            )
+            history += [motion.record, following.record] if motion.usable else [motion.record]
         if not following.usable:
             break
         iterate = following

@@ -112,7 +112,7 @@ def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[
     history.append(iterate.record)
     if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
         iterate, further = _calmer(session, iterate, guess)
-        history.append(further)
+        history += further
     return _refined(session, iterate, history), history, log
 
 
@@ -185,16 +185,20 @@ def _rank(iterate: Iterate) -> tuple[bool, bool, float]:
     return not iterate.solved, not nearest, _miss(iterate) if nearest else iterate.violation
 
 
-def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, MeshPass]:
+def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, list[MeshPass]]:
     """The first answer with straight controls instead, if that is a better one: a rough control can hide a false optimum.
 
-    Also the record of that attempt.
+    Also the record of that attempt; none where no control can be straightened.
     """
-    meshes = tuple(
-        straight(ph.mesh, kernels, ph) for ph, kernels in zip(iterate.layout.phases, session.kernels.phases, strict=True)
-    )
-    other = solve_on(hasty(session, 150), meshes, guess, None, remark="straight controls")
-    return (other if other.solved and other.error < iterate.error else iterate), other.record
+    phases = list(zip(iterate.layout.phases, session.kernels.phases, strict=True))
+    meshes = tuple(straight(ph.mesh, kernels, ph) for ph, kernels in phases)
+    if all(kernels.affine.all() or ph.form.c.numel() for ph, kernels in phases):
+        return iterate, []
+    try:
+        other = solve_on(hasty(session, 150), meshes, guess, None, remark="straight controls")
+    except Interrupted as stop:
+        return replace(iterate, result=replace(iterate.result, outcome=Outcome.INTERRUPTED)), [stop.iterate.record]
+    return (other if other.solved and other.error < iterate.error else iterate), [other.record]
 
 
 def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:
