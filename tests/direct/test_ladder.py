@@ -142,3 +142,17 @@ def test_a_time_that_cannot_be_met_by_another_guess_is_still_found():
     ph.dynamics({x: v, v: u})
     ocp.minimize(ph.final(t))
     assert solve(ocp).check().objective == pytest.approx(2, rel=1e-6)
+
+
+@pytest.mark.parametrize("cost", [lambda ph, x, u: -ph.final(x), lambda ph, x, u: ph.integral(u**2 - 40 * x**2)])
+def test_a_cost_without_end_is_recognised_at_once(cost):
+    ocp = Problem("greedy")
+    ph = ocp.phase()
+    ph.time(end=1)
+    x, u = ph.state("x", start=0), ph.control("u")
+    ph.dynamics({x: u})
+    ocp.minimize(cost(ph, x, u))
+    solution = solve(ocp)
+    assert not solution.success
+    assert "falls without end" in solution.explanation[-1]
+    assert not solution.log  # one attempt, and no others

@@ -289,10 +289,10 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             history.append(following.record)
         if not following.usable:
             motion = solve_on(session, meshes, guess, None, remark="a motion first", with_cost=False)
-            following = (
-                solve_on(session, meshes, guess_of(motion.layout, motion.program.start), 1e-2) if motion.usable else motion
-            )
-            history += [motion.record, following.record] if motion.usable else [motion.record]
+            history.append(motion.record)
+            if motion.usable:
+                following = solve_on(session, meshes, guess_of(motion.layout, motion.program.start), 1e-2)
+                history.append(following.record)
         if not following.usable:
             break
         iterate = following
