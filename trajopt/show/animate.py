@@ -17,7 +17,8 @@ from trajopt.errors import FileError, UsageError
 from trajopt.files import check_writable, replacing
 from trajopt.show.drawing import Drawing
 from trajopt.show.look import COLOURS, FAINT, INK, STEPS, write_figure
-from trajopt.show.scene import Array, Role, Scene, Stroke, Window, arrow_line, pace, projected, scene, window_of
+from trajopt.show.scene import Role, Scene, Stroke, Window, arrow_line, pace, projected, scene, window_of
+from trajopt.show.stretches import Array
 
 if TYPE_CHECKING:
     from trajopt.integrate.simulate import Simulation

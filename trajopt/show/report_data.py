@@ -11,7 +11,8 @@ from trajopt.errors import TrajoptError
 from trajopt.show.checks import switching_functions
 from trajopt.show.look import ROLES
 from trajopt.show.plots import KINDS, bounds_of
-from trajopt.show.scene import Array, Scene, projected, window_of
+from trajopt.show.scene import Scene, projected, window_of
+from trajopt.show.stretches import Array
 
 if TYPE_CHECKING:
     from trajopt.curve import Curve
