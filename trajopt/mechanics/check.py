@@ -105,61 +105,59 @@ _TOLERANCES = {
 
 @dataclass(frozen=True, eq=False)
 class _Evaluator:
+    """The expressions behind the figures, by name, as one function of a state with its accelerations and reactions."""
+
     mechanism: Mechanism
+    names: tuple[str, ...]
     whole: casadi.Function
 
     @staticmethod
     def of(m: Mechanism) -> _Evaluator:
-        other = replace(m, inertia=None) if m.inertia else m
         a, r = casadi.SX.sym("a", len(m.coordinates)), casadi.SX.sym("r", len(m.rows))
-        reaction = m.directions @ r
-        energy_rate = (
-            casadi.gradient(m.energy, m.q).T @ m.v + casadi.gradient(m.energy, m.v).T @ a + casadi.jacobian(m.energy, m.time)
-        )
-        power = casadi.dot(m.force + reaction, m.v) - casadi.jacobian(m.lagrangian, m.time)
-        traffic = casadi.fabs(casadi.gradient(m.energy, m.q)).T @ casadi.fabs(m.v) + casadi.fabs(
-            casadi.gradient(m.energy, m.v)
-        ).T @ casadi.fabs(a)
-        motion = m.mass @ a + m.bias - m.force - reaction
-        closing = m.matrix @ a + m.drift
-        scale = (
-            casadi.sum1(casadi.fabs(m.mass) @ casadi.fabs(a))
-            + casadi.sum1(casadi.fabs(m.bias))
-            + casadi.sum1(casadi.fabs(m.matrix) @ casadi.fabs(a))
-        )
-        outputs = [
-            m.mass,
-            m.matrix,
-            energy_rate - power,
-            traffic,
-            casadi.vertcat(motion, closing),
-            scale,
-            other.mass,
-            other.bias,
-            m.bias,
-        ]
-        return _Evaluator(m, casadi.Function("checks", [m.q, m.v, m.u, m.p, m.time, a, r], [casadi.densify(o) for o in outputs]))
+        found = _expressions(m, a, r)
+        whole = casadi.Function("checks", [m.q, m.v, m.u, m.p, m.time, a, r], [casadi.densify(e) for e in found.values()])
+        return _Evaluator(m, tuple(found), whole)
 
     def figures(self, q: Vector, v: Vector, t: float) -> Iterator[tuple[str, float]]:
         m = self.mechanism
         arguments = m.arguments(q, v, t=t)
         a, r, _ = m._solved(*arguments)
-        M, A, imbalance, traffic, residual, scale, M_other, bias_other, bias = (np.array(e) for e in self.whole(*arguments, a, r))
+        at = {name: np.array(value) for name, value in zip(self.names, self.whole(*arguments, a, r), strict=True)}
+        M, A = at["mass"], at["matrix"]
         size = float(np.abs(M).max())
         yield "symmetry of M", float(np.abs(M - M.T).max()) / size
         allowed = scipy.linalg.null_space(A) if len(A) else np.eye(len(M))
         if allowed.shape[1]:
             values = np.linalg.eigvalsh(allowed.T @ (M + M.T) @ allowed / 2)
             yield "definiteness of M", float(values[-1] / values[0]) if values[0] > 0 else np.inf
-        yield "power balance", abs(imbalance.item()) / (1e-3 + traffic.item())
-        yield "equations of motion", float(np.abs(residual).max()) / (1e-3 + scale.item())
+        yield "power balance", abs(at["imbalance"].item()) / (1e-3 + at["exchange"].item())
+        yield "equations of motion", float(np.abs(at["residual"]).max()) / (1e-3 + at["terms"].item())
         if m.inertia:
-            difference = max(
-                float(np.abs(M - M_other).max()) / size, float(np.abs(bias - bias_other).max() / (1.0 + np.abs(bias).max()))
-            )
-            yield "Lagrange and Newton-Euler", difference
+            of_mass = float(np.abs(M - at["mass by Lagrange"]).max()) / size
+            of_bias = float(np.abs(at["bias"] - at["bias by Lagrange"]).max() / (1.0 + np.abs(at["bias"]).max()))
+            yield "Lagrange and Newton-Euler", max(of_mass, of_bias)
         if m.rows:
             yield "dependent constraints", float(len(m.dependent_constraints(q, t)))
+
+
+def _expressions(m: Mechanism, a: casadi.SX, r: casadi.SX) -> dict[str, casadi.SX]:
+    lagrange = replace(m, inertia=None) if m.inertia else m
+    size, dot, total = casadi.fabs, casadi.dot, casadi.sum1
+    E_q, E_v = casadi.gradient(m.energy, m.q), casadi.gradient(m.energy, m.v)
+    reaction = m.directions @ r
+    energy_rate = dot(E_q, m.v) + dot(E_v, a) + casadi.jacobian(m.energy, m.time)
+    power = dot(m.force + reaction, m.v) - casadi.jacobian(m.lagrangian, m.time)
+    return {
+        "mass": m.mass,
+        "bias": m.bias,
+        "matrix": m.matrix,
+        "mass by Lagrange": lagrange.mass,
+        "bias by Lagrange": lagrange.bias,
+        "imbalance": energy_rate - power,
+        "exchange": dot(size(E_q), size(m.v)) + dot(size(E_v), size(a)),  # against which an imbalance counts
+        "residual": casadi.vertcat(m.mass @ a + m.bias - m.force - reaction, m.matrix @ a + m.drift),
+        "terms": total(size(m.mass) @ size(a)) + total(size(m.bias)) + total(size(m.matrix) @ size(a)),
+    }
 
 
 def _states(mechanism: Mechanism, samples: int, seed: int, spread: float) -> Iterator[tuple[Vector, Vector, float]]:
