@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from casadi import cos, pi, sin
+from casadi import cos, pi, sin, sumsqr
 
 from trajopt import Problem, Status, free, solve
 from trajopt.direct.collocation import Session, first_meshes
@@ -70,6 +70,18 @@ def wall():
     return ocp, ["'wall'", "'home'", "asked for 1", "asked for at most 0.5"]
 
 
+def engine_too_small():
+    """At the largest gain, 3, the cart comes to 3/4."""
+    ocp = Problem("engine")
+    ph = ocp.phase()
+    ph.time(end=1)
+    x, v = ph.state("x", 2, start=0, end=[1, 0.1]), ph.state("v", 2, start=0, end=0)
+    u, gain = ph.control("u", 2, lower=-1, upper=1), ocp.variable("gain", lower=1, upper=3)
+    ph.dynamics({x: v, v: gain * u})
+    ocp.minimize(ph.integral(sumsqr(u)))
+    return ocp, ["end value of state 'x[0]'", "comes to 0.75, asked for 1", "the bounds of variable 'gain'", "control 'u[0]'"]
+
+
 def walls_too_close():
     ocp, ph, _, _, v, _ = cart(end=1.0, time=3.0)
     ph.path(v, upper=0.3, name="slow")
@@ -112,8 +124,8 @@ def start_that_is_not_reached():
 
 
 CASES = [
-    target_out_of_reach, time_too_short, time_limit_as_a_condition, budget_too_small, speed_limit, wall, walls_too_close, falling,
-    ends_that_do_not_meet, start_that_is_not_reached,
+    target_out_of_reach, time_too_short, time_limit_as_a_condition, budget_too_small, speed_limit, wall, engine_too_small,
+    walls_too_close, falling, ends_that_do_not_meet, start_that_is_not_reached,
 ]  # fmt: skip
 
 

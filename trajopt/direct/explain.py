@@ -159,7 +159,7 @@ def _pressed(iterate: Iterate) -> list[str]:
 
 
 def _pressed_bounds(iterate: Iterate) -> Iterator[tuple[float, str]]:
-    """(what it is worth to move it by its size, name) of the bounds of times, states and controls."""
+    """(what it is worth to move it by its size, name) of the bounds of times, states, controls and variables."""
     multipliers, program = iterate.bound_multipliers, iterate.program
     for ph, values in zip(iterate.layout.phases, iterate.values, strict=True):
         last = ph.integrals - 1
@@ -175,6 +175,9 @@ def _pressed_bounds(iterate: Iterate) -> Iterator[tuple[float, str]]:
             unknowns = [control_unknowns(ph, iterate.layout, k, j) for k in range(ph.mesh.intervals)]
             push = float(np.abs(multipliers[np.concatenate(unknowns)]).sum())
             yield push * float(np.abs(values.U[:, j]).max()), f"the bounds of control '{name}'"
+    for q in iterate.layout.form.statics:
+        here = slice(iterate.layout.s + q.rows.start, iterate.layout.s + q.rows.stop)
+        yield float(np.abs(multipliers[here] * program.start[here]).sum()), f"the bounds of variable '{q.name}'"
 
 
 def _pressed_conditions(iterate: Iterate) -> Iterator[tuple[float, str]]:
