@@ -64,7 +64,8 @@ Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Wri
 Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE|-", help="Write a summary; '-' is standard output, with nothing else on it.")
 ]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show the solver's own log.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show the solver's own log, and where an error came from.")]
+Traces = Annotated[bool, typer.Option("-v", "--verbose", help="Show where an error came from.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show nothing but errors.")]
 IntegratorOption = Annotated[
     str,
@@ -153,7 +154,7 @@ def simulate(
     name: Name, settings: Set = None, integrator: IntegratorOption = "dop853", step: Step = None, tolerance: StepTolerance = None,
     until: Until = None, stabilize: Stabilize = None, gain: Gain = None, save: Save = None, plot: Plot = None,
     plot_kind: RunPlotKind = "trajectories", animate: Animate = None, csv: Csv = None, json: Json = None,
-    verbose: Verbose = False, quiet: Quiet = False,
+    verbose: Traces = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Run a system forward and show the drift of its invariants."""
     from trajopt.commands.building import parse_settings

@@ -112,3 +112,14 @@ def test_both_methods_are_drawn_over_one_another(folder, monkeypatch):
     monkeypatch.setattr(trajopt.show.plots, "plot_solution", lambda answers, *rest: seen.append(answers))
     assert run("solve", "block-move", "--method", "both", "--plot", "both.png", "-q").exit_code == 0
     assert list(seen[0]) == ["direct", "indirect"]
+
+
+def test_a_fault_of_its_own_says_where_it_is(folder, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(trajopt.show.plots, "plot_solution", fail)
+    result = run("plot", "a.nc", "-o", "a.png")
+    assert result.exit_code == 1
+    assert "test_plot_command.py, line" in result.output
+    assert "-v shows" not in result.output  # plot has no such option

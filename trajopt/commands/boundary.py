@@ -38,7 +38,8 @@ def reported(command: Callable[P, int]) -> Callable[P, None]:
             code = NOT_SOLVED
         except Exception as error:  # the last line of defence: a message instead of a page of frames
             code = NOT_SOLVED
-            _say(f"error: trajopt stumbled over itself: {describe(error)}\n  hint:     -v shows where", verbose)
+            hint = "\n  hint:     -v shows how it came there" if "verbose" in kwargs else ""
+            _say(f"error: trajopt stumbled over itself: {describe(error)}\n  got:      {innermost(error)}{hint}", verbose)
         raise typer.Exit(code)
 
     return wrapper
@@ -59,6 +60,14 @@ def place(error: BaseException, file: str) -> str | None:
         return None
     code = f": {frames[-1].line}" if frames[-1].line else ""
     return f"{Path(file).name}, line {frames[-1].lineno}{code}"
+
+
+def innermost(error: BaseException) -> str | None:
+    """The line that raised an exception."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return None if trace is None else place(error, trace.tb_frame.f_code.co_filename)
 
 
 def _say(message: str, with_traceback: bool) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trajopt.catalogue import builder
-from trajopt.commands.boundary import describe, place
+from trajopt.commands.boundary import describe, innermost, place
 from trajopt.errors import TrajoptError, UsageError, suggest
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _guarded(name: str, make: Callable[[], Any]) -> Any:
         except Exception as error:  # whatever a model can raise
             if _own_line(name, error) is not None:
                 raise
-            raise UsageError(f"building '{name}' failed: {describe(error)}", got=_last_line(error)) from error
+            raise UsageError(f"building '{name}' failed: {describe(error)}", got=innermost(error)) from error
 
 
 @contextmanager
@@ -186,10 +186,3 @@ def blaming(name: str) -> Iterator[None]:
 def _own_line(name: str, error: BaseException) -> str | None:
     file, _, _ = name.rpartition(":") if ":" in name else (name, "", "")
     return place(error, file) if file.endswith(".py") else None
-
-
-def _last_line(error: BaseException) -> str | None:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return place(error, trace.tb_frame.f_code.co_filename) if trace is not None else None
