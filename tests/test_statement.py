@@ -51,6 +51,7 @@ WRONG = {
     "bound against start": (lambda: finished(x={"lower": 0.5}), ["start", "'x'", "contradicts"]),
     "bound against end": (lambda: finished(x={"upper": 0.5}), ["end", "'x'", "contradicts"]),
     "time backwards": (lambda: finished(time={"start": 2}), ["main", "time"]),
+    "another kind of symbols": (lambda: wrong(lambda o, p, *_: p.path([casadi.MX.sym("a"), 1], upper=0)), ["symbols=casadi.MX"]),
     "time ends before it starts": (lambda: finished(time={"start": free(2, 3), "end": 1}), ["main", "ends before"]),
     "time can run backwards": (lambda: finished(time={"end": free(-1, 1)}), ["main", "backwards"]),
     "bound that is NaN": (lambda: base(u={"lower": float("nan")}), ["'u'", "not a number"]),

@@ -370,16 +370,17 @@ class Problem:
 
 def as_column(expression: Expression, symbols: Any, size: int | None, what: str) -> Any:
     """The expression as a dense column of the problem's symbol type."""
+    listed = expression if isinstance(expression, (list, tuple)) else [expression]
     try:
-        listed = expression if isinstance(expression, (list, tuple)) else [expression]
         parts = [part if isinstance(part, symbols) else symbols(part) for part in listed]
     except (TypeError, ValueError, NotImplementedError) as error:
-        other = "casadi.MX" if symbols is casadi.SX else "casadi.SX"
-        hint = (
-            f"build the problem with symbols={other}" if "MX" in type(expression).__name__ + type(expression).__module__ else None
-        )
+        other = casadi.MX if symbols is casadi.SX else casadi.SX
+        mixed = any(isinstance(part, other) for part in listed)
         raise ProblemError(
-            f"{what} is not an expression of this problem", got=type(expression).__name__, expected=symbols.__name__, hint=hint
+            f"{what} is not an expression of this problem",
+            got=type(expression).__name__,
+            expected=symbols.__name__,
+            hint=f"build the problem with symbols=casadi.{other.__name__}" if mixed else None,
         ) from error
     columns = [part if part.is_column() and part.is_dense() else casadi.densify(casadi.vec(part)) for part in parts]
     column = columns[0] if len(columns) == 1 else casadi.vertcat(*columns)
