@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from casadi import log, sqrt
+from casadi import DM, log, sqrt, sumsqr
 
 from trajopt import Problem, Status, free, solve
 from trajopt.catalogue import builder
@@ -156,3 +156,22 @@ def test_a_cost_without_end_is_recognised_at_once(cost):
     assert not solution.success
     assert "falls without end" in solution.explanation[-1]
     assert not solution.log  # one attempt, and no others
+
+
+def test_an_answer_that_leaps_over_an_obstacle_is_none():
+    """Three pillars without a gap: a coarse mesh finds a way through them, between its points; the true one leads round."""
+    ocp = Problem("pillars")
+    ph = ocp.phase()
+    ph.time(end=4)
+    p, v = ph.state("p", 2, start=[0, 0], end=[6, 0]), ph.state("v", 2, start=0, end=0)
+    u = ph.control("u", 2, lower=-20, upper=20)
+    ph.dynamics({p: v, v: u})
+    for i, place in enumerate([(1.5, 0.4), (3.0, -0.4), (4.5, 0.4)]):
+        ph.path(sumsqr(p - DM(place)), lower=1, name=f"pillar {i}")
+    ocp.minimize(ph.integral(sumsqr(u)))
+    solution = solve(ocp, tolerance=1e-4).check()
+    assert any("finer mesh" in entry for entry in solution.log)
+    t = np.linspace(0, 4, 2001)
+    for place in [(1.5, 0.4), (3.0, -0.4), (4.5, 0.4)]:
+        assert np.linalg.norm(solution["p"](t) - place, axis=1).min() > 1 - 1e-4
+    assert 12 * 6**2 / 4**3 < solution.objective < 13  # a straight line is the least without pillars

@@ -140,10 +140,10 @@ class Session:
         return Session(form, make_kernels(form), method, parameters, progress)
 
 
-def first_meshes(session: Session, guess: Guess | None = None) -> tuple[Mesh, ...]:
+def first_meshes(session: Session, guess: Guess | None = None, finer: int = 1) -> tuple[Mesh, ...]:
     """Few intervals of high degree where controls act smoothly; more, with constant controls, where they may switch.
 
-    A guess that comes from a solution with smooth controls brings its own mesh.
+    A guess that comes from a solution with smooth controls brings its own mesh. ``finer`` multiplies the intervals of the others.
     """
     meshes = []
     starts = guess.phases if guess is not None else (None,) * len(session.form.phases)
@@ -154,14 +154,14 @@ def first_meshes(session: Session, guess: Guess | None = None) -> tuple[Mesh, ..
         scheme = session.method.scheme
         affine = kernels.affine
         if scheme.shares_nodes:
-            meshes.append(Mesh.uniform(30, scheme.rule(scheme.degree).degree))
+            meshes.append(Mesh.uniform(30 * finer, scheme.rule(scheme.degree).degree))
             continue
         if start is not None and start.mesh is not None and not start.arcs and not affine.any():
             breaks = np.concatenate([[0.0], start.mesh[0][1:-1], [1.0]])
             free = np.zeros((breaks.size - 1, affine.size), dtype=int)
             meshes.append(Mesh(breaks, np.array(start.mesh[1]), control_points=free))
             continue
-        mesh = Mesh.uniform(30, 3) if affine.any() else Mesh.uniform(FIRST[0], FIRST[1])
+        mesh = Mesh.uniform(30 * finer, 3) if affine.any() else Mesh.uniform(FIRST[0] * finer, FIRST[1])
         # A constant angle can be turned back by whole turns afterwards; a polynomial that went round the wrong way cannot.
         points = np.where(affine | kernels.angles, 1, 0)
         meshes.append(replace(mesh, control_points=np.tile(points, (mesh.intervals, 1))))

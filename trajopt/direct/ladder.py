@@ -113,7 +113,16 @@ def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[
     if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
         iterate, further = _calmer(session, iterate, guess)
         history += further
-    return _refined(session, iterate, history), history, log
+    iterate = _refined(session, iterate, history)
+    if iterate.solved and iterate.error > ROUGH and history[-1] is not iterate.record and method.mesh is None:
+        log.append("the first answer does not hold between its points: again, on a finer mesh")
+        session.progress(log[-1])
+        renewed, attempts = _climb(session, plain_guess(session.form), False, finer=3)
+        passes = [renewed.record]
+        renewed = _refined(session, renewed, passes)
+        iterate = renewed if renewed.solved or renewed.result.message == NEAREST else iterate
+        log, history = log + attempts, history + passes
+    return iterate, history, log
 
 
 def _refined(session: Session, iterate: Iterate, history: list[MeshPass]) -> Iterate:
@@ -137,13 +146,13 @@ def _refined(session: Session, iterate: Iterate, history: list[MeshPass]) -> Ite
     return iterate
 
 
-def _climb(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[str]]:
+def _climb(session: Session, guess: Guess, given: bool, finer: int = 1) -> tuple[Iterate, list[str]]:
     """Attempts, from the quickest to the most patient, until one succeeds; else the one that came closest."""
     log: list[str] = []
     best: Iterate | None = None
     misses: list[float] = []  # of the nearest motions so far
     units: Array | None = None  # in which they are measured: sizes follow the guess
-    for rung in _rungs(session, guess, given):
+    for rung in _rungs(session, guess, given, finer):
         if rung.last_resort and _settled(misses):
             break
         try:
@@ -201,8 +210,8 @@ def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, 
     return (other if other.solved and other.error < iterate.error else iterate), [other.record]
 
 
-def _rungs(session: Session, guess: Guess, given: bool) -> Iterator[Rung]:
-    meshes, plain = first_meshes(session, guess), first_meshes(session)
+def _rungs(session: Session, guess: Guess, given: bool, finer: int) -> Iterator[Rung]:
+    meshes, plain = first_meshes(session, guess, finer), first_meshes(session, None, finer)
     patient = _with_options(session, mu_strategy="monotone")
     yield Rung("first attempt", partial(solve_on, hasty(session, 150), meshes, guess, 1e-2 if given else None))
     yield Rung("the nearest motion first", partial(_nearest_first, patient, plain, guess))
