@@ -15,7 +15,7 @@ from trajopt.direct.kernels import Kernels, PhaseKernels, make_kernels
 from trajopt.direct.kinks import kinks
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.refine import Estimate, estimate, refined, running_cost
-from trajopt.direct.scaling import scales
+from trajopt.direct.scaling import cost_reach, scales
 from trajopt.direct.schemes import Radau, Scheme
 from trajopt.direct.structure import (
     Structure,
@@ -42,6 +42,7 @@ Progress = Callable[[str], None]
 
 FIRST = (10, 4)  # intervals and degree of the first mesh of a smooth problem
 ON_ARCS = "moving knots"
+ROUND_OFF = 1e-6  # of what the cost can change by: a cost below that is as good as zero
 ROUGH = 0.1  # an error above which smooth controls are kept straight on an interval
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
 ON_ARCS_DEGREE = 6
@@ -187,7 +188,8 @@ def solve_on(
     values = read(layout, y)
     estimates = estimate(layout, program, values)
     multipliers = multipliers_of(session.kernels, layout, program, values, bound, constraint)
-    estimates = _with_losses(session, layout, program, values, estimates, constraint, result.f)
+    losses = _relative_losses(session, layout, program, values, constraint, result.f, columns)
+    estimates = tuple(replace(e, errors=np.maximum(e.errors, loss)) for e, loss in zip(estimates, losses, strict=True))
     verdicts = [
         wants_to_leave(ph, program, i, v, constraint, bound) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True))
     ]
@@ -224,24 +226,25 @@ def solve_on(
     return iterate
 
 
-def _with_losses(
+def _relative_losses(
     session: Session,
     layout: Layout,
     program: Program,
     values: tuple[PhaseValues, ...],
-    estimates: tuple[Estimate, ...],
     multipliers: Array,
     cost: float,
-) -> tuple[Estimate, ...]:
-    """Errors that also count what badly placed switches and withheld freedom of controls cost, relative to the objective."""
+    sizes: Array,
+) -> list[Array]:
+    """By phase, (intervals,): what badly placed switches and withheld freedom of controls cost, relative to the objective."""
     total = abs(cost) + sum(float(np.abs(b.weights * running_cost(b, program)).sum()) for b in program.blocks[:-1])
-    if not total > 0:
-        return estimates
     losses = []
     for i, (ph, v, k) in enumerate(zip(layout.phases, values, session.kernels.phases, strict=True)):
         loss = control_losses(ph, program, i, k.affine, multipliers)
         losses.append(loss + switching_losses(ph, program, i, v, k.affine, multipliers) if ph.mesh.roles is None else loss)
-    return tuple(Estimate(np.maximum(e.errors, loss / total), e.decay) for e, loss in zip(estimates, losses, strict=True))
+    worst = max(float(loss.max(initial=0.0)) for loss in losses)
+    if worst > session.method.tolerance * total:  # a cost of zero is reached when nothing of its usual size is left
+        total = max(total, ROUND_OFF * cost_reach(program, sizes))
+    return [loss / total if total > 0 else np.zeros_like(loss) for loss in losses]
 
 
 class Interrupted(Exception):

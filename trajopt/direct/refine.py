@@ -126,7 +126,7 @@ def _sampled(
     rule, kernel = ph.rules[here[0]], program.blocks[index].kernel
     support = rule.support if rule.defects == rule.degree else rule.support[:-1]
     knots, span_of = ph.mesh.spans
-    bound = ph.form.u_bound
+    bound, within = ph.form.u_bound, ph.form.x_bound
     s = program.start[layout.s : layout.s + layout.form.s.numel()]
     X = values.X[ph.first[here][:, None] + np.arange(support.size)]  # (intervals, support, nx)
     points = ph.first_point[here][:, None] + np.arange(rule.points.size)
@@ -139,7 +139,8 @@ def _sampled(
     theta = (normalised - start) / (end - start)
     T = np.broadcast_to(values.spans[span_of[here][:, None] + np.arange(2)][:, None, :], (here.size, at.size, 2))
     shared = np.broadcast_to(s, (here.size, at.size, s.size))
-    inputs = [x, z, u, shared] + ([T] if ph.free_time else [])
+    # What is beyond a bound may have no value: a table ends there, a root. That it is beyond counts by itself.
+    inputs = [np.clip(x, within.lower, within.upper), z, u, shared] + ([T] if ph.free_time else [])
     data = [theta[..., None]] + ([] if ph.free_time else [T])
     W = np.concatenate(inputs, axis=2).reshape(-1, kernel.inputs).T
     D = np.concatenate(data, axis=2).reshape(-1, kernel.data).T

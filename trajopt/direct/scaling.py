@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,6 +35,18 @@ def scales(layout: Layout, program: Program) -> tuple[Array, Array]:
         values = program.start[layout.s + q.rows.start : layout.s + q.rows.stop]
         unknowns[layout.s + q.rows.start : layout.s + q.rows.stop] = _sizes((q,), values[None, :], None)
     return unknowns, _rows(layout, program, unknowns)
+
+
+def cost_reach(program: Program, unknowns: Array) -> float:
+    """By how much the cost changes if every unknown changes by its size; 0 where that has no value."""
+
+    def cost(y: Array) -> float:
+        moved = replace(program, start=y)
+        return sum(float(b.weights @ np.asarray(b.kernel.objective(*places(b, moved))).T.ravel()) for b in program.blocks)
+
+    here = cost(program.start)
+    changes = [abs(cost(program.start + sign * unknowns) - here) for sign in (-1.0, 1.0)]
+    return max((change for change in changes if np.isfinite(change)), default=0.0)
 
 
 def _control_values(ph: PhaseLayout, layout: Layout, y: Array) -> Array:

@@ -23,6 +23,8 @@ from trajopt.normal_form import NormalForm, PhaseForm
 Array = NDArray[np.float64]
 Index = NDArray[np.int_]
 
+HAIR = 1e-8  # of slack for bounds where controls are held: they can leave a state no interior between its own
+
 
 @dataclass(frozen=True, eq=False)
 class PhaseLayout:
@@ -173,9 +175,10 @@ def transcribe(kernels: Kernels, layout: Layout, start: Array, parameters: Array
     parts = [_linear_part(ph) for ph in layout.phases]
     rows, columns, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
     linear = compressed(columns, rows, values, (layout.unknowns, layout.constraints))
-    return _with_integrals(
-        layout, Program(tuple(blocks), linear, lower, upper, g_lower, g_upper, np.clip(start, lower, upper), parameters)
-    )
+    program = Program(tuple(blocks), linear, lower, upper, g_lower, g_upper, np.clip(start, lower, upper), parameters)
+    if any(ph.mesh.roles is not None for ph in layout.phases):
+        program = replace(program, slack=HAIR)
+    return _with_integrals(layout, program)
 
 
 def _with_integrals(layout: Layout, program: Program) -> Program:

@@ -99,8 +99,7 @@ class Ipopt:
             "mumps_scaling": 0,
             "mumps_pivot_order": 0,
             "mu_strategy": "adaptive",
-            # A hair of room: held controls can leave a state no interior between its bounds.
-            "bound_relax_factor": min(1e-8, 100 * self.tolerance),
+            "bound_relax_factor": min(program.slack, 100 * self.tolerance),
             "nlp_scaling_method": "gradient-based",
         }
         if warm is not None:

@@ -102,6 +102,7 @@ class Program:
     start: Array
     parameters: Array
     start_multipliers: tuple[Array, Array] | None = None  # of the bounds and of the constraints
+    slack: float = 0.0  # how far, relative to their size, bounds may be overstepped
 
     @property
     def unknowns(self) -> int:
@@ -143,7 +144,7 @@ def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
     return Program(
         tuple(blocks), linear, program.lower / unknowns, program.upper / unknowns,
         program.g_lower * constraints, program.g_upper * constraints, program.start / unknowns, program.parameters,
-        None if multipliers is None else (multipliers[0] * unknowns, multipliers[1] / constraints),
+        None if multipliers is None else (multipliers[0] * unknowns, multipliers[1] / constraints), program.slack,
     )  # fmt: skip
 
 
