@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import casadi
 import numpy as np
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from trajopt.certificate.along import POINTS
-from trajopt.certificate.extremal import Extremal
+from trajopt.certificate.extremal import Extremal, sides
+from trajopt.indirect.hamiltonian import Constraint
 
 Array = NDArray[np.float64]
 
@@ -38,31 +40,77 @@ def pushed_intervals(e: Extremal) -> NDArray[np.intp]:
 
 
 def pushes(e: Extremal, intervals: NDArray[np.intp]) -> Pushes:
-    """The pushes of the right sign that explain the costates best, interval by interval."""
+    """The pushes of the right sign that explain the costates best, interval by interval.
+
+    From just before the start of an interval to just before its end; a push may come at either of them, too.
+    """
     ph, n = e.phase, e.phase.form.x.numel()
     count = ph.times.shape[1]
     slopes = e.values(casadi.jacobian(ph.form.f, ph.form.x).T.reshape((-1, 1)))
     slopes = slopes.T.reshape(-1, n, n)  # of each point: d f_i / d x_j, rows i
-    statics = e.ham.s
-    by_static = [e.values(casadi.gradient(c.expression, statics)) if statics.numel() else np.zeros((0, 1)) for c, _ in e.active]
-    left, total = np.empty((n, intervals.size)), np.zeros(statics.numel())
-    ends = ph.costate(ph.breaks[1:], left=True), ph.costate(ph.starts)
+    effects = [_effects(e, c, side) for c, side in e.active]
+    left, total = np.empty((n, intervals.size)), np.zeros(e.ham.s.numel())
+    ends = ph.costate(ph.breaks[1:], left=True), ph.costate(ph.starts, left=True)
     for place, k in enumerate(intervals):
         here = slice(k * count, (k + 1) * count)
         own = e.points[4][:, here].T
         rest = e.augmented["x"][:, here].T - np.einsum("kij,ki->kj", slopes[here], own)  # dH/dx without its costate terms
         inner, last, particular = _transition(slopes[here], rest, float(ph.widths[k]))
         defect = (ends[0][:, k] - last @ ends[1][:, k] - particular) / e.costate_sizes
-        directions, effects = [], []
-        for (side, gradient), by_s in zip(e.state_constraints, by_static, strict=True):
-            if side[here].any():
-                # A push adds side . S to H: the costate falls along its gradient.
-                jumps = -(side[here] * gradient[:, here]).T
-                directions.append((last @ np.linalg.solve(inner, jumps[:, :, None]))[:, :, 0])
-                effects.append((side[here] * by_s[:, here]).T if statics.numel() else np.zeros((count, 0)))
+        to_end = np.concatenate([last[None], last @ np.linalg.inv(inner), np.eye(n)[None]])  # from the start, points and end
+        some = [effect for effect in effects if effect.side[here].any()]
+        directions = [np.einsum("kij,kj->ki", to_end, effect.jumps[k]) for effect in some]
         left[:, place], sizes = _explained(defect, np.vstack(directions).T / e.costate_sizes[:, None])
-        total += sizes @ np.vstack(effects)
+        total += sizes @ np.vstack([effect.by_static[k] for effect in some])
     return Pushes(left, total)
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """Of a push of one constraint by one, at the start of each interval, at its points and at its end."""
+
+    side: Array  # (points,)
+    jumps: Array  # (intervals, 1 + points + 1, nx): of the costates
+    by_static: Array  # (intervals, 1 + points + 1, static variables): derivatives of the cost
+
+
+def _effects(e: Extremal, constraint: Constraint, side: Array) -> Effects:
+    ph = e.phase
+    shape = ph.times.shape
+
+    def everywhere(by: Any) -> Array:
+        """(intervals, 1 + points + 1, size) of a gradient, the right sign for a push."""
+        if not by.numel():
+            return np.zeros((shape[0], shape[1] + 2, 0))
+        gradient = casadi.gradient(constraint.expression, by)
+        inner = e.values(gradient).T.reshape(*shape, -1)
+        first, last = np.split(e.values(gradient, e.at_breaks).T[:, None, :], 2)
+        sign = np.where((side.reshape(shape) == -1).any(axis=1), -1.0, 1.0)
+        return np.asarray(sign[:, None, None] * np.concatenate([first, inner, last], axis=1))
+
+    # A push adds side . S to H: the costate falls along its gradient.
+    return Effects(side, -everywhere(ph.form.x), everywhere(e.ham.s))
+
+
+def end_pushes(e: Extremal, slope: Array, last: bool, fixed: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> Array:
+    """What is left of the derivative of the cost by a phase's first or last state after path constraints have pushed there.
+
+    ``fixed``: which states are at their own lower and upper limits there, and may have a slope of one sign.
+    """
+    column = -1 if last else 0
+    directions = []
+    for constraint, _ in e.active:
+        if not constraint.of_state:
+            values = np.hstack([e.values(constraint.expression), e.values(constraint.expression, e.at_breaks)[:, [column]]])
+            side = sides(values, np.array([constraint.lower]), np.array([constraint.upper]))[0, -1]
+            gradient = e.values(casadi.gradient(constraint.expression, e.phase.form.x), e.at_breaks)[:, column]
+            directions += [-side * gradient / e.costate_sizes] if side else []
+    if not directions:
+        return slope
+    units = np.eye(slope.size)
+    every = np.column_stack([*directions, units[:, fixed[0]], -units[:, fixed[1]]])
+    found = _explained(slope / e.costate_sizes, every)[1][: len(directions)]
+    return np.asarray(slope - np.column_stack(directions) @ found * e.costate_sizes)
 
 
 def _explained(defect: Array, directions: Array) -> tuple[Array, Array]:

@@ -168,11 +168,14 @@ class Extremal:
         return held
 
     def _side(self, constraint: Constraint) -> Array:
-        side = sides(self.values(constraint.expression), np.array([constraint.lower]), np.array([constraint.upper]))[0]
+        shape, of = self.phase.times.shape, constraint.expression
+        values = np.hstack([self.values(of), self.values(of, self.at_breaks)])
+        side = sides(values, np.array([constraint.lower]), np.array([constraint.upper]))[0]
+        inner, ends = side[: shape[0] * shape[1]], side[shape[0] * shape[1] :].reshape(2, -1).T
         # A limit that is met between two points, or at a node, acts on its whole interval.
-        per_interval = side.reshape(self.phase.times.shape)
+        per_interval, all_of = inner.reshape(shape), np.hstack([inner.reshape(shape), ends])
         for sign in (1, -1):
-            met = (per_interval == sign).any(axis=1)
+            met = (all_of == sign).any(axis=1)
             grown = met | np.append(met[1:], False) | np.append(False, met[:-1])
             per_interval[grown] = sign
         return np.asarray(per_interval.ravel())

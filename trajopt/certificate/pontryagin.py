@@ -9,7 +9,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.adjoint import pushed_intervals, pushes
+from trajopt.certificate.adjoint import end_pushes, pushed_intervals, pushes
 from trajopt.certificate.along import Along, beyond, evaluated
 from trajopt.certificate.extremal import Extremal, endpoint_gradient
 from trajopt.certificate.table import Check, judged, skipped
@@ -247,11 +247,13 @@ def transversality(whole: Along, phases: Sequence[Extremal], tolerance: float) -
             ends[first + 2 : first + 2 + nx] + costates[0][:, 0],
             ends[first + 2 + nx : first + 2 + 2 * nx] - costates[1][:, 0],
         )
-        for which, slope in enumerate(slopes):
+        for which, whole_slope in enumerate(slopes):
+            limits = [(q.start, q.end)[which].meet(q.bound) for q in ph.form.states]
+            lower, upper = (np.concatenate([getattr(own, end) for own in limits]) for end in ("lower", "upper"))
+            slope = end_pushes(e, whole_slope, which == 1, _at_limits(x[:, which], lower, upper, ph.sizes))
+            free_slopes = _free_slope(slope, x[:, which], lower, upper, ph.sizes) / e.costate_sizes
             for q in ph.form.states:
-                own = (q.start, q.end)[which].meet(q.bound)
-                rows = q.rows
-                left = _free_slope(slope[rows], x[rows, which], own.lower, own.upper, ph.sizes[rows]) / e.costate_sizes[rows]
+                left = free_slopes[q.rows]
                 found += [
                     (float(v), f"in the {('initial', 'final')[which]} {n}{label}")
                     for v, n in zip(left, q.components, strict=True)
@@ -277,10 +279,14 @@ def transversality(whole: Along, phases: Sequence[Extremal], tolerance: float) -
 
 def _free_slope(slope: Array, value: Array, lower: Array, upper: Array, size: Array) -> Array:
     """How steeply the cost changes along values that may move; at a limit only the allowed direction counts."""
-    near = 1e-6 * size
-    at_lower, at_upper = value <= lower + near, value >= upper - near
+    at_lower, at_upper = _at_limits(value, lower, upper, size)
     steep = np.where(at_lower, np.maximum(-slope, 0), np.where(at_upper, np.maximum(slope, 0), np.abs(slope)))
     return np.asarray(np.where(at_lower & at_upper, 0.0, steep))
+
+
+def _at_limits(value: Array, lower: Array, upper: Array, size: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    near = 1e-6 * size
+    return value <= lower + near, value >= upper - near
 
 
 def _condition_signs(whole: Along) -> list[tuple[float, str]]:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.direct.contacts import along
 from trajopt.direct.costates import PhaseMultipliers, multipliers_of
+from trajopt.direct.defects import CostateErrors, costate_errors, next_bends
 from trajopt.direct.kernels import Kernels, PhaseKernels, make_kernels
 from trajopt.direct.kinks import kinks
 from trajopt.direct.mesh import Mesh
-from trajopt.direct.refine import Estimate, estimate, refined, running_cost
+from trajopt.direct.refine import Bend, Estimate, estimate, refined, running_cost
 from trajopt.direct.scaling import cost_reach, scales
 from trajopt.direct.schemes import Radau, Scheme
 from trajopt.direct.structure import (
@@ -45,6 +47,7 @@ ON_ARCS = "moving knots"
 ROUND_OFF = 1e-6  # of what the cost can change by: a cost below that is as good as zero
 ROUGH = 0.1  # an error above which smooth controls are kept straight on an interval
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
+MOST_POLISHES = 6  # meshes for the sake of the costates, after the states are right
 ON_ARCS_DEGREE = 6
 # To begin with on arcs: little is left for the bounds to decide, and a larger barrier would drive the answer away first.
 ARC_BARRIER = 1e-6
@@ -269,9 +272,12 @@ def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
 
 
 def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> Iterate:
-    iterate = best[-1]
-    refusals = 0
+    iterate, tolerance = best[-1], session.method.tolerance
+    refusals, polishes = 0, 0
+    good: list[tuple[float, Iterate]] = []  # answers whose states are right, with the errors of their costates
+    seen: list[CostateErrors] = []
     while len(history) < session.method.max_passes and iterate.usable:
+        seen.append(_costate_errors(session, iterate))
         structures, unclear = _structures(session, iterate)
         suspects: tuple[Array, ...] = ()  # stretches of time where proposed arcs were refuted
         if structures is not None and refusals < MOST_REFUSALS:
@@ -280,17 +286,21 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             if candidate is not None:
                 return candidate
             refusals += 1
-        elif iterate.error <= session.method.tolerance and iterate.solved:
+        elif iterate.error <= tolerance and iterate.solved:
+            good.append((seen[-1].error, iterate))
+            if seen[-1].error <= tolerance:
+                break
+        polishes += bool(good)
+        if len(history) >= session.method.max_passes or polishes > MOST_POLISHES or (_stalled(history) and not good):
             break
-        if len(history) >= session.method.max_passes or _stalled(history):
-            break
-        meshes, guess = _next_meshes(session, iterate, unclear, suspects), guess_of(iterate.layout, iterate.program.start)
+        meshes = _next_meshes(session, iterate, unclear, suspects, seen)
+        guess = guess_of(iterate.layout, iterate.program.start)
         following = solve_on(hasty(session), meshes, guess, _nearness(iterate))
         history.append(following.record)
-        if not following.usable:
+        if not following.usable and not good:
             following = solve_on(session, meshes, guess, None, remark="started cold")
             history.append(following.record)
-        if not following.usable:
+        if not following.usable and not good:
             motion = solve_on(session, meshes, guess, None, remark="a motion first", with_cost=False)
             history.append(motion.record)
             if motion.usable:
@@ -300,7 +310,7 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             break
         iterate = following
         best.append(iterate)
-    return iterate
+    return min(reversed(good), key=lambda pair: pair[0])[1] if good else iterate
 
 
 def hasty(session: Session, iterations: int = 250) -> Session:
@@ -422,12 +432,30 @@ def _unclear(unclear: Any) -> bool:
     return unclear is not None and any(u.size for u in unclear)
 
 
-def _next_meshes(session: Session, iterate: Iterate, unclear: Any, suspects: tuple[Array, ...]) -> tuple[Mesh, ...]:
-    """Refined where the error is large, where arcs cannot be told apart, and where proposed arcs were refuted."""
+def _costate_errors(session: Session, iterate: Iterate) -> CostateErrors:
+    """Of phases with smooth controls; where controls switch, arcs do what is to be done."""
+    raw = iterate.bound_multipliers, iterate.constraint_multipliers
+    phases = enumerate(zip(iterate.layout.phases, session.kernels.phases, strict=True))
+    smooth = [
+        along(ph, iterate.layout, kernels, iterate.program, i, iterate.values[i], iterate.multipliers[i], raw)
+        for i, (ph, kernels) in phases
+        if not kernels.affine.any() and not session.method.scheme.shares_nodes
+    ]
+    return costate_errors(smooth, [ph.mesh.intervals for ph in iterate.layout.phases], session.method.tolerance)
+
+
+def _next_meshes(
+    session: Session, iterate: Iterate, unclear: Any, suspects: tuple[Array, ...], seen: list[CostateErrors]
+) -> tuple[Mesh, ...]:
+    """Refined where the error is large, where arcs cannot be told apart, and where proposed arcs were refuted.
+
+    ``seen``: the costates of the answers so far; breaks go where states meet their limits.
+    """
     meshes = []
+    bends_of = next_bends(seen)
     tolerance = session.method.tolerance
     for i, (ph, e, values) in enumerate(zip(iterate.layout.phases, iterate.estimates, iterate.values, strict=True)):
-        errors = e.errors.copy()
+        errors = np.maximum(e.errors, seen[-1].defects[i])
         if unclear is not None and unclear[i].size:
             near = np.unique(np.clip(np.concatenate([unclear[i] - 1, unclear[i], unclear[i] + 1]), 0, errors.size - 1))
             errors[near] = np.maximum(errors[near], 2 * tolerance)
@@ -436,12 +464,13 @@ def _next_meshes(session: Session, iterate: Iterate, unclear: Any, suspects: tup
             errors[inside] = np.maximum(errors[inside], 2 * tolerance)
         affine = session.kernels.phases[i].affine
         freed = straight(ph.mesh, session.kernels.phases[i], ph, e.errors > ROUGH)
-        found = {} if affine.any() else kinks(ph, values, errors > tolerance)
+        bends = [] if affine.any() else [Bend(place) for place in kinks(ph, values, errors > tolerance)]
+        bends += bends_of(i, ph.mesh, errors > tolerance)
         decay = e.decay
         if affine.any():
             riding = decided(ph, iterate.program, i, values)
             decay = np.where(riding.any(axis=1), e.decay, 1.0)  # switches are not smooth
             if freed.control_points is not None:
                 freed = replace(freed, control_points=np.where(affine & riding, 0, freed.control_points))
-        meshes.append(refined(freed, Estimate(errors, decay), tolerance, session.method.scheme, found))
+        meshes.append(refined(freed, Estimate(errors, decay), tolerance, session.method.scheme, bends))
     return tuple(meshes)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve
-from trajopt.direct.kernels import Kernels
+from trajopt.direct.kernels import Kernels, PhaseKernels
 from trajopt.direct.transcribe import Layout, PhaseLayout, point_weights, span_widths
 from trajopt.direct.values import PhaseValues
 from trajopt.nlp.program import Block, Program, places
@@ -55,9 +55,10 @@ def multipliers_of(
         if layout.scheme.shares_nodes:
             nodes[:-1] += _at_shared_nodes(ph, layout, program, i, mu)
         x_multipliers = bound_multipliers[ph.x : ph.z].reshape(-1, ph.nx)
-        nodes[-1] = _end_costate(kernels, layout, program, ph, lam) + x_multipliers[-1]
+        pushes = x_multipliers[ph.first[1:]] + _path_pushes(kernels.phases[i], ph, program, i, lam)
+        nodes[-1] = _end_costate(kernels, layout, program, ph, lam) + pushes[-1]
         before = nodes[1:].copy()
-        before[:-1] += x_multipliers[ph.first[1:-1]]
+        before[:-1] += pushes[:-1]
         span_of_point = np.empty(ph.points)
         for k, rule in enumerate(ph.rules):
             span_of_point[ph.first_point[k] : ph.first_point[k] + rule.points.size] = lengths[k]
@@ -70,6 +71,24 @@ def multipliers_of(
             )
         )  # fmt: skip
     return tuple(result)
+
+
+def _path_pushes(kernels: PhaseKernels, ph: PhaseLayout, program: Program, index: int, lam: Array) -> Array:
+    """(intervals, nx): by what path constraints on states alone make the costates jump at the end of each interval.
+
+    As with bounds of states, the whole multiplier of a node is the jump there, and not a density around it.
+    """
+    result = np.zeros((ph.mesh.intervals, ph.nx))
+    if not kernels.state_paths.any():
+        return result
+    first, count = ph.nx + ph.form.g.numel(), ph.form.c.numel()
+    rows = np.where(kernels.state_paths, lam[ph.c_rows : ph.q_rows].reshape(ph.points, count), 0.0)
+    gradients = point_derivatives(program.blocks[index], program)[0][:, first : first + count, : ph.nx]
+    for k, rule in enumerate(ph.rules):
+        if rule.points[-1] == 1.0:
+            last = int(ph.first_point[k]) + rule.points.size - 1
+            result[k] = rows[last] @ gradients[last]
+    return result
 
 
 def _at_shared_nodes(ph: PhaseLayout, layout: Layout, program: Program, index: int, mu: Array) -> Array:

@@ -23,18 +23,18 @@ TOUCHING = 1e-5  # of its size: how close to its bound a control counts as being
 LOOK = 64  # stretches of an interval in which a meeting is looked for
 
 
-def kinks(ph: PhaseLayout, values: PhaseValues, where: NDArray[np.bool_]) -> dict[int, list[float]]:
+def kinks(ph: PhaseLayout, values: PhaseValues, where: NDArray[np.bool_]) -> list[float]:
     """For intervals among ``where`` on a part of which a control is at its bound, the normalised times of the kinks."""
     if not ph.nu:
-        return {}
+        return []
     at_bound = _at_bound(ph, values)
-    found = {}
+    found: list[float] = []
     for k in np.flatnonzero(where).tolist():
         here = slice(ph.first_point[k], ph.first_point[k] + ph.rules[k].points.size)
         changing = [j for j in range(ph.nu) if len(set(np.sign(at_bound[here, j]).tolist())) > 1]
         places = [_bends(ph, values, k, j, at_bound[here, j]) for j in changing]
-        if any(places):
-            found[k] = max(places, key=len)
+        if places:
+            found += places[int(np.argmax([len(p) for p in places]))]
     return found
 
 

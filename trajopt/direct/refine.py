@@ -6,7 +6,7 @@ defects, and compares (Patterson, Hager and Rao 2015).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -27,7 +27,9 @@ Array = NDArray[np.float64]
 MOST_DEGREE = 9  # beyond it widths pay better than degrees
 SMOOTH = 0.4  # decay of the coefficients below which a higher degree is trusted to pay
 COST = 2.0  # of an interval, as a power of its degree
-CLOSE = 0.1  # of an interval: a kink nearer to one of its ends moves that end
+CLOSE = 0.1  # of an interval: a bend nearer to one of its ends moves that end
+SLIGHT = 0.01  # of an interval: an end that moves less leaves its error what it is
+SLIVER = 1e-3  # of an interval: no break so close to another one
 MOST_PIECES = 6  # an interval is cut into at most so many at once
 
 
@@ -59,7 +61,7 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
     integrals = _integrals_by_interval(ph, program, index)
     groups = [np.flatnonzero(ph.mesh.degrees == degree) for degree in np.unique(ph.mesh.degrees)]
     rules = [_sample_rule(ph.rules[here[0]].points.size + 2) for here in groups]
-    samples = [_sampled(ph, layout, program, index, values, here, rule[0]) for here, rule in zip(groups, rules, strict=True)]
+    samples = [sampled(ph, layout, program, index, values, here, rule[0]) for here, rule in zip(groups, rules, strict=True)]
     W, D = (np.hstack([sample[i] for sample in samples]) for i in (2, 3))
     parameters = np.repeat(program.parameters[:, None], W.shape[1], axis=1)
     all_outputs = np.asarray(kernel.constraints(W, D, parameters)).T  # one call for all: each costs more than its evaluations
@@ -116,7 +118,7 @@ def _integrals_by_interval(ph: PhaseLayout, program: Program, index: int) -> Arr
     )
 
 
-def _sampled(
+def sampled(
     ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues, here: NDArray[np.int_], at: Array
 ) -> tuple[Array, Array, Array, Array]:
     """The answer's polynomials on intervals of one degree at other places than the collocation points.
@@ -175,14 +177,21 @@ def _decay(support: Array, X: Array, size: Array) -> Array:
     return np.asarray(np.power(10.0, slope))
 
 
-def refined(
-    mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme, kinks: Mapping[int, list[float]] | None = None
-) -> Mesh:
+@dataclass(frozen=True)
+class Bend:
+    """Where an answer is not smooth, in normalised time; ``now`` is the node of a contact, perhaps the break made for it."""
+
+    place: float
+    now: float | None = None
+
+
+def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme, bends: Sequence[Bend] = ()) -> Mesh:
     """The next mesh: higher degree where the answer is smooth, narrower intervals where it is not.
 
-    Intervals with a kink are cut there; where it is close to an end, that end moves there instead.
+    Intervals with a bend are cut there; where it is close to an end, that end moves there instead.
     """
-    mesh, cuts = _at_kinks(mesh, kinks or {})
+    contacts = {int(np.searchsorted(mesh.breaks, bend.place)) - 1 for bend in bends if bend.now is not None}
+    mesh, cuts = _at_bends(mesh, bends)
     breaks = [0.0]
     degrees: list[int] = []
     sources: list[int] = []
@@ -197,7 +206,9 @@ def refined(
         inner = [a + (b - a) * (i + 1) / pieces for i in range(pieces - 1)]
         if cuts.get(k):
             inner, new_degree = cuts[k], degree
-        elif k in cuts and degree < most:  # its end was moved: smooth from now on, whatever the decay says
+            if k in contacts and error > tolerance:  # smooth on both sides from now on, whatever the decay says
+                new_degree = min(degree + 2, max(most, degree))
+        elif k in cuts and degree < most and error > tolerance:  # its end was moved: smooth from now on, whatever the decay says
             inner, new_degree = [], degree + 1
         if k in mesh.knots:
             moves[k] = len(degrees)
@@ -217,17 +228,35 @@ def refined(
     )
 
 
-def _at_kinks(mesh: Mesh, kinks: Mapping[int, list[float]]) -> tuple[Mesh, dict[int, list[float]]]:
-    """The mesh with breaks moved to kinks close to them, and the places at which intervals with kinks are to be cut."""
-    breaks, cuts = mesh.breaks.copy(), {}
-    for k, bends in kinks.items():
-        shares = (np.array(bends) - mesh.breaks[k]) / (mesh.breaks[k + 1] - mesh.breaks[k])
-        for bend, share in zip(bends, shares, strict=True):
-            if share <= CLOSE and k > 0:
-                breaks[k] = bend
-            elif share >= 1 - CLOSE and k < mesh.intervals - 1:
-                breaks[k + 1] = bend
-        cuts[k] = [bend for bend, share in zip(bends, shares, strict=True) if CLOSE < share < 1 - CLOSE]
+def _at_bends(mesh: Mesh, bends: Sequence[Bend]) -> tuple[Mesh, dict[int, list[float]]]:
+    """The mesh with breaks moved to bends close to them, and the places at which intervals with bends are to be cut.
+
+    A break moves once: to the bend that it was made for, or else to the nearest.
+    """
+    breaks, cuts = mesh.breaks.copy(), dict[int, list[float]]()
+    moved: set[int] = set()
+
+    def target(bend: Bend) -> tuple[float, int, int]:
+        """The distance from the nearest end, in widths, the interval, and that end."""
+        k = int(np.clip(np.searchsorted(mesh.breaks, bend.place, side="right") - 1, 0, mesh.intervals - 1))
+        end = k + int(np.argmin(np.abs(mesh.breaks[k : k + 2] - bend.place)))
+        # Where a bend has wandered, there may be several breaks beside it already.
+        width = np.diff(mesh.breaks[k : k + 2] if bend.now is None else mesh.breaks[max(end - 1, 0) : end + 2]).max()
+        return (0.0 if mesh.breaks[end] == bend.now else abs(mesh.breaks[end] - bend.place) / width), k, end
+
+    for (distance, k, end), bend in sorted(((target(bend), bend) for bend in bends), key=lambda pair: pair[0]):
+        slight = bend.now is not None and abs(mesh.breaks[end] - bend.place) < SLIGHT * (mesh.breaks[k + 1] - mesh.breaks[k])
+        if distance > CLOSE or end in moved:
+            cuts.setdefault(k, []).append(bend.place)
+        elif not slight:
+            cuts.setdefault(k, [])
+        if distance <= CLOSE and 0 < end < mesh.intervals and end not in moved and end not in mesh.knots:
+            breaks[end] = bend.place
+            moved.add(end)
+    for k, wanted in cuts.items():
+        least = SLIVER * (breaks[k + 1] - breaks[k])
+        inside = sorted(p for p in wanted if breaks[k] + least < p < breaks[k + 1] - least)
+        cuts[k] = [p for i, p in enumerate(inside) if i == 0 or p - inside[i - 1] > least]
     return replace(mesh, breaks=breaks), cuts
 
 
