@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from casadi import DM, log, sqrt, sumsqr
+from casadi import DM, cos, exp, log, sin, sqrt, sumsqr
 
 from trajopt import Problem, Status, free, solve
 from trajopt.catalogue import builder
@@ -170,8 +170,33 @@ def test_an_answer_that_leaps_over_an_obstacle_is_none():
         ph.path(sumsqr(p - DM(place)), lower=1, name=f"pillar {i}")
     ocp.minimize(ph.integral(sumsqr(u)))
     solution = solve(ocp, tolerance=1e-4).check()
-    assert any("finer mesh" in entry for entry in solution.log)
     t = np.linspace(0, 4, 2001)
     for place in [(1.5, 0.4), (3.0, -0.4), (4.5, 0.4)]:
         assert np.linalg.norm(solution["p"](t) - place, axis=1).min() > 1 - 1e-4
-    assert 12 * 6**2 / 4**3 < solution.objective < 13  # a straight line is the least without pillars
+    # A straight line is the least without pillars; there is a way round on either side, 12.6 and 18.9.
+    assert 12 * 6**2 / 4**3 < solution.objective < 19
+
+
+def test_a_mesh_too_coarse_for_any_motion_is_not_the_last_word():
+    """Apollo's return (Stoer and Bulirsch): on the first mesh every motion misses a little, less than its own error."""
+    ocp = Problem("return from the moon")
+    ph = ocp.phase()
+    ph.time(start=0, end=free(100, 400))
+    radius, gravity, decay, density = 209.0, 3.2172e-4, 4.26, 2.704e-3  # in 1e5 ft, s, slug
+    v = ph.state("v", start=0.36, end=0.27, lower=0.1)
+    climb = ph.state("climb", start=np.deg2rad(-8.1), end=0)
+    height = ph.state("height", start=4 / radius, end=2.5 / radius, lower=0, scale=0.01)  # above the ground, in radii
+    u = ph.control("u", lower=-np.pi, upper=np.pi)
+    air = density * exp(-decay * radius * height)
+    drag, lift = 26600 * air * v**2 * (1.174 - 0.9 * cos(u)), 26600 * air * v * 0.6 * sin(u)
+    ph.dynamics(
+        {
+            v: -drag - gravity * sin(climb) / (1 + height) ** 2,
+            climb: lift + v * cos(climb) / (radius * (1 + height)) - gravity * cos(climb) / (v * (1 + height) ** 2),
+            height: v * sin(climb) / radius,
+        }
+    )
+    ocp.minimize(ph.integral(10 * v**3 * sqrt(air)))
+    solution = solve(ocp).check()
+    assert any("finer mesh" in entry for entry in solution.log)
+    assert solution.objective == pytest.approx(0.027782408834, rel=1e-7)  # by shooting

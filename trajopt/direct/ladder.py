@@ -114,7 +114,8 @@ def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[
         iterate, further = _calmer(session, iterate, guess)
         history += further
     iterate = _refined(session, iterate, history)
-    if iterate.solved and iterate.error > ROUGH and history[-1] is not iterate.record and method.mesh is None:
+    refuted = iterate.solved and iterate.error > ROUGH and history[-1] is not iterate.record
+    if (refuted or _may_blame_mesh(iterate)) and method.mesh is None:
         log.append("the first answer does not hold between its points: again, on a finer mesh")
         session.progress(log[-1])
         renewed, attempts = _climb(session, plain_guess(session.form), False, finer=3)
@@ -181,6 +182,11 @@ def _settled(misses: list[float]) -> bool:
     """Whether there is no point in going on: two nearest motions that miss the same, or many that all miss something."""
     ordered = np.sort(misses)
     return len(misses) >= MOST_MISSES or bool(np.any(np.diff(ordered) < SAME * ordered[1:]))
+
+
+def _may_blame_mesh(iterate: Iterate) -> bool:
+    """Whether a nearest motion misses less than it is wrong by between its points: a better one may miss nothing."""
+    return iterate.result.message == NEAREST and max(v.relative for v in violations(iterate)) < iterate.error
 
 
 def _miss(iterate: Iterate) -> float:

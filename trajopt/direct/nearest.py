@@ -20,7 +20,7 @@ from trajopt.direct.transcribe import Layout, PhaseLayout, make_layout
 from trajopt.guess import Guess
 from trajopt.nlp.backends import Backend, Outcome, Result
 from trajopt.nlp.lines import Lines, compressed
-from trajopt.nlp.program import Block, Program, make_kernel, places
+from trajopt.nlp.program import Block, Program, constraints_at_start, cost_at_start, make_kernel
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int_]
@@ -74,8 +74,8 @@ class Nearest:
             outcome=outcome,
             message=message,
             y=y,
-            f=_cost(there),
-            g=_constraints(there),
+            f=cost_at_start(there),
+            g=constraints_at_start(there),
             bound_multipliers=result.bound_multipliers[: program.unknowns],
             constraint_multipliers=result.constraint_multipliers[: program.constraints],
         )
@@ -204,18 +204,3 @@ def _priced(unknowns: Index, prices: Array, power: int, shape: tuple[int, int], 
 
 def _widened(lines: Lines, width: int) -> Lines:
     return Lines(lines.pointers, lines.indices, lines.data, width)
-
-
-def _cost(program: Program) -> float:
-    """The cost at the program's start."""
-    parts = [b.weights @ np.asarray(b.kernel.objective(*places(b, program))).T.ravel() for b in program.blocks if b.weights.size]
-    return float(sum(parts))
-
-
-def _constraints(program: Program) -> Array:
-    """The constraints at the program's start."""
-    g = program.linear.across(program.start)
-    for b in program.blocks:
-        if b.kernel.constraint_rows:
-            g = g + b.scatter.across(np.asarray(b.kernel.constraints(*places(b, program))).T.ravel())
-    return np.asarray(g)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.direct.transcribe import Layout, PhaseLayout, control_matrix
-from trajopt.nlp.program import Program, places
+from trajopt.nlp.program import Program, cost_at_start, places
 from trajopt.normal_form import Quantity
 
 Array = NDArray[np.float64]
@@ -39,13 +39,9 @@ def scales(layout: Layout, program: Program) -> tuple[Array, Array]:
 
 def cost_reach(program: Program, unknowns: Array) -> float:
     """By how much the cost changes if every unknown changes by its size; 0 where that has no value."""
-
-    def cost(y: Array) -> float:
-        moved = replace(program, start=y)
-        return sum(float(b.weights @ np.asarray(b.kernel.objective(*places(b, moved))).T.ravel()) for b in program.blocks)
-
-    here = cost(program.start)
-    changes = [abs(cost(program.start + sign * unknowns) - here) for sign in (-1.0, 1.0)]
+    here = cost_at_start(program)
+    moved = [replace(program, start=program.start + sign * unknowns) for sign in (-1.0, 1.0)]
+    changes = [abs(cost_at_start(other) - here) for other in moved]
     return max((change for change in changes if np.isfinite(change)), default=0.0)
 
 

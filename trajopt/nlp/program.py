@@ -128,6 +128,19 @@ def places(block: Block, program: Program) -> tuple[Array, Array, Array]:
     return inputs, block.data.reshape(kernel.data, block.count), np.repeat(program.parameters[:, None], block.count, axis=1)
 
 
+def cost_at_start(program: Program) -> float:
+    costs = [b.weights @ np.asarray(b.kernel.objective(*places(b, program))).T.ravel() for b in program.blocks if b.weights.size]
+    return float(sum(costs))
+
+
+def constraints_at_start(program: Program) -> Array:
+    g = program.linear.across(program.start)
+    for b in program.blocks:
+        if b.kernel.constraint_rows:
+            g = g + b.scatter.across(np.asarray(b.kernel.constraints(*places(b, program))).T.ravel())
+    return np.asarray(g)
+
+
 def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
     """The same program in y / unknowns, with constraint rows multiplied by ``constraints``."""
     blocks = [
