@@ -74,6 +74,10 @@ CATALOGUE = {
     "platform-jump": Entry("problems.bike:platform_jump", "bike robot", "a hop onto a platform with the least effort"),
     "platform-highest": Entry("problems.bike:platform_highest", "bike robot", "the highest platform that a hop reaches"),
     "platform-strength": Entry("problems.bike:platform_strength", "bike robot", "the least torque limits for a platform of 1 m"),
+    "platform-runup": Entry("problems.bike:platform_runup", "bike robot", "the least torque limits for 1 m with a run-up"),
+    "platform-support": Entry(
+        "problems.bike:platform_support", "bike robot", "the least torque limits for 1 m, front wheel first"
+    ),
     "free-body": Entry("problems.multibody:free_body", "multibody", "a body thrown under gravity", "system"),
     "sprung-body": Entry("problems.multibody:sprung_body", "multibody", "a body on springs and dampers", "system"),
     "sprung-pair": Entry("problems.multibody:sprung_pair", "multibody", "two bodies joined by springs and dampers", "system"),

@@ -15,7 +15,7 @@ from problems.bike_daniel_pd import daniel_pd
 from problems.bike_jump import Jump
 from problems.bike_models import FIVE_LINK, SEVEN_LINK, FiveLink, Machine, SevenLink, five_link, seven_link
 from problems.bike_pd import front_up_pd, wheelie_pd
-from problems.bike_platform import platform_highest, platform_jump, platform_strength
+from problems.bike_platform import platform_highest, platform_jump, platform_runup, platform_strength, platform_support
 from problems.bike_trees import five_link_tree, seven_link_tree
 from problems.bike_wheelie import wheelie_entry
 from problems.bike_wheelie_hold import wheelie_hold
@@ -42,7 +42,9 @@ __all__ = [
     "mass_centre_curve",
     "platform_highest",
     "platform_jump",
+    "platform_runup",
     "platform_strength",
+    "platform_support",
     "pointing_region",
     "seven_link",
     "seven_link_tree",

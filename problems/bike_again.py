@@ -14,7 +14,7 @@ import scipy.integrate
 
 from problems.bike_jump import TORQUES
 from problems.bike_models import SEVEN_LINK, seven_link
-from problems.bike_trees import five_link_tree, seven_link_tree
+from problems.bike_trees import Footing, five_link_tree, seven_link_tree
 from trajopt.mechanics import Augmented, Mechanism
 from trajopt.solution import PhaseSolution, Solution
 
@@ -29,17 +29,30 @@ class Flown:
     gap: float
 
 
-def flown(solution: Solution, gain: float = 50.0) -> Flown:
+def flown(solution: Solution, gain: float = 50.0, front_brake: bool = True) -> Flown:
     """A jump by links and closures; ``gain`` (1/s) is Baumgarte's."""
-    trees = {name: seven_link_tree(stance=name == "stance") for name in ("stance", "flight")}
-    q, v = _start(solution.phases["stance"], trees["stance"])
-    state, gap = np.concatenate([q, v]), 0.0
-    for name, tree in trees.items():
-        run = _run(tree, solution.phases[name], TORQUES, state, gain)
-        loop = tree.function(tree.position_residual[:2])
-        gap = max(gap, *(float(casadi.norm_2(loop(y[:8], y[8:], [0, 0, 0], [], 0))) for y in run.y.T))
+    ph = solution.phases["stance"]
+    rolling = "x_rate" in ph.states
+    tree = seven_link_tree(rolling=rolling)
+    state, gap = np.concatenate(_start(ph, tree)), 0.0
+    for name, ph in solution.phases.items():
+        if name != "stance":
+            front = _footing(tree, state, front_brake) if name == "support" else None
+            tree = seven_link_tree(stance=False, rolling=rolling, front=front)
+        torques = (*TORQUES, "wheel_torque") if rolling else TORQUES
+        run = _run(tree, ph, torques, state, gain)
+        loop, n = tree.function(tree.position_residual[:2]), len(tree.coordinates)
+        gap = max(gap, *(float(casadi.norm_2(loop(y[:n], y[n:], np.zeros(len(torques)), [], 0))) for y in run.y.T))
         state = run.y[:, -1]
     return Flown(float(state[1]) - SEVEN_LINK.radius, gap)
+
+
+def _footing(tree: Mechanism, state: np.ndarray, brake: bool) -> Footing:
+    """Where the front wheel has come to."""
+    x, y, beta = (state[[c.name for c in tree.coordinates].index(name)] for name in ("x", "y", "beta"))
+    radius, wheelbase = SEVEN_LINK.radius, SEVEN_LINK.wheelbase
+    along = x + wheelbase * np.cos(beta) + radius * beta
+    return Footing(float(y + wheelbase * np.sin(beta) - radius), float(along) if brake else None)
 
 
 def ridden(solution: Solution, gain: float = 50.0) -> dict[str, float]:
@@ -65,7 +78,9 @@ def _start(ph: PhaseSolution, tree: Mechanism) -> Any:
     shoulder, elbow = np.array(
         machine.mechanism.function(angles)([start[n] for n in JOINTS], np.zeros(4), [0, 0, 0], [], 0)
     ).ravel()
-    start |= {"x": -SEVEN_LINK.radius * start["beta"], "shoulder": float(shoulder), "elbow": float(elbow)}
+    start |= {"shoulder": float(shoulder), "elbow": float(elbow)}
+    # A rolling machine is seen from a point that comes along.
+    start["x"] = 0.0 if "wheel" in [c.name for c in tree.coordinates] else -SEVEN_LINK.radius * start["beta"]
     return tree.starting_at(start).consistent(hold=("x", "y", *JOINTS)).start
 
 
@@ -76,7 +91,7 @@ def _run(tree: Mechanism, ph: PhaseSolution, torques: tuple[str, ...], state: np
     n = len(tree.coordinates)
 
     def rate(t: float, y: np.ndarray) -> np.ndarray:
-        u = [float(ph[name](t)) for name in torques]
+        u = [float(ph[name](t)) if name in ph.states or name in ph.controls else 0.0 for name in torques]
         return np.concatenate([y[n:], np.array(accelerations(y[:n], y[n:], u, [], 0)).ravel()])
 
     # Torques have kinks where they meet their limits: short steps, so that none is stepped over.

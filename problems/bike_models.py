@@ -315,30 +315,34 @@ def seven_link_posture(data: SevenLink = SEVEN_LINK, guard: float = 0.0) -> Post
     return Posture(shape, parts, dict(zip(names, places, strict=True)), angles, reach, loop)
 
 
-def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True, guard: float = 0.0) -> Machine:
+def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True, rolling: bool = False, guard: float = 0.0) -> Machine:
     """On the braked rear wheel, which rolls with the bicycle (x = -R beta), or in the air (with x and y of the rear axle).
 
-    Knee, waist and elbow have torques, positive with growing angles; ankle and shoulder have none.
+    Knee, waist and elbow have torques, positive with growing angles; ankle and shoulder have none. A ``rolling`` wheel turns by
+    itself in the stance: x is a coordinate, and a torque acts between wheel and bicycle, which drives forwards where positive.
     """
     beta = Coordinate("beta", 0.5, unit="rad")
     limbs = [Coordinate(name, start, unit="rad") for name, start in (("ankle", 1.3), ("knee", 1.0), ("waist", -1.8))]
-    axle = [] if stance else [Coordinate("x", 0.0, unit="m"), Coordinate("y", data.radius, unit="m")]
-    at = casadi.vertcat(-data.radius * beta.q, data.radius) if stance else casadi.vertcat(*[c.q for c in axle])
+    x, y = Coordinate("x", 0.0, unit="m"), Coordinate("y", data.radius, unit="m")
+    axle = [] if stance else [x, y]
+    at = casadi.vertcat(-data.radius * beta.q, data.radius) if stance else casadi.vertcat(x.q, y.q)
     torques = [Quantity(f"{name}_torque", 0.0, "N m") for name in ("knee", "waist", "elbow")]
+    spin, forces = beta.v, {}
+    if stance and rolling:
+        axle, at, spin = [x], casadi.vertcat(x.q, data.radius), -x.v / data.radius
+        torques.append(Quantity("wheel_torque", 0.0, "N m"))
+        forces = {"x": torques[3].symbol / data.radius, "beta": torques[3].symbol}
     posture = seven_link_posture(data, guard)
     lever = (posture.loop.slopes[-1, :] - posture.loop.slopes[-2, :]).T  # the elbow's rate by those of the shape
     lever = casadi.substitute(lever, posture.shape, casadi.vertcat(*[c.q for c in limbs])) * torques[2].symbol
+    forces |= {"ankle": lever[0], "knee": torques[0].symbol + lever[1], "waist": torques[1].symbol + lever[2]}
     return machine(
-        "seven-link, stance" if stance else "seven-link, flight",
+        "seven-link, flight" if not stance else "seven-link, rolling" if rolling else "seven-link, stance",
         posture,
         (*axle, beta, *limbs),
         casadi.vertcat(at, beta.q, *[c.q for c in limbs]),
-        (data.wheel_mass, data.wheel_inertia, beta.v),
+        (data.wheel_mass, data.wheel_inertia, spin),
         data.gravity,
-        forces={
-            "ankle": lever[0],
-            "knee": torques[0].symbol + lever[1],
-            "waist": torques[1].symbol + lever[2],
-        },
+        forces=forces,
         controls=torques,
     )

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from casadi import SX, norm_2, substitute, vertcat
+from casadi import SX, norm_2, sin, substitute, vertcat
 
 from problems.bike_models import FIVE_LINK, SEVEN_LINK, five_link, seven_link
+from problems.bike_support import axle_above, carried
 from trajopt.show.drawing import Arrow, Disc, Drawing, Either, Ground, Mark, Rod, Trail, Where
 
 FORCE = 6e-4  # m drawn for 1 N
 HEAD = 0.11  # m, the radius of the head; it weighs nothing of its own
-FRAME, RIDER, WHEEL, CENTRE, PUSH = 0, 1, 2, 5, 3  # colours
+FRAME, RIDER, WHEEL, CENTRE, PUSH, PLATFORM = 0, 1, 2, 5, 3, 4  # colours
+BESIDE = (-0.68, 1.12)  # m, from where to where a platform is
+SPOKE = 0.9  # rad, from the line between the axles
 CAPTION = "dot and trail: mass centre; arrows: forces of the ground"
 GROUND = Ground(((-100.0, 0.0), (100.0, 0.0)), 1.6)
 
@@ -73,50 +76,80 @@ def _five_forces(q: SX) -> tuple[list[Any], list[Any], list[Any]]:
     return traction, rear, front_forces
 
 
-def seven_link_drawing(height: float | None = None) -> Drawing:
-    """The seven-link machine, and a platform of a height (m) beside it."""
+def seven_link_drawing() -> Drawing:
+    """The seven-link machine on the ground and in the air."""
+    return Drawing((GROUND, *_seven_link_shapes(SX.sym("height"))), unit="m", caption=CAPTION)
+
+
+def platform_drawing(height: float | None = None, speed: float | None = None, front_brake: bool = True) -> Drawing:
+    """The seven-link machine and a platform beside it, of a height (m) that is given or part of the answer.
+
+    One that comes with a ``speed`` (m/s) needs a longer platform.
+    """
+    top = SX.sym("height") if height is None else SX(height)
+    left, right = BESIDE[0], BESIDE[1] + 0.6 * (speed or 0.0)
+    platform = Rod(((left, 0), (left, top), (right, top), (right, 0)), PLATFORM, 2.0)
+    shapes = (GROUND, platform, *_seven_link_shapes(top, front_brake, speed or 0.0))
+    return Drawing(shapes, unit="m", caption=f"{CAPTION}; blue: platform beside the machine")
+
+
+def _seven_link_shapes(height: SX, front_brake: bool = True, speed: float = 0.0) -> tuple[Any, ...]:
+    """Rider, bicycle, mass centre and forces; ``height`` of what the front wheel stands on where it carries, ``speed`` of the
+    point from which places are counted."""
     data, machine = SEVEN_LINK, seven_link(stance=False, guard=1e-9)
     beta, *limbs = (SX.sym(name) for name in ("beta", "ankle", "knee", "waist"))
     q = vertcat(0, 0, beta, *limbs)
     points = {name: machine.point(name, q) for name in (*machine.posture.points, "mass centre")}
+    x, along = SX.sym("x"), SX.sym("centre_x") - points["mass centre"][0]
     axles = (
-        vertcat(SX.sym("x"), SX.sym("y")),
-        vertcat(SX.sym("centre_x"), SX.sym("centre_y")) - points["mass centre"],  # in flight, where it is a state
+        vertcat(x, SX.sym("y")),  # in a simulation
+        vertcat(along, SX.sym("centre_y") - points["mass centre"][1]),  # in flight, where the mass centre is a state
+        vertcat(along, data.radius + height - data.wheelbase * sin(beta)),  # with the front wheel on the platform
+        vertcat(x, data.radius),  # on the rolling wheel
         vertcat(-data.radius * beta, data.radius),  # on the braked wheel
     )
 
     def place(expression: SX) -> Either:
-        return Either(*(axle + expression for axle in axles))
+        return Either(*(axle + expression + vertcat(speed * SX.sym("t"), 0) for axle in axles))
 
     at = {name: place(point) for name, point in points.items()}
     rear, front = at["rear axle"], at["front axle"]
     rider = tuple(at[name] for name in ("rear axle", "knee", "hip", "shoulder", "elbow", "hand"))
-    platform = () if height is None else (Ground(((-1.6, 0.0), (-1.6, height), (1.9, height), (1.9, 0.0)), 2.0),)
-    shapes: tuple[Any, ...] = (
-        GROUND,
-        *platform,
+    rear_force, front_force = _seven_forces(vertcat(beta, *limbs), height, front_brake)
+    down = vertcat(0, -data.radius)
+    # Spokes off the line between the axles, which would hide them.
+    return (
         Trail(at["mass centre"], CENTRE),
-        *(Disc(axle, data.radius, beta, colour=WHEEL) for axle in (rear, front)),
+        Disc(rear, data.radius, beta + SPOKE, colour=WHEEL),
+        Disc(front, data.radius, beta + SPOKE, colour=WHEEL),
         Rod((rear, at["hand"], front), FRAME),
         Rod((rear, front), FRAME, 3),
         Rod(rider, RIDER, 5),
         Disc(place(_head(points["hip"], points["shoulder"])), HEAD, colour=RIDER, spoke=False),
         *(Mark(joint, 5, FRAME) for joint in rider),
         Mark(at["mass centre"], 9, CENTRE),
-        Arrow(place(vertcat(0, -data.radius)), Either(*_seven_forces(vertcat(beta, *limbs))), FORCE, PUSH),
+        Arrow(place(down), rear_force, FORCE, PUSH),
+        Arrow(place(points["front axle"] + down), front_force, FORCE, PUSH),
     )
-    beside = "" if height is None else f"; platform of {height:g} m beside the machine"
-    return Drawing(shapes, unit="m", caption=CAPTION + beside)
 
 
-def _seven_forces(q: SX) -> tuple[Any, Any, Any]:
-    """The ground's force: as a simulation tells it; none in flight; from torques in stance."""
-    machine = seven_link(guard=1e-9)
-    m = machine.mechanism
+def _seven_forces(q: SX, height: SX, front_brake: bool) -> tuple[Either, Either]:
+    """Forces on the rear and on the front wheel: as a simulation tells them; none in flight; on the front wheel in the support;
+    from torques on a rolling and on a braked rear wheel."""
     v = vertcat(*[SX.sym(f"{name}_rate") for name in ("beta", "ankle", "knee", "waist")])
     u = vertcat(*[SX.sym(f"{name}_torque") for name in ("knee", "waist", "elbow")])
+    none = (0.0, 0.0)
+    ways = []
+    for rolling in (True, False):
+        machine = seven_link(rolling=rolling, guard=1e-9)
+        m = machine.mechanism
+        here = (vertcat(0, q), vertcat(0, v), vertcat(u, SX.sym("wheel_torque"))) if rolling else (q, v, u)
+        ways.append(machine.ground_force(*here[:2], m.acceleration(*here)))
+    air = seven_link(stance=False, guard=1e-9)
+    _, carrying = carried(air, axle_above(height, q, front_brake), q, v, u, front_brake)
     told = vertcat(SX.sym("traction"), SX.sym("ground_force"))
-    return told, Where("centre_x", (0.0, 0.0)), machine.ground_force(q, v, m.acceleration(q, v, u))
+    rear = Either(told, Where("centre_y", none), Where("centre_x", none), *ways)
+    return rear, Either(Where("ground_force", none), Where("centre_y", none), Where("centre_x", carrying), none)
 
 
 def _head(below: SX, shoulder: SX) -> SX:

@@ -3,15 +3,35 @@
 The platform stands beside the machine, as in the thesis' "parallel": in front of it, the front wheel would have to be above it
 before the jump, and the machine balances up to 38 deg rise, or 0.62 m, only. The rear wheel lands while it comes down, at 1.5 m/s
 at most, the mass centre within 0.1 m of the contact; the front wheel is above the platform.
+
+Strength multiplies the torque limits of knee, waist and elbow. What it takes depends on what the machine may do: stand on its
+braked wheel, come rolling, or put the front wheel on the platform first.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from problems.bike_jump import HOP, PLATFORM_HOP, PLATFORM_PUSH, PUSH, Jump, Sketch, Stage, effort, flight, stance, take_off
+from problems.bike_jump import (
+    HOP,
+    PLATFORM_HOP,
+    PLATFORM_PUSH,
+    PUSH,
+    ROLLING_HOP,
+    ROLLING_PUSH,
+    Jump,
+    Sketch,
+    Stage,
+    Wheel,
+    effort,
+    flight,
+    in_the_air,
+    stance,
+    take_off,
+)
 from problems.bike_models import SEVEN_LINK
-from problems.bike_pictures import seven_link_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.bike_pictures import platform_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.bike_support import LIFT, REACH, support
 from trajopt import Problem
 
 
@@ -24,41 +44,81 @@ def platform_jump(height: float = 0.5, strength: float = 1.0, rate_weight: float
     return ocp
 
 
-def platform_strength(height: float = 1.0, rate: float = 25.0) -> Problem:
-    """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a little effort is added.
-
-    ``rate`` limits the joint rates, rad/s; the other jumps have 15.
-    """
-    ocp = Problem("platform-strength")
-    strength = ocp.variable("strength", lower=0.05, upper=20.0, guess=1.5)
-    stages = _onto_platform(ocp, Jump(rate=rate, guard=1e-6), height, strength)
-    ocp.minimize(strength + sum(effort(stage) for stage in stages))
-    return ocp
-
-
 def platform_highest(strength: float = 1.0, rate: float = 15.0, rate_weight: float = 2e-3) -> Problem:
     """The highest platform (m) that can be reached, less a little effort; ``strength`` multiplies the torque limits."""
     knee, waist, elbow = (strength * limit for limit in Jump().limits)
     ocp = Problem("platform-highest")
-    stages = _onto_platform(ocp, Jump((knee, waist, elbow), rate=rate, rate_weight=rate_weight), None, sketches=(PUSH, HOP))
-    air = stages[1]
-    ocp.maximize(air.phase.final(air.axle[1]) - SEVEN_LINK.radius - sum(effort(stage) for stage in stages))
+    height = ocp.variable("height", lower=0.0, upper=3.0, guess=0.6, unit="m")
+    jump = Jump((knee, waist, elbow), rate=rate, rate_weight=rate_weight)
+    stages = _onto_platform(ocp, jump, height, sketches=(PUSH, HOP))
+    ocp.maximize(height - sum(effort(stage) for stage in stages))
     return ocp
+
+
+def platform_strength(height: float = 1.0, rate: float = 25.0, rate_weight: float = 1e-3) -> Problem:
+    """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a little effort is added.
+
+    ``rate`` limits the joint rates, rad/s; the other jumps have 15.
+    """
+    ocp, jump, strength = _least_strength("platform-strength", rate, rate_weight)
+    stages = _onto_platform(ocp, jump, height, strength)
+    ocp.minimize(strength + sum(effort(stage) for stage in stages))
+    return ocp
+
+
+def platform_runup(
+    height: float = 1.0, speed: float = 1.0, rate: float = 25.0, drive: float = 0.0, rate_weight: float = 1e-3
+) -> Problem:
+    """As ``platform_strength``, with a run-up: the machine comes rolling on its rear wheel, at a ``speed`` in m/s.
+
+    The wheel is slowed down by up to 150 N m, or driven by up to ``drive`` N m, and leaves the ground free to turn.
+    """
+    ocp, jump, strength = _least_strength("platform-runup", rate, rate_weight)
+    stages = _onto_platform(ocp, jump, height, strength, (ROLLING_PUSH, ROLLING_HOP), Wheel(speed, drive=drive))
+    ocp.minimize(strength + sum(effort(stage) for stage in stages))
+    return ocp
+
+
+def platform_support(
+    height: float = 1.0,
+    rate: float = 20.0,
+    front_brake: bool = True,
+    speed: float | None = None,
+    drive: float = 0.0,
+    rate_weight: float = 1e-3,
+) -> Problem:
+    """As ``platform_strength``, with the front wheel first: it touches the platform, carries, and the rear wheel follows.
+
+    With a ``speed`` the machine comes rolling, as in ``platform_runup``.
+    """
+    ocp, jump, strength = _least_strength("platform-support", rate, rate_weight)
+    wheel = None if speed is None else Wheel(speed, drive=drive)
+    ground = stance(ocp, jump, LIFT, strength, wheel)
+    air = flight(ocp, jump, REACH, strength, wheel, last=False)
+    take_off(ocp, ground, air)
+    held = support(ocp, jump, air, height, strength, front_brake, in_the_air(wheel))
+    ocp.minimize(strength + sum(effort(stage) for stage in (ground, air, held)))
+    return ocp
+
+
+def _least_strength(name: str, rate: float, rate_weight: float) -> tuple[Problem, Jump, Any]:
+    ocp = Problem(name)
+    return ocp, Jump(rate=rate, rate_weight=rate_weight, guard=1e-6), ocp.variable("strength", lower=0.05, upper=20.0, guess=1.5)
 
 
 def _onto_platform(
     ocp: Problem,
     jump: Jump,
-    height: float | None,
+    height: Any,
     strength: Any = None,
     sketches: tuple[Sketch, Sketch] = (PLATFORM_PUSH, PLATFORM_HOP),
+    wheel: Wheel | None = None,
 ) -> tuple[Stage, Stage]:
-    """Stance and flight that end in a landing, at a given height or at any."""
-    ground, air = stance(ocp, jump, sketches[0], strength), flight(ocp, jump, sketches[1], strength)
+    """Stance and flight that end in a landing."""
+    ground, air = stance(ocp, jump, sketches[0], strength, wheel), flight(ocp, jump, sketches[1], strength, wheel)
     take_off(ocp, ground, air)
     final = air.phase.final
-    if height is not None:
-        ocp.require(final(air.axle[1]), equals=SEVEN_LINK.radius + height, name="rear wheel on the platform")
+    ocp.require(final(air.axle[1]) - height, equals=SEVEN_LINK.radius, name="rear wheel on the platform")
     ocp.require(final(air.axle_rate[1]), lower=-1.5, upper=0.0, name="landing speed")
     ocp.require(final(air.centre[0] - air.axle[0]), lower=-0.1, upper=0.1, name="mass centre above the contact at the landing")
     return ground, air

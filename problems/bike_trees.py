@@ -7,6 +7,9 @@ reduced machines, and to re-simulate an answer with a loop that could drift.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from problems.bike_models import FIVE_LINK, SEVEN_LINK, FiveLink, SevenLink
 from trajopt.mechanics import Coordinate, Holonomic, Level, Link, Mechanism, Quantity, Slide, Tree, Turn
 
@@ -45,18 +48,38 @@ def five_link_tree(data: FiveLink = FIVE_LINK, front_down: bool = False) -> Mech
     return tree.mechanism(forces, (*hand, *contacts), (drive, waist))
 
 
-def seven_link_tree(data: SevenLink = SEVEN_LINK, stance: bool = True) -> Mechanism:
-    """Coordinates x, y, beta, ankle, knee, waist, shoulder, elbow; the braked wheel is part of the bicycle."""
+@dataclass(frozen=True)
+class Footing:
+    """What the front wheel of the seven-link machine stands on: its height (m), and where, if the wheel is braked.
+
+    ``along`` is x + R beta of the front axle, which stays as it is (m).
+    """
+
+    height: float
+    along: float | None = None
+
+
+def seven_link_tree(
+    data: SevenLink = SEVEN_LINK, stance: bool = True, rolling: bool = False, front: Footing | None = None
+) -> Mechanism:
+    """Coordinates x, y, beta, ankle, knee, waist, shoulder, elbow, with a ``rolling`` rear wheel also wheel (clockwise).
+
+    A wheel that does not roll is braked, and part of the bicycle. ``front``: the front wheel carries.
+    """
     x, y = Coordinate("x", 0.0, unit="m"), Coordinate("y", data.radius, unit="m")
+    wheel = Coordinate("wheel", 0.0, unit="rad")
     starts = (("beta", 0.5), ("ankle", 1.1), ("knee", 1.6), ("waist", -2.4), ("shoulder", -1.2), ("elbow", 1.2))
     joints = {name: Coordinate(name, start, unit="rad") for name, start in starts}
-    torques = [Quantity(f"{name}_torque", 0.0, "N m") for name in ("knee", "waist", "elbow")]
+    torques = [Quantity(f"{name}_torque", 0.0, "N m") for name in ("knee", "waist", "elbow", *(["wheel"] if rolling else []))]
     links = [
         Link("axle", "ground", (Slide("x", x), Slide("y", y)), data.wheel_mass),
         Link(
             "bicycle", "axle", (Turn("z", joints["beta"]),), data.bicycle_mass, (*data.bicycle_centre, 0.0), data.bicycle_inertia
         ),
-        Link("brake", "bicycle", (), inertia=data.wheel_inertia),
+        # What turns with the rear wheel.
+        Link("hub", "axle", (Turn(CLOCKWISE, wheel),), inertia=data.wheel_inertia)
+        if rolling
+        else Link("brake", "bicycle", (), inertia=data.wheel_inertia),
     ]
     parent, length = "bicycle", 0.0
     limbs = (
@@ -73,8 +96,20 @@ def seven_link_tree(data: SevenLink = SEVEN_LINK, stance: bool = True) -> Mechan
         parent, length = f"after {name}", own
     tree = Tree("seven-link tree", tuple(links), gravity=(0.0, -data.gravity, 0.0))
     hand = tree.closure("hand", "after elbow", "bicycle", ((length, 0, 0), (*data.handlebar, 0)), axes="xy")
-    contacts = ()
+    contacts: list[Holonomic] = []
     if stance:
-        contacts = (Holonomic("rear", y.q - data.radius), Holonomic("rolling", x.q + data.radius * joints["beta"].q))
+        turned = -wheel.q if rolling else joints["beta"].q
+        contacts += [Holonomic("rear", y.q - data.radius), Holonomic("rolling", x.q + data.radius * turned)]
+    if front is not None:
+        contacts += _standing(tree.point("bicycle", (data.wheelbase, 0, 0)), joints["beta"].q, front, data)
     forces = {q.name.removesuffix("_torque"): q.symbol for q in torques}
+    if rolling:
+        forces["beta"] = forces["wheel"]  # the motor sits on the bicycle
     return tree.mechanism(forces, (*hand, *contacts), torques)
+
+
+def _standing(axle: Any, beta: Any, front: Footing, data: SevenLink) -> list[Holonomic]:
+    contacts = [Holonomic("front", axle[1] - data.radius - front.height)]
+    if front.along is not None:
+        contacts.append(Holonomic("front rolling", axle[0] + data.radius * beta - front.along))
+    return contacts

@@ -26,6 +26,8 @@ NAMES = (
     "platform-jump",
     "platform-highest",
     "platform-strength",
+    "platform-runup",
+    "platform-support",
 )
 LIMIT = 60.0  # seconds of processor time
 

@@ -6,7 +6,8 @@ import pytest
 
 from problems import bike
 from problems.bike_again import JOINTS, flown
-from problems.bike_jump import HOP, PLATFORM_HOP, PLATFORM_PUSH, PUSH, TORQUES, posture_acceleration
+from problems.bike_jump import HOP, PLATFORM_HOP, PLATFORM_PUSH, PUSH, ROLLING_HOP, ROLLING_PUSH, TORQUES, posture_acceleration
+from problems.bike_support import FOLLOW, LIFT, REACH
 from trajopt import solve
 from trajopt.integrate import simulate
 
@@ -88,7 +89,7 @@ def test_posture_in_the_air_moves_as_the_whole_machine_does():
     ).ravel() == pytest.approx(whole[2:], abs=1e-9)
 
 
-@pytest.mark.parametrize("sketch", [PUSH, HOP, PLATFORM_PUSH, PLATFORM_HOP])
+@pytest.mark.parametrize("sketch", [PUSH, HOP, PLATFORM_PUSH, PLATFORM_HOP, ROLLING_PUSH, ROLLING_HOP, LIFT, REACH, FOLLOW])
 def test_sketched_postures_stay_within_reach_of_the_handlebar(sketch):
     machine = bike.seven_link()
     reach = casadi.Function("reach", [machine.mechanism.q], [machine.seen(machine.posture.reach, machine.mechanism.q)])
