@@ -14,12 +14,12 @@ PACKAGE = Path(trajopt.__file__).parent
 # From the bottom to the top; a module may import its own layer and those below.
 LAYERS = (
     {"errors"},
-    {"system", "nlp", "bounds", "files", "catalogue", "reference"},
+    {"system", "nlp", "bounds", "files", "catalogue", "reference", "tables"},
     {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate"},
     {"curve", "solution", "guess", "storage", "simulation_files"},
     {"direct", "indirect"},
     {"solving", "certificate"},
-    {"sweep", "show"},
+    {"show"},
     {"commands"},
     {"__main__"},
 )

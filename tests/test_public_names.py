@@ -4,7 +4,7 @@ import importlib
 
 import trajopt
 
-PUBLIC = {"Certificate", "Problem", "Reference", "Solution", "Status", "certify", "free", "load", "solve"}
+PUBLIC = {"Certificate", "Problem", "Reference", "Solution", "Status", "certify", "free", "load", "solve", "table"}
 
 
 def test_public_names_are_these():

@@ -9,6 +9,7 @@ _HOME = {
     "free": "trajopt.bounds",
     "Reference": "trajopt.reference",
     "solve": "trajopt.solving",
+    "table": "trajopt.tables",
     "load": "trajopt.storage",
     "Solution": "trajopt.solution",
     "Status": "trajopt.solution",

@@ -1,0 +1,78 @@
+"""Tables: exact where splines are, smooth across their edges, and used in a problem."""
+
+import casadi
+import numpy as np
+import pytest
+
+from trajopt import Problem, certify, free, solve, table
+from trajopt.errors import ProblemError
+
+X, Y = np.linspace(0, 2, 6), np.linspace(-1, 1, 5)
+
+
+def product():
+    """x^2 (1 + y^3): a tensor product of cubics, which cubic splines hold exactly."""
+    return table(X, Y, values=X[:, None] ** 2 * (1 + Y[None, :] ** 3), name="product")
+
+
+def numbers(expression):
+    x, y = casadi.MX.sym("x"), casadi.MX.sym("y")
+    return casadi.Function("f", [x, y], [expression(x, y)])
+
+
+def test_a_table_of_cubics_is_exact_inside():
+    f = numbers(product())
+    for x, y in np.random.default_rng(1).uniform([0, -1], [2, 1], size=(50, 2)):
+        assert float(f(x, y)) == pytest.approx(x**2 * (1 + y**3), abs=1e-13)
+
+
+@pytest.mark.parametrize(("at", "out"), [((2.0, 0.3), (1, 0)), ((0.0, 0.3), (-1, 0)), ((1.2, 1.0), (0, 1)), ((2.0, 1.0), (1, 1))])
+def test_a_table_goes_straight_on_beyond_its_edges(at, out):
+    """The tangent at the edge, without a step of value or slope."""
+    f = numbers(product())
+    x, y = at
+    slope = np.array([2 * x * (1 + y**3), 3 * x**2 * y**2]) @ out
+    for distance in (1e-9, 0.5, 3.0):
+        beyond = float(f(x + distance * out[0], y + distance * out[1]))
+        assert beyond == pytest.approx(x**2 * (1 + y**3) + slope * distance, abs=1e-12)
+
+
+def test_derivatives_are_those_of_the_function():
+    gradient = numbers(product()).jacobian()
+    x, y = 1.1, 0.4
+    along_x, along_y = gradient(x, y, 0)
+    assert [float(along_x), float(along_y)] == pytest.approx([2 * x * (1 + y**3), 3 * x**2 * y**2], abs=1e-12)
+
+
+def test_a_problem_along_the_edge_of_its_table_is_solved_and_certified():
+    """The road ends at the fastest speed for which drag was measured: the car rides along the table's edge."""
+    speeds = np.linspace(0, 5, 11)
+    drag = table(speeds, values=0.02 * speeds**2, name="drag")
+    objectives = []
+    for model, symbols in ((drag, casadi.MX), (lambda v: 0.02 * v**2, casadi.SX)):
+        ocp = Problem("run to a stop", symbols=symbols)
+        ph = ocp.phase()
+        t = ph.time(start=0, end=free(1, 60))
+        x, v = ph.state("x", start=0, end=40), ph.state("v", start=0, end=0, lower=0, upper=5)
+        u = ph.control("u", lower=-2, upper=2)
+        ph.dynamics({x: v, v: u - model(v)})
+        ocp.minimize(ph.final(t))
+        solution = solve(ocp).check()
+        assert certify(solution).ok
+        objectives.append(solution.objective)
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "culprit"),
+    [
+        (lambda: table(X, values=np.zeros(5), name="thrust"), "shape"),
+        (lambda: table([0, 1, 1, 2], values=np.zeros(4), name="thrust"), "ascending"),
+        (lambda: table([0, 1, 2, 3], values=[0, 1, np.nan, 2], name="thrust"), "not finite"),
+        (lambda: product()(casadi.MX.sym("x")), "2, one for each grid"),
+        (lambda: product()(casadi.SX.sym("x"), casadi.SX.sym("y")), "symbols=casadi.MX"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(make, culprit):
+    with pytest.raises(ProblemError, match=culprit):
+        make()

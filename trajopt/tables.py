@@ -1,0 +1,65 @@
+"""Tables: smooth functions through tabular data, for the expressions of a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trajopt.errors import ProblemError
+
+
+def table(*grids: ArrayLike, values: ArrayLike, name: str = "table") -> Callable[..., Any]:
+    """A function through given values, twice differentiable, and continued straight beyond its edges.
+
+    CasADi's own splines (``casadi.interpolant``) are zero beyond their grid: a solver that steps over the edge by a hair falls
+    off a cliff. Tables go into problems that are stated with ``Problem(..., symbols=casadi.MX)``.
+
+    Parameters
+    ----------
+    *grids : (n,), (m,), ...
+        Where the values are given, ascending, one grid for each argument, at least four points each.
+    values : (n, m, ...)
+        The values on the grids.
+    name : str
+        For messages.
+
+    Examples
+    --------
+    >>> drag = table([0, 1, 2, 3, 4], values=[0, 1, 4, 9, 16], name="drag")
+    >>> v = casadi.MX.sym("v")
+    >>> f = casadi.Function("f", [v], [drag(v)])
+    >>> round(float(f(2.5)), 12), round(float(f(5)), 12)  # inside, and straight on from 16 with a slope of 8
+    (6.25, 24.0)
+    """
+    axes, data = [np.asarray(grid, dtype=float) for grid in grids], np.asarray(values, dtype=float)
+    _check(name, axes, data)
+    spline = casadi.interpolant(name, "bspline", [axis.tolist() for axis in axes], data.ravel(order="F"))
+    place = casadi.MX.sym("place", len(axes))
+    slope = casadi.Function("slope", [place], [casadi.jacobian(spline(place), place)])
+    first, last = (casadi.DM([axis[end] for axis in axes]) for end in (0, -1))
+
+    def function(*arguments: Any) -> Any:
+        if len(arguments) != len(axes):
+            raise ProblemError(f"table '{name}'", got=f"{len(arguments)} arguments", expected=f"{len(axes)}, one for each grid")
+        if any(isinstance(argument, casadi.SX) for argument in arguments):
+            raise ProblemError(f"table '{name}' is given an SX", expected="an MX", hint="Problem(..., symbols=casadi.MX)")
+        at = casadi.vertcat(*arguments)
+        inside = casadi.fmin(casadi.fmax(at, first), last)
+        return spline(inside) + casadi.mtimes(slope(inside), at - inside)
+
+    return function
+
+
+def _check(name: str, axes: Sequence[np.ndarray], data: np.ndarray) -> None:
+    sizes = tuple(axis.size for axis in axes)
+    if data.shape != sizes or not axes:
+        raise ProblemError(f"table '{name}'", got=f"values of shape {data.shape}", expected=f"{sizes}, the sizes of the grids")
+    for i, axis in enumerate(axes):
+        if axis.ndim != 1 or axis.size < 4 or not np.all(np.diff(axis) > 0):
+            raise ProblemError(f"grid {i + 1} of table '{name}'", got=axis, expected="at least four ascending numbers")
+    if not (np.all(np.isfinite(data)) and all(np.all(np.isfinite(axis)) for axis in axes)):
+        raise ProblemError(f"table '{name}' contains a number that is not finite")
