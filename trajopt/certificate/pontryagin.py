@@ -299,7 +299,8 @@ def _condition_signs(whole: Along) -> list[tuple[float, str]]:
     b = casadi.Function("b", symbols, [casadi.densify(form.b)])(*np.split(whole.endpoints, sizes), whole.s, whole.p)
     values = np.asarray(b.full()).ravel()
     largest = max(float(np.abs(nu).max()), 1e-300)
-    size = np.maximum(np.abs(values), 1e-3)
+    finite = [np.where(np.isfinite(limit), np.abs(limit), 0.0) for limit in (form.b_bound.lower, form.b_bound.upper)]
+    size = np.maximum(np.maximum(np.abs(values), 1e-3), np.maximum(*finite))
     left = _free_slope(-nu, values, form.b_bound.lower, form.b_bound.upper, size)
     return [(float(v) / largest, f"in '{name}'") for v, name in zip(left, form.b_names, strict=True)]
 
