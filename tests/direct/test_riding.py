@@ -72,6 +72,30 @@ def test_a_limit_that_depends_on_the_place():
     assert certify(solution).ok
 
 
+@pytest.mark.parametrize("jerk", [4, 40])
+def test_a_limit_that_the_control_reaches_through_another_state(jerk):
+    """Limits of speed, acceleration and jerk: an arc along the speed limit begins without acceleration, and exactly there."""
+    way, speed, acceleration = 10, 3, 2
+    ocp = Problem("smooth start and stop")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 50))
+    x = ph.state("x", start=0, end=way)
+    v = ph.state("v", start=0, end=0, lower=-speed, upper=speed)
+    a = ph.state("a", start=0, end=0, lower=-acceleration, upper=acceleration)
+    j = ph.control("j", lower=-jerk, upper=jerk)
+    ph.dynamics({x: v, v: a, a: j})
+    ocp.minimize(ph.final(t))
+    solution = solve(ocp).check()
+    rise = acceleration / jerk
+    starting = speed / acceleration + rise
+    end = 2 * starting + (way - speed * starting) / speed
+    assert solution.objective == pytest.approx(end, rel=1e-9)
+    ups = np.array([rise, starting - rise, starting])
+    np.testing.assert_allclose(knots(solution), [*ups, *(end - ups[::-1])], atol=1e-6)
+    assert abs(solution["a"](starting)) < 1e-6
+    assert certify(solution).ok
+
+
 def test_a_limit_to_the_end():
     """Heat u - 0.8 T up to T = 1, and then held there, the last part being worth least."""
     ocp = Problem("heating")

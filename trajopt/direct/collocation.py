@@ -30,6 +30,7 @@ from trajopt.direct.structure import (
     repaired,
     switching_losses,
     wants_to_leave,
+    with_entries,
 )
 from trajopt.direct.transcribe import Layout, PhaseLayout, make_layout, transcribe
 from trajopt.direct.values import PhaseValues, fenced, guess_of, read, unwound, write
@@ -288,7 +289,7 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             refusals += 1
         elif iterate.error <= tolerance and iterate.solved:
             good.append((seen[-1].error, iterate))
-            if seen[-1].error <= tolerance:
+            if seen[-1].error <= tolerance or not seen[-1].contacts:
                 break
         polishes += bool(good)
         if len(history) >= session.method.max_passes or polishes > MOST_POLISHES or (_stalled(history) and not good):
@@ -346,6 +347,12 @@ def on_arcs(
     while len(history) < passes:
         riding = any(mesh.held is not None and mesh.held.any() for mesh in meshes) and current is iterate
         barrier = RIDING_BARRIER if riding else ARC_BARRIER
+        meshes = tuple(
+            with_entries(mesh, ph, block.kernel, kernels.affine)
+            for mesh, ph, block, kernels in zip(
+                meshes, current.layout.phases, current.program.blocks[:-1], session.kernels.phases, strict=True
+            )
+        )
         following = solve_on(session, meshes, guess_of(current.layout, current.program.start), barrier, knots, ON_ARCS)
         history.append(following.record)
         refuted = following.doubt > MOST_DOUBT
@@ -439,9 +446,15 @@ def _costate_errors(session: Session, iterate: Iterate) -> CostateErrors:
     smooth = [
         along(ph, iterate.layout, kernels, iterate.program, i, iterate.values[i], iterate.multipliers[i], raw)
         for i, (ph, kernels) in phases
-        if not kernels.affine.any() and not session.method.scheme.shares_nodes
+        if not kernels.affine.any() and not session.method.scheme.shares_nodes and _has_limits(ph, kernels)
     ]
     return costate_errors(smooth, [ph.mesh.intervals for ph in iterate.layout.phases], session.method.tolerance)
+
+
+def _has_limits(ph: PhaseLayout, kernels: PhaseKernels) -> bool:
+    """Whether anything but the ends can make costates jump; elsewhere they are as right as the states."""
+    bound = ph.form.x_bound
+    return bool(np.isfinite(bound.lower).any() or np.isfinite(bound.upper).any() or kernels.state_paths.any())
 
 
 def _next_meshes(

@@ -99,23 +99,6 @@ class Along:
             values = outputs[ph.form.g.numel() + column]
         return np.asarray(inverse_legendre(tuple(at.tolist())) @ values)
 
-    def order(self, column: int) -> int:
-        """The number of the first time derivative of a constraint that the controls enter; 0 if they never do."""
-        ph, kernel = self.ph, self.program.blocks[self.index].kernel
-        rows, columns = kernel.constraint_pattern
-        depends = np.zeros((kernel.constraint_rows, kernel.inputs), dtype=bool)
-        depends[rows, columns] = True
-        rates = depends[: ph.nx, : ph.nx]
-        controls = np.asarray(depends[: ph.nx, ph.nx + ph.nz : ph.nx + ph.nz + ph.nu].any(axis=1))
-        states: NDArray[np.bool_] = (
-            np.eye(ph.nx, dtype=bool)[column] if column < ph.nx else depends[ph.form.g.numel() + column, : ph.nx]
-        )
-        for order in range(1, ph.nx + 1):
-            if controls[states].any():
-                return order
-            states = np.asarray(states | rates[states].any(axis=0), dtype=bool)
-        return 0
-
     def held(self, column: int, side: int, closeness: float) -> NDArray[np.bool_]:
         """(state points,): where a constraint is at a limit."""
         ph = self.ph
@@ -246,7 +229,7 @@ def _end(of: Along, column: int, run: Index, kind: int) -> Contact | None:
     Along the arc the derivative of the constraint that the controls enter is zero; it comes from outside to zero, and there the
     arc begins. An arc on which that is the first derivative has a density of pushes only, and costates that do not jump.
     """
-    edge, order = int(run[0] if kind == ENTRY else run[-1]), of.order(column)
+    edge, order = int(run[0] if kind == ENTRY else run[-1]), of.ph.order(of.program.blocks[of.index].kernel, column)
     if edge in (0, of.times.size - 1) or order not in (1, 2):
         return None
     breaks, at = of.ph.mesh.breaks, float(of.times[edge])

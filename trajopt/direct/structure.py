@@ -7,7 +7,7 @@ become unknowns of the program, the controls on bound arcs are held there, and e
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,15 @@ from trajopt.direct.kernels import PhaseKernels
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
 from trajopt.direct.transcribe import PhaseLayout, point_weights
 from trajopt.direct.values import PhaseValues
-from trajopt.nlp.program import Program, places
+from trajopt.nlp.program import Kernel, Program, places
+from trajopt.normal_form import stacked
 
 Array = NDArray[np.float64]
 
 RIDING = 2  # and above, one number for each set of active constraints: of a control that these decide
 TOUCH = 1e-5  # of its size: how close to its bound a state or a path constraint counts as touching it
+HOVER = 1e-2  # of its size: how close it stays between touches where it would ride, but for the mesh
+LONGEST_GAP = 3  # intervals without a touch in an arc that rides
 NEAR = 2e-3  # of its range: how close to a bound a control counts as being there
 CONTINUOUS = 0.1  # of its range: a control that differs less at a knot is taken to be continuous there
 SLIVER = 1e-5  # of a phase: an arc as short as that is none
@@ -98,16 +101,30 @@ def _active(ph: PhaseLayout, program: Program, index: int, values: PhaseValues) 
         if count
         else np.zeros((ph.points, 0))
     )
-    touched = np.zeros((ph.points, ph.nx + count), dtype=int)
-    for columns, of, bound in (
-        (slice(0, ph.nx), values.X[ph.point_state], ph.form.x_bound),
-        (slice(ph.nx, None), c, ph.form.c_bound),
-    ):
-        size = np.maximum(np.abs(of).max(axis=0), 1e-12)
-        lower, upper = of - bound.lower < TOUCH * size, bound.upper - of < TOUCH * size
-        touched[:, columns] = np.where(lower & ~upper, AT_LOWER, np.where(upper & ~lower, AT_UPPER, FREE))
+    of = np.hstack([values.X[ph.point_state], c])
+    bound = stacked([ph.form.x_bound, ph.form.c_bound])
+    size = np.maximum(np.abs(of).max(axis=0), 1e-12)
+    below, above = (of - bound.lower) / size, (bound.upper - of) / size
+    touched = np.where((below < TOUCH) & (above >= TOUCH), AT_LOWER, np.where((above < TOUCH) & (below >= TOUCH), AT_UPPER, FREE))
     low, high = (f.reduceat(touched, ph.first_point, axis=0) for f in (np.minimum, np.maximum))
-    return np.asarray(np.where(low < 0, AT_LOWER, high))
+    active = np.where(low < 0, AT_LOWER, high)
+    near = {
+        role: np.asarray(np.maximum.reduceat(distance, ph.first_point, axis=0) < HOVER)
+        for role, distance in ((AT_LOWER, below), (AT_UPPER, above))
+    }
+    return _without_gaps(active, near)
+
+
+def _without_gaps(active: NDArray[np.int_], near: dict[int, NDArray[np.bool_]]) -> NDArray[np.int_]:
+    """What a control moves through others, on a mesh that fits no arc, hovers at its bound and touches it only here and there."""
+    filled = active.copy()
+    for column in range(active.shape[1]):
+        for first, last in itertools.pairwise(np.flatnonzero(active[:, column]).tolist()):
+            role = int(active[first, column])
+            between = slice(first + 1, last)
+            if role == active[last, column] and last - first - 1 <= LONGEST_GAP and near[role][between, column].all():
+                filled[between, column] = role
+    return filled
 
 
 def decided(ph: PhaseLayout, program: Program, index: int, values: PhaseValues) -> NDArray[np.bool_]:
@@ -235,6 +252,23 @@ def arc_mesh(structure: Structure, affine: NDArray[np.bool_], degree: int, densi
     breaks[-1] = 1.0
     mesh = Mesh(np.array(breaks), np.array(degrees), tuple(knots[:-1]), np.array(roles), np.array(points), np.array(held))
     return mesh, structure.times
+
+
+def with_entries(mesh: Mesh, ph: PhaseLayout, kernel: Kernel, affine: NDArray[np.bool_]) -> Mesh:
+    """The mesh with fewer values for the controls where arcs begin to ride a constraint that controls move through others.
+
+    Such an arc begins with the constraint's derivatives at zero, up to the one that the controls enter. Free at every point, a
+    control could bring them there on the first interval.
+    """
+    if mesh.held is None or mesh.roles is None or mesh.control_points is None:
+        return mesh
+    points = mesh.control_points.copy()
+    for k in range(1, mesh.intervals):
+        riding = mesh.held[k] != FREE
+        orders = {ph.order(kernel, int(i)) for i in np.flatnonzero(riding & (mesh.held[k - 1] == FREE))}
+        fewer = orders.pop() - 1 if len(orders) == 1 else 0
+        points[k] = np.where(affine & (mesh.roles[k] == FREE) & riding.any(), -max(fewer, 0), points[k])
+    return replace(mesh, control_points=points)
 
 
 def switching(ph: PhaseLayout, program: Program, index: int, values: PhaseValues, constraint_multipliers: Array) -> Array:

@@ -17,7 +17,7 @@ from trajopt.direct.kernels import Kernels, PhaseKernels
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
 from trajopt.direct.schemes import Rule, Scheme
 from trajopt.nlp.lines import Lines, compressed
-from trajopt.nlp.program import Block, Program, places
+from trajopt.nlp.program import Block, Kernel, Program, places
 from trajopt.normal_form import NormalForm, PhaseForm
 
 Array = NDArray[np.float64]
@@ -72,6 +72,22 @@ class PhaseLayout:
     @property
     def nu(self) -> int:
         return int(self.form.u.numel())
+
+    def order(self, kernel: Kernel, column: int) -> int:
+        """The number of the first time derivative of a state or path constraint that the controls enter; 0 if they never do."""
+        rows, columns = kernel.constraint_pattern
+        depends = np.zeros((kernel.constraint_rows, kernel.inputs), dtype=bool)
+        depends[rows, columns] = True
+        rates = depends[: self.nx, : self.nx]
+        controls = np.asarray(depends[: self.nx, self.nx + self.nz : self.nx + self.nz + self.nu].any(axis=1))
+        states: NDArray[np.bool_] = (
+            np.eye(self.nx, dtype=bool)[column] if column < self.nx else depends[self.form.g.numel() + column, : self.nx]
+        )
+        for order in range(1, self.nx + 1):
+            if controls[states].any():
+                return order
+            states = np.asarray(states | rates[states].any(axis=0), dtype=bool)
+        return 0
 
     def state_times(self) -> Array:
         """(state points,) normalised times."""
