@@ -289,7 +289,7 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             refusals += 1
         elif iterate.error <= tolerance and iterate.solved:
             good.append((seen[-1].error, iterate))
-            if seen[-1].error <= tolerance or not seen[-1].contacts:
+            if seen[-1].error <= tolerance:
                 break
         polishes += bool(good)
         if len(history) >= session.method.max_passes or polishes > MOST_POLISHES or (_stalled(history) and not good):

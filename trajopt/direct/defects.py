@@ -39,12 +39,16 @@ class CostateErrors:
 
 
 def costate_errors(smooth: Sequence[Along], intervals: Sequence[int], tolerance: float) -> CostateErrors:
-    """``smooth``: the phases that are looked at; ``intervals``: how many each phase has."""
+    """``smooth``: the phases that are looked at; ``intervals``: how many each phase has.
+
+    Without contacts costates are as right as the states, and not looked at.
+    """
     least = tolerance / COSTATES
+    found = [contact for of in smooth for contact in contacts(of, least)]
     defects = [np.zeros(count) for count in intervals]
-    for of in smooth:
+    for of in smooth if found else ():
         defects[of.index] = 2 * COSTATES * _defects(of, least)
-    return CostateErrors([contact for of in smooth for contact in contacts(of, least)], defects)
+    return CostateErrors(found, defects)
 
 
 def next_bends(seen: Sequence[CostateErrors]) -> Callable[[int, Mesh, NDArray[np.bool_]], list[Bend]]:
