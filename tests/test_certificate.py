@@ -437,3 +437,12 @@ def test_a_certificate_says_what_shooting_did_not_reach_in_time(monkeypatch):
     rows = {c["name"]: c for c in json.loads(result.stdout)["checks"]}
     assert rows["direct and indirect objectives"]["value"] is None
     assert "no answer within 0 s" in rows["direct and indirect objectives"]["remark"]
+
+
+def test_a_certificate_takes_the_problem_itself(tmp_path):
+    problem = block_move.build()
+    solution = solve(problem)
+    solution.save(tmp_path / "answer.nc")
+    assert certify(load(tmp_path / "answer.nc"), problem).ok
+    with pytest.raises(UsageError, match="expected: a Solution"):
+        certify(problem, solution)

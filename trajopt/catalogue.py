@@ -53,9 +53,9 @@ def builder(name: str, kind: str | None = None) -> Callable[..., Any]:
         if name in others:
             verb = "simulate" if others[name].kind == "system" else "solve"
             raise UsageError(f"'{name}' is a {others[name].kind}, not a {kind}", hint=f"trajopt {verb} {name}")
-        raise UsageError(
-            f"no {kind or 'problem or system'} is called '{name}'", hint=suggest(name, known) or "'trajopt list' shows the names"
-        )
+        file = f"'./{name}.py:build' names the function in that file" if Path(f"{name}.py").is_file() else None
+        hint = file or suggest(name, known) or "'trajopt list' shows the names"
+        raise UsageError(f"no {kind or 'problem or system'} is called '{name}'", hint=hint)
     module, function = known[name].target.split(":")
     return getattr(importlib.import_module(module), function)  # type: ignore[no-any-return]
 

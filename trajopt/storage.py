@@ -59,7 +59,8 @@ def load(path: str | Path) -> Solution:
     try:
         root = _open(path, None)
         if root.attrs.get("format") != FORMAT:
-            raise FileError(f"'{path}' is not a solution of trajopt", expected="a netCDF file from 'save'")
+            other = "it is a simulation" if root.attrs.get("format") == "trajopt simulation" else None
+            raise FileError(f"'{path}' is not a solution of trajopt", got=other, expected="a netCDF file from 'save'")
         if int(root.attrs["format_version"]) > FORMAT_VERSION:
             raise FileError(
                 f"'{path}' was written by a newer trajopt", got=f"format {root.attrs['format_version']}", hint="upgrade trajopt"

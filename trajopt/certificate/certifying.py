@@ -27,6 +27,7 @@ from trajopt.indirect.hamiltonian import UnsupportedError
 from trajopt.indirect.switches import ReadArcs, polished_arcs
 from trajopt.integrate.tableaus import Tableau
 from trajopt.normal_form import NormalForm
+from trajopt.problem import Problem
 from trajopt.reference import Reference
 from trajopt.solution import Solution
 
@@ -68,7 +69,7 @@ class Tolerances:
 
 def certify(
     solution: Solution,
-    form: NormalForm | None = None,
+    problem: Problem | NormalForm | None = None,
     reference: Reference | None = None,
     other: Solution | None = None,
 ) -> Certificate:
@@ -78,8 +79,8 @@ def certify(
     ----------
     solution : Solution
         Of any method.
-    form : NormalForm or None
-        The problem, ``problem.finish()``; needed for a solution that was loaded from a file.
+    problem : Problem, NormalForm or None
+        Needed for a solution that was loaded from a file.
     reference : Reference or None
         The published answer, if there is one.
     other : Solution or None
@@ -93,12 +94,11 @@ def certify(
     >>> certificate.ok, certificate["minimum of H"].ok
     (True, True)
     """
-    form = form if form is not None else solution.form
+    if not isinstance(solution, Solution):
+        raise UsageError("certify: what is to be certified", got=type(solution).__name__, expected="a Solution")
+    form = problem.finish() if isinstance(problem, Problem) else problem or solution.form
     if form is None:
-        raise UsageError(
-            "certify: a solution from a file does not have its problem",
-            hint="certify(solution, problem.finish()), same arguments",
-        )
+        raise UsageError("certify: a solution from a file does not have its problem", hint="certify(solution, problem)")
     checks = _status(solution)
     if not solution.phases:
         return Certificate(solution.problem, tuple(checks))

@@ -63,6 +63,7 @@ def multipliers_of(
         for k, rule in enumerate(ph.rules):
             span_of_point[ph.first_point[k] : ph.first_point[k] + rule.points.size] = lengths[k]
         density = (weights * span_of_point)[:, None]
+        density = np.where(density > 0, density, np.inf)  # nothing pushes on an arc without length
         result.append(
             PhaseMultipliers(
                 nodes, before, rate / weights[:, None],
