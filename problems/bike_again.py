@@ -29,15 +29,22 @@ class Flown:
     gap: float
 
 
-def flown(solution: Solution, gain: float = 50.0, front_brake: bool = True) -> Flown:
-    """A jump by links and closures; ``gain`` (1/s) is Baumgarte's."""
+def flown(solution: Solution, gain: float = 50.0, front_brake: bool = True, speed: float = 0.0) -> Flown:
+    """A jump by links and closures; ``gain`` (1/s) is Baumgarte's.
+
+    ``front_brake`` and ``speed`` as the problem was stated: a machine that comes rolling is seen from a point that comes along,
+    up to the support by the front wheel.
+    """
     ph = solution.phases["stance"]
     rolling = "x_rate" in ph.states
     tree = seven_link_tree(rolling=rolling)
     state, gap = np.concatenate(_start(ph, tree)), 0.0
     for name, ph in solution.phases.items():
         if name != "stance":
-            front = _footing(tree, state, front_brake) if name == "support" else None
+            front = None
+            if name == "support":
+                front = _footing(tree, state, front_brake)
+                state[len(tree.coordinates)] += speed  # of x
             tree = seven_link_tree(stance=False, rolling=rolling, front=front)
         torques = (*TORQUES, "wheel_torque") if rolling else TORQUES
         run = _run(tree, ph, torques, state, gain)
@@ -79,7 +86,6 @@ def _start(ph: PhaseSolution, tree: Mechanism) -> Any:
         machine.mechanism.function(angles)([start[n] for n in JOINTS], np.zeros(4), [0, 0, 0], [], 0)
     ).ravel()
     start |= {"shoulder": float(shoulder), "elbow": float(elbow)}
-    # A rolling machine is seen from a point that comes along.
     start["x"] = 0.0 if "wheel" in [c.name for c in tree.coordinates] else -SEVEN_LINK.radius * start["beta"]
     return tree.starting_at(start).consistent(hold=("x", "y", *JOINTS)).start
 

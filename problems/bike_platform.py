@@ -25,7 +25,6 @@ from problems.bike_jump import (
     Wheel,
     effort,
     flight,
-    in_the_air,
     stance,
     take_off,
 )
@@ -93,17 +92,17 @@ def platform_support(
     """
     ocp, jump, strength = _least_strength("platform-support", rate, rate_weight)
     wheel = None if speed is None else Wheel(speed, drive=drive)
-    ground = stance(ocp, jump, LIFT, strength, wheel)
+    ground = stance(ocp, jump, LIFT if wheel is None else ROLLING_PUSH, strength, wheel)
     air = flight(ocp, jump, REACH, strength, wheel, last=False)
     take_off(ocp, ground, air)
-    held = support(ocp, jump, air, height, strength, front_brake, in_the_air(wheel))
+    held = support(ocp, jump, air, height, strength, front_brake, wheel)
     ocp.minimize(strength + sum(effort(stage) for stage in (ground, air, held)))
     return ocp
 
 
 def _least_strength(name: str, rate: float, rate_weight: float) -> tuple[Problem, Jump, Any]:
     ocp = Problem(name)
-    return ocp, Jump(rate=rate, rate_weight=rate_weight, guard=1e-6), ocp.variable("strength", lower=0.05, upper=20.0, guess=1.5)
+    return ocp, Jump(rate=rate, rate_weight=rate_weight, guard=1e-3), ocp.variable("strength", lower=0.05, upper=20.0, guess=1.5)
 
 
 def _onto_platform(

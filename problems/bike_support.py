@@ -16,8 +16,10 @@ from problems.bike_jump import (
     Jump,
     Sketch,
     Stage,
+    Wheel,
     columns,
     drives,
+    in_the_air,
     joint_states,
     keep_grip,
     keep_ranges,
@@ -71,10 +73,12 @@ FOLLOW = Sketch(
 )
 
 
-def support(
-    ocp: Problem, jump: Jump, air: Stage, height: float, strength: Any, brake: bool, data: SevenLink = SEVEN_LINK
-) -> Stage:
-    """On the front wheel, after a flight, until the rear wheel is on the platform, too; ``height`` in m."""
+def support(ocp: Problem, jump: Jump, air: Stage, height: float, strength: Any, brake: bool, wheel: Wheel | None = None) -> Stage:
+    """On the front wheel, after a flight, until the rear wheel is on the platform, too; ``height`` in m.
+
+    A rear ``wheel`` that has rolled spins on; then stance and flight are seen from a point that comes along, the support is not.
+    """
+    data, speed = in_the_air(wheel), 0.0 if wheel is None else wheel.speed
     ph = ocp.phase("support")
     t = ph.time(end=free(0.2, 2.5, guess=0.25 + REACH.duration + FOLLOW.duration))
     joints = joint_states(ph, jump, data, FOLLOW, apart=("end",), rise=(-45.0, 80.0))
@@ -87,8 +91,8 @@ def support(
     move(ph, joints, a)
     centre_rate = casadi.jtimes(axle + arm, q, v)
     if not brake:  # nothing acts along the platform
-        centre_rate = casadi.vertcat(air.centre_rate[0], centre_rate[1])
-    ph.dynamics({ph.state("centre_x", guess=-0.1, unit="m"): centre_rate[0]})  # only pictures need it
+        centre_rate = casadi.vertcat(speed + air.centre_rate[0], centre_rate[1])
+    ph.dynamics({ph.state("centre_x", guess=-0.1, unit="m"): centre_rate[0] - speed})  # only pictures need it
     ranges = keep_ranges(ph, machine, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v), jump, data)
     rest_shoulder(ocp, ph, ranges["shoulder"], jump, data)
     if brake:
@@ -100,7 +104,7 @@ def support(
     ocp.require(final(axle_rate[1]), lower=-1.5, upper=0.0, name="landing speed")
     ocp.require(final(arm[0]), lower=-0.1, upper=data.wheelbase, name="mass centre between the contacts at the landing")
     held = Stage(ph, t, cost, axle, axle_rate, axle + arm, centre_rate)
-    _touch(ocp, air, held, brake)
+    _touch(ocp, air, held, brake, speed)
     return held
 
 
@@ -125,11 +129,11 @@ def carried(machine: Machine, axle: Any, q: Any, v: Any, torques: Any, brake: bo
     return a[-4:], machine.ground_force(place, rates, S @ a + extra)
 
 
-def _touch(ocp: Problem, air: Stage, held: Stage, brake: bool) -> None:
+def _touch(ocp: Problem, air: Stage, held: Stage, brake: bool, speed: float) -> None:
     """The front wheel comes to the platform without an impact: all velocities are continuous."""
     ocp.connect(air.phase, held.phase)
     before, after = air.phase.final, held.phase.initial
     ocp.require(before(air.axle[1]) - after(held.axle[1]), equals=0, name="front wheel on the platform")
     ocp.require(before(air.axle_rate[1]) - after(held.axle_rate[1]), equals=0, name="its sinking at the touch")
     if brake:
-        ocp.require(before(air.axle_rate[0]) - after(held.axle_rate[0]), equals=0, name="its sliding at the touch")
+        ocp.require(speed + before(air.axle_rate[0]) - after(held.axle_rate[0]), equals=0, name="its sliding at the touch")
