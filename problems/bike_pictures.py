@@ -18,7 +18,7 @@ FORCE = 6e-4  # m drawn for 1 N
 HEAD = 0.11  # m, the radius of the head; it weighs nothing of its own
 FRAME, RIDER, WHEEL, CENTRE, PUSH, PLATFORM = 0, 1, 2, 5, 3, 4  # colours
 BESIDE = (-0.68, 1.12)  # m, from where to where a platform is
-SPOKE = 0.9  # rad, from the line between the axles
+SPOKE = -1.2  # rad, from the line between the axles
 CAPTION = "dot and trail: mass centre; arrows: forces of the ground"
 GROUND = Ground(((-100.0, 0.0), (100.0, 0.0)), 1.6)
 
@@ -117,10 +117,11 @@ def _seven_link_shapes(height: SX, front_brake: bool = True, speed: float = 0.0)
     rider = tuple(at[name] for name in ("rear axle", "knee", "hip", "shoulder", "elbow", "hand"))
     rear_force, front_force = _seven_forces(vertcat(beta, *limbs), height, front_brake)
     down = vertcat(0, -data.radius)
-    # Spokes off the line between the axles, which would hide them.
+    # Spokes stand off the frame, which would hide them. A wheel that has not been braked rolls with about the speed.
+    turned = beta if not speed else -speed * SX.sym("t") / data.radius
     return (
         Trail(at["mass centre"], CENTRE),
-        Disc(rear, data.radius, beta + SPOKE, colour=WHEEL),
+        Disc(rear, data.radius, turned + SPOKE, colour=WHEEL),
         Disc(front, data.radius, beta + SPOKE, colour=WHEEL),
         Rod((rear, at["hand"], front), FRAME),
         Rod((rear, front), FRAME, 3),
