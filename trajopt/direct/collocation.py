@@ -49,6 +49,7 @@ ROUND_OFF = 1e-6  # of what the cost can change by: a cost below that is as good
 ROUGH = 0.1  # an error above which smooth controls are kept straight on an interval
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
 MOST_POLISHES = 6  # meshes for the sake of the costates, after the states are right
+CALM = 100  # times the tolerance: costates of an answer that is farther off tell nothing
 ON_ARCS_DEGREE = 6
 # To begin with on arcs: little is left for the bounds to decide, and a larger barrier would drive the answer away first.
 ARC_BARRIER = 1e-6
@@ -292,7 +293,8 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             if seen[-1].error <= tolerance:
                 break
         polishes += bool(good)
-        if len(history) >= session.method.max_passes or polishes > MOST_POLISHES or (_stalled(history) and not good):
+        most = MOST_POLISHES if seen[-1].contacts else MOST_POLISHES // 3
+        if len(history) >= session.method.max_passes or polishes > most or (_stalled(history) and not good):
             break
         meshes = _next_meshes(session, iterate, unclear, suspects, seen)
         guess = guess_of(iterate.layout, iterate.program.start)
@@ -468,7 +470,7 @@ def _next_meshes(
     bends_of = next_bends(seen)
     tolerance = session.method.tolerance
     for i, (ph, e, values) in enumerate(zip(iterate.layout.phases, iterate.estimates, iterate.values, strict=True)):
-        errors = np.maximum(e.errors, seen[-1].defects[i])
+        errors = np.maximum(e.errors, seen[-1].defects[i] if iterate.error < CALM * tolerance else 0.0)
         if unclear is not None and unclear[i].size:
             near = np.unique(np.clip(np.concatenate([unclear[i] - 1, unclear[i], unclear[i] + 1]), 0, errors.size - 1))
             errors[near] = np.maximum(errors[near], 2 * tolerance)

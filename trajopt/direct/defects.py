@@ -41,13 +41,13 @@ class CostateErrors:
 def costate_errors(smooth: Sequence[Along], intervals: Sequence[int], tolerance: float) -> CostateErrors:
     """``smooth``: the phases that are looked at; ``intervals``: how many each phase has.
 
-    Without contacts costates are as right as the states, and not looked at.
+    Without contacts costates are mostly as right as the states: there they count only where they miss what is asked of them.
     """
     least = tolerance / COSTATES
     found = [contact for of in smooth for contact in contacts(of, least)]
     defects = [np.zeros(count) for count in intervals]
-    for of in smooth if found else ():
-        defects[of.index] = 2 * COSTATES * _defects(of, least)
+    for of in smooth:
+        defects[of.index] = (2 if found else 1) * COSTATES * _defects(of, least)
     return CostateErrors(found, defects)
 
 

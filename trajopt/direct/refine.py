@@ -207,7 +207,7 @@ def refined(mesh: Mesh, result: Estimate, tolerance: float, scheme: Scheme, bend
         if cuts.get(k):
             inner, new_degree = cuts[k], degree
             if k in contacts and error > tolerance:  # smooth on both sides from now on, whatever the decay says
-                new_degree = min(degree + 2, max(most, degree))
+                new_degree = min(degree + 1, max(most, degree))
         elif k in cuts and degree < most and error > tolerance:  # its end was moved: smooth from now on, whatever the decay says
             inner, new_degree = [], degree + 1
         if k in mesh.knots:
