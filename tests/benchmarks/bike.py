@@ -3,7 +3,7 @@
 
     python tests/benchmarks/bike.py [--again] [NAME ...]
 
-Fails (exit code 1) where an answer is not solved to tolerance, or takes more than a minute. ``--again`` also simulates each
+Fails (exit code 1) where an answer is not solved to tolerance or not certified, or takes more than a minute. ``--again`` also simulates each
 answer by links and closures: clearance of the rear wheel, or rise and lean at the end.
 """
 
@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from problems.bike_again import flown, ridden
-from trajopt import Solution, solve
+from trajopt import Solution, certify, solve
 from trajopt.catalogue import builder
 
 NAMES = (
@@ -51,14 +51,16 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="simulate the answers again")
     arguments = parser.parse_args()
     failed = False
-    print("| problem | s | status | objective | error | meshes | simulated again |\n|---|---|---|---|---|---|---|")
+    print("| problem | s | status | objective | error | meshes | certificate | simulated again |\n|---|---|---|---|---|---|---|---|")
     for name in arguments.names:
         solution, seconds = measured(name)
         failed |= not solution.success or seconds > LIMIT
+        missed = [check.name for check in certify(solution).checks if not check.ok]
+        failed |= bool(missed)
         again = simulated_again(solution) if arguments.again else ""
         print(
             f"| {name} | {seconds:.1f} | {solution.status.name} | {solution.objective:.8g} | {solution.error:.0e} "
-            f"| {len(solution.history)} | {again} |",
+            f"| {len(solution.history)} | {', '.join(missed) or 'passes'} | {again} |",
             flush=True,
         )
     return int(failed)
