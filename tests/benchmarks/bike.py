@@ -3,8 +3,8 @@
 
     python tests/benchmarks/bike.py [--again] [NAME ...]
 
-Fails (exit code 1) where an answer is not solved to tolerance or not certified, or takes more than a minute. ``--again`` also simulates each
-answer by links and closures: clearance of the rear wheel, or rise and lean at the end.
+Fails (exit code 1) where an answer is not solved to tolerance or not certified, or takes more than a minute. ``--again`` also
+simulates each answer by links and closures: clearance of the rear wheel, or rise and lean at the end.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="simulate the answers again")
     arguments = parser.parse_args()
     failed = False
-    print("| problem | s | status | objective | error | meshes | certificate | simulated again |\n|---|---|---|---|---|---|---|---|")
+    print(
+        "| problem | s | status | objective | error | meshes | certificate | simulated again |\n|---|---|---|---|---|---|---|---|"
+    )
     for name in arguments.names:
         solution, seconds = measured(name)
         failed |= not solution.success or seconds > LIMIT
