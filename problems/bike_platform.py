@@ -66,11 +66,12 @@ def platform_strength(height: float = 1.0, rate: float = 25.0, rate_weight: floa
 
 
 def platform_runup(
-    height: float = 1.0, speed: float = 1.0, rate: float = 25.0, drive: float = 0.0, rate_weight: float = 1e-3
+    height: float = 1.0, speed: float = 1.0, rate: float = 25.0, drive: float = 80.0, rate_weight: float = 1e-3
 ) -> Problem:
     """As ``platform_strength``, with a run-up: the machine comes rolling on its rear wheel, at a ``speed`` in m/s.
 
-    The wheel is slowed down by up to 150 N m, or driven by up to ``drive`` N m, and leaves the ground free to turn.
+    The wheel is slowed down by up to 150 N m, or driven by up to ``drive`` N m, and leaves the ground free to turn. The speed
+    matters only without a drive: then the wheel must keep turning forwards.
     """
     ocp, jump, strength = _least_strength("platform-runup", rate, rate_weight)
     stages = _onto_platform(ocp, jump, height, strength, (ROLLING_PUSH, ROLLING_HOP), Wheel(speed, drive=drive))
