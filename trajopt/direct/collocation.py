@@ -293,8 +293,8 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             if seen[-1].error <= tolerance:
                 break
         polishes += bool(good)
-        most = MOST_POLISHES if seen[-1].contacts else MOST_POLISHES // 3
-        if len(history) >= session.method.max_passes or polishes > most or (_stalled(history) and not good):
+        most, patience = (MOST_POLISHES, 7) if seen[-1].contacts else (MOST_POLISHES // 3, 4)  # contacts have to settle first
+        if len(history) >= session.method.max_passes or polishes > most or (_stalled(history, patience) and not good):
             break
         meshes = _next_meshes(session, iterate, unclear, suspects, seen)
         guess = guess_of(iterate.layout, iterate.program.start)
@@ -331,10 +331,10 @@ def _nearness(iterate: Iterate) -> float:
     return float(np.clip(0.1 * iterate.error, 1e-5, 1e-1))
 
 
-def _stalled(history: list[MeshPass]) -> bool:
-    """Whether four more meshes have not even halved the error."""
+def _stalled(history: list[MeshPass], meshes: int) -> bool:
+    """Whether so many more meshes have not even halved the error."""
     errors = [record.error for record in history if record.remark != ON_ARCS]
-    return len(errors) > 5 and min(errors[-4:]) > 0.5 * min(errors[:-4])
+    return len(errors) > meshes + 1 and min(errors[-meshes:]) > 0.5 * min(errors[:-meshes])
 
 
 def on_arcs(
