@@ -450,7 +450,8 @@ def _costate_errors(session: Session, iterate: Iterate) -> CostateErrors:
         for i, (ph, kernels) in phases
         if not kernels.affine.any() and not session.method.scheme.shares_nodes and _has_limits(ph, kernels)
     ]
-    return costate_errors(smooth, [ph.mesh.intervals for ph in iterate.layout.phases], session.method.tolerance)
+    rough = iterate.error > CALM * session.method.tolerance
+    return costate_errors(smooth, [ph.mesh.intervals for ph in iterate.layout.phases], session.method.tolerance, rough)
 
 
 def _has_limits(ph: PhaseLayout, kernels: PhaseKernels) -> bool:
@@ -470,7 +471,7 @@ def _next_meshes(
     bends_of = next_bends(seen)
     tolerance = session.method.tolerance
     for i, (ph, e, values) in enumerate(zip(iterate.layout.phases, iterate.estimates, iterate.values, strict=True)):
-        errors = np.maximum(e.errors, seen[-1].defects[i] if iterate.error < CALM * tolerance else 0.0)
+        errors = np.maximum(e.errors, seen[-1].defects[i])
         if unclear is not None and unclear[i].size:
             near = np.unique(np.clip(np.concatenate([unclear[i] - 1, unclear[i], unclear[i] + 1]), 0, errors.size - 1))
             errors[near] = np.maximum(errors[near], 2 * tolerance)

@@ -38,15 +38,15 @@ class CostateErrors:
         return max([contact.error for contact in self.contacts] + [float(d.max()) for d in self.defects])
 
 
-def costate_errors(smooth: Sequence[Along], intervals: Sequence[int], tolerance: float) -> CostateErrors:
-    """``smooth``: the phases that are looked at; ``intervals``: how many each phase has.
+def costate_errors(smooth: Sequence[Along], intervals: Sequence[int], tolerance: float, rough: bool) -> CostateErrors:
+    """``smooth``: the phases that are looked at; ``intervals``: how many each phase has; ``rough``: only contacts are.
 
     Without contacts costates are mostly as right as the states: there they count only where they miss what is asked of them.
     """
     least = tolerance / COSTATES
     found = [contact for of in smooth for contact in contacts(of, least)]
     defects = [np.zeros(count) for count in intervals]
-    for of in smooth:
+    for of in smooth if not rough else ():
         defects[of.index] = (2 if found else 1) * COSTATES * _defects(of, least)
     return CostateErrors(found, defects)
 
