@@ -1,14 +1,19 @@
 """The door: the same call gives the same answer, an earlier answer helps, and wrong calls are refused in words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from trajopt import Problem, solve
+from trajopt import Problem, Status, load, solve
 from trajopt.catalogue import builder
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.schemes import Gauss, Radau
 from trajopt.errors import GuessError, UsageError
+from trajopt.indirect.shooting import Shooting
+from trajopt.solving import Both
+from trajopt.storage import summary
 
 
 def curves(solution):
@@ -142,3 +147,19 @@ def test_arcs_name_the_constraint_they_ride():
     assert roles == [{"u": "upper"}, {"u": "interior", "v": "upper"}, {"u": "lower"}]
     assert [dict(arc.roles) for arc in indirect.arcs] == roles
     np.testing.assert_allclose([a.end for a in direct.arcs], [a.end for a in indirect.arcs], rtol=1e-6)
+
+
+def test_what_collocation_found_is_kept_where_shooting_fails(tmp_path):
+    problem = builder("brachistochrone")()
+    solution = solve(problem, Both(indirect=Shooting(iterations=0)))
+    assert not solution.success
+    assert any("shooting could not confirm" in line for line in solution.explanation)
+    assert solution.objective == pytest.approx(solve(problem).objective, rel=1e-7)
+    solution.save(tmp_path / "kept.nc")
+    assert load(tmp_path / "kept.nc")["v"](1.0) == pytest.approx(solution["v"](1.0))
+
+
+def test_an_answer_without_a_motion_has_a_summary():
+    nothing = replace(solve(builder("block-move")()), phases={}, status=Status.FAILED)
+    assert summary(nothing)["status"] == "failed"
+    assert summary(nothing)["initial"] == {}

@@ -102,13 +102,21 @@ def _tightened(method: Collocation, tolerance: float | None) -> Collocation:
     return replace(method, tolerance=tolerance, backend=method.backend.tightened(1e-3 * tolerance))
 
 
+def unconfirmed(direct: Solution, indirect: Solution) -> Solution:
+    """The direct answer as one that shooting could not follow: what was found is not lost."""
+    why = ("this is the answer of collocation; shooting could not confirm it:", *indirect.explanation)
+    return replace(direct, status=indirect.status, explanation=why)
+
+
 def _agreed(direct: Solution, indirect: Solution, both: Both, tell: Progress) -> Solution:
-    """The indirect solution, failed where its objective is not the direct one's."""
+    """The indirect solution, failed where its objective is not the direct one's; where there is none, the direct one, failed."""
     difference = abs(direct.objective - indirect.objective) / max(abs(direct.objective), 1e-12)
     line = f"direct {direct.objective:.12g}, indirect {indirect.objective:.12g}, relative difference {difference:.1e}"
     tell(line)
     log = (*direct.log, *indirect.log, line)
-    if indirect.success and difference > both.agreement:
+    if not indirect.success:
+        return replace(unconfirmed(direct, indirect), log=log)
+    if difference > both.agreement:
         advice = ("the two methods found different answers: one of them is a local optimum or not converged", line)
         return replace(indirect, status=Status.FAILED, explanation=advice, log=log)
     return replace(indirect, log=log, seconds={k: v + direct.seconds.get(k, 0.0) for k, v in indirect.seconds.items()})

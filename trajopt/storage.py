@@ -109,7 +109,6 @@ def summary(solution: Solution) -> dict[str, Any]:
         }
         for ph in phases
     }
-    first, last = phases[0], phases[-1]
     plain = {
         "problem": solution.problem,
         "method": solution.method,
@@ -123,9 +122,9 @@ def summary(solution: Solution) -> dict[str, Any]:
         "error": solution.error,
         "tolerance": solution.tolerance,
         "seconds": {key: solution.seconds.get(key, math.nan) for key in ("build", "solve", "total")},
-        "initial": detail[first.name]["initial"],
-        "final": detail[last.name]["final"],
-        "costates_initial": {name: curve(first.t0) for name, curve in first.costates.items()},
+        "initial": detail[phases[0].name]["initial"] if phases else {},
+        "final": detail[phases[-1].name]["final"] if phases else {},
+        "costates_initial": {name: curve(phases[0].t0) for name, curve in phases[0].costates.items()} if phases else {},
         "variables": dict(solution.variables),
         "parameters": dict(solution.parameters),
         "explanation": list(solution.explanation),

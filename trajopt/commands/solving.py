@@ -90,7 +90,7 @@ def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
 def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str], None]) -> Answer:
     from trajopt.direct.collocation import Collocation
     from trajopt.nlp.backends import Ipopt
-    from trajopt.solving import solve
+    from trajopt.solving import solve, unconfirmed
 
     parameters = dict(built.parameters)
     collocation = Collocation(backend=Ipopt(verbose=True)) if wish.verbose else Collocation()
@@ -105,7 +105,9 @@ def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str
     show("shooting from the direct answer" if direct is not None else "shooting from the given answer")
     shooting = Shooting() if wish.tolerance is None else Shooting(tolerance=wish.tolerance)
     indirect = solve(built.problem, shooting, guess, parameters, None, show)
-    return Answer(indirect, built.reference, direct if wish.method == "both" else None)
+    if wish.method == "both" and direct is not None:
+        return Answer(indirect if indirect.success else unconfirmed(direct, indirect), built.reference, direct)
+    return Answer(indirect, built.reference)
 
 
 def write_solution(answer: Answer, outputs: Outputs, subject: Subject) -> None:
