@@ -8,7 +8,7 @@ import pytest
 from casadi import SX, Function, vertcat
 
 from problems.bike_models import FIVE_LINK, SEVEN_LINK, five_link
-from problems.bike_pictures import FORCE, five_link_drawing, seven_link_drawing
+from problems.bike_pictures import FORCE, PLATFORM, five_link_drawing, platform_drawing
 from problems.exoskeleton import GRAVITY, LENGTHS, MASSES, SLOPE
 from problems.exoskeleton_pictures import FORCE as SNOW_FORCE
 from problems.exoskeleton_pictures import course_picture, slalom_drawing, standing_drawing, two_legged_drawing
@@ -156,14 +156,15 @@ def jump():
 
 
 def test_the_seven_links_stand_and_fly():
-    seen = scene(jump(), seven_link_drawing(0.5), 9)
-    rider = strokes(seen, Role.LINE)[2]
+    seen = scene(jump(), platform_drawing(0.5), 9)
+    rider = strokes(seen, Role.LINE)[3]
     limbs = (SEVEN_LINK.shank, SEVEN_LINK.thigh, SEVEN_LINK.torso, SEVEN_LINK.upper_arm, SEVEN_LINK.forearm)
     np.testing.assert_allclose(lengths(rider), np.tile([limb[0] for limb in limbs], (9, 1)), atol=1e-9)
     centre, flying = strokes(seen, Role.MARK)[-1][:, 0], seen.t >= 1
     np.testing.assert_allclose(rider[~flying, 0], np.tile([-SEVEN_LINK.radius * 0.4, SEVEN_LINK.radius], (4, 1)), atol=1e-12)
     np.testing.assert_allclose(centre[flying], np.stack([0.1 * seen.t, 1 + seen.t], axis=1)[flying], atol=1e-12)
-    (push,) = (ends[:, 1] - ends[:, 0] for ends in strokes(seen, Role.ARROW))
+    push, front = (ends[:, 1] - ends[:, 0] for ends in strokes(seen, Role.ARROW))
+    np.testing.assert_array_equal(front, 0.0)
     assert np.all(push[~flying, 1] > 0)
     np.testing.assert_array_equal(push[flying], 0.0)
 
@@ -177,8 +178,8 @@ def test_one_drawing_serves_several_builders():
         ("platform-strength", {}),
         ("daniel-jump", {}),
     ):
-        grounds = [s for s in drawing_beside(builder(name), settings).shapes if type(s).__name__ == "Ground"]
-        heights[name, *settings.values()] = grounds[1].points[1][1] if len(grounds) > 1 else None
+        platforms = [s for s in drawing_beside(builder(name), settings).shapes if getattr(s, "colour", None) == PLATFORM]
+        heights[name, *settings.values()] = float(platforms[0].points[1][1]) if platforms else None
     assert heights == {
         ("platform-jump",): 0.5, ("platform-jump", 0.3): 0.3, ("platform-strength",): 1.0, ("daniel-jump",): None
     }  # fmt: skip
