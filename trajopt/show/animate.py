@@ -72,7 +72,7 @@ def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | N
     figure = Figure(figsize=(2.6 * columns, (height + 0.35) * rows + 0.4), layout="constrained", dpi=140)
     FigureCanvasAgg(figure)
     for number, frame in enumerate(chosen):
-        picture = _Picture(figure.add_subplot(rows, columns, number + 1), seen, window)
+        picture = _Picture(figure.add_subplot(rows, columns, number + 1), seen, window, still=True)
         picture.axes.tick_params(labelsize=6.5)
         picture.show(int(frame))
     text = f"{seen.title}   {seen.caption}" if seen.caption else seen.title
@@ -100,8 +100,9 @@ def check_film(path: str | Path) -> None:
 class _Picture:
     """The artists of one scene on one pair of axes; showing a frame moves them."""
 
-    def __init__(self, axes: Any, seen: Scene, window: Window) -> None:
+    def __init__(self, axes: Any, seen: Scene, window: Window, still: bool = False) -> None:
         self.axes, self.seen, self.window = axes, seen, window
+        self.pace = "" if still else pace(seen)
         axes.set_aspect("equal", adjustable="box")
         axes.set_xlim(*window[:2])
         axes.set_ylim(*window[2:])
@@ -113,7 +114,7 @@ class _Picture:
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
         if seen.unit:
-            axes.text(0.99, 0.012, f"[{seen.unit}]", transform=axes.transAxes, ha="right", va="bottom", fontsize=7, color=FAINT)
+            axes.text(0.99, 0.985, f"[{seen.unit}]", transform=axes.transAxes, ha="right", va="top", fontsize=7, color=FAINT)
         if seen.dimension == 3:
             axes.tick_params(labelbottom=False, labelleft=False)
             axes.grid(False)
@@ -129,7 +130,7 @@ class _Picture:
                 shown = points[: frame * self.seen.finer + 1, 0]
             for artist in artists:
                 artist.set_data(shown[:, 0], shown[:, 1])
-        self.stamp.set_text(_stamp(self.seen, frame))
+        self.stamp.set_text("   ".join(part for part in (_stamp(self.seen, frame), self.pace) if part))
         if self.seen.middle is not None:
             x, y = projected(self.seen.middle[frame], self.seen.view)
             left, right, low, high = self.window
@@ -153,8 +154,7 @@ def _artists(axes: Any, stroke: Stroke) -> list[Any]:
 def _stamp(seen: Scene, frame: int) -> str:
     span = float(seen.t[-1] - seen.t[0])
     digits = max(0, 2 - int(np.floor(np.log10(span))))
-    text = f"t = {seen.t[frame]:.{digits}f} {seen.time_unit}".rstrip()
-    return f"{text}   {pace(seen)}" if pace(seen) else text
+    return f"t = {seen.t[frame]:.{digits}f} {seen.time_unit}".rstrip()
 
 
 def _canvas(seen: Scene) -> tuple[Figure, _Picture]:
