@@ -33,6 +33,23 @@ def test_a_table_may_end_at_a_bound():
     assert float(by_table["v"](by_table.objective / 2)) == pytest.approx(FASTEST, abs=1e-7)
 
 
+def test_a_table_may_end_where_a_smooth_control_holds_a_state():
+    """The least effort for a given way and time rides along the fastest speed, and along the edge of the table."""
+    grid = np.linspace(0, FASTEST, 21)
+    table = casadi.interpolant("drag", "bspline", [grid], 0.02 * grid**2)
+    costs = []
+    for drag, symbols in ((table, casadi.MX), (lambda v: 0.02 * v**2, casadi.SX)):
+        ocp = Problem("least effort", symbols=symbols)
+        ph = ocp.phase()
+        ph.time(start=0, end=10)
+        x, v = ph.state("x", start=0, end=40), ph.state("v", start=0, end=0, lower=0, upper=FASTEST)
+        u = ph.control("u")
+        ph.dynamics({x: v, v: u - drag(v)})
+        ocp.minimize(ph.integral(u**2))
+        costs.append(solve(ocp).check().objective)
+    assert costs[0] == pytest.approx(costs[1], rel=1e-7)
+
+
 def test_a_cost_of_zero_is_reached_and_refined_no_further():
     """What is left of a cost that vanishes is no measure of the error."""
     ocp = Problem("to rest, where it can be reached")

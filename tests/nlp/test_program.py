@@ -139,6 +139,7 @@ def test_patterns_hold_no_more_than_the_derivatives(case):
     """What is stored beyond the true nonzeros costs the linear solver; a handful of cancellations is all there may be."""
     program = CASES[case]()
     derivatives = functions_of(program).derivatives
+    assert derivatives["grad_f"].sparsity_out(1).is_dense()  # solvers read it as such
     jacobian = derivatives["jac_g"](program.start, program.parameters)[1]
     hessian = derivatives["hess_lag"](program.start, program.parameters, 1.0, np.ones(program.constraints))
     for matrix in (jacobian, hessian):
