@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import casadi
@@ -127,17 +128,26 @@ class PhaseForm:
     costate: Any  # (nx,) symbol of the costate
     invariants: tuple[InvariantForm, ...]
 
-    @property
+    @cached_property
     def x_bound(self) -> Bound:
         return stacked([q.bound for q in self.states])
 
-    @property
+    @cached_property
     def z_bound(self) -> Bound:
         return stacked([q.bound for q in self.algebraics])
 
-    @property
+    @cached_property
     def u_bound(self) -> Bound:
         return stacked([q.bound for q in self.controls])
+
+    @cached_property
+    def x_start(self) -> Bound:
+        """What the states may be at the start."""
+        return stacked([q.start.meet(q.bound) for q in self.states])
+
+    @cached_property
+    def x_end(self) -> Bound:
+        return stacked([q.end.meet(q.bound) for q in self.states])
 
     @property
     def x_names(self) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from trajopt.curve import Curve
 from trajopt.direct.collocation import Iterate
 from trajopt.direct.costates import costate_curve
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER
-from trajopt.direct.transcribe import point_weights
 from trajopt.direct.values import control_curve, point_curve, state_curve
 from trajopt.nlp.program import places
 from trajopt.normal_form import Quantity
@@ -58,11 +57,8 @@ def _integrals(iterate: Iterate, index: int) -> Array:
     s = iterate.program.start[iterate.layout.s : iterate.layout.s + form.s.numel()]
     shared = [np.repeat(column[:, None], ph.points, axis=1) for column in (s, iterate.program.parameters)]
     integrands = np.asarray(model(times[None, :], values.X[ph.point_state].T, values.Z.T, values.U.T, *shared))
-    # Shared nodes have no moving knots: one span for all.
-    lengths = np.diff(values.spans)
-    of_interval = np.repeat(ph.mesh.spans[1], [r.points.size for r in ph.rules])
-    spans = lengths[0] if iterate.layout.scheme.shares_nodes else lengths[of_interval]
-    return np.asarray(integrands @ (point_weights(ph) * spans))
+    lengths = np.diff(values.spans)[ph.mesh.spans[1]][ph.interval_of]
+    return np.asarray(integrands @ (ph.weights * lengths))
 
 
 def _rates(iterate: Iterate, index: int) -> Array | None:

@@ -90,9 +90,10 @@ class Along:
         ph = self.ph
         count = ph.rules[k].points.size + 3
         at = 0.5 - 0.5 * np.cos(np.pi * np.arange(count) / (count - 1))
-        _, x, W, D = sampled(ph, self.layout, self.program, self.index, self.values, np.array([k]), at)
+        chosen = [(np.array([k]), ph.rules[k].places(at))]
+        x, W, D = sampled(ph, self.layout, self.program, self.index, self.values, chosen)
         if column < ph.nx:
-            values = x[0, :, column]
+            values = x[:, column]
         else:
             kernel = self.program.blocks[self.index].kernel
             outputs = np.asarray(kernel.constraints(W, D, np.repeat(self.program.parameters[:, None], count, axis=1)))
@@ -131,7 +132,7 @@ def along(
     pushes = np.zeros((ph.state_points, nx + nc))
     pushes[:, :nx] = raw[0][ph.x : ph.z].reshape(-1, nx)
     outputs = np.asarray(block.kernel.constraints(*places(block, program)))[:nx].T
-    lengths = np.repeat(np.diff(values.spans)[ph.mesh.spans[1]], [r.points.size for r in ph.rules])
+    lengths = np.diff(values.spans)[ph.mesh.spans[1]][ph.interval_of]
     rates = outputs / lengths[:, None]
     cost = np.abs(running_cost(block, program)) / lengths if block.kernel.objective_rows else np.zeros(ph.points)
     power = float((np.abs(multipliers.points * rates).sum(axis=1) + cost).max())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import Curve
 from trajopt.direct.kernels import Kernels, PhaseKernels
-from trajopt.direct.transcribe import Layout, PhaseLayout, point_weights, span_widths
+from trajopt.direct.transcribe import Layout, PhaseLayout
 from trajopt.direct.values import PhaseValues
 from trajopt.nlp.program import Block, Program, places
 
@@ -45,13 +45,11 @@ def multipliers_of(
         lam = constraint_multipliers
         mu = lam[ph.rows : ph.g_rows].reshape(-1, ph.nx)  # (defects, nx)
         lengths = np.diff(phase_values.spans)[ph.mesh.spans[1]]  # (intervals,) times of the spans
-        weights = point_weights(ph)
-        rate = np.zeros((ph.points, ph.nx))
+        # Width times Q^T mu, as the scatter matrix has it, for the rows that are rates.
+        rates = program.blocks[i].scatter.along(lam).reshape(ph.points, -1)[:, : ph.nx]
         nodes = np.zeros((ph.mesh.intervals + 1, ph.nx))
-        for k, (rule, width) in enumerate(zip(ph.rules, span_widths(ph), strict=True)):
-            here = mu[ph.defect_first[k] : ph.defect_first[k] + rule.defects]
-            rate[ph.first_point[k] : ph.first_point[k] + rule.points.size] += width * rule.Q.T @ here
-            nodes[k] = rule.P[:, 0] @ here
+        for rule, here in ph.groups:
+            nodes[here] = rule.P[:, 0] @ mu[ph.defect_first[here][:, None] + np.arange(rule.defects)]
         if layout.scheme.shares_nodes:
             nodes[:-1] += _at_shared_nodes(ph, layout, program, i, mu)
         x_multipliers = bound_multipliers[ph.x : ph.z].reshape(-1, ph.nx)
@@ -59,14 +57,11 @@ def multipliers_of(
         nodes[-1] = _end_costate(kernels, layout, program, ph, lam) + pushes[-1]
         before = nodes[1:].copy()
         before[:-1] += pushes[:-1]
-        span_of_point = np.empty(ph.points)
-        for k, rule in enumerate(ph.rules):
-            span_of_point[ph.first_point[k] : ph.first_point[k] + rule.points.size] = lengths[k]
-        density = (weights * span_of_point)[:, None]
+        density = (ph.weights * lengths[ph.interval_of])[:, None]
         density = np.where(density > 0, density, np.inf)  # nothing pushes on an arc without length
         result.append(
             PhaseMultipliers(
-                nodes, before, rate / weights[:, None],
+                nodes, before, rates / ph.weights[:, None],
                 lam[ph.c_rows : ph.q_rows].reshape(ph.points, -1) / density if ph.form.c.numel() else np.zeros((ph.points, 0)),
                 lam[ph.g_rows : ph.c_rows].reshape(ph.points, -1) / density if ph.form.g.numel() else np.zeros((ph.points, 0)),
             )
@@ -97,7 +92,7 @@ def _at_shared_nodes(ph: PhaseLayout, layout: Layout, program: Program, index: i
     block = program.blocks[index]
     jacobian, gradient = point_derivatives(block, program)
     result = np.zeros((ph.mesh.intervals, ph.nx))
-    for k, (rule, width) in enumerate(zip(ph.rules, span_widths(ph), strict=True)):
+    for k, (rule, width) in enumerate(zip(ph.rules, ph.widths, strict=True)):
         here = mu[ph.defect_first[k] : ph.defect_first[k] + rule.defects]
         point = int(ph.first_point[k])
         result[k] = width * (rule.Q[:, 0] @ here) @ jacobian[point, : ph.nx, : ph.nx]
@@ -137,10 +132,12 @@ def _end_costate(kernels: Kernels, layout: Layout, program: Program, ph: PhaseLa
 
 def costate_curve(ph: PhaseLayout, values: PhaseValues, multipliers: PhaseMultipliers) -> Curve:
     """Polynomials through the costates at both nodes and at the collocation points between them."""
-    nodes, pieces = [], []
-    for k, rule in enumerate(ph.rules):
-        inside = (rule.points > 0) & (rule.points < 1)
-        stage = multipliers.points[ph.first_point[k] : ph.first_point[k] + rule.points.size]
-        nodes.append(np.concatenate([[0.0], rule.points[inside], [1.0]]))
-        pieces.append(np.vstack([multipliers.nodes[k], stage[inside], multipliers.before[k]]))
+    nodes, pieces = [np.zeros(0)] * ph.mesh.intervals, [np.zeros((0, ph.nx))] * ph.mesh.intervals
+    for rule, here in ph.groups:
+        inside = np.flatnonzero((rule.points > 0) & (rule.points < 1))
+        at = np.concatenate([[0.0], rule.points[inside], [1.0]])
+        stages = multipliers.points[ph.first_point[here][:, None] + inside]
+        parts = multipliers.nodes[here][:, None], stages, multipliers.before[here][:, None]
+        for k, piece in zip(here.tolist(), np.concatenate(parts, axis=1), strict=True):
+            nodes[k], pieces[k] = at, piece
     return Curve(values.breaks, tuple(nodes), tuple(pieces))

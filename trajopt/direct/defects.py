@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
 from trajopt.curve import lagrange_basis
@@ -19,7 +18,7 @@ from trajopt.direct.contacts import COSTATES, Along, Contact, contacts, next_pla
 from trajopt.direct.costates import costate_curve
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.refine import Bend, sampled
-from trajopt.direct.transcribe import span_widths
+from trajopt.direct.schemes import gauss_quadrature
 
 Array = NDArray[np.float64]
 
@@ -80,25 +79,32 @@ def _defects(of: Along, least: float) -> Array:
     for column in np.flatnonzero((of.jumps > least).any(axis=0)):
         for side in np.unique(np.sign(of.pushes[of.jumps[:, column] > least, column])):
             pushed |= of.held(int(column), int(side), MET)
-    inside = np.array([pushed[a + 1 : b].any() for a, b in zip(ph.first[:-1], ph.first[1:], strict=True)])
-    curve, widths = costate_curve(ph, of.values, of.multipliers), span_widths(ph)
+    met = np.concatenate([[0], np.cumsum(pushed)])  # at nodes so far
+    inside = met[ph.first[1:]] > met[ph.first[:-1] + 1]
+    alike = [(rule, here[~inside[here]]) for rule, here in ph.groups]
+    groups = [(rule, here) for rule, here in alike if here.size]
+    if not groups:
+        return found
+    curve = costate_curve(ph, of.values, of.multipliers)
     lengths = np.diff(of.values.spans)[ph.mesh.spans[1]]
-    for degree in np.unique(ph.mesh.degrees[~inside]):
-        here = np.flatnonzero((ph.mesh.degrees == degree) & ~inside)
-        rule = ph.rules[here[0]]
-        nodes, weights = legendre.leggauss(rule.points.size + 2)
-        at = (nodes + 1) / 2
-        _, _, W, D = sampled(ph, of.layout, of.program, of.index, of.values, here, at)
-        to_points = lagrange_basis(rule.points, at)
-        points = ph.first_point[here][:, None] + np.arange(rule.points.size)
-        costates = np.einsum("mn,kni->kmi", lagrange_basis(curve.nodes[here[0]], at), np.stack([curve.values[k] for k in here]))
-        densities = np.concatenate([of.multipliers.algebraic, np.where(of.on_states, 0.0, of.multipliers.path)], axis=1)
-        weighted = np.einsum("mp,kpi->kmi", to_points, densities[points]) * lengths[here][:, None, None]
-        rest = np.broadcast_to(-of.integral_rows, (here.size, at.size, of.integral_rows.size))
-        rates = _derivatives(of, W, D, np.concatenate([costates, weighted, rest], axis=2).reshape(at.size * here.size, -1))
-        change = widths[here][:, None] * np.einsum("m,kmi->ki", weights / 2, rates.reshape(here.size, at.size, ph.nx))
+    densities = np.concatenate([of.multipliers.algebraic, np.where(of.on_states, 0.0, of.multipliers.path)], axis=1)
+    _, W, D = sampled(ph, of.layout, of.program, of.index, of.values, [(here, rule.between) for rule, here in groups])
+    rows = []
+    for rule, here in groups:
+        between, points = rule.between, ph.first_point[here][:, None] + np.arange(rule.points.size)
+        costates = lagrange_basis(curve.nodes[here[0]], between.at) @ np.stack([curve.values[k] for k in here])
+        weighted = (between.from_points @ densities[points]) * lengths[here][:, None, None]
+        rest = np.broadcast_to(-of.integral_rows, (*costates.shape[:2], of.integral_rows.size))
+        rows.append(np.concatenate([costates, weighted, rest], axis=2).reshape(here.size * between.at.size, -1))
+    rates = _derivatives(of, W, D, np.concatenate(rows))
+    place = 0
+    for rule, here in groups:
+        weights = gauss_quadrature(rule.between.at.size)[1]
+        last = place + here.size * weights.size
+        change = ph.widths[here][:, None] * (weights @ rates[place:last].reshape(here.size, -1, ph.nx))
         ends = np.stack([curve.values[k][-1] - curve.values[k][0] for k in here])
         found[here] = np.nan_to_num(np.abs((ends + change) / of.sizes).max(axis=1), nan=np.inf)
+        place = last
     return found
 
 

@@ -172,7 +172,7 @@ def _pressed_bounds(iterate: Iterate) -> Iterator[tuple[float, str]]:
         states = np.abs(multipliers[ph.x : ph.z].reshape(-1, ph.nx)[1:-1]).sum(axis=0) * np.abs(values.X).max(axis=0)
         yield from ((s, f"the bounds of state '{name}'") for s, name in zip(states, ph.form.x_names, strict=True))
         for j, name in enumerate(ph.form.u_names):
-            unknowns = [control_unknowns(ph, iterate.layout, k, j) for k in range(ph.mesh.intervals)]
+            unknowns = [control_unknowns(ph, k, j) for k in range(ph.mesh.intervals)]
             push = float(np.abs(multipliers[np.concatenate(unknowns)]).sum())
             yield push * float(np.abs(values.U[:, j]).max()), f"the bounds of control '{name}'"
     for q in iterate.layout.form.statics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +73,7 @@ class Mesh:
     def intervals(self) -> int:
         return self.breaks.size - 1
 
-    @property
+    @cached_property
     def spans(self) -> tuple[Array, NDArray[np.int_]]:
         """The normalised times of start, knots and end; and for each interval, the span between them that it lies in."""
         ends = np.array([0, *self.knots, self.intervals])

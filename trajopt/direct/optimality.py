@@ -73,11 +73,9 @@ def _unresolved(ph: PhaseLayout, values: PhaseValues, least: float) -> NDArray[n
     """(intervals,): where the last Legendre coefficient of a control is not small beside it: the others need no closer look."""
     size = np.maximum(np.abs(values.U).max(axis=0), 1e-300)
     result = np.zeros(ph.mesh.intervals, dtype=bool)
-    for degree in np.unique(ph.mesh.degrees):
-        here = np.flatnonzero(ph.mesh.degrees == degree)
-        points = ph.rules[here[0]].points
-        U = values.U[ph.first_point[here][:, None] + np.arange(points.size)]
-        tail = np.einsum("p,kpj->kj", inverse_legendre(tuple(points.tolist()))[-1], U)
+    for rule, here in ph.groups:
+        U = values.U[ph.first_point[here][:, None] + np.arange(rule.points.size)]
+        tail = inverse_legendre(tuple(rule.points.tolist()))[-1] @ U
         result[here] = (np.abs(tail) / size).max(axis=1) > least
     return result
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
-from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from trajopt.curve import inverse_legendre, lagrange_basis
+from trajopt.curve import inverse_legendre
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.scaling import row_sizes
-from trajopt.direct.schemes import Scheme, can_raise_degree, integration_matrix
-from trajopt.direct.transcribe import Layout, PhaseLayout, span_widths
+from trajopt.direct.schemes import Places, Scheme, can_raise_degree, gauss_quadrature
+from trajopt.direct.transcribe import Layout, PhaseLayout
 from trajopt.direct.values import PhaseValues
 from trajopt.nlp.program import Block, Program, places
 
@@ -55,49 +53,39 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
         size,
         np.minimum(1.0, [1.0 if q.scale is None else np.min(q.scale) for q in ph.form.states for _ in range(q.size)]),
     )
-    widths = span_widths(ph)
     kernel = program.blocks[index].kernel
     g_size = row_sizes(program, index, np.abs(program.start))[ph.nx : ph.nx + ph.form.g.numel()] if ph.nz else np.ones(0)
     integrals = _integrals_by_interval(ph, program, index)
-    groups = [np.flatnonzero(ph.mesh.degrees == degree) for degree in np.unique(ph.mesh.degrees)]
-    rules = [_sample_rule(ph.rules[here[0]].points.size + 2) for here in groups]
-    samples = [sampled(ph, layout, program, index, values, here, rule[0]) for here, rule in zip(groups, rules, strict=True)]
-    W, D = (np.hstack([sample[i] for sample in samples]) for i in (2, 3))
+    x, W, D = sampled(ph, layout, program, index, values, [(here, rule.between) for rule, here in ph.groups])
     parameters = np.repeat(program.parameters[:, None], W.shape[1], axis=1)
     all_outputs = np.asarray(kernel.constraints(W, D, parameters)).T  # one call for all: each costs more than its evaluations
     all_costs = np.asarray(kernel.objective(W, D, parameters)).T if kernel.objective_rows else np.zeros((W.shape[1], 0))
     gaps = np.zeros_like(integrals)
     place = 0
-    for here, (at, weights, integration), (X, x, _, _) in zip(groups, rules, samples, strict=True):
-        rule = ph.rules[here[0]]
+    for rule, here in ph.groups:
+        at, weights, integration = gauss_quadrature(rule.between.at.size)
         rows = slice(place, place + here.size * at.size)
         place = rows.stop
+        widths, X = ph.widths[here], _node_values(ph, values, here, rule.nodes.size)
+        between = x[rows].reshape(here.size, at.size, ph.nx)
         outputs = all_outputs[rows].reshape(here.size, at.size, -1)
-        moved = X[:, :1] + widths[here][:, None, None] * np.einsum("em,kmi->kei", integration, outputs[..., : ph.nx])
-        reached = np.concatenate([x, values.X[ph.first[here + 1]][:, None]], axis=1)
+        moved = X[:, :1] + widths[:, None, None] * (integration @ outputs[..., : ph.nx])
+        reached = np.concatenate([between, values.X[ph.first[here + 1]][:, None]], axis=1)
         errors[here] = np.nan_to_num((np.abs(moved - reached) / size).max(axis=(1, 2)), nan=np.inf)
         # A violated constraint costs its multiplier times the violation, often more than an error of the motion of that size.
-        errors[here] = np.maximum(errors[here], 10 * _violations(ph, x, outputs[..., ph.nx :], size, g_size))
+        errors[here] = np.maximum(errors[here], 10 * _violations(ph, between, outputs[..., ph.nx :], size, g_size))
         if integrals.shape[1]:
             costs = all_costs[rows].reshape(here.size, at.size, -1)
             first = kernel.constraint_rows - integrals.shape[1] + costs.shape[2]
             finer = np.concatenate([outputs[..., first:], costs], axis=2)
-            gaps[here] = np.abs(widths[here][:, None] * np.einsum("m,kmi->ki", weights, finer) - integrals[here])
-        decay[here] = _decay(rule.support[: X.shape[1]], X, size)
+            gaps[here] = np.abs(widths[:, None] * (weights @ finer) - integrals[here])
+        decay[here] = _decay(rule.nodes, X, size)
     if integrals.shape[1]:
         # Quadrature errors add up over the phase: the worst interval answers for their sum.
         total = np.maximum(np.abs(integrals).sum(axis=0), 1e-300)
         shares = gaps.sum(axis=0) / total / np.maximum(gaps.max(axis=0), 1e-300)
         errors = np.maximum(errors, (gaps * shares).max(axis=1))
     return Estimate(errors, decay)
-
-
-@lru_cache(maxsize=64)
-def _sample_rule(count: int) -> tuple[Array, Array, Array]:
-    """Gauss points and weights on [0, 1], and the integrals from 0 to each point and to 1."""
-    nodes, weights = legendre.leggauss(count)
-    at = (nodes + 1) / 2
-    return at, weights / 2, integration_matrix(at, np.append(at, 1.0))
 
 
 def _integrals_by_interval(ph: PhaseLayout, program: Program, index: int) -> Array:
@@ -110,43 +98,47 @@ def _integrals_by_interval(ph: PhaseLayout, program: Program, index: int) -> Arr
     columns = [np.asarray(kernel.constraints(*arguments))[kernel.constraint_rows - unknown :]] if unknown else []
     columns += [np.asarray(kernel.objective(*arguments))] if kernel.objective_rows else []
     values = np.vstack(columns)  # (integrals, points)
-    return np.stack(
-        [
-            h * values[:, f : f + r.points.size] @ r.weights
-            for h, f, r in zip(span_widths(ph), ph.first_point, ph.rules, strict=True)
-        ]
-    )
+    integrals = np.empty((ph.mesh.intervals, values.shape[0]))
+    for rule, here in ph.groups:
+        at_points = values[:, ph.first_point[here][:, None] + np.arange(rule.points.size)]  # (integrals, intervals, points)
+        integrals[here] = ph.widths[here][:, None] * (at_points @ rule.weights).T
+    return integrals
 
 
 def sampled(
-    ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues, here: NDArray[np.int_], at: Array
-) -> tuple[Array, Array, Array, Array]:
-    """The answer's polynomials on intervals of one degree at other places than the collocation points.
+    ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues,
+    where: Sequence[tuple[NDArray[np.int_], Places]],
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """The answer's polynomials at other places than the collocation points, for groups of intervals of one degree each.
 
-    Gives the support values, the states (intervals, places, nx), and the kernel's inputs and data.
+    Gives the states (places, nx), and the kernel's inputs and data, group by group and interval by interval.
     """
-    rule, kernel = ph.rules[here[0]], program.blocks[index].kernel
-    support = rule.support if rule.defects == rule.degree else rule.support[:-1]
-    knots, span_of = ph.mesh.spans
-    bound, within = ph.form.u_bound, ph.form.x_bound
+    x, z, u = [], [], []
+    for here, to in where:
+        count, points = here.size * to.at.size, ph.first_point[here][:, None] + np.arange(to.from_points.shape[1])
+        nodes = _node_values(ph, values, here, to.from_nodes.shape[1])
+        x.append(np.einsum("mn,kni->kmi", to.from_nodes, nodes).reshape(count, ph.nx))
+        z.append((to.from_points @ values.Z[points]).reshape(count, ph.nz))
+        u.append((to.from_points @ values.U[points]).reshape(count, ph.nu))
+    states, bound, within = np.concatenate(x), ph.form.u_bound, ph.form.x_bound
+    interval = np.concatenate([np.repeat(here, to.at.size) for here, to in where])
+    at = np.concatenate([np.tile(to.at, here.size) for here, to in where])
+    normalised = ph.mesh.breaks[interval] + np.diff(ph.mesh.breaks)[interval] * at
+    knots, span = ph.mesh.spans[0], ph.mesh.spans[1][interval]
+    theta = (normalised - knots[span]) / (knots[span + 1] - knots[span])
+    times = values.spans[span[:, None] + np.arange(2)]
     s = program.start[layout.s : layout.s + layout.form.s.numel()]
-    X = values.X[ph.first[here][:, None] + np.arange(support.size)]  # (intervals, support, nx)
-    points = ph.first_point[here][:, None] + np.arange(rule.points.size)
-    to_points = lagrange_basis(rule.points, at)
-    x = np.einsum("ms,ksi->kmi", lagrange_basis(support, at), X)
-    u = np.clip(np.einsum("mp,kpi->kmi", to_points, values.U[points]), bound.lower, bound.upper)
-    z = np.einsum("mp,kpi->kmi", to_points, values.Z[points])
-    normalised = ph.mesh.breaks[here][:, None] + np.diff(ph.mesh.breaks)[here][:, None] * at
-    start, end = knots[span_of[here]][:, None], knots[span_of[here] + 1][:, None]
-    theta = (normalised - start) / (end - start)
-    T = np.broadcast_to(values.spans[span_of[here][:, None] + np.arange(2)][:, None, :], (here.size, at.size, 2))
-    shared = np.broadcast_to(s, (here.size, at.size, s.size))
+    shared = np.broadcast_to(s, (at.size, s.size))
     # What is beyond a bound may have no value: a table ends there, a root. That it is beyond counts by itself.
-    inputs = [np.clip(x, within.lower, within.upper), z, u, shared] + ([T] if ph.free_time else [])
-    data = [theta[..., None]] + ([] if ph.free_time else [T])
-    W = np.concatenate(inputs, axis=2).reshape(-1, kernel.inputs).T
-    D = np.concatenate(data, axis=2).reshape(-1, kernel.data).T
-    return X, x, W, D
+    inside = np.clip(states, within.lower, within.upper), np.clip(np.concatenate(u), bound.lower, bound.upper)
+    W = np.hstack([inside[0], np.concatenate(z), inside[1], shared, *([times] if ph.free_time else [])])
+    D = np.hstack([theta[:, None], *([] if ph.free_time else [times])])
+    return states, W.T, D.T
+
+
+def _node_values(ph: PhaseLayout, values: PhaseValues, here: NDArray[np.int_], count: int) -> Array:
+    """(intervals, nodes, nx): of the state polynomials."""
+    return np.asarray(values.X[ph.first[here][:, None] + np.arange(count)])
 
 
 def _violations(ph: PhaseLayout, x: Array, outputs: Array, size: Array, g_size: Array) -> Array:
@@ -171,9 +163,9 @@ def _decay(support: Array, X: Array, size: Array) -> Array:
     if degree < 2:
         return np.ones(X.shape[0])
     to_series = inverse_legendre(tuple(support.tolist()))
-    coefficients = (np.abs(np.einsum("ns,ksi->kni", to_series, X)) / size).max(axis=2)[:, 1:] + 1e-14
-    n = np.arange(degree)
-    slope = np.polyfit(n, np.log10(coefficients).T, 1)[0]
+    coefficients = (np.abs(to_series @ X) / size).max(axis=2)[:, 1:] + 1e-14
+    n = np.arange(degree) - (degree - 1) / 2
+    slope = np.log10(coefficients) @ n / (n @ n)  # of the straight line through them, by least squares
     return np.asarray(np.power(10.0, slope))
 
 
@@ -280,6 +272,6 @@ def _division(degree: int, excess: float, decay: float, most: int) -> tuple[int,
 
 def running_cost(block: Block, program: Program) -> Array:
     """(points,): the integrand of the cost at the program's start; empty where there is none."""
-    kernel = block.kernel
-    arguments = places(block, program)
-    return np.asarray(kernel.objective(*arguments)).ravel()
+    if not block.kernel.objective_rows:
+        return np.zeros(0)
+    return np.asarray(block.kernel.objective(*places(block, program))).ravel()

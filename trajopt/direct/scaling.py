@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.direct.transcribe import Layout, PhaseLayout, control_matrix
+from trajopt.direct.transcribe import Layout, PhaseLayout
 from trajopt.nlp.program import Program, cost_at_start, places
 from trajopt.normal_form import Quantity
 
@@ -23,9 +23,9 @@ def scales(layout: Layout, program: Program) -> tuple[Array, Array]:
         x = _sizes(ph.form.states, y[ph.x : ph.z].reshape(-1, ph.nx), rates)
         unknowns[ph.x : ph.z] = np.tile(x, ph.state_points)
         unknowns[ph.z : ph.u] = np.tile(_sizes(ph.form.algebraics, y[ph.z : ph.u].reshape(ph.points, ph.nz), None), ph.points)
-        u = _control_sizes(ph, _control_values(ph, layout, y))
+        u = _control_sizes(ph, ph.controls(y))
         unknowns[ph.u : ph.times] = (
-            np.tile(u, ph.points) if layout.scheme.shares_nodes else np.repeat(np.tile(u, ph.mesh.intervals), ph.u_count.ravel())
+            np.tile(u, ph.points) if ph.shares_nodes else np.repeat(np.tile(u, ph.mesh.intervals), ph.u_count.ravel())
         )
         spans = y[ph.times : ph.integrals]
         unknowns[ph.times : ph.integrals] = max(abs(spans[-1] - spans[0]), 1e-8)
@@ -43,11 +43,6 @@ def cost_reach(program: Program, unknowns: Array) -> float:
     moved = [replace(program, start=program.start + sign * unknowns) for sign in (-1.0, 1.0)]
     changes = [abs(cost_at_start(other) - here) for other in moved]
     return max((change for change in changes if np.isfinite(change)), default=0.0)
-
-
-def _control_values(ph: PhaseLayout, layout: Layout, y: Array) -> Array:
-    rows, columns, values = control_matrix(ph, layout)
-    return np.asarray(np.bincount(rows, values * y[columns], ph.points * ph.nu), dtype=float).reshape(ph.points, ph.nu)
 
 
 def _sizes(quantities: tuple[Quantity, ...], values: Array, rates: Array | None) -> Array:

@@ -7,7 +7,7 @@ P X + h Q F, linear in both, so that one transcription serves every scheme.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,15 @@ from trajopt.curve import lagrange_basis
 from trajopt.errors import UsageError
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Places on a normalised interval, with the matrices that give the values of polynomials there."""
+
+    at: Array
+    from_nodes: Array  # (places, nodes of the state polynomial)
+    from_points: Array  # (places, collocation points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +45,24 @@ class Rule:
     @property
     def defects(self) -> int:
         return int(self.P.shape[0])
+
+    @cached_property
+    def nodes(self) -> Array:
+        """The support points that determine the state polynomial: with Gauss, the end value lies on that of the others."""
+        return self.support if self.defects == self.degree else self.support[:-1]
+
+    @cached_property
+    def at_ends(self) -> tuple[Array, Array]:
+        """The values at 0 and at 1 of the Lagrange polynomials on the collocation points."""
+        return lagrange_basis(self.points, np.zeros(1))[0], lagrange_basis(self.points, np.ones(1))[0]
+
+    @cached_property
+    def between(self) -> Places:
+        """Gauss points, two more than collocation points: there no defect was zeroed."""
+        return self.places(gauss_quadrature(self.points.size + 2)[0])
+
+    def places(self, at: Array) -> Places:
+        return Places(at, lagrange_basis(self.nodes, at), lagrange_basis(self.points, at))
 
 
 class Scheme(Protocol):
@@ -163,6 +190,14 @@ def integration_matrix(nodes: Array, ends: Array) -> Array:
     x, w = legendre.leggauss(len(nodes) // 2 + 1)
     x, w = (x + 1) / 2, w / 2
     return np.stack([(e * w) @ lagrange_basis(nodes, e * x) for e in ends])
+
+
+@lru_cache(maxsize=64)
+def gauss_quadrature(count: int) -> tuple[Array, Array, Array]:
+    """Gauss points and weights on [0, 1], and the integrals from 0 to each point and to 1."""
+    nodes, weights = legendre.leggauss(count)
+    at = (nodes + 1) / 2
+    return at, weights / 2, integration_matrix(at, np.append(at, 1.0))
 
 
 def _quadrature(points: Array) -> Array:

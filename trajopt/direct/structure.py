@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trajopt.direct.costates import point_derivatives
 from trajopt.direct.kernels import PhaseKernels
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
-from trajopt.direct.transcribe import PhaseLayout, point_weights
+from trajopt.direct.transcribe import PhaseLayout
 from trajopt.direct.values import PhaseValues
 from trajopt.nlp.program import Kernel, Program, places
 from trajopt.normal_form import stacked
@@ -274,11 +274,8 @@ def with_entries(mesh: Mesh, ph: PhaseLayout, kernel: Kernel, affine: NDArray[np
 def switching(ph: PhaseLayout, program: Program, index: int, values: PhaseValues, constraint_multipliers: Array) -> Array:
     """(points, controls): the derivative of the Hamiltonian, path constraints adjoined, by each control."""
     slopes, _ = _control_derivatives(ph, program, index, constraint_multipliers)
-    lengths = np.empty(ph.points)
-    spans = np.diff(values.spans)[ph.mesh.spans[1]]
-    for k, rule in enumerate(ph.rules):
-        lengths[ph.first_point[k] : ph.first_point[k] + rule.points.size] = spans[k]
-    return np.asarray(slopes / (point_weights(ph) * np.maximum(lengths, 1e-300))[:, None])
+    lengths = np.diff(values.spans)[ph.mesh.spans[1]][ph.interval_of]
+    return np.asarray(slopes / (ph.weights * np.maximum(lengths, 1e-300))[:, None])
 
 
 def wants_to_leave(
@@ -291,8 +288,8 @@ def wants_to_leave(
     if ph.mesh.roles is None:
         return 0.0, np.zeros((ph.mesh.intervals, ph.nu), dtype=bool)
     slopes = switching(ph, program, index, values, constraint_multipliers)
-    push = slopes * np.repeat(ph.mesh.roles, [r.points.size for r in ph.rules], axis=0)
-    push = point_weights(ph)[:, None] * np.where(_touching(ph, values)[:, None], 0.0, push)
+    push = slopes * ph.mesh.roles[ph.interval_of]
+    push = ph.weights[:, None] * np.where(_touching(ph, values)[:, None], 0.0, push)
     pushed = float(np.abs(push).sum())
     wrong = np.add.reduceat(np.maximum(push, 0.0), ph.first_point, axis=0)
     doubt = float(wrong.sum()) / pushed if pushed > 0 else 0.0
@@ -303,7 +300,7 @@ def _unwilling(ph: PhaseLayout, constraint_multipliers: Array, bound_multipliers
     """How much of the push of states and path constraints that are held has the wrong sign."""
     if ph.mesh.held is None or not ph.mesh.held.any():
         return 0.0
-    roles = np.repeat(ph.mesh.held, [r.points.size for r in ph.rules], axis=0)
+    roles = ph.mesh.held[ph.interval_of]
     states = bound_multipliers[ph.x : ph.z].reshape(-1, ph.nx)[ph.point_state]
     paths = constraint_multipliers[ph.c_rows : ph.q_rows].reshape(ph.points, -1)
     push = roles * np.hstack([states, paths])  # positive where the bound pushes back
@@ -386,7 +383,7 @@ def control_losses(
     ph: PhaseLayout, program: Program, index: int, affine: NDArray[np.bool_], constraint_multipliers: Array
 ) -> Array:
     """(intervals,): what the cost could still fall, to second order, if every smooth control were free at every point."""
-    withheld = ~affine & (ph.u_count < np.array([r.points.size for r in ph.rules])[:, None]).any(axis=0)
+    withheld = ~affine & (ph.u_count < ph.sizes[:, None]).any(axis=0)
     if ph.mesh.control_points is None or not withheld.any():
         return np.zeros(ph.mesh.intervals)
     block = program.blocks[index]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,9 @@ class PhaseLayout:
 
     form: PhaseForm
     mesh: Mesh
+    shares_nodes: bool  # neighbouring intervals share the points, and the controls, at their nodes
     rules: tuple[Rule, ...]  # of each interval
+    sizes: Index  # (intervals,): how many collocation points each has
     first: Index  # (intervals + 1,): the place of each node among the state points
     first_point: Index  # (intervals,): the first collocation point of each interval
     points: int
@@ -61,17 +63,47 @@ class PhaseLayout:
     def state_points(self) -> int:
         return int(self.first[-1]) + 1
 
-    @property
+    @cached_property
     def nx(self) -> int:
         return int(self.form.x.numel())
 
-    @property
+    @cached_property
     def nz(self) -> int:
         return int(self.form.z.numel())
 
-    @property
+    @cached_property
     def nu(self) -> int:
         return int(self.form.u.numel())
+
+    @cached_property
+    def groups(self) -> tuple[tuple[Rule, Index], ...]:
+        """The intervals of each degree, with their rule: what has one shape can be computed at once."""
+        degrees = self.mesh.degrees
+        alike = [np.flatnonzero(degrees == degree) for degree in sorted(set(degrees.tolist()))]
+        return tuple((self.rules[here[0]], here) for here in alike)
+
+    @cached_property
+    def visits(self) -> Index:
+        """The collocation points, interval by interval: those that two intervals share come twice."""
+        ends = np.cumsum(self.sizes)
+        return np.arange(ends[-1]) + np.repeat(self.first_point - ends + self.sizes, self.sizes)
+
+    @cached_property
+    def interval_of(self) -> Index:
+        """(points,): the interval of each collocation point; of those that two share, the second."""
+        return np.asarray(np.searchsorted(self.first_point, np.arange(self.points), side="right") - 1)
+
+    @cached_property
+    def widths(self) -> Array:
+        """(intervals,) as fractions of their spans."""
+        knots, span_of = self.mesh.spans
+        return np.asarray(np.diff(self.mesh.breaks) / np.diff(knots)[span_of])
+
+    @cached_property
+    def weights(self) -> Array:
+        """(points,) of the quadrature, as fractions of the spans; where nodes are shared both neighbours add."""
+        shares = np.repeat(self.widths, self.sizes) * np.concatenate([r.weights for r in self.rules])
+        return np.asarray(np.bincount(self.visits, shares, self.points), dtype=float)
 
     def order(self, kernel: Kernel, column: int) -> int:
         """The number of the first time derivative of a state or path constraint that the controls enter; 0 if they never do."""
@@ -91,17 +123,49 @@ class PhaseLayout:
 
     def state_times(self) -> Array:
         """(state points,) normalised times."""
-        return np.concatenate([[0.0], *[a + (b - a) * r.support[1:] for a, b, r in self._intervals()]])
+        inner = np.diff(self.first)
+        places = np.concatenate([r.support[1:] for r in self.rules])
+        return np.concatenate([[0.0], self._starts(inner) + np.repeat(np.diff(self.mesh.breaks), inner) * places])
 
     def point_times(self) -> Array:
         """(points,) normalised times of the collocation points."""
         times = np.empty(self.points)
-        for (a, b, rule), start in zip(self._intervals(), self.first_point, strict=True):
-            times[start : start + rule.points.size] = a + (b - a) * rule.points
+        places = np.concatenate([r.points for r in self.rules])
+        times[self.visits] = self._starts(self.sizes) + np.repeat(np.diff(self.mesh.breaks), self.sizes) * places
         return times
 
-    def _intervals(self) -> Any:
-        return zip(self.mesh.breaks[:-1], self.mesh.breaks[1:], self.rules, strict=True)
+    def _starts(self, counts: Index) -> Array:
+        return np.repeat(self.mesh.breaks[:-1], counts)
+
+    def controls(self, y: Array) -> Array:
+        """(points, controls): the controls at the collocation points."""
+        rows, columns, values = self.control_entries
+        flat = np.asarray(np.bincount(rows, values * y[columns], self.points * self.nu), dtype=float)
+        return flat.reshape(self.points, self.nu)
+
+    @cached_property
+    def control_entries(self) -> tuple[Index, Index, Array]:
+        """Triplets of the map from the unknowns to the controls at the collocation points, row = point * nu + control."""
+        nu = self.nu
+        if self.shares_nodes:
+            index = np.arange(self.points * nu)
+            return index, self.u + index, np.ones(index.size)
+        full = self.u_count == self.sizes[:, None]
+        points, controls = np.nonzero(full[self.interval_of])
+        of = self.interval_of[points]
+        rows, columns = [points * nu + controls], [self.u_first[of, controls] + points - self.first_point[of]]
+        values = [np.ones(points.size)]
+        intervals, controls = np.nonzero(~full)
+        kinds = np.stack([self.sizes[intervals], self.u_count[intervals, controls]], axis=1)
+        for kind in set(map(tuple, kinds.tolist())):
+            alike = np.flatnonzero((kinds == kind).all(axis=1))
+            k, j = intervals[alike], controls[alike]
+            basis = lagrange_basis(self.control_nodes(int(k[0]), int(j[0])), self.rules[k[0]].points)
+            a, b = np.nonzero(basis)
+            rows.append(((self.first_point[k][:, None] + a) * nu + j[:, None]).ravel())
+            columns.append((self.u_first[k, j][:, None] + b).ravel())
+            values.append(np.tile(basis[a, b], k.size))
+        return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
 
     def control_nodes(self, interval: int, control: int) -> Array:
         """Normalised places of the values that describe a control on an interval."""
@@ -167,8 +231,9 @@ def _phase_layout(phase: PhaseForm, kernels: PhaseKernels, scheme: Scheme, mesh:
     span_rows = q_rows + unknown_integrals
     spans = len(mesh.knots) + 1 if mesh.knots else 0
     return PhaseLayout(
-        phase, mesh, rules, first, first_point, points, point_state, x, z, u, times, integrals, integrals + unknown_integrals,
-        u_first, count, np.concatenate([[0], np.cumsum(defects)[:-1]]), row, g_rows, c_rows, q_rows, span_rows, span_rows + spans,
+        phase, mesh, scheme.shares_nodes, rules, sizes, first, first_point, points, point_state,
+        x, z, u, times, integrals, integrals + unknown_integrals, u_first, count,
+        np.concatenate([[0], np.cumsum(defects)[:-1]]), row, g_rows, c_rows, q_rows, span_rows, span_rows + spans,
     )  # fmt: skip
 
 
@@ -191,14 +256,16 @@ def transcribe(kernels: Kernels, layout: Layout, start: Array, parameters: Array
     parts = [_linear_part(ph) for ph in layout.phases]
     rows, columns, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
     linear = compressed(columns, rows, values, (layout.unknowns, layout.constraints))
-    program = Program(tuple(blocks), linear, lower, upper, g_lower, g_upper, np.clip(start, lower, upper), parameters)
-    if any(ph.mesh.roles is not None for ph in layout.phases):
-        program = replace(program, slack=HAIR)
+    slack = HAIR if any(ph.mesh.roles is not None for ph in layout.phases) else 0.0
+    start = np.clip(start, lower, upper)
+    program = Program(tuple(blocks), linear, lower, upper, g_lower, g_upper, start, parameters, slack=slack)
     return _with_integrals(layout, program)
 
 
 def _with_integrals(layout: Layout, program: Program) -> Program:
     """Unknown integrals begin as the quadrature of the guess: at zero, a root or a quotient of them has no derivative."""
+    if all(ph.end == ph.integrals for ph in layout.phases):
+        return program
     start = program.start.copy()
     for ph, block in zip(layout.phases, program.blocks[:-1], strict=True):
         if ph.end > ph.integrals:
@@ -210,63 +277,35 @@ def _with_integrals(layout: Layout, program: Program) -> Program:
 def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Block:
     kernel = kernels.free_time if ph.free_time else kernels.fixed_time
     knots, span_of = ph.mesh.spans
-    point_span = np.empty(ph.points, dtype=int)
-    for k, (start, rule) in enumerate(zip(ph.first_point, ph.rules, strict=True)):
-        point_span[start : start + rule.points.size] = span_of[k]
+    point_span = span_of[ph.interval_of]
     theta = (ph.point_times() - knots[point_span]) / (knots[point_span + 1] - knots[point_span])
     data = theta[None, :]
     if not ph.free_time:
         ends = np.array([ph.form.start_time.lower[0], ph.form.end_time.lower[0]])
         data = np.vstack([theta, np.full(ph.points, ends[0]), np.full(ph.points, ends[1])])
-    return Block(
-        kernel, ph.points, _gather(ph, layout, point_span), data, _scatter(ph, layout), _cost_weights(ph, kernel.objective_rows)
-    )
+    weights = ph.weights if kernel.objective_rows else np.zeros(0)
+    return Block(kernel, ph.points, _gather(ph, layout, point_span), data, _scatter(ph, layout), weights)
 
 
 def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> Lines:
     """Inputs (x, z, u, s[, start, end of span]) of every collocation point from the unknowns."""
     nx, nz, nu, ns = ph.nx, ph.nz, ph.nu, layout.form.s.numel()
     inputs = nx + nz + nu + ns + (2 if ph.free_time else 0)
-    base = np.arange(ph.points) * inputs
-    parts = [
-        (base[:, None] + np.arange(nx), ph.x + ph.point_state[:, None] * nx + np.arange(nx)),
-        (base[:, None] + nx + np.arange(nz), ph.z + np.arange(ph.points)[:, None] * nz + np.arange(nz)),
-        (base[:, None] + nx + nz + nu + np.arange(ns), layout.s + np.zeros((ph.points, 1), int) + np.arange(ns)),
+    base = np.arange(ph.points)[:, None] * inputs
+    parts = [  # the first input of each kind, and (points, inputs of the kind) the unknowns that they are
+        (0, ph.x + ph.point_state[:, None] * nx + np.arange(nx)),
+        (nx, np.arange(ph.z, ph.z + ph.points * nz).reshape(ph.points, nz)),
+        (nx + nz + nu, np.broadcast_to(np.arange(layout.s, layout.s + ns), (ph.points, ns))),
     ]
     if ph.free_time:
-        parts.append((base[:, None] + nx + nz + nu + ns + np.arange(2), ph.times + point_span[:, None] + np.arange(2)))
-    rows, columns = (np.concatenate([np.ravel(np.broadcast_arrays(*p)[i]) for p in parts]) for i in (0, 1))
-    u_rows, u_columns, u_values = control_matrix(ph, layout)
+        parts.append((nx + nz + nu + ns, ph.times + point_span[:, None] + np.arange(2)))
+    u_rows, u_columns, u_values = ph.control_entries
     point, component = u_rows // max(nu, 1), u_rows % max(nu, 1)
-    rows = np.concatenate([rows, base[point] + nx + nz + component])
-    columns = np.concatenate([columns, u_columns])
-    values = np.concatenate([np.ones(columns.size - u_columns.size), u_values])
-    return compressed(rows, columns, values, (ph.points * inputs, layout.unknowns))
-
-
-def control_matrix(ph: PhaseLayout, layout: Layout) -> tuple[Index, Index, Array]:
-    """Triplets of the map from the unknowns to the controls at the collocation points, row = point * nu + control."""
-    nu = ph.nu
-    if layout.scheme.shares_nodes:
-        index = np.arange(ph.points * nu)
-        return index, ph.u + index, np.ones(index.size)
-    rows, columns, values = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0)]
-    sizes = np.array([r.points.size for r in ph.rules])
-    for j in range(nu):
-        for size, count in {(int(a), int(b)) for a, b in zip(sizes, ph.u_count[:, j], strict=True)}:
-            here = np.flatnonzero((sizes == size) & (ph.u_count[:, j] == count))
-            basis = np.eye(size) if size == count else lagrange_basis(ph.control_nodes(int(here[0]), j), ph.rules[here[0]].points)
-            a, b = np.nonzero(basis)
-            rows.append(((ph.first_point[here][:, None] + a) * nu + j).ravel())
-            columns.append((ph.u_first[here, j][:, None] + b).ravel())
-            values.append(np.tile(basis[a, b], here.size))
-    return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
-
-
-def span_widths(ph: PhaseLayout) -> Array:
-    """(intervals,) widths as fractions of their spans."""
-    knots, span_of = ph.mesh.spans
-    return np.diff(ph.mesh.breaks) / np.diff(knots)[span_of]
+    rows = np.concatenate([(base + first + np.arange(of.shape[1])).ravel() for first, of in parts])
+    columns = np.concatenate([of.ravel() for _, of in parts])
+    values = np.concatenate([np.ones(columns.size), u_values])
+    rows = np.concatenate([rows, point * inputs + nx + nz + component])
+    return compressed(rows, np.concatenate([columns, u_columns]), values, (ph.points * inputs, layout.unknowns))
 
 
 def _scatter(ph: PhaseLayout, layout: Layout) -> Lines:
@@ -274,11 +313,9 @@ def _scatter(ph: PhaseLayout, layout: Layout) -> Lines:
     nx, ng, nc = ph.nx, ph.form.g.numel(), ph.form.c.numel()
     nq = ph.end - ph.integrals
     outputs = nx + ng + nc + nq
-    h = span_widths(ph)
+    h = ph.widths
     rows, columns, values = [], [], []
-    for degree in np.unique(ph.mesh.degrees):
-        here = np.flatnonzero(ph.mesh.degrees == degree)
-        rule = ph.rules[here[0]]
+    for rule, here in ph.groups:
         a, e = np.nonzero(rule.Q)
         i = np.arange(nx)
         row = ph.rows + (ph.defect_first[here][:, None, None] + a[:, None]) * nx + i
@@ -300,26 +337,11 @@ def _scatter(ph: PhaseLayout, layout: Layout) -> Lines:
     return compressed(*triplets, (ph.points * outputs, layout.constraints))
 
 
-def _cost_weights(ph: PhaseLayout, objective_rows: int) -> Array:
-    """Quadrature weights of the running cost at the collocation points."""
-    return point_weights(ph) if objective_rows else np.zeros(0)
-
-
-def point_weights(ph: PhaseLayout) -> Array:
-    """(points,) quadrature weights, as fractions of the spans; where nodes are shared both neighbours add."""
-    weights = np.zeros(ph.points)
-    for start, width, rule in zip(ph.first_point, span_widths(ph), ph.rules, strict=True):
-        weights[start : start + rule.points.size] += width * rule.weights
-    return weights
-
-
 def _linear_part(ph: PhaseLayout) -> tuple[Index, Index, Array]:
     """P X in the defects, the unknown integrals in their rows, and the lengths of the spans between moving knots."""
     nx = ph.nx
     rows, columns, values = [], [], []
-    for degree in np.unique(ph.mesh.degrees):
-        here = np.flatnonzero(ph.mesh.degrees == degree)
-        rule = ph.rules[here[0]]
+    for rule, here in ph.groups:
         a, c = np.nonzero(rule.P)
         i = np.arange(nx)
         row = ph.rows + (ph.defect_first[here][:, None, None] + a[:, None]) * nx + i
@@ -330,10 +352,10 @@ def _linear_part(ph: PhaseLayout) -> tuple[Index, Index, Array]:
     rows.append(ph.q_rows + np.arange(count))
     columns.append(ph.integrals + np.arange(count))
     values.append(np.ones(count))
-    for j in range(ph.rows_end - ph.span_rows):
-        rows.append(np.full(2, ph.span_rows + j))
-        columns.append(ph.times + np.array([j, j + 1]))
-        values.append(np.array([-1.0, 1.0]))
+    spans = np.arange(ph.rows_end - ph.span_rows)
+    rows.append(np.repeat(ph.span_rows + spans, 2))
+    columns.append((ph.times + spans[:, None] + np.arange(2)).ravel())
+    values.append(np.tile([-1.0, 1.0], spans.size))
     return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
 
 
@@ -355,20 +377,20 @@ def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
         put(1, ph.times + 1 + len(ph.mesh.knots))
         put(ph.nx, ph.x)
         put(ph.nx, ph.x + (ph.state_points - 1) * ph.nx)
-        for interval, at in ((0, 0.0), (-1, 1.0)):  # algebraic variables at the ends continue their polynomials
-            rule, start = ph.rules[interval], int(ph.first_point[interval])
-            basis = lagrange_basis(rule.points, np.array([at]))[0]
+        for side, interval in enumerate((0, ph.mesh.intervals - 1)):  # algebraic variables at the ends continue their polynomials
+            basis, start = ph.rules[interval].at_ends[side], ph.first_point[interval]
             for j in range(ph.nz):
                 rows.extend([place + j] * basis.size)
                 columns.extend(ph.z + (start + np.arange(basis.size)) * ph.nz + j)
                 values.extend(basis)
             place += ph.nz
-        for interval, at in ((0, 0.0), (ph.mesh.intervals - 1, 1.0)):
+        for side, interval in enumerate((0, ph.mesh.intervals - 1)):
+            rule = ph.rules[interval]
             for j in range(ph.nu):
                 nodes = ph.control_nodes(interval, j)
-                basis = lagrange_basis(nodes, np.array([at]))[0]
+                basis = rule.at_ends[side] if nodes is rule.points else lagrange_basis(nodes, np.array([float(side)]))[0]
                 rows.extend([place + j] * basis.size)
-                columns.extend(control_unknowns(ph, layout, interval, j))
+                columns.extend(control_unknowns(ph, interval, j))
                 values.extend(basis)
             place += ph.nu
         for j in range(ph.form.l.numel()):
@@ -383,9 +405,9 @@ def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
     return Block(kernels.endpoints, 1, gather, np.zeros((0, 1)), scatter, np.ones(1))
 
 
-def control_unknowns(ph: PhaseLayout, layout: Layout, interval: int, control: int) -> Index:
+def control_unknowns(ph: PhaseLayout, interval: int, control: int) -> Index:
     """The unknowns that describe a control on an interval."""
-    if layout.scheme.shares_nodes:
+    if ph.shares_nodes:
         points = ph.first_point[interval] + np.arange(ph.rules[interval].points.size)
         return np.asarray(ph.u + points * ph.nu + control)
     return np.asarray(ph.u_first[interval, control] + np.arange(ph.u_count[interval, control]))
@@ -398,13 +420,10 @@ def variable_bounds(layout: Layout) -> tuple[Array, Array]:
         form = ph.form
         _set(lower, upper, ph.x, form.x_bound, ph.state_points)
         _set(lower, upper, ph.z, form.z_bound, ph.points)
-        for place, side in ((ph.x, "start"), (ph.x + (ph.state_points - 1) * ph.nx, "end")):
-            for q in form.states:
-                both = getattr(q, side).meet(q.bound)
-                lower[place + q.rows.start : place + q.rows.stop] = both.lower
-                upper[place + q.rows.start : place + q.rows.stop] = both.upper
+        _set(lower, upper, ph.x, form.x_start, 1)
+        _set(lower, upper, ph.x + (ph.state_points - 1) * ph.nx, form.x_end, 1)
         _hold_states(ph, lower, upper)
-        _control_bounds(ph, layout, lower, upper)
+        _control_bounds(ph, lower, upper)
         knots = ph.mesh.spans[0]
         last = ph.times + knots.size - 1
         lower[ph.times], upper[ph.times] = form.start_time.lower[0], form.start_time.upper[0]
@@ -442,13 +461,14 @@ def _hold_paths(ph: PhaseLayout, kernels: PhaseKernels, g_lower: Array, g_upper:
 
 
 def _set(lower: Array, upper: Array, first: int, bound: Bound, repeat: int) -> None:
-    lower[first : first + repeat * bound.size] = np.tile(bound.lower, repeat)
-    upper[first : first + repeat * bound.size] = np.tile(bound.upper, repeat)
+    here = slice(first, first + repeat * bound.size)
+    lower[here].reshape(repeat, bound.size)[:] = bound.lower
+    upper[here].reshape(repeat, bound.size)[:] = bound.upper
 
 
-def _control_bounds(ph: PhaseLayout, layout: Layout, lower: Array, upper: Array) -> None:
+def _control_bounds(ph: PhaseLayout, lower: Array, upper: Array) -> None:
     bound = ph.form.u_bound
-    if layout.scheme.shares_nodes:
+    if ph.shares_nodes:
         _set(lower, upper, ph.u, bound, ph.points)
         return
     roles = ph.mesh.roles if ph.mesh.roles is not None else np.full((ph.mesh.intervals, ph.nu), FREE)

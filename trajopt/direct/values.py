@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import Curve, lagrange_basis
 from trajopt.direct.schemes import integration_matrix
-from trajopt.direct.transcribe import Layout, PhaseLayout, control_matrix
+from trajopt.direct.transcribe import Layout, PhaseLayout
 from trajopt.guess import Guess, PhaseGuess
 from trajopt.nlp.program import Program
 
@@ -42,8 +43,6 @@ def read(layout: Layout, y: Array) -> tuple[PhaseValues, ...]:
     """The unknowns by phase."""
     phases = []
     for ph in layout.phases:
-        rows, columns, values = control_matrix(ph, layout)
-        controls = np.bincount(rows, values * y[columns], ph.points * ph.nu).astype(float)
         spans = y[ph.times : ph.integrals]
         phases.append(
             PhaseValues(
@@ -51,7 +50,7 @@ def read(layout: Layout, y: Array) -> tuple[PhaseValues, ...]:
                 breaks=np.interp(ph.mesh.breaks, ph.mesh.spans[0], spans),
                 X=y[ph.x : ph.z].reshape(-1, ph.nx),
                 Z=y[ph.z : ph.u].reshape(ph.points, ph.nz),
-                U=controls.reshape(ph.points, ph.nu),
+                U=ph.controls(y),
                 integrals=y[ph.integrals : ph.end],
             )
         )
@@ -71,36 +70,28 @@ def write(layout: Layout, guess: Guess, span_times: tuple[Array | None, ...] | N
             return np.clip((times - start.t0) / (start.tf - start.t0), 0.0, 1.0)
 
         y[ph.x : ph.z] = start.x(tau(ph.state_times())).ravel()
-        y[ph.z : ph.u] = start.z(tau(ph.point_times())).ravel()
-        y[ph.u : ph.times] = _control_unknowns(ph, layout, start, tau)
+        y[ph.z : ph.u] = start.z(tau(ph.point_times())).ravel() if ph.nz else 0.0
+        y[ph.u : ph.times] = _control_unknowns(ph, start, tau)
     y[layout.s : layout.s + guess.s.size] = guess.s
     return y
 
 
-def _control_unknowns(ph: PhaseLayout, layout: Layout, start: PhaseGuess, tau) -> Array:  # type: ignore[no-untyped-def]
-    if layout.scheme.shares_nodes or bool(np.all(ph.u_count == np.array([r.points.size for r in ph.rules])[:, None])):
-        at_points = start.u(tau(ph.point_times()))
-        if layout.scheme.shares_nodes or ph.nu == 1:
-            return at_points.ravel()
-    a, b = ph.mesh.breaks[:-1], ph.mesh.breaks[1:]
-    places = np.concatenate(
-        [np.zeros(0), *[a[k] + (b[k] - a[k]) * ph.control_nodes(k, j) for k in range(ph.mesh.intervals) for j in range(ph.nu)]]
-    )
-    which = np.concatenate(
-        [np.zeros(0, int), *[np.full(ph.u_count[k, j], j) for k in range(ph.mesh.intervals) for j in range(ph.nu)]]
-    )
-    values = start.u(tau(places))
-    return values[np.arange(places.size), which] if places.size else np.zeros(0)
+def _control_unknowns(ph: PhaseLayout, start: PhaseGuess, tau: Callable[[Array], Array]) -> Array:
+    if ph.shares_nodes or (ph.nu == 1 and bool(np.all(ph.u_count[:, 0] == ph.sizes))):
+        return start.u(tau(ph.point_times())).ravel()
+    counts = ph.u_count.ravel()
+    nodes = [ph.control_nodes(k, j) for k in range(ph.mesh.intervals) for j in range(ph.nu)]
+    starts, widths = (np.repeat(np.repeat(a, ph.nu), counts) for a in (ph.mesh.breaks[:-1], np.diff(ph.mesh.breaks)))
+    values = start.u(tau(starts + widths * np.concatenate([np.zeros(0), *nodes])))
+    which = np.repeat(np.tile(np.arange(ph.nu), ph.mesh.intervals), counts)
+    return values[np.arange(which.size), which]
 
 
 def state_curve(ph: PhaseLayout, values: PhaseValues, rates: Array | None = None) -> Curve:
     """The state polynomials; collocation at both ends needs the rates at its points for their full degree."""
     if rates is not None and ph.rules[0].points[0] == 0.0:
         return _integrated(ph, values, rates)
-    if ph.rules[0].points.size == ph.rules[0].support.size - 2:  # Gauss: the end value lies on the polynomial of the others
-        nodes = tuple(r.support[:-1] for r in ph.rules)
-    else:
-        nodes = tuple(r.support for r in ph.rules)
+    nodes = tuple(r.nodes for r in ph.rules)
     return Curve(values.breaks, nodes, tuple(values.X[f : f + n.size] for f, n in zip(ph.first[:-1], nodes, strict=True)))
 
 
