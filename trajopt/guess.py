@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import casadi
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,7 +53,8 @@ def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0) -> G
         clock = tf
         lift = _lift(phase, tf - t0)
         lines = [_state_line(q, lift, reached.get(q.name)) for q in phase.states]
-        reached.update({q.name: line(np.ones(1))[0] for q, line in zip(phase.states, lines, strict=True)})
+        if phase is not form.phases[-1]:
+            reached.update({q.name: line(np.ones(1))[0] for q, line in zip(phase.states, lines, strict=True)})
         phases.append(
             PhaseGuess(
                 t0, tf,
@@ -133,17 +133,13 @@ def swung(guess: Guess, amount: float) -> Guess:
 def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
     """Raise where the model is not a number on the guess, naming the equation, phase and time."""
     tau = np.linspace(0.0, 1.0, 9)
-    for phase, start in zip(form.phases, guess.phases, strict=True):
+    for phase, model, start in zip(form.phases, form.models, guess.phases, strict=True):
         if not start.tf > start.t0:
             raise GuessError(
                 f"the guess for phase '{phase.name}' does not move forward in time",
                 got=f"{start.t0:g} to {start.tf:g}",
                 hint="free(lower, upper, guess=...) of ph.time",
             )
-        rows = casadi.vertcat(phase.f, phase.g, phase.c, phase.l)
-        names = [f"the derivative of state '{n}'" for n in phase.x_names] + [f"algebraic equation '{n}'" for n in phase.g_names]
-        names += [f"path constraint '{n}'" for n in phase.c_names] + ["an integrand"] * phase.l.numel()
-        model = casadi.Function("model", [phase.t, phase.x, phase.z, phase.u, form.s, form.p], [rows])
         x, z, u = start.x(tau), start.z(tau), start.u(tau)
         times = start.t0 + tau * (start.tf - start.t0)
         shared = [np.repeat(column[:, None], tau.size, axis=1) for column in (guess.s, parameters)]
@@ -152,6 +148,10 @@ def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
         bad = np.argwhere(~np.isfinite(values[:, 1:-1]))
         if bad.size:
             row, i = int(bad[0, 0]), int(bad[0, 1]) + 1
+            names = [f"the derivative of state '{n}'" for n in phase.x_names] + [
+                f"algebraic equation '{n}'" for n in phase.g_names
+            ]
+            names += [f"path constraint '{n}'" for n in phase.c_names] + ["an integrand"] * phase.l.numel()
             here = dict(zip((*phase.x_names, *phase.z_names, *phase.u_names), (*x[i], *z[i], *u[i]), strict=True))
             raise GuessError(
                 f"{names[row]} in phase '{phase.name}' is not a number on the guess",

@@ -8,7 +8,7 @@ over all phases b_lo <= b(e, s, p) <= b_hi and the cost phi(e, s, p), minimized,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +129,11 @@ class PhaseForm:
     invariants: tuple[InvariantForm, ...]
 
     @cached_property
+    def rows(self) -> Any:
+        """f, g, c and l, one above the other."""
+        return casadi.vertcat(self.f, self.g, self.c, self.l)
+
+    @cached_property
     def x_bound(self) -> Bound:
         return stacked([q.bound for q in self.states])
 
@@ -197,6 +202,13 @@ class NormalForm:
         ]
         return np.concatenate(columns) if columns else np.zeros(0)
 
+    @cached_property
+    def models(self) -> tuple[Any, ...]:
+        """For each phase, the function of t, x, z, u, s, p that gives its rows f, g, c, l."""
+        return tuple(
+            casadi.Function("model", [phase.t, phase.x, phase.z, phase.u, self.s, self.p], [phase.rows]) for phase in self.phases
+        )
+
     @property
     def endpoint_column(self) -> Any:
         return casadi.vertcat(*[ph.ends.column for ph in self.phases])
@@ -220,23 +232,14 @@ def normal_form(problem: Problem) -> NormalForm:
     check_statement(problem)
     sym = problem.symbols
     statics, p_values = list(problem.variables.values()), list(problem.parameters.values())
-    s = sym.sym("s", sum(d.size for d in statics))
-    p = sym.sym("p", sum(q.value.size for q in p_values))
-    shared = (
-        [d.symbol for d in statics] + [q.symbol for q in p_values],
-        _split(s, [d.size for d in statics]) + _split(p, [q.value.size for q in p_values]),
-    )
-    phases, old_ends, new_ends = [], [], []
-    for phase in problem.phases.values():
-        phase_form, before, after = _phase_form(problem, phase, shared)
-        phases.append(phase_form)
-        old_ends += before
-        new_ends += after
+    shared = _Stacking(sym)
+    s = shared.column("s", [d.symbol for d in statics])
+    p = shared.column("p", [q.symbol for q in p_values])
+    of_ends = shared.copy()
+    phases = [_phase_form(problem, phase, shared.copy(), of_ends) for phase in problem.phases.values()]
     conditions = [*_link_conditions(problem), *problem.conditions, *_durations(problem)]
     objective = sym(0) if problem.objective is None else problem.sense * problem.objective
-    columns = casadi.substitute(
-        [objective, *[c.expression for c in conditions]], [*old_ends, *shared[0]], [*new_ends, *shared[1]]
-    )
+    phi, b = of_ends.applied([objective, _column(sym, [c.expression for c in conditions])])
     form = NormalForm(
         name=problem.name,
         symbols=sym,
@@ -245,47 +248,74 @@ def normal_form(problem: Problem) -> NormalForm:
         statics=_quantities(statics),
         p=p,
         parameters=tuple(p_values),
-        b=casadi.vertcat(*columns[1:]) if conditions else sym(0, 1),
+        b=b,
         b_bound=stacked([c.bound for c in conditions]),
         b_names=_row_names(conditions),
-        phi=columns[0],
+        phi=phi,
         sense=problem.sense,
     )
     check_form(problem, form)
     return form
 
 
-def _phase_form(problem: Problem, phase: Phase, shared: tuple[list[Any], list[Any]]) -> tuple[PhaseForm, list[Any], list[Any]]:
-    """The phase with fresh stacked symbols; also the endpoint symbols in the user's expressions, and their replacements."""
+@dataclass
+class _Stacking:
+    """The user's symbols one above the other, and what they become in expressions.
+
+    A column of SX symbols is as good as one symbol. MX needs a new symbol, of which the old ones become parts.
+    """
+
+    symbols: Any
+    old: list[Any] = field(default_factory=list)
+    new: list[Any] = field(default_factory=list)
+
+    def copy(self) -> _Stacking:
+        return _Stacking(self.symbols, list(self.old), list(self.new))
+
+    def column(self, name: str, parts: list[Any]) -> Any:
+        if parts and self.symbols is casadi.SX:
+            return casadi.vertcat(*parts)
+        sizes = [part.numel() for part in parts]
+        column = self.symbols.sym(name, sum(sizes))
+        if parts:
+            self.old += parts
+            self.new += casadi.vertsplit(column, [0, *np.cumsum(sizes).tolist()])
+        return column
+
+    def applied(self, expressions: list[Any]) -> list[Any]:
+        return casadi.substitute(expressions, self.old, self.new) if self.old else expressions
+
+
+def _phase_form(problem: Problem, phase: Phase, own: _Stacking, of_ends: _Stacking) -> PhaseForm:
+    """The phase in columns; its own symbols are stacked in ``own``, those of its endpoint values in ``of_ends``."""
     sym = problem.symbols
-    kinds = {kind: phase.of_kind(kind) for kind in ("state", "algebraic", "control")}
-    sizes = {kind: [d.size for d in ds] for kind, ds in kinds.items()}
-    t = sym.sym("t")
-    x, z, u = (sym.sym(letter, sum(sizes[kind])) for letter, kind in (("x", "state"), ("z", "algebraic"), ("u", "control")))
+    states, algebraics, controls = (phase.of_kind(kind) for kind in ("state", "algebraic", "control"))
+    t = own.column("t", [phase.t])
+    x, z, u = (own.column(n, [d.symbol for d in of]) for n, of in (("x", states), ("z", algebraics), ("u", controls)))
     costate = sym.sym("costate", x.numel())
-    old = [phase.t, *[d.symbol for ds in kinds.values() for d in ds], *shared[0]]
-    new = [t, *_split(x, sizes["state"]), *_split(z, sizes["algebraic"]), *_split(u, sizes["control"]), *shared[1]]
-    for d, part in zip(kinds["state"], _split(costate, sizes["state"]), strict=True):
-        if d.name in phase.costates:
-            old.append(phase.costates[d.name])
-            new.append(part)
-    expressions = [
-        casadi.vertcat(*[d.rate for d in kinds["state"]]),
-        casadi.vertcat(sym(0, 1), *[g for _, g in phase.algebraic_residuals]),
-        casadi.vertcat(sym(0, 1), *[c.expression for c in phase.paths]),
-        casadi.vertcat(sym(0, 1), *[l for _, l in phase.integrals]),
-        *[i.expression for i in phase.invariants],
-    ]
-    f, g, c, l, *invariants = casadi.substitute(expressions, old, new)
+    if phase.costates:
+        costate = own.column("costate", [phase.costates.get(d.name, sym.sym("costate", d.size)) for d in states])
+    f, g, c, l, *invariants = own.applied(
+        [
+            _column(sym, [d.rate for d in states]),
+            _column(sym, [g for _, g in phase.algebraic_residuals]),
+            _column(sym, [c.expression for c in phase.paths]),
+            _column(sym, [l for _, l in phase.integrals]),
+            *[i.expression for i in phase.invariants],
+        ]
+    )
     ends = Endpoints(
-        *(sym.sym(f"{phase.name}_{letter}", n) for letter, n in (
-            ("t0", 1), ("tf", 1), ("x0", x.numel()), ("xf", x.numel()), ("z0", z.numel()), ("zf", z.numel()),
-            ("u0", u.numel()), ("uf", u.numel()), ("q", len(phase.integrals)),
+        *(of_ends.column(f"{phase.name}_{name}", parts) for name, parts in (
+            ("t0", [phase.t_start]), ("tf", [phase.t_end]),
+            ("x0", [d.at_start for d in states]), ("xf", [d.at_end for d in states]),
+            ("z0", [d.at_start for d in algebraics]), ("zf", [d.at_end for d in algebraics]),
+            ("u0", [d.at_start for d in controls]), ("uf", [d.at_end for d in controls]),
+            ("q", [symbol for symbol, _ in phase.integrals]),
         ))
     )  # fmt: skip
-    form = PhaseForm(
+    return PhaseForm(
         name=phase.name, t=t, x=x, z=z, u=u,
-        states=_quantities(kinds["state"]), algebraics=_quantities(kinds["algebraic"]), controls=_quantities(kinds["control"]),
+        states=_quantities(states), algebraics=_quantities(algebraics), controls=_quantities(controls),
         f=f, g=g, g_names=tuple(n for name, e in phase.algebraic_residuals for n in _numbered(name, e.numel())),
         c=c, c_bound=stacked([q.bound for q in phase.paths]), c_names=_row_names(phase.paths), l=l,
         start_time=_start_time(problem, phase), end_time=phase.end_time or Bound.open(1), time_unit=phase.t.unit,
@@ -295,12 +325,6 @@ def _phase_form(problem: Problem, phase: Phase, shared: tuple[list[Any], list[An
             for i, e in zip(phase.invariants, invariants, strict=True)
         ),
     )  # fmt: skip
-    before = [phase.t_start, phase.t_end]
-    after = [ends.t0, ends.tf]
-    for kind, at_start, at_end in (("state", ends.x0, ends.xf), ("algebraic", ends.z0, ends.zf), ("control", ends.u0, ends.uf)):
-        before += [d.at_start for d in kinds[kind]] + [d.at_end for d in kinds[kind]]
-        after += _split(at_start, sizes[kind]) + _split(at_end, sizes[kind])
-    return form, before + [symbol for symbol, _ in phase.integrals], after + _split(ends.q, [1] * len(phase.integrals))
 
 
 def _start_time(problem: Problem, phase: Phase) -> Bound:
@@ -345,8 +369,8 @@ def _quantities(declared: list[Declared]) -> tuple[Quantity, ...]:
     )
 
 
-def _split(column: Any, sizes: list[int]) -> list[Any]:
-    return casadi.vertsplit(column, [0, *np.cumsum(sizes).tolist()]) if sizes else []
+def _column(sym: Any, parts: list[Any]) -> Any:
+    return casadi.vertcat(*parts) if parts else sym(0, 1)
 
 
 def _numbered(name: str, size: int) -> list[str]:

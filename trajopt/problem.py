@@ -235,12 +235,14 @@ class Phase:
         return self._problem.symbols.sym(f"{prefix}{name}({where})", size)
 
     def _at(self, expression: Expression, where: str, time: Any) -> Any:
+        values = [(d.symbol, getattr(d, where)) for d in self.declared.values()] + (
+            [(self.t, time)] if self.t is not None else []
+        )
+        for symbol, value in values:
+            if symbol is expression:
+                return self._problem.symbols(value)  # a copy: its components may be assigned to
         column = self._column(expression, None, f"an endpoint value of phase '{self.name}'")
-        before = [d.symbol for d in self.declared.values()]
-        after = [getattr(d, where) for d in self.declared.values()]
-        if self.t is not None:
-            before, after = [*before, self.t], [*after, time]
-        return casadi.substitute([column], before, after)[0]
+        return casadi.substitute([column], [symbol for symbol, _ in values], [value for _, value in values])[0]
 
     def _column(self, expression: Expression, size: int | None, what: str) -> Any:
         return as_column(expression, self._problem.symbols, size, what)

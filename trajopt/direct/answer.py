@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import casadi
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,11 +51,11 @@ def _integrals(iterate: Iterate, index: int) -> Array:
     phase = ph.form
     if not phase.l.numel():
         return np.zeros(0)
-    model = casadi.Function("integrands", [phase.t, phase.x, phase.z, phase.u, form.s, form.p], [phase.l])
     times = np.interp(ph.point_times(), ph.mesh.spans[0], values.spans)
     s = iterate.program.start[iterate.layout.s : iterate.layout.s + form.s.numel()]
     shared = [np.repeat(column[:, None], ph.points, axis=1) for column in (s, iterate.program.parameters)]
-    integrands = np.asarray(model(times[None, :], values.X[ph.point_state].T, values.Z.T, values.U.T, *shared))
+    rows = np.asarray(form.models[index](times[None, :], values.X[ph.point_state].T, values.Z.T, values.U.T, *shared))
+    integrands = rows[-phase.l.numel() :]
     lengths = np.diff(values.spans)[ph.mesh.spans[1]][ph.interval_of]
     return np.asarray(integrands @ (ph.weights * lengths))
 

@@ -48,18 +48,20 @@ class Kernels:
 def make_kernels(form: NormalForm) -> Kernels:
     """Differentiate what needs to be differentiated, once per problem."""
     ends = [part for ph in form.phases for part in ph.ends]
-    phases, replacements = [], []
-    for phase in form.phases:
+    phases, integrals, unknown_integrals = [], [], []
+    for i, phase in enumerate(form.phases):
         weights = casadi.gradient(form.phi, phase.ends.q) if phase.l.numel() else form.symbols(0, 1)
         in_conditions = set(casadi.jacobian(form.b, phase.ends.q).sparsity().get_triplet()[1]) if phase.l.numel() else set()
         unknown = [j for j in range(phase.l.numel()) if j in in_conditions or _depends(weights[j], [*ends, form.s])]
         summed = [j for j in range(phase.l.numel()) if j not in unknown]
         cost = sum((weights[j] * phase.l[j] for j in summed), form.symbols(0)) if summed else form.symbols(0, 1)
-        phases.append(_phase_kernels(form, phase, cost, tuple(unknown)))
-        mask = np.zeros(phase.l.numel())
-        mask[unknown] = 1.0
-        replacements.append(phase.ends.q * casadi.DM(mask) if summed else phase.ends.q)
-    phi = casadi.substitute([form.phi], [ph.ends.q for ph in form.phases], replacements)[0]
+        phases.append(_phase_kernels(form, i, cost, tuple(unknown)))
+        if summed:
+            mask = np.zeros(phase.l.numel())
+            mask[unknown] = 1.0
+            integrals.append(phase.ends.q)
+            unknown_integrals.append(phase.ends.q * casadi.DM(mask))
+    phi = casadi.substitute([form.phi], integrals, unknown_integrals)[0] if integrals else form.phi
     rows, start_paths = [form.b], []
     for i, phase in enumerate(form.phases):
         for row in _paths_at_start(phase, phases[i].state_paths):
@@ -69,14 +71,16 @@ def make_kernels(form: NormalForm) -> Kernels:
     return Kernels(form, tuple(phases), endpoints, tuple(start_paths))
 
 
-def _phase_kernels(form: NormalForm, phase: PhaseForm, cost: Any, unknown: tuple[int, ...]) -> PhaseKernels:
-    sym = form.symbols
+def _phase_kernels(form: NormalForm, index: int, cost: Any, unknown: tuple[int, ...]) -> PhaseKernels:
+    sym, phase = form.symbols, form.phases[index]
     start, end, theta = sym.sym("start"), sym.sym("end"), sym.sym("theta")
     span = end - start
-    integrals = casadi.vertcat(sym(0, 1), *[phase.l[j] for j in unknown])
-    at_time = casadi.substitute([phase.f, phase.g, phase.c, integrals, cost], [phase.t], [start + span * theta])
-    constraints = casadi.vertcat(span * at_time[0], at_time[1], at_time[2], span * at_time[3])
-    objective = span * at_time[4] if cost.numel() else cost
+    integrals = casadi.vertcat(*[phase.l[j] for j in unknown]) if unknown else sym(0, 1)
+    f, g, c, l, running = phase.f, phase.g, phase.c, integrals, cost
+    if casadi.depends_on(phase.rows, phase.t):
+        f, g, c, l, running = casadi.substitute([f, g, c, l, running], [phase.t], [start + span * theta])
+    constraints = casadi.vertcat(span * f, g, c, span * l)
+    objective = span * running if cost.numel() else cost
     local = [phase.x, phase.z, phase.u, form.s]
 
     def make(free: bool) -> Kernel:
@@ -84,10 +88,9 @@ def _phase_kernels(form: NormalForm, phase: PhaseForm, cost: Any, unknown: tuple
         data = [theta] if free else [theta, start, end]
         return _kernel(sym, "free" if free else "fixed", w, data, form.p, constraints, objective)
 
-    hamiltonian_rows = casadi.vertcat(phase.f, phase.g, phase.c, phase.l)
-    affine = _affine(hamiltonian_rows, phase.u)
+    affine = _affine(phase.rows, phase.u)
     state_paths = np.array([not _depends(phase.c[i], [phase.z, phase.u]) for i in range(phase.c.numel())], dtype=bool)
-    return PhaseKernels(make, unknown, affine, _angles(form, phase, hamiltonian_rows, affine), state_paths)
+    return PhaseKernels(make, unknown, affine, _angles(form, index, affine), state_paths)
 
 
 def _kernel(sym: Any, name: str, w: list[Any], data: list[Any], p: Any, constraints: Any, objective: Any) -> Kernel:
@@ -109,30 +112,37 @@ def _paths_at_start(phase: PhaseForm, state_paths: NDArray[np.bool_]) -> list[in
 
 def _affine(rows: Any, u: Any) -> NDArray[np.bool_]:
     """Controls whose own second derivative vanishes: with the others held, the Hamiltonian is affine in them."""
+    # Cheaper to see: nonlinear in a control alone or together with others.
+    nonlinear = np.array(casadi.which_depends(rows, u, 2, False), dtype=bool)
+    if u.numel() == 1 or not nonlinear.any():
+        return ~nonlinear
     slopes = casadi.jacobian(rows, u)
     own = [casadi.which_depends(casadi.densify(slopes[:, j]), u, 1, False)[j] for j in range(u.numel())]
     return ~np.array(own, dtype=bool)
 
 
-def _angles(form: NormalForm, phase: PhaseForm, rows: Any, affine: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _angles(form: NormalForm, index: int, affine: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Controls that act through their sine and cosine only, found by trying a whole turn at a few places."""
+    phase, model = form.phases[index], form.models[index]
     bound = phase.u_bound
     candidates = ~affine & ~np.isfinite(bound.lower) & ~np.isfinite(bound.upper)
     if not candidates.any():
         return candidates
-    model = casadi.Function("model", [phase.t, phase.x, phase.z, phase.u, form.s, form.p], [rows])
     generator = np.random.default_rng(0)
-    p = form.parameter_values()
-    for _ in range(3):
-        place = [generator.uniform(0.5, 1.5, n.numel()) for n in (phase.t, phase.x, phase.z, phase.u, form.s)]
-        here = np.asarray(model(*place, p)).ravel()
-        for j in np.flatnonzero(candidates):
-            turned = place[3].copy()
-            turned[j] += 2 * np.pi
-            there = np.asarray(model(*place[:3], turned, place[4], p)).ravel()
-            candidates[j] = bool(np.all(np.isfinite(here)) and np.allclose(here, there, rtol=1e-9, atol=1e-12))
+    sizes = [n.numel() for n in (phase.t, phase.x, phase.z, phase.u, form.s)]
+    places = [[generator.uniform(0.5, 1.5, size) for size in sizes] for _ in range(3)]
+    t, x, z, u, s = (np.stack(columns, axis=1) for columns in zip(*places, strict=True))
+    p = np.repeat(form.parameter_values()[:, None], len(places), axis=1)
+    here = np.asarray(model(t, x, z, u, s, p))
+    for j in np.flatnonzero(candidates):
+        turned = u.copy()
+        turned[j] += 2 * np.pi
+        there = np.asarray(model(t, x, z, turned, s, p))
+        candidates[j] = bool(np.all(np.isfinite(here)) and np.allclose(here, there, rtol=1e-9, atol=1e-12))
     return candidates
 
 
 def _depends(expression: Any, symbols: list[Any]) -> bool:
-    return any(symbol.numel() and casadi.jacobian(expression, symbol).nnz() for symbol in symbols)
+    return not expression.is_constant() and any(
+        symbol.numel() and casadi.jacobian(expression, symbol).nnz() for symbol in symbols
+    )

@@ -217,9 +217,9 @@ def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, 
 
 
 def _rungs(session: Session, guess: Guess, given: bool, finer: int) -> Iterator[Rung]:
-    meshes, plain = first_meshes(session, guess, finer), first_meshes(session, None, finer)
-    patient = _with_options(session, mu_strategy="monotone")
+    meshes = first_meshes(session, guess, finer)
     yield Rung("first attempt", partial(solve_on, hasty(session, 150), meshes, guess, 1e-2 if given else None))
+    plain, patient = first_meshes(session, None, finer), _with_options(session, mu_strategy="monotone")
     yield Rung("the nearest motion first", partial(_nearest_first, patient, plain, guess))
     yield Rung("a detour of +1", partial(_nearest_first, patient, plain, swung(guess, 1.0)))
     for factor in (10.0, 3.0):
