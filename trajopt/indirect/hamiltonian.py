@@ -135,7 +135,7 @@ def hamiltonians(form: NormalForm) -> tuple[PhaseHamiltonian, ...]:
     >>> ph.dynamics({x: v, v: u})
     >>> ocp.minimize(ph.integral(u**2))
     >>> hamiltonians(ocp.finish())[0].H
-    SX(((weight*sq(u))+((costate_0*x_1)+(costate_1*u))))
+    SX(((weight*sq(u))+((costate_0*v)+(costate_1*u))))
     """
     _check_supported(form)
     result = []
