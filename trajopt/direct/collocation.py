@@ -94,6 +94,7 @@ class Iterate:
     bound_multipliers: Array
     multipliers: tuple[PhaseMultipliers, ...]
     estimates: tuple[Estimate, ...]
+    running: float  # integral of the size of the running cost
     row_scales: Array
     constraint_values: Array
     doubt: float  # how far the held controls want to leave their bounds, 0 to 1
@@ -191,9 +192,11 @@ def solve_on(
     constraint, bound = result.constraint_multipliers * rows, result.bound_multipliers / columns
     program = replace(program, start=y)
     values = read(layout, y)
-    estimates = estimate(layout, program, values)
+    costs = tuple(running_cost(b, program) for b in program.blocks[:-1])
+    running = sum(float(np.abs(b.weights * cost).sum()) for b, cost in zip(program.blocks[:-1], costs, strict=True))
+    estimates = estimate(layout, program, values, costs)
     multipliers = multipliers_of(session.kernels, layout, program, values, bound, constraint)
-    losses = _relative_losses(session, layout, program, values, constraint, result.f, columns)
+    losses = _relative_losses(session, layout, program, values, constraint, abs(result.f) + running, columns)
     estimates = tuple(replace(e, errors=np.maximum(e.errors, loss)) for e, loss in zip(estimates, losses, strict=True))
     verdicts = [
         wants_to_leave(ph, program, i, v, constraint, bound) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True))
@@ -216,6 +219,7 @@ def solve_on(
         bound,
         multipliers,
         estimates,
+        running,
         rows,
         result.g / rows,
         max(v[0] for v in verdicts),
@@ -237,11 +241,10 @@ def _relative_losses(
     program: Program,
     values: tuple[PhaseValues, ...],
     multipliers: Array,
-    cost: float,
+    total: float,
     sizes: Array,
 ) -> list[Array]:
-    """By phase, (intervals,): what badly placed switches and withheld freedom of controls cost, relative to the objective."""
-    total = abs(cost) + sum(float(np.abs(b.weights * running_cost(b, program)).sum()) for b in program.blocks[:-1])
+    """By phase, (intervals,): what badly placed switches and withheld freedom of controls cost, relative to the ``total``."""
     losses = []
     for i, (ph, v, k) in enumerate(zip(layout.phases, values, session.kernels.phases, strict=True)):
         loss = control_losses(ph, program, i, k.affine, multipliers)

@@ -107,7 +107,8 @@ def point_derivatives(block: Block, program: Program) -> tuple[Array, Array | No
     arguments = places(block, program)
     jacobian = np.zeros((block.count, kernel.constraint_rows, kernel.inputs))
     rows, columns = kernel.constraint_pattern
-    jacobian[:, rows, columns] = np.asarray(kernel.constraint_jacobian(*arguments)).T
+    if rows.size:
+        jacobian[:, rows, columns] = np.asarray(kernel.constraint_jacobian(*arguments)).T
     if not kernel.objective_rows:
         return jacobian, None
     gradient = np.zeros((block.count, kernel.objective_rows, kernel.inputs))

@@ -95,7 +95,9 @@ def _phase_kernels(form: NormalForm, index: int, cost: Any, unknown: tuple[int, 
 
 def _kernel(sym: Any, name: str, w: list[Any], data: list[Any], p: Any, constraints: Any, objective: Any) -> Kernel:
     if sym is casadi.SX:
-        return make_kernel(name, casadi.vertcat(*w), casadi.vertcat(casadi.SX(0, 1), *data), p, constraints, objective)
+        return make_kernel(
+            name, casadi.vertcat(*w), casadi.vertcat(*data) if data else casadi.SX(0, 1), p, constraints, objective
+        )
     # A function of an MX needs one pure symbol for each input: stack them.
     stack_w, stack_d = sym.sym("w", sum(a.numel() for a in w)), sym.sym("d", sum(a.numel() for a in data))
     parts_w = casadi.vertsplit(stack_w, [0, *np.cumsum([a.numel() for a in w]).tolist()])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trajopt.curve import inverse_legendre
 from trajopt.direct.collocation import Iterate, Session
 from trajopt.direct.costates import costate_curve
-from trajopt.direct.refine import Estimate, running_cost
+from trajopt.direct.refine import Estimate
 from trajopt.direct.structure import NEAR
 from trajopt.direct.transcribe import PhaseLayout
 from trajopt.direct.values import PhaseValues, control_curve, state_curve
@@ -32,10 +32,8 @@ def judged(session: Session, iterate: Iterate) -> Iterate:
     """The iterate with errors that also count what its controls lose between the points, relative to the cost."""
     if session.method.scheme.shares_nodes or not iterate.solved:
         return iterate
-    blocks = iterate.program.blocks[:-1]
-    running = sum(float(np.abs(b.weights * running_cost(b, iterate.program)).sum()) for b in blocks)
     losses = [_losses(iterate, i, kernels.affine, session.method.tolerance) for i, kernels in enumerate(session.kernels.phases)]
-    largest, cost = max(float(loss.max()) for loss in losses), max(abs(iterate.result.f), running)
+    largest, cost = max(float(loss.max()) for loss in losses), max(abs(iterate.result.f), iterate.running)
     if not (largest > 0 and cost > 0):
         return iterate
     # Losses add up: the worst interval answers for their sum.

@@ -39,12 +39,13 @@ class Estimate:
     decay: Array  # (intervals,) factor by which successive Legendre coefficients of the states fall; small is smooth
 
 
-def estimate(layout: Layout, program: Program, values: tuple[PhaseValues, ...]) -> tuple[Estimate, ...]:
-    """The relative error of every interval."""
-    return tuple(_phase_estimate(ph, layout, program, i, v) for i, (ph, v) in enumerate(zip(layout.phases, values, strict=True)))
+def estimate(layout: Layout, program: Program, values: tuple[PhaseValues, ...], costs: tuple[Array, ...]) -> tuple[Estimate, ...]:
+    """The relative error of every interval; ``costs``, by phase, are the running costs at the points."""
+    phases = zip(layout.phases, values, costs, strict=True)
+    return tuple(_phase_estimate(ph, layout, program, i, v, cost) for i, (ph, v, cost) in enumerate(phases))
 
 
-def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues) -> Estimate:
+def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues, costs: Array) -> Estimate:
     errors, decay = np.zeros(ph.mesh.intervals), np.ones(ph.mesh.intervals)
     size = np.abs(values.X).max(axis=0)
     # A state that stays at zero is right to round-off, which must not count as an error of its own size.
@@ -55,7 +56,7 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
     )
     kernel = program.blocks[index].kernel
     g_size = row_sizes(program, index, np.abs(program.start))[ph.nx : ph.nx + ph.form.g.numel()] if ph.nz else np.ones(0)
-    integrals = _integrals_by_interval(ph, program, index)
+    integrals = _integrals_by_interval(ph, program, index, costs)
     x, W, D = sampled(ph, layout, program, index, values, [(here, rule.between) for rule, here in ph.groups])
     parameters = np.repeat(program.parameters[:, None], W.shape[1], axis=1)
     all_outputs = np.asarray(kernel.constraints(W, D, parameters)).T  # one call for all: each costs more than its evaluations
@@ -75,9 +76,9 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
         # A violated constraint costs its multiplier times the violation, often more than an error of the motion of that size.
         errors[here] = np.maximum(errors[here], 10 * _violations(ph, between, outputs[..., ph.nx :], size, g_size))
         if integrals.shape[1]:
-            costs = all_costs[rows].reshape(here.size, at.size, -1)
-            first = kernel.constraint_rows - integrals.shape[1] + costs.shape[2]
-            finer = np.concatenate([outputs[..., first:], costs], axis=2)
+            between_points = all_costs[rows].reshape(here.size, at.size, -1)
+            first = kernel.constraint_rows - integrals.shape[1] + between_points.shape[2]
+            finer = np.concatenate([outputs[..., first:], between_points], axis=2)
             gaps[here] = np.abs(widths[:, None] * (weights @ finer) - integrals[here])
         decay[here] = _decay(rule.nodes, X, size)
     if integrals.shape[1]:
@@ -88,16 +89,14 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
     return Estimate(errors, decay)
 
 
-def _integrals_by_interval(ph: PhaseLayout, program: Program, index: int) -> Array:
+def _integrals_by_interval(ph: PhaseLayout, program: Program, index: int, costs: Array) -> Array:
     """(intervals, integrals): the scheme's own quadrature of each integral that is an unknown, and of the running cost."""
     block = program.blocks[index]
     kernel, unknown = block.kernel, ph.end - ph.integrals
     if not unknown and not kernel.objective_rows:
         return np.zeros((ph.mesh.intervals, 0))
-    arguments = places(block, program)
-    columns = [np.asarray(kernel.constraints(*arguments))[kernel.constraint_rows - unknown :]] if unknown else []
-    columns += [np.asarray(kernel.objective(*arguments))] if kernel.objective_rows else []
-    values = np.vstack(columns)  # (integrals, points)
+    unknowns = [np.asarray(kernel.constraints(*places(block, program)))[kernel.constraint_rows - unknown :]] if unknown else []
+    values = np.vstack([*unknowns, *([costs] if kernel.objective_rows else [])])  # (integrals, points)
     integrals = np.empty((ph.mesh.intervals, values.shape[0]))
     for rule, here in ph.groups:
         at_points = values[:, ph.first_point[here][:, None] + np.arange(rule.points.size)]  # (integrals, intervals, points)

@@ -214,20 +214,17 @@ def _merged(pieces: list[Piece]) -> list[Piece]:
 
 def _samples(ph: PhaseLayout, values: PhaseValues, j: int) -> tuple[Array, Array, Array, NDArray[np.int_]]:
     """Stretches of time with one control value each: intervals of constant control, or the neighbourhoods of points."""
-    left, right, level, interval = [], [], [], []
-    for k, rule in enumerate(ph.rules):
-        a, b = values.breaks[k], values.breaks[k + 1]
-        u = values.U[ph.first_point[k] : ph.first_point[k] + rule.points.size, j]
-        cuts = (
-            np.concatenate([[0.0], 0.5 * (rule.points[1:] + rule.points[:-1]), [1.0]])
-            if ph.u_count[k, j] > 1
-            else np.array([0.0, 1.0])
-        )
-        left.append(a + (b - a) * cuts[:-1])
-        right.append(a + (b - a) * cuts[1:])
-        level.append(u if ph.u_count[k, j] > 1 else u[:1])
-        interval.append(np.full(cuts.size - 1, k))
-    return np.concatenate(left), np.concatenate(right), np.concatenate(level), np.concatenate(interval)
+    constant = ph.u_count[:, j] == 1
+    counts = np.where(constant, 1, ph.sizes)
+    cuts = [
+        np.array([0.0, 1.0]) if one else np.concatenate([[0.0], 0.5 * (rule.points[1:] + rule.points[:-1]), [1.0]])
+        for one, rule in zip(constant, ph.rules, strict=True)
+    ]
+    interval = np.repeat(np.arange(counts.size), counts)
+    point = np.arange(interval.size) + np.repeat(ph.first_point - np.cumsum(counts) + counts, counts)
+    starts, widths = values.breaks[interval], np.diff(values.breaks)[interval]
+    left, right = (np.concatenate(part) for part in ([c[:-1] for c in cuts], [c[1:] for c in cuts]))
+    return starts + widths * left, starts + widths * right, values.U[point, j], interval
 
 
 def _role_at(pieces: list[Piece], t: float) -> int:
@@ -260,7 +257,7 @@ def with_entries(mesh: Mesh, ph: PhaseLayout, kernel: Kernel, affine: NDArray[np
     Such an arc begins with the constraint's derivatives at zero, up to the one that the controls enter. Free at every point, a
     control could bring them there on the first interval.
     """
-    if mesh.held is None or mesh.roles is None or mesh.control_points is None:
+    if mesh.held is None or not mesh.held.any() or mesh.roles is None or mesh.control_points is None:
         return mesh
     points = mesh.control_points.copy()
     for k in range(1, mesh.intervals):
@@ -331,7 +328,7 @@ def continuous_knots(ph: PhaseLayout, values: PhaseValues) -> tuple[int, ...]:
 
     There the constraint, or the control's bound, is just reached: the place is exact if that is said.
     """
-    if ph.mesh.held is None or ph.mesh.roles is None:
+    if ph.mesh.held is None or not ph.mesh.held.any() or ph.mesh.roles is None:
         return ()
     bound, found = ph.form.u_bound, []
     for k in ph.mesh.knots:
