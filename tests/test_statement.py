@@ -198,3 +198,18 @@ def test_the_statement_prints_in_the_users_names():
         "continuous from",
     ):
         assert words in text
+
+
+@pytest.mark.parametrize("symbols", [casadi.SX, casadi.MX], ids=["SX", "MX"])
+def test_components_of_an_endpoint_value_may_be_assigned_to(symbols):
+    ocp = Problem("turned", symbols)
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    q, u = ph.state("q", 2), ph.control("u", 2)
+    ph.dynamics({q: u})
+    turned = ph.final(q)
+    turned[1] = 7.0
+    ocp.minimize(casadi.sum1(ph.final(q)) + 0.1 * casadi.sum1(turned))
+    form = ocp.finish()
+    cost = casadi.Function("cost", [form.phases[0].ends.xf], [form.phi])
+    assert float(cost([1.0, 2.0])) == pytest.approx(3.0 + 0.1 * 8.0)

@@ -104,7 +104,7 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class PhaseForm:
-    """One phase: pure symbols t, x, z, u, and expressions in them and in the problem's s, p."""
+    """One phase: columns of symbols t, x, z, u, and expressions in them and in the problem's s, p."""
 
     name: str
     t: Any

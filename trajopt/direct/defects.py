@@ -79,7 +79,7 @@ def _defects(of: Along, least: float) -> Array:
     for column in np.flatnonzero((of.jumps > least).any(axis=0)):
         for side in np.unique(np.sign(of.pushes[of.jumps[:, column] > least, column])):
             pushed |= of.held(int(column), int(side), MET)
-    met = np.concatenate([[0], np.cumsum(pushed)])  # at nodes so far
+    met = np.concatenate([[0], np.cumsum(pushed)])  # at how many nodes before each
     inside = met[ph.first[1:]] > met[ph.first[:-1] + 1]
     alike = [(rule, here[~inside[here]]) for rule, here in ph.groups]
     groups = [(rule, here) for rule, here in alike if here.size]

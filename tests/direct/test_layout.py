@@ -1,0 +1,66 @@
+"""What a layout tells of its points: their times and weights, the intervals they lie in, and the controls there."""
+
+import numpy as np
+import pytest
+
+from trajopt.direct.kernels import make_kernels
+from trajopt.direct.mesh import Mesh
+from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
+from trajopt.direct.transcribe import make_layout
+from trajopt.direct.values import read, write
+from trajopt.guess import Guess, PhaseGuess
+from trajopt.problem import Problem
+
+BREAKS = np.array([0.0, 0.15, 0.5, 0.6, 1.0])
+DEGREES = np.array([3, 2, 3, 4])
+SCHEMES = [Radau(), Gauss(), Lobatto(), HermiteSimpson(), Trapezoidal()]
+
+
+def layout_of(scheme, mesh, controls=2):
+    ocp = Problem("free")
+    ph = ocp.phase()
+    ph.time(start=0, end=2)
+    x, u = ph.state("x"), [ph.control(f"u{j}") for j in range(controls)]
+    ph.dynamics({x: sum(u) - x})
+    ocp.minimize(ph.final(x))
+    form = ocp.finish()
+    return make_layout(form, make_kernels(form), scheme, (mesh,))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
+def test_weights_and_times_of_the_points_integrate_polynomials(scheme):
+    ph = layout_of(scheme, Mesh(BREAKS, DEGREES)).phases[0]
+    exact = min(rule.points.size for rule in ph.rules) - 1
+    for power in range(exact + 1):
+        assert ph.weights @ ph.point_times() ** power == pytest.approx(1 / (power + 1), rel=1e-14)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
+def test_points_lie_in_their_intervals_and_sit_at_their_state_points(scheme):
+    ph = layout_of(scheme, Mesh(BREAKS, DEGREES)).phases[0]
+    t, k = ph.point_times(), ph.interval_of
+    assert np.all((BREAKS[k] <= t) & (t <= BREAKS[k + 1]))
+    assert np.array_equal(np.bincount(k), np.diff([*ph.first_point, ph.points]))
+    np.testing.assert_allclose(ph.state_times()[ph.point_state], t, rtol=1e-15)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
+def test_straight_controls_are_what_they_were_guessed_to_be_at_every_point(scheme):
+    few = np.array([[2, 0], [0, 2], [2, 2], [0, 0]])  # straight, or free at every point
+    layout = layout_of(scheme, Mesh(BREAKS, DEGREES, control_points=few))
+
+    def line(slopes):
+        return lambda tau: 1.0 + np.outer(tau, slopes)
+
+    guess = Guess((PhaseGuess(0.0, 2.0, line([1.0]), line([]), line([3.0, -2.0])),), np.zeros(0))
+    (values,) = read(layout, write(layout, guess))
+    np.testing.assert_allclose(values.U, line([3.0, -2.0])(layout.phases[0].point_times()), rtol=1e-14)
+    np.testing.assert_allclose(values.X, line([1.0])(layout.phases[0].state_times()), rtol=1e-15)
+
+
+def test_controls_with_one_value_on_each_interval_are_constant():
+    layout = layout_of(Radau(), Mesh(BREAKS, DEGREES, control_points=np.array([[1], [1], [1], [1]])), controls=1)
+    ph = layout.phases[0]
+    y = np.zeros(layout.unknowns)
+    y[ph.u_first[:, 0]] = [1.0, 2.0, 3.0, 4.0]
+    np.testing.assert_allclose(ph.controls(y)[:, 0], 1.0 + ph.interval_of, rtol=1e-15)
