@@ -16,10 +16,10 @@ LAYERS = (
     {"errors"},
     {"system", "nlp", "bounds", "files", "catalogue", "reference", "tables"},
     {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate"},
-    {"curve", "solution", "guess", "storage", "simulation_files"},
+    {"curve", "solution", "family", "guess", "storage", "simulation_files"},
     {"direct", "indirect"},
     {"solving", "certificate"},
-    {"show"},
+    {"sweeping", "show"},
     {"commands"},
     {"__main__"},
 )

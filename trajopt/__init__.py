@@ -9,6 +9,8 @@ _HOME = {
     "free": "trajopt.bounds",
     "Reference": "trajopt.reference",
     "solve": "trajopt.solving",
+    "sweep": "trajopt.sweeping",
+    "Family": "trajopt.family",
     "table": "trajopt.tables",
     "load": "trajopt.storage",
     "Solution": "trajopt.solution",

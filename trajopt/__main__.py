@@ -181,6 +181,49 @@ def certify(
     return run_certify(name, problem, parse_settings(settings or []), wish, Outputs(json=json))
 
 
+@app.command(epilog="Example: trajopt sweep moon-lander --over height=5:25:9 --over limit=3,4 --save landings --plot a.png")
+@reported
+def sweep(
+    name: Name,
+    over: Annotated[
+        list[str] | None,
+        typer.Option("--over", metavar="KEY=VALUES", help="Values to try: from:to:count, or a,b,c; repeatable for a grid."),
+    ] = None,
+    settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FOLDER", help="Keep every answer; the same command goes on from there.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Solve anew what an earlier sweep left in the folder.")] = False,
+    chained: Annotated[
+        bool, typer.Option("--chained/--single", help="Begin each solve at the answer beside it, or by itself.")
+    ] = True,
+    workers: Annotated[int, typer.Option("--workers", metavar="NUMBER", help="Processes on this machine.")] = 1,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler, as in tcp://host:8786.")
+    ] = None,
+    plot: Plot = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", metavar="NAME", help="To draw: objective, tf, 'final x', ... as in the table; repeatable."),
+    ] = None,
+    csv: Csv = None, json: Json = None, quiet: Quiet = False,
+) -> int:  # fmt: skip
+    """Solve a problem for many values of its settings.
+
+    One that fails is noted and does not stop the others.
+    """
+    from trajopt.commands.building import parse_settings
+    from trajopt.commands.outputs import Outputs
+    from trajopt.commands.solving import Wish
+    from trajopt.commands.sweeping import SweepWish, parse_over, run_sweep
+
+    how = SweepWish(save, again, chained, workers, cluster, tuple(column or ["objective"]))
+    wish = Wish(method.value, tolerance, quiet=quiet)
+    return run_sweep(
+        name, parse_over(over or []), parse_settings(settings or []), wish, how, Outputs(plot=plot, csv=csv, json=json)
+    )
+
+
 @app.command(epilog="Example: trajopt compare a.nc b.nc --tolerance 1e-6")
 @reported
 def compare(first: File, second: File, tolerance: Agreement = None, json: Json = None, quiet: Quiet = False) -> int:
