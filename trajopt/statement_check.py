@@ -129,8 +129,10 @@ def _check_symbols_of_problem(problem: Problem) -> None:
 
 def _check_known(places: list[tuple[str, Any]], known: list[Any], expected: str) -> None:
     """Raise where an expression uses a symbol that is not known there, even if it has the name of one that is."""
+    if not places:
+        return
     identities = {identity for symbol in known for identity in _identities(symbol)}
-    everything = casadi.symvar(casadi.vertcat(*[expression for _, expression in places])) if places else []
+    everything = casadi.symvar(casadi.vertcat(*[expression for _, expression in places]))
     if all(identities.issuperset(_identities(s)) for s in everything):
         return
     for what, expression in places:

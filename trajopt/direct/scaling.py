@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.bounds import Bound
 from trajopt.direct.transcribe import Layout, PhaseLayout
 from trajopt.nlp.program import Program, cost_at_start, places
 from trajopt.normal_form import Quantity
@@ -51,13 +52,10 @@ def _sizes(quantities: tuple[Quantity, ...], values: Array, rates: Array | None)
         if q.scale is not None:
             sizes[q.rows] = np.broadcast_to(np.asarray(q.scale, dtype=float).ravel(), (q.size,))
             continue
-        size = np.abs(values[:, q.rows]).max(axis=0)
-        for bound in (q.start, q.end):
-            for side in (bound.lower, bound.upper):
-                size = np.maximum(size, np.where(np.isfinite(side), np.abs(side), 0.0))
-        limits = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (q.bound.lower, q.bound.upper)]
+        size = np.maximum(np.abs(values[:, q.rows]).max(axis=0), _largest(q.start, q.end))
+        limit = _largest(q.bound)
         reach = np.zeros(q.size) if rates is None else rates[q.rows]
-        fallback = np.where(np.maximum(*limits) > 0, np.maximum(*limits), reach)
+        fallback = np.where(limit > 0, limit, reach)
         size = np.where(size > 1e-3 * np.minimum(fallback, 1e3), size, fallback)
         sizes[q.rows] = np.where(size > 0, np.clip(size, 1e-10, 1e12), 1.0)
     return sizes
@@ -70,11 +68,16 @@ def _control_sizes(ph: PhaseLayout, values: Array) -> Array:
         if q.scale is not None:
             sizes[q.rows] = np.broadcast_to(np.asarray(q.scale, dtype=float).ravel(), (q.size,))
             continue
-        limits = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (q.bound.lower, q.bound.upper)]
-        guessed = np.abs(values[:, q.rows]).max(axis=0)
-        size = np.where(np.maximum(*limits) > 0, np.maximum(*limits), guessed)
+        limit = _largest(q.bound)
+        size = np.where(limit > 0, limit, np.abs(values[:, q.rows]).max(axis=0))
         sizes[q.rows] = np.where(size > 0, size, 1.0)
     return np.clip(sizes, 1e-10, 1e12)
+
+
+def _largest(*bounds: Bound) -> Array:
+    """(size,): the size of the largest finite limit; 0 where there is none."""
+    sides = np.abs([side for bound in bounds for side in (bound.lower, bound.upper)])
+    return np.asarray(np.where(np.isfinite(sides), sides, 0.0).max(axis=0))
 
 
 def _rates(program: Program, index: int, ph: PhaseLayout) -> Array:
