@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -135,6 +136,11 @@ def _cell(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
+def _deaf() -> None:
+    """In a worker: Ctrl-C is for the one who gives out the work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @contextmanager
 def _workers(how: SweepWish) -> Iterator[Executor | None]:
     """Who solves: this process, several, or a cluster."""
@@ -154,7 +160,12 @@ def _workers(how: SweepWish) -> Iterator[Executor | None]:
         from concurrent.futures import ProcessPoolExecutor
 
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores by themselves
-        with ProcessPoolExecutor(how.workers, multiprocessing.get_context("spawn")) as pool:
+        pool = ProcessPoolExecutor(how.workers, multiprocessing.get_context("spawn"), _deaf)
+        try:
             yield pool
+        finally:  # after Ctrl-C, nobody waits for what is still being solved
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
     else:
         yield None
