@@ -28,7 +28,7 @@ from scipy.integrate import solve_ivp
 from problems.cart_pole import REFERENCE, build
 from problems.hypersensitive import REFERENCE as SENSITIVE
 from problems.hypersensitive import build as hypersensitive
-from trajopt import certify, solve
+from trajopt import certify, solve, sweep
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Radau, Trapezoidal
@@ -153,31 +153,20 @@ plt.show()
 # %% [markdown]
 # ## A sweep finds what one solve does not
 #
-# How does the cost of the swing-up depend on the time it may take? Each solve begins at the answer before. Once from
-# short to long times, once back.
+# How does the cost of the swing-up depend on the time it may take? `sweep` solves for every value, and begins each solve at
+# the answer before. Once from short to long times, once back.
 
 # %%
 durations = np.round(np.arange(1.4, 2.81, 0.1), 2)
-
-
-def sweep(order):
-    """Answers by duration, each begun at the one before."""
-    found, last = {}, None
-    for duration in order:
-        last = solve(build(duration=float(duration)), guess=last).check()
-        found[float(duration)] = last
-    return found
-
-
-longer, shorter = sweep(durations), sweep(durations[::-1])
+longer, shorter = sweep(build, {"duration": durations}), sweep(build, {"duration": durations[::-1]})
 figure, axes = plt.subplots(figsize=(7.2, 3.6))
-axes.plot(durations, [longer[d].objective for d in durations], "o-", label="from short to long")
-axes.plot(durations, [shorter[d].objective for d in durations], "s--", label="from long to short")
+axes.plot(longer["duration"], longer["objective"], "o-", label="from short to long")
+axes.plot(shorter["duration"], shorter["objective"], "s--", label="from long to short")
 axes.axvline(2.0, color="0.5", linewidth=0.9, linestyle=":")
 axes.set(xlabel="duration [s]", ylabel="cost ∫F² dt [N² s]", ylim=(0, 110), title="Two directions, more than one answer")
 axes.legend()
 plt.show()
-one, two = longer[2.0], shorter[2.0]
+one, two = (family.members[list(family["duration"]).index(2.0)].solution for family in (longer, shorter))
 print(f"at 2 s: {one.objective:.6f} from below, {two.objective:.6f} from above; published {REFERENCE.objective:.6f}")
 
 # %% [markdown]
