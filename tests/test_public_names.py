@@ -4,7 +4,20 @@ import importlib
 
 import trajopt
 
-PUBLIC = {"Certificate", "Problem", "Reference", "Solution", "Status", "certify", "free", "load", "solve", "table"}
+PUBLIC = {
+    "Certificate",
+    "Family",
+    "Problem",
+    "Reference",
+    "Solution",
+    "Status",
+    "certify",
+    "free",
+    "load",
+    "solve",
+    "sweep",
+    "table",
+}
 
 
 def test_public_names_are_these():

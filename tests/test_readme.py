@@ -44,14 +44,16 @@ def test_every_command_line_in_it_is_understood():
     for command, _ in commands:
         assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0
     for option in set(re.findall(r"--[a-z]+", README)) - {"--json"}:
-        helps = [CliRunner().invoke(app, [c, "--help"]).output for c in ("solve", "simulate", "compare", "plot", "gallery")]
+        helps = [
+            CliRunner().invoke(app, [c, "--help"]).output for c in ("solve", "simulate", "compare", "plot", "gallery", "sweep")
+        ]
         assert any(option in text for text in helps), option
 
 
 def test_every_problem_in_it_exists():
     from trajopt.catalogue import catalogue
 
-    for name in re.findall(r"trajopt (?:solve|show|simulate) ([a-z][a-z-]+)", README):
+    for name in re.findall(r"trajopt (?:solve|show|simulate|sweep) ([a-z][a-z-]+)", README):
         assert name in catalogue()
 
 

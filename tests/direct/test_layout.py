@@ -5,8 +5,9 @@ import pytest
 
 from trajopt.direct.kernels import make_kernels
 from trajopt.direct.mesh import Mesh
+from trajopt.direct.scaling import scales
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
-from trajopt.direct.transcribe import make_layout
+from trajopt.direct.transcribe import make_layout, transcribe
 from trajopt.direct.values import read, write
 from trajopt.guess import Guess, PhaseGuess
 from trajopt.problem import Problem
@@ -64,3 +65,20 @@ def test_controls_with_one_value_on_each_interval_are_constant():
     y = np.zeros(layout.unknowns)
     y[ph.u_first[:, 0]] = [1.0, 2.0, 3.0, 4.0]
     np.testing.assert_allclose(ph.controls(y)[:, 0], 1.0 + ph.interval_of, rtol=1e-15)
+
+
+def test_every_static_variable_has_the_size_of_its_own_guess():
+    ocp = Problem("design")
+    ocp.variable("length", lower=0.0, upper=2.0, guess=1.0)
+    ocp.variable("stiffness", lower=0.0, upper=1e6, guess=2e5)
+    ocp.variable("forces", 2, lower=-1e4, upper=3e4, guess=[1e4, -2e3])
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    ph.dynamics({ph.state("x", start=0): ph.control("u", lower=-1, upper=1)})
+    form = ocp.finish()
+    kernels = make_kernels(form)
+    layout = make_layout(form, kernels, Radau(), (Mesh.uniform(2, 2),))
+    start = np.zeros(layout.unknowns)
+    start[layout.s :] = [1.0, 2e5, 1e4, -2e3]
+    sizes, _ = scales(layout, transcribe(kernels, layout, start, np.zeros(0)))
+    np.testing.assert_array_equal(sizes[layout.s :], [1.0, 2e5, 1e4, 2e3])

@@ -32,9 +32,8 @@ def scales(layout: Layout, program: Program) -> tuple[Array, Array]:
         unknowns[ph.times : ph.integrals] = max(abs(spans[-1] - spans[0]), 1e-8)
         values = np.abs(y[ph.integrals : ph.end])
         unknowns[ph.integrals : ph.end] = np.where(values > 0, values, 1.0)
-    for q in layout.form.statics:
-        values = program.start[layout.s + q.rows.start : layout.s + q.rows.stop]
-        unknowns[layout.s + q.rows.start : layout.s + q.rows.stop] = _sizes((q,), values[None, :], None)
+    statics = slice(layout.s, layout.s + layout.form.s.numel())
+    unknowns[statics] = _sizes(layout.form.statics, program.start[statics][None, :], None)
     return unknowns, _rows(layout, program, unknowns)
 
 
