@@ -78,8 +78,10 @@ def bound_between(lower: Any, upper: Any, equals: Any, size: int, what: str, all
         if lower is not None or upper is not None:
             raise ProblemError(f"{what} has both 'equals' and limits", expected="equals=, or lower= and upper=")
         lower = upper = equals
-    elif lower is None and upper is None and not allow_open:
-        raise ProblemError(f"{what} has no limits", expected="lower=, upper= or equals=")
+    elif lower is None and upper is None:
+        if not allow_open:
+            raise ProblemError(f"{what} has no limits", expected="lower=, upper= or equals=")
+        return Bound.open(size)
     low = _spread(-INFINITY if lower is None else lower, size, what)
     high = _spread(INFINITY if upper is None else upper, size, what)
     return _checked(Bound(low, high), what)

@@ -84,7 +84,8 @@ class Curve:
             here = np.flatnonzero(kinds == kind)
             if self._alike(int(kind)):
                 basis = lagrange_basis(self.nodes[which[here[0]]], tau[here], order)
-                result[here] = np.einsum("mn,mns->ms", basis, np.stack([self.values[k] for k in which[here]]))
+                pieces, piece_of = np.unique(which[here], return_inverse=True)
+                result[here] = np.einsum("mn,mns->ms", basis, np.stack([self.values[k] for k in pieces])[piece_of])
             else:
                 for k in here:
                     result[k] = lagrange_basis(self.nodes[which[k]], tau[k : k + 1], order)[0] @ self.values[which[k]]
