@@ -157,6 +157,28 @@ def test_newton_and_poisson_differ_where_normal_and_tangential_motion_are_couple
         assert 2.0 * (v[0] ** 2 + v[1] ** 2) + 0.01 * v[2] ** 2 < 2.0 * 1.36
 
 
+@pytest.mark.parametrize("sense", [1.0, -1.0])
+def test_a_sliding_impact_off_the_centre_obeys_its_laws(sense):
+    """The contact point comes back with e of its normal velocity, and its impulse lies on the edge of the friction cone."""
+    before, at, e, mu = np.array([2.0 * sense, -1.0, 0.0]), (0.08, -0.06), 0.5, 0.3
+    after = jump(NewtonImpact(e, mu), tuple(before[:2]), 0.0, at, 0.0)
+    tangential, normal = 2.0 * (after - before)[:2]  # impulses on the mass of 2 kg
+    assert after[1] + at[0] * after[2] == pytest.approx(-e * before[1], rel=1e-14)
+    assert tangential == pytest.approx(-sense * mu * normal, rel=1e-14)
+    assert sense * (after[0] - at[1] * after[2]) > 0  # it still slides the same way
+    assert 0.01 * after[2] == pytest.approx(at[0] * normal - at[1] * tangential, rel=1e-13)
+
+
+def test_poisson_s_impact_off_the_centre_sticks_while_it_comes_back():
+    """Friction that is never used up holds the point to the end, and the normal impulse is 1 + e times that of compression."""
+    at, e = (0.08, -0.06), 0.5
+    compressed, after = (jump(PoissonImpact(given, 5.0), (-0.6, -1.0), 0.0, at, 0.0) for given in (0.0, e))
+    for v in (compressed, after):
+        assert v[0] - at[1] * v[2] == pytest.approx(0.0, abs=1e-15)
+    assert compressed[1] + at[0] * compressed[2] == pytest.approx(0.0, abs=1e-15)
+    assert after[1] + 1.0 == pytest.approx((1 + e) * (compressed[1] + 1.0), rel=1e-14)
+
+
 def test_impact_respects_joints():
     """A hinged bar that hits the ground with its tip: the hinge stays, the spin turns round."""
     bar = Body("bar", 1.0, 1 / 12, (0.5, 0.0), 0.0, (0.0, -1.0), -2.0)

@@ -67,6 +67,19 @@ def test_formulations_agree_to_integration_tolerance(motion, mechanism, ways, un
         assert abs(found.imbalance) < 1e-9
 
 
+@pytest.mark.parametrize("way", [Augmented(), Eliminated(("y",))])
+def test_power_accounts_for_time_in_the_energies(motion, way):
+    """A spring that tires and a mass that grows: dE/dt = Q . v + reactions . v - dL/dt, without any force."""
+    t = casadi.SX.sym("t")
+    x, y = Coordinate("x", 1.0), Coordinate("y", 0.5, 0.3)
+    kinetic = 0.5 * (1 + 0.3 * t) * x.v**2 + 0.5 * y.v**2
+    wire = Holonomic("wire", y.q - 0.5 * x.q**2)
+    model = Mechanism("tired", (x, y), kinetic, 2 * casadi.exp(-t) * x.q**2, constraints=(wire,), time=t).consistent()
+    found = motion(model.system(way), 2.0)
+    assert abs(found.imbalance) < 1e-10
+    assert "energy" not in found.drift  # it is not kept
+
+
 @pytest.mark.parametrize("way", [Eliminated(), Voronets()])
 def test_reactions_agree(way):
     model = driven()

@@ -6,7 +6,7 @@ import pytest
 
 from problems import branched_arm, rider_loop
 from trajopt.errors import ModelError
-from trajopt.mechanics import ClosedLoop, newton_euler, parallel
+from trajopt.mechanics import ClosedLoop, Coordinate, Holonomic, Mechanism, newton_euler, parallel
 
 
 def turning(t):
@@ -75,6 +75,19 @@ def test_torque_transform_maps_generalized_rates_to_closed_motions(loop):
     W = method.transform(q)
     assert np.array(model.evaluate(model.matrix, q, v)) @ W == pytest.approx(np.zeros((2, 3)), abs=1e-15)
     assert W[[1, 2, 4]] == pytest.approx(np.eye(3))
+
+
+def test_rates_of_a_driven_loop_follow_its_drive():
+    """Where time moves a constraint, the dependent rates are those of the drive even at zero generalized rates."""
+    t = casadi.SX.sym("t")
+    x, y = Coordinate("x", 0.3), Coordinate("y", 0.4)
+    rod = Holonomic("growing rod", x.q**2 + y.q**2 - (0.5 + 0.2 * t) ** 2)
+    model = Mechanism("crane", (x, y), (x.v**2 + y.v**2) / 2, constraints=(rod,), time=t)
+    method = ClosedLoop(model, ("x",))
+    for speed in (0.0, 0.7):
+        v = method.rates([0.3, 0.4], [speed])
+        assert v == pytest.approx([speed, (0.5 * 0.2 - 0.3 * speed) / 0.4], rel=1e-14)
+        assert float(model.evaluate(model.velocity_residual, [0.3, 0.4], v)) == pytest.approx(0.0, abs=1e-16)
 
 
 def test_unit_vector_method_gives_the_augmented_accelerations(loop):
