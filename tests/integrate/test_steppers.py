@@ -82,6 +82,29 @@ def test_newmark_is_the_trapezoidal_rule_and_keeps_the_energy_of_a_spring():
     assert run.x[1] == pytest.approx(trapezoid @ run.x[0], abs=1e-13)
 
 
+@pytest.mark.parametrize("beta", [0.0, 1 / 12, 1 / 6, 0.25, 0.5])
+def test_newmark_has_the_frequency_that_beta_gives_it(beta):
+    """A spring released at rest: x_n = cos(n theta) with 1 - cos theta = (w h)^2 / 2 / (1 + beta (w h)^2), for gamma = 1/2."""
+    x, v, t = casadi.SX.sym("x"), casadi.SX.sym("v"), casadi.SX.sym("t")
+    spring = System("spring", t, casadi.vertcat(x, v), (Variable("x", 1.0), Variable("v", 0.0)), casadi.vertcat(v, -4 * x))
+    h, z = 0.05, 4 * 0.05**2
+    run = simulate(spring, Newmark(h, beta), until=5.0)
+    theta = np.arccos(1 - z / 2 / (1 + beta * z))
+    assert run["x"] == pytest.approx(np.cos(theta * np.arange(101)), abs=1e-12)
+
+
+def test_newmark_damps_by_gamma():
+    """For x'' = -w^2 x the determinant of a step is 1 - (gamma - 1/2) z / (1 + beta z), z = (w h)^2."""
+    x, v, t = casadi.SX.sym("x"), casadi.SX.sym("v"), casadi.SX.sym("t")
+    h, beta, gamma, z = 0.05, 0.3, 0.6, 4 * 0.05**2
+    columns = []
+    for start in ((1.0, 0.0), (0.0, 1.0)):
+        states = (Variable("x", start[0]), Variable("v", start[1]))
+        spring = System("spring", t, casadi.vertcat(x, v), states, casadi.vertcat(v, -4 * x))
+        columns.append(simulate(spring, Newmark(h, beta, gamma), until=h).x[-1])
+    assert np.linalg.det(columns) == pytest.approx(1 - (gamma - 0.5) * z / (1 + beta * z), abs=1e-14)
+
+
 def test_newmark_refuses_what_is_not_of_second_order():
     x, t = casadi.SX.sym("x"), casadi.SX.sym("t")
     with pytest.raises(ModelError, match="second-order"):
