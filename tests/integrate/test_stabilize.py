@@ -27,7 +27,9 @@ from trajopt.integrate import (
     deviations,
     simulate,
 )
+from trajopt.integrate.corrections import least_change
 from trajopt.integrate.rates import evaluate, rate_of_system
+from trajopt.mechanics import Coordinate, Holonomic, Mechanism
 from trajopt.system import System
 
 
@@ -90,6 +92,31 @@ def test_blocks_couple_position_and_velocity_conditions():
     y = along(run, names)  # (h, h', f1, f2, f3)
     exact = np.array([scipy.linalg.expm(t * law.matrix(system)) @ y[0] for t in run.t])
     assert y == pytest.approx(exact, abs=1e-9)
+
+
+def test_blocks_of_a_linear_law_are_not_transposed():
+    """h'' = A h + B h' with A and B that are not symmetric, on a bead that two position conditions hold."""
+    x, y, z = Coordinate("x", 0.8, 0.2), Coordinate("y", 0.1, 0.4), Coordinate("z", 0.3, 0.1)
+    wire = (Holonomic("tube", x.q**2 + 2 * y.q**2 - 1), Holonomic("height", z.q - x.q * y.q))
+    system = Mechanism("bead", (x, y, z), (x.v**2 + y.v**2 + z.v**2) / 2, 9.8 * z.q, constraints=wire).system()
+    A, B = np.array([[-9.0, 4.0], [0.5, -6.0]]), np.array([[-5.0, 0.3], [-1.0, -4.0]])
+    law, K = LinearLaw(A=A, B=B), np.block([[np.zeros((2, 2)), np.eye(2)], [A, B]])
+    run = simulate(system, Dop853(1e-12), until=0.5, stabilization=law)
+    tube, height = along(run, ("tube",)), along(run, ("height",))  # (h, h') of each
+    deviation = np.column_stack([tube[:, 0], height[:, 0], tube[:, 1], height[:, 1]])
+    assert np.abs(deviation[0]).min() > 1e-2
+    assert deviation == pytest.approx(np.array([scipy.linalg.expm(t * K) @ deviation[0] for t in run.t]), abs=1e-9)
+    assert law.matrix(system) == pytest.approx(K, abs=0)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e9, 1e-9])
+def test_the_least_change_does_not_depend_on_the_units_of_the_invariants(unit):
+    """It is that of the pseudo-inverse, and an invariant counted in nanometres asks for the same change as one in metres."""
+    rng = np.random.default_rng(3)
+    Y, wanted = rng.standard_normal((3, 5)), rng.standard_normal(3)
+    units = np.array([1.0, unit, 1.0])
+    found = casadi.evalf(least_change(casadi.SX(units[:, None] * Y), casadi.SX(units * wanted)))
+    assert np.asarray(found).ravel() == pytest.approx(np.linalg.pinv(Y) @ wanted, rel=1e-12)
 
 
 def test_projection_returns_to_the_manifold_after_each_step():
