@@ -61,6 +61,17 @@ def test_stiff_systems_take_few_steps(integrator):
     assert run["x"][-1] == pytest.approx(np.cos(2.0), abs=2e-5)
 
 
+@pytest.mark.parametrize("integrator", [Radau(1e-8), Sundials(1e-8)])
+def test_stiff_systems_of_several_states_take_few_steps(integrator):
+    """An overdamped spring, of rates 1 and 1000: Newton's method converges only with the Jacobian the right way round."""
+    x, v, t = casadi.SX.sym("x"), casadi.SX.sym("v"), casadi.SX.sym("t")
+    rate = casadi.vertcat(v, -1000 * x - 1001 * v)
+    system = System("overdamped", t, casadi.vertcat(x, v), (Variable("x", 1.0), Variable("v", -1.0)), rate)
+    run = simulate(system, integrator, until=2.0)
+    assert len(run.t) < (100 if isinstance(integrator, Radau) else 1500)
+    assert run.x[-1] == pytest.approx([np.exp(-2.0), -np.exp(-2.0)], abs=1e-7)
+
+
 def test_backwards_in_time():
     def rate(t, x):
         return np.array([x[1], -4.9 * np.sin(x[0])])
