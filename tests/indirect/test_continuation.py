@@ -71,6 +71,15 @@ def test_a_path_can_be_resumed():
     assert resumed.last.objective == pytest.approx(whole.last.objective, rel=1e-10)
 
 
+def test_a_geometric_path_is_resumed_by_factors():
+    """The first step of the rest is as long, in orders of magnitude, as the first step of the whole."""
+    form, way = moved_target(), {"parameter": "target", "geometric": True, "first": 0.2}
+    stopped = Continuation(**way, solves=2).run(form, {"x": -10.0, "v": -5.0}, 2.0)
+    np.testing.assert_allclose(stopped.values, [0.5, 0.5 * 4**0.2], rtol=1e-14)
+    resumed = Continuation(**way, solves=1).resume(form, stopped)
+    np.testing.assert_allclose(resumed.points[-1].value, 0.5 * 4**0.4, rtol=1e-14)
+
+
 def test_steps_shrink_after_a_failure():
     """A method that cannot take large steps is fed smaller ones."""
     form, shooting = moved_target(), Shooting()

@@ -76,6 +76,20 @@ def test_a_unit_vector_by_its_multiplier():
     np.testing.assert_allclose(found, -costate[3:6] / np.linalg.norm(costate[3:6]), atol=1e-9)
 
 
+def test_a_step_beyond_a_bound_comes_back_from_it():
+    """Eight controls have one start in the middle, from which Newton's step for log cosh leads far beyond the bounds."""
+    ocp = Problem("many")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0), ph.control("u", 8, lower=-1, upper=1)
+    goal = np.array([0.9, -0.9, 0.8, -0.8, 0.95, -0.95, 1.5, -1.5])
+    ph.dynamics({x: casadi.sum1(casadi.log(casadi.cosh(4 * (u - goal))))})
+    ocp.minimize(ph.final(x))
+    ham = hamiltonians(ocp.finish())[0]
+    nothing = (np.zeros(0), np.zeros(0), np.zeros(0))
+    np.testing.assert_allclose(Minimizer(ham)(0.0, np.zeros(1), np.ones(1), nothing).u, np.clip(goal, -1, 1), atol=1e-9)
+
+
 def test_bang_controls_follow_the_sign():
     ham = hamiltonian("robot_arm")
     x = np.array([4.5, 0.1, np.pi / 4, 0.0, 0.0, 0.0])

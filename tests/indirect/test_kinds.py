@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from trajopt import Problem, free, solve
+from trajopt.indirect.hamiltonian import hamiltonians
+from trajopt.indirect.integrals import first_integrals
 from trajopt.indirect.shooting import Shooting
 
 
@@ -214,6 +216,55 @@ def test_bounds_at_the_end_are_met_only_where_they_push():
     ocp.minimize(ph.integral(u**2))
     # x ends at its lower and v at its upper limit: 4 (3 - 3 v + v^2) at v = 1/2.
     assert shot(ocp).objective == pytest.approx(4 * (3 - 1.5 + 0.25), rel=1e-11)
+
+
+def test_a_touched_constraint_lets_go_where_it_would_pull():
+    """With the wall beyond 1/4 nothing touches it, and J = 2: an arc that is held at it by a pull is no answer."""
+    ocp, ph, _, x, v = double_integrator(start=(0, 1), end=(0, -1))
+    wall, u = ocp.parameter("wall", 0.24), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ph.path(x - wall, upper=0, name="wall")
+    ocp.minimize(ph.integral(0.5 * u**2))
+    touching = shot(ocp)
+    assert touching.objective == pytest.approx(2 + 6 * (1 - 4 * 0.24) ** 2, rel=1e-12)
+    beyond = Shooting().solve(ocp.finish(), touching, {"wall": 0.26})
+    if beyond.success:
+        assert beyond.objective == pytest.approx(2, rel=1e-10)
+    else:
+        assert "'wall' is touched, but its multiplier has the wrong sign" in beyond.explanation[0]
+
+
+def test_an_end_condition_lets_go_where_it_would_pull():
+    """x' = u + w to x(1) >= 1: held for w = 0, where J = 1/2, and not at all for w = 2, where J = 0."""
+    ocp = Problem("carried")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u, w = ph.state("x", start=0), ph.control("u"), ocp.parameter("w", 0.0)
+    ph.dynamics({x: u + w})
+    ocp.require(ph.final(x), lower=1, name="far enough")
+    ocp.minimize(ph.integral(0.5 * u**2))
+    held = shot(ocp)
+    assert held.objective == pytest.approx(0.5, rel=1e-12)
+    carried = Shooting().solve(ocp.finish(), held, {"w": 2.0})
+    if carried.success:
+        assert carried.objective == pytest.approx(0, abs=1e-12)
+    else:
+        assert "'far enough' is held at its lower limit, but its multiplier has the wrong sign" in carried.explanation[0]
+
+
+def test_a_constraint_that_moves_with_time_leaves_no_constant_hamiltonian():
+    """The least time to x = 3/2 with u <= 1 + t is one, and -1 / (1 + tf) its derivative by the start; H(0) is not H(tf) = 0."""
+    ocp = Problem("speeding up")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 10))
+    x, u = ph.state("x", start=0, end=1.5), ph.control("u")
+    ph.dynamics({x: u})
+    ph.path(u - t, lower=-1, upper=1, name="limit")
+    ocp.minimize(ph.final(t))
+    assert "H" not in [integral.name for integral in first_integrals(hamiltonians(ocp.finish())[0])]
+    solution = shot(ocp)
+    assert solution.objective == pytest.approx(1, rel=1e-11)
+    np.testing.assert_allclose(solution.costate("x")([0.0, 1.0]), -0.5, rtol=1e-9)
 
 
 def test_a_singular_arc_in_the_middle():
