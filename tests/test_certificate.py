@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from problems import block_move, brachistochrone, bryson_denham, cart_pole, goddard, orbit_raising, vanderpol_bounded
-from trajopt import Problem, certify, load, solve
+from trajopt import Problem, certify, free, load, solve
 from trajopt.__main__ import app
 from trajopt.bounds import Bound
 from trajopt.certificate.along import along
@@ -157,6 +157,81 @@ def test_other_faults_have_their_rows(answers, change, row):
     assert row in failing(certify(change(answers(block_move))))
 
 
+def test_a_state_that_jumps_between_intervals_fails_though_every_interval_is_right(answers):
+    """Position enters no equation: moved by a thousandth from one break on, each interval is still a motion."""
+    solution = answers(brachistochrone)
+    main = solution.phases["main"]
+    x = main.states["x"]
+    middle = len(x.values) // 2
+    assert middle > 0
+    jumped = replace(x, values=(*x.values[:middle], *(v + 1e-3 for v in x.values[middle:])))
+    wrong = replace(solution, phases={"main": replace(main, states={**main.states, "x": jumped})})
+    assert certify(wrong)["re-integration of intervals"].value == pytest.approx(1e-3 / float(jumped.points.max()), rel=1e-3)
+
+
+def carried(w, **limit):
+    """x' = u + w with the least effort to an end that is limited."""
+    ocp = Problem("carried")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0), ph.control("u")
+    ph.dynamics({x: u + w})
+    ocp.require(ph.final(x), name="far enough", **limit)
+    ocp.minimize(ph.integral(0.5 * u**2))
+    return ocp
+
+
+@pytest.mark.parametrize(("w", "limit"), [(0.0, {"lower": 1.0}), (3.0, {"upper": 1.0})], ids=["lower", "upper"])
+def test_a_condition_may_push_and_not_pull(w, limit):
+    right = solve(carried(w, **limit)).check()
+    assert certify(right).ok, str(certify(right))
+    assert abs(right.multipliers["far enough"]) == pytest.approx(abs(1 - w), rel=1e-6)
+    # The same limit on the other side of the motion: held there all equations are satisfied, but the condition pulls.
+    held = solve(carried(2 - w, equals=1.0)).check()
+    assert failing(certify(held, carried(2 - w, **limit))) == {"transversality"}
+
+
+@pytest.mark.parametrize("wall", [0.1, 0.2], ids=["followed", "touched"])
+def test_a_static_variable_that_moves_a_wall_feels_its_pushes(wall):
+    """Bryson-Denham with a wall that costs c for each unit: J = 4/(9 l), or 2 + 6 (1 - 4 l)^2 where l > 1/6, and dJ/dl = -c."""
+    price = 4 / (9 * wall**2) if wall < 1 / 6 else 48 * (1 - 4 * wall)
+
+    def build(price):
+        ocp = Problem("wall for sale")
+        ph = ocp.phase()
+        ph.time(start=0, end=1)
+        x, v, u = ph.state("x", start=0, end=0), ph.state("v", start=1, end=-1), ph.control("u")
+        place = ocp.variable("place", lower=0.05, upper=1, guess=wall)
+        ph.dynamics({x: v, v: u})
+        ph.path(x - place, upper=0, name="wall")
+        ocp.minimize(ph.integral(0.5 * u**2) + price * place)
+        return ocp
+
+    right = solve(build(price)).check()
+    assert right.variables["place"] == pytest.approx(wall, rel=1e-3)
+    certificate = certify(right)
+    assert certificate.ok, str(certificate)
+    assert "transversality" in failing(certify(right, build(1.01 * price)))
+
+
+def test_a_start_that_is_free_in_time_is_where_it_costs_least():
+    """x goes from 0 to 1 until t = 0, begun at -T: J = 1/(2 T) + c T is least at T = 1 / sqrt(2 c)."""
+
+    def build(price):
+        ocp = Problem("early enough")
+        ph = ocp.phase()
+        t = ph.time(start=free(-5, -0.1), end=0)
+        x, u = ph.state("x", start=0, end=1), ph.control("u")
+        ph.dynamics({x: u})
+        ocp.minimize(ph.integral(0.5 * u**2) - price * ph.initial(t))
+        return ocp
+
+    right = solve(build(0.5)).check()
+    assert right.phases["main"].t0 == pytest.approx(-1, rel=1e-6)
+    assert certify(right).ok, str(certify(right))
+    assert "transversality" in failing(certify(right, build(0.505)))
+
+
 def test_a_state_beyond_its_wall_fails_between_the_nodes(answers):
     solution = answers(bryson_denham)
     narrower = bryson_denham.build(wall=0.11).finish()
@@ -188,6 +263,20 @@ def test_re_integration_is_exact_against_a_closed_form(scheme):
     end, growth = motion.whole
     assert end[0] == pytest.approx(np.exp(np.sin(1.5)), rel=1e-9)
     assert growth == pytest.approx(np.exp(np.sin(1.5)), rel=1e-6)
+
+
+def test_the_gap_at_the_end_is_measured_by_the_growth_of_a_disturbed_start():
+    """x' = x until t = 2: an answer that ends a thousandth too high could have started e^-2 thousandths too high."""
+    ocp = Problem("growth")
+    ph = ocp.phase()
+    ph.time(start=0, end=2)
+    x, u = ph.state("x", start=1), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: x + 0 * u})
+    ocp.minimize(ph.integral(u**2))
+    off = with_curves(solve(ocp).check(), "states", lambda v, t: v * (1 + 5e-4 * t))
+    row = certify(off)["re-integration of whole phases"]
+    assert row.value == pytest.approx(1e-3 / 1.001 * np.exp(-2), rel=1e-5)
+    assert "grows 7.4 times" in row.remark
 
 
 def test_invariants_of_states_are_stabilized_in_a_run_of_their_own():
