@@ -131,6 +131,18 @@ def test_an_earlier_solution_is_taken_over_by_name():
     np.testing.assert_allclose(guess.u(tau), 2, atol=1e-9)
 
 
+def test_the_mesh_of_an_earlier_solution_comes_in_fractions_of_its_time():
+    """Also of one that does not begin at zero."""
+    solution = solve(statement(time={"start": 2, "end": 5}, x={"start": 1, "end": 3}, rate=lambda x, u: u - x**3)).check()
+    main = solution.phases["main"]
+    guess = guess_from_solution(statement().finish(), solution).phases[0]
+    fractions, degrees = guess.mesh
+    assert len(fractions) > 2
+    np.testing.assert_allclose(2 + 3 * fractions, main.breaks, rtol=1e-15)
+    assert degrees == main.degrees
+    np.testing.assert_allclose(guess.x(fractions)[:, 0], main["x"](main.breaks), rtol=1e-12)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, "fast", [1, 2], lambda s: np.nan, lambda s: [1, 2, 3]])
 def test_a_guess_is_finite_and_of_the_right_size(bad):
     form = statement(x={"guess": bad}).finish()
