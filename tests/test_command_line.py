@@ -1,6 +1,7 @@
 """The command line: exit codes, JSON and files; and for everything that is wrong one readable message without a traceback."""
 
 import csv
+import dataclasses
 import json
 import os
 import re
@@ -268,6 +269,22 @@ def test_compare_finds_agreement_and_difference(folder, handmade):
     assert max(c["largest"] for c in content["curves"]) == 0.0
     save(handmade(phases=1), "c.nc")
     assert run("compare", "a.nc", "c.nc").exit_code == 2
+
+
+def test_compare_sees_a_motion_that_takes_longer(folder, handmade):
+    """Curves are compared at equal fractions of their phases, where those of a slower motion are the same."""
+    answer = handmade(phases=1)
+    groups = ("states", "controls", "algebraics", "costates", "path_multipliers")
+    ph = answer.phases["stance"]
+    slower = {g: {name: dataclasses.replace(c, breaks=1.1 * c.breaks) for name, c in getattr(ph, g).items()} for g in groups}
+    stretched = dataclasses.replace(ph, tf=1.1 * ph.tf, breaks=1.1 * ph.breaks, **slower)
+    save(answer, "a.nc")
+    save(dataclasses.replace(answer, phases={"stance": stretched}), "b.nc")
+    result = run("compare", "a.nc", "b.nc", "--tolerance", "1e-3", "--json", "-", "-q")
+    content = json.loads(result.stdout)
+    assert content["relative"] == {"objective": 0.0, "end of stance": pytest.approx(0.1 / 1.1, rel=1e-12)}
+    assert max(c["largest"] for c in content["curves"]) < 1e-12
+    assert (result.exit_code, content["agree"]) == (1, False)
 
 
 def test_systems_are_shown_by_name_and_from_a_file(folder):

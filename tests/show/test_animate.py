@@ -122,6 +122,14 @@ def test_answers_with_phases_are_drawn_phase_by_phase(handmade):
     np.testing.assert_allclose(seen.strokes[1].points[:, 0], expected, atol=1e-14)
 
 
+@pytest.mark.parametrize("frames", [7, 12, 26])
+def test_frames_are_at_equal_distances_over_all_phases(handmade, frames):
+    """Also where a phase ends between two of them."""
+    seen = scene(handmade(phases=3), Drawing((Mark((SX.sym("r_0"), SX.sym("r_1"))),)), frames)
+    np.testing.assert_allclose(seen.t, np.linspace(0.0, 2.5, frames), atol=1e-15)
+    np.testing.assert_allclose(seen.strokes[0].points[:, 0, 0], np.cos(seen.t), atol=2e-3)  # as exact as the answer's curves
+
+
 def test_what_a_phase_lacks_is_not_drawn_there(handmade):
     answer = handmade()
     flight = answer.phases["flight/free"]
