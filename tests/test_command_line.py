@@ -14,7 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 import trajopt.commands.solving
+from problems import brachistochrone
 from trajopt.__main__ import app
+from trajopt.commands.building import build_problem
 from trajopt.solution import Status
 from trajopt.storage import load, save
 
@@ -255,6 +257,11 @@ def test_guess_is_a_saved_answer(folder, solver, handmade):
     save(handmade(objective=9.0), "g.nc")
     assert run("solve", "brachistochrone", "--guess", "g.nc").exit_code == 0
     assert solver["guess"].objective == 9.0
+
+
+def test_a_published_answer_is_that_of_the_settings_it_was_published_for():
+    assert build_problem("brachistochrone", {}).reference is brachistochrone.REFERENCE
+    assert build_problem("brachistochrone", {"g": 1.62}).reference is None
 
 
 def test_compare_finds_agreement_and_difference(folder, handmade):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from problems import block_move, double_integrator_mintime, goddard
-from trajopt import Problem, solve
+from trajopt import Problem, free, solve
 from trajopt.curve import Curve
 from trajopt.errors import UsageError
 from trajopt.show.checks import (
@@ -43,8 +43,27 @@ def test_the_switching_function_decides_the_control(bang):
     u = bang["u"](times)
     clear = np.abs(values) > 1e-2
     assert np.all(np.sign(u[clear]) == -np.sign(values[clear]))
-    crossing = times[np.flatnonzero(np.diff(np.sign(values)))[0]]
-    assert crossing == pytest.approx(1.0, abs=0.02)
+    slope, level = np.polyfit(times, values, 1)
+    assert -level / slope == pytest.approx(1.0, abs=1e-6)  # where the line crosses zero
+
+
+def test_a_path_constraint_takes_the_decision_from_the_switching_function():
+    """u <= 2 - v/2 cuts the control off below its bound: the sign of the slope does not decide alone."""
+    found = {}
+    for limited in (False, True):
+        ocp = Problem("limited power")
+        ph = ocp.phase()
+        t = ph.time(start=0, end=free(0.1, 10))
+        x, v = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0)
+        u = ph.control("u", lower=-2, upper=2)
+        ph.dynamics({x: v, v: u})
+        if limited:
+            ph.path(u + v / 2, upper=2, name="power")
+        ocp.minimize(ph.final(t))
+        answer = solve(ocp).check()
+        ((_, _, found[limited]),) = switching_functions(answer)["u"]
+    assert found == {False: True, True: False}
+    assert title_of(plot_switching(answer).axes[1]).startswith("slope of H by u")
 
 
 def test_controls_without_bounds_have_slopes_and_not_switching_functions(smooth):
