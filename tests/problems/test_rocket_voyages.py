@@ -2,6 +2,7 @@
 
 from math import cos, radians, sqrt
 
+import casadi
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -51,6 +52,18 @@ def test_units_do_not_matter():
     voyage = solve(build(orbits="circles", arrival="orbit", duration=duration), tolerance=1e-8).check()
     assert voyage.objective == pytest.approx(scaled.objective * MU**1.5 / a**2.5 / WATTS, rel=1e-8)
     assert voyage["m"](duration) == pytest.approx(1 / (1 + voyage.objective / 10), rel=1e-9)
+
+
+def test_thrust_in_millimetres_is_thrust_in_metres_and_seconds():
+    """Beside gravity u = 0.2 mm/s^2 changes the velocity, and takes mass by m' = -m^2 a^2 / (2 P), in SI units."""
+    au, day, power = 1.495978707e11, 86400.0, 10.0
+    form = build(power=power).finish()
+    ph = form.phases[0]
+    rates = casadi.Function("f", [ph.t, ph.x, ph.u, form.s, form.p], [ph.f])
+    x, direction = np.array([1.0, 0.2, 0.0, -0.003, 0.017, 0.0, 0.8]), np.array([0.6, 0.0, 0.8])
+    coasting, pushed = (np.asarray(rates(0.0, x, u * direction, [], [])).ravel() for u in (0.0, 0.2))
+    assert (pushed - coasting)[3:6] * au / day**2 == pytest.approx(0.2e-3 * direction, rel=1e-12)
+    assert pushed[6] / day == pytest.approx(-(0.8**2) * 0.2e-3**2 / (2 * power), rel=1e-12)
 
 
 def test_a_choice_that_does_not_exist_is_named():
