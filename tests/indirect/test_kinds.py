@@ -82,6 +82,40 @@ def test_a_mixed_constraint_by_its_multiplier():
     np.testing.assert_allclose(2 * solution["u"](t[1:-1]) + solution.costate("v")(t[1:-1]) + multiplier(t[1:-1]), 0, atol=1e-8)
 
 
+def test_a_mixed_constraint_is_left_and_met_again():
+    """|u| <= c as a path constraint: u = c, a line through zero for a time of 2 b, and -c; b^2 = 6 (1/8 - 1/(2 c))."""
+    c = 4.5
+    b = np.sqrt(6 * (1 / 8 - 1 / (2 * c)))
+    ocp, ph, _, x, v = double_integrator()
+    u = ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ph.path(u, lower=-c, upper=c, name="power")
+    ocp.minimize(ph.integral(u**2))
+    solution = shot(ocp)
+    assert [arc.roles.get("power") for arc in solution.arcs] == ["upper", None, "lower"]
+    np.testing.assert_allclose([arc.end for arc in solution.arcs], [0.5 - b, 0.5 + b, 1.0], rtol=1e-10)
+    assert solution.objective == pytest.approx(2 * c**2 * (0.5 - 2 * b / 3), rel=1e-12)
+    assert solution.phases["main"].path_multipliers["power"](0.0) == pytest.approx(-solution.costate("v")(0.0) - 2 * c, rel=1e-9)
+
+
+def test_multipliers_belong_to_their_constraints():
+    """Two motions side by side, each with a limit of its own: 2 u + costate + multiplier = 0 for both."""
+    ocp = Problem("side by side")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, v, u = ph.state("x", 2, start=[0, 0], end=[1, 1]), ph.state("v", 2, start=[0, 0], end=[0, 0]), ph.control("u", 2)
+    ph.dynamics({x: v, v: u})
+    for i, limit in enumerate((4.5, 5.5)):
+        ph.path(u[i], upper=limit, name=f"power{i}")
+    ocp.minimize(ph.integral(casadi.sumsqr(u)))
+    solution = shot(ocp)
+    t = np.linspace(0, 1, 21)
+    multipliers = np.stack([solution.phases["main"].path_multipliers[f"power{i}"](t) for i in range(2)], axis=1)
+    np.testing.assert_allclose(2 * solution["u"](t) + solution.costate("v")(t) + multipliers, 0, atol=1e-8)
+    assert np.all(multipliers[0] > 0.1)
+    assert abs(multipliers[0, 0] - multipliers[0, 1]) > 0.1
+
+
 def plane(**limit):
     ocp = Problem("plane")
     ph = ocp.phase()
@@ -122,6 +156,32 @@ def test_a_static_variable():
     # u = c (1 - t): x(1) = c / 3 + a / 2 = 1, J = c^2 / 3 + a^2, so that a = c / 2 and c = 12 / 7.
     assert solution.variables["a"] == pytest.approx(6 / 7, rel=1e-10)
     assert solution.objective == pytest.approx(12 / 7, rel=1e-11)
+
+
+@pytest.mark.parametrize("wall", [0.1, 0.2], ids=["followed", "touched"])
+def test_a_static_variable_that_moves_a_constraint(wall):
+    """Bryson-Denham with a wall that costs c for each unit: J = 4/(9 l), or 2 + 6 (1 - 4 l)^2 where l > 1/6, and dJ/dl = -c."""
+    price = 4 / (9 * wall**2) if wall < 1 / 6 else 48 * (1 - 4 * wall)
+    ocp, ph, _, x, v = double_integrator(start=(0, 1), end=(0, -1))
+    u, place = ph.control("u"), ocp.variable("place", lower=0.05, upper=1, guess=0.15)
+    ph.dynamics({x: v, v: u})
+    ph.path(x - place, upper=0, name="wall")
+    ocp.minimize(ph.integral(0.5 * u**2) + price * place)
+    solution = shot(ocp)
+    assert solution.variables["place"] == pytest.approx(wall, rel=1e-8)
+    effort = 4 / (9 * wall) if wall < 1 / 6 else 2 + 6 * (1 - 4 * wall) ** 2
+    assert solution.objective == pytest.approx(effort + price * wall, rel=1e-10)
+
+
+def test_a_static_variable_at_its_bound():
+    """The further it may go the better: x(1) = 1 with v' = u + a costs 3 (1 - a/2)^2, least at the largest a."""
+    ocp, ph, _, x, v = double_integrator(end=(1, None))
+    u, a = ph.control("u"), ocp.variable("a", lower=-1, upper=0.5, guess=0.2)
+    ph.dynamics({x: v, v: u + a})
+    ocp.minimize(ph.integral(u**2))
+    solution = shot(ocp)
+    assert solution.variables["a"] == pytest.approx(0.5, rel=1e-12)
+    assert solution.objective == pytest.approx(3 * (1 - 0.25) ** 2, rel=1e-11)
 
 
 def test_a_condition_on_an_integral():

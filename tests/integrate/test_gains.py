@@ -94,6 +94,22 @@ def test_the_counterexample_satisfies_the_printed_range_and_is_refused():
         check_gain(COUNTEREXAMPLE, EULER, TAU)
 
 
+def test_the_printed_range_is_as_printed_and_necessary_for_equal_tolerances():
+    """|delta_kl + tau K_kl| <= (least eps - |R|) / largest eps."""
+    lower, upper = component_range(TAU, [1.0, 4.0], remainder=-0.1)
+    for limit, sign in ((lower, -1), (upper, 1)):
+        assert np.eye(2) + TAU * limit == pytest.approx(np.full((2, 2), sign * 0.9 / 4.0), abs=1e-12)
+    lower, upper = component_range(TAU, [0.5, 0.5], remainder=0.1)
+    rng, kept = np.random.default_rng(2), 0
+    for _ in range(2000):
+        K = -np.eye(2) / TAU + rng.uniform(-1, 1, (2, 2)) / TAU
+        if row_sum_test(K, TAU, [0.5, 0.5], remainders=0.1):
+            kept += 1
+            assert np.all(lower <= K)
+            assert np.all(upper >= K)
+    assert kept > 100
+
+
 def test_the_counterexample_diverges_indeed():
     path = flow(lambda t, y: COUNTEREXAMPLE @ y, 0, 20 * TAU, [1.0, 1.0], integrator=Euler(TAU))
     assert np.abs(path.x[-1]) == pytest.approx(2.0**20, rel=1e-9)

@@ -180,3 +180,24 @@ def test_two_welds_of_the_same_bodies_are_redundant():
     with pytest.raises(ModelError, match="redundant") as caught:
         model.system()
     assert "two.x" in caught.value.got
+
+
+def test_springs_and_dampers_act_equally_on_both_bodies():
+    """Free of gravity, momentum and angular momentum stay, and dampers take what the relative motion gives."""
+    one = Body("one", 1.0, 0.2, (0.1, -0.3), 0.4, (0.5, 0.2), 1.5)
+    two = Body("two", 3.0, 0.7, (0.9, 0.6), -0.2, (-0.3, 0.8), -0.6)
+    bow = Spring("bow", "one", "two", stiffness=40.0, damping=3.0, length=0.5, on_first=(0.1, 0.05), on_second=(-0.2, 0.1))
+    coil = TorsionSpring("coil", "one", "two", stiffness=7.0, damping=0.9, angle=0.3)
+    model = assemble("pair", [one, two], [bow, coil], gravity=(0.0, 0.0))
+    q, v = model.start
+    a = np.array(model.acceleration(q, v)).ravel().reshape(2, 3)
+    places, masses, inertias = q.reshape(2, 3)[:, :2], np.array([1.0, 3.0]), np.array([0.2, 0.7])
+    forces, moments = masses[:, None] * a[:, :2], inertias * a[:, 2]
+    assert forces.sum(axis=0) == pytest.approx([0.0, 0.0], abs=1e-12)
+    turning = places[:, 0] * forces[:, 1] - places[:, 1] * forces[:, 0] + moments
+    assert turning.sum() == pytest.approx(0.0, abs=1e-12)
+    # The coil alone: stiffness by the angle between the bodies, damping by its rate.
+    alone = assemble("coil", [one, two], [coil], gravity=(0.0, 0.0))
+    spun = np.array(alone.acceleration(q, v)).ravel()[[2, 5]] * inertias
+    torque = 7.0 * (-0.2 - 0.4 - 0.3) + 0.9 * (-0.6 - 1.5)
+    assert spun == pytest.approx([torque, -torque], rel=1e-13)
