@@ -331,6 +331,23 @@ def test_simulate_json_and_files(folder):
         assert data["angle"].attrs["units"] == "rad"
 
 
+def test_simulate_takes_the_tolerance_and_the_gain_that_are_given(folder):
+    line = "simulate pendulum-cartesian --tolerance 1e-6 --stabilize baumgarte --gain 7 --until 0.5 --json - -q"
+    content = json.loads(run(*line.split()).stdout)
+    asked = (content["integrator"], content["stabilization"], content["t"])
+    assert asked == ("dop853, tolerance 1e-06", "baumgarte, gain 7", 0.5)
+
+
+def test_a_saved_answer_is_judged_by_the_parameters_that_are_given(folder):
+    """From rest to rest by the force u: the cost is 12 mass^2."""
+    problem = ["--problem", "./mine.py:build"]
+    assert run("solve", "./mine.py:build", "--set", "mass=1.2", "--save", "light.nc", "-q").exit_code == 0
+    assert load("light.nc").objective == pytest.approx(12 * 1.2**2, rel=1e-9)
+    assert run("certify", "light.nc", *problem, "-q").exit_code == 0
+    assert run("certify", "light.nc", *problem, "--set", "mass=1.2", "-q").exit_code == 0
+    assert run("certify", "light.nc", *problem, "--set", "mass=1.21", "-q").exit_code == 1
+
+
 def test_simulate_with_stabilization_keeps_the_energy(folder):
     drift = {}
     for extra in ("", " --stabilize projection"):

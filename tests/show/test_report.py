@@ -93,6 +93,19 @@ def test_the_charts_are_the_curves(handmade, tmp_path):
     assert [role for *_, role in control["arcs"]] == ["upper", "singular"]
 
 
+def test_a_jump_at_a_break_is_a_jump_in_the_chart(handmade, tmp_path):
+    """At a break the chart has the value from before, and then the one from after."""
+    answer = handmade(phases=1)
+    curve = answer.phases["stance"].controls["u/limit"]
+    panel = next(p for p in data_of(written(answer, tmp_path))["panels"] if p["title"] == "u/limit")
+    ((t, v),) = panel["lines"][0]["segments"]
+    for place in curve.breaks[1:-1]:
+        before, after = np.flatnonzero(np.isclose(t, place, rtol=0, atol=1e-7))
+        sides = [float(curve.evaluate(np.array([place]), left=left)[0, 0]) for left in (True, False)]
+        assert abs(sides[0] - sides[1]) > 1e-2
+        assert [v[before], v[after]] == pytest.approx(sides, abs=1e-7)
+
+
 def test_switching_functions_and_bounds_of_states_are_there(tmp_path):
     answer = solve(bryson_denham.build()).check()
     panels = {panel["title"]: panel for panel in data_of(written(answer, tmp_path))["panels"]}
