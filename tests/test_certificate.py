@@ -519,6 +519,16 @@ def test_a_certificate_of_the_direct_answer_alone_does_not_shoot(monkeypatch):
     assert "asked" in rows["direct and indirect objectives"]["remark"]
 
 
+@pytest.mark.parametrize(("method", "scheme"), [("indirect", FEHLBERG), ("both", DOP853)])
+def test_the_answer_that_was_asked_for_is_certified(method, scheme):
+    """It is integrated anew by the scheme that is not its own, and compared with the other answer."""
+    result = CliRunner().invoke(app, ["certify", "block-move", "--method", method, "--json", "-"])
+    assert result.exit_code == 0, result.output
+    rows = {c["name"]: c for c in json.loads(result.stdout)["checks"]}
+    assert rows["re-integration of intervals"]["remark"].startswith(scheme.name)
+    assert rows["direct and indirect objectives"]["value"] < 1e-9
+
+
 def test_a_certificate_says_what_shooting_did_not_reach_in_time(monkeypatch):
     monkeypatch.setattr("trajopt.commands.certifying.PATIENCE", 0.0)
     result = CliRunner().invoke(app, ["certify", "block-move", "--json", "-"])
