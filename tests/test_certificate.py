@@ -545,3 +545,18 @@ def test_a_certificate_takes_the_problem_itself(tmp_path):
     assert certify(load(tmp_path / "answer.nc"), problem).ok
     with pytest.raises(UsageError, match="expected: a Solution"):
         certify(problem, solution)
+
+
+def test_algebraic_equations_in_any_units_are_certified():
+    """Newton's matrix has a column of 1e-13 here: small, and not singular."""
+    ocp = Problem("small units")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=1, end=0), ph.control("u")
+    z = ph.algebraic("z", 2, scale=[1e13, 1])
+    ph.dynamics({x: 1e-13 * z[0]})
+    ph.require(1e-13 * z[0] - u + x * z[1])
+    ph.require(z[1] - 1 + 1e-14 * z[0])
+    ocp.minimize(ph.integral(u**2))
+    certificate = certify(solve(ocp).check())
+    assert certificate.ok, certificate

@@ -24,6 +24,7 @@ STEP_ERROR = {DOP853.name: 1e-12, FEHLBERG.name: 1e-10}  # relative, of one step
 SHORTEST = 2.0**-14  # of an interval
 DISTURBANCE = 1e-7  # relative, of the start of a whole phase, to see how the motion amplifies it
 DAMPING = 1e-12  # relative, of invariants that depend on each other
+NEVER_RAISE = {"eps": 0.0}  # of QR: it would raise at small pivots, whatever their units; a motion that gets lost shows itself
 CHAOS = 1e4  # beyond this amplification an end point says nothing about the way to it
 
 
@@ -180,7 +181,7 @@ class Motion:
         length = casadi.sqrt(casadi.sum2(slopes**2) + 1e-300)
         rows = slopes / casadi.repmat(length, 1, form.x.numel())
         normal = rows @ rows.T + DAMPING * casadi.MX.eye(gap.numel())
-        corrected = x - casadi.DM(self.phase.sizes) * (rows.T @ casadi.solve(normal, gap / length, "qr"))
+        corrected = x - casadi.DM(self.phase.sizes) * (rows.T @ casadi.solve(normal, gap / length, "qr", NEVER_RAISE))
         return casadi.Function("project", [t, x, t0, x0, s_, p_], [corrected])
 
     @cached_property
@@ -248,5 +249,5 @@ def _rate(ph: PhaseAlong) -> casadi.Function:
     corrected = z
     for _ in range(2):  # from the answer's own values: Newton's method has converged after that
         g, slope = residual(t, x, corrected, u, s, p)
-        corrected = corrected - casadi.solve(slope, g, "qr")
+        corrected = corrected - casadi.solve(slope, g, "qr", NEVER_RAISE)
     return casadi.Function("rate", [t, x, z, u, s, p], [plain(t, x, corrected, u, s, p)])
