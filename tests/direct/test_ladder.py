@@ -200,3 +200,19 @@ def test_a_mesh_too_coarse_for_any_motion_is_not_the_last_word():
     solution = solve(ocp).check()
     assert any("finer mesh" in entry for entry in solution.log)
     assert solution.objective == pytest.approx(0.027782408834, rel=1e-7)  # by shooting
+
+
+def test_an_answer_that_is_none_is_not_recommended():
+    """A fast jump of a relaxation oscillation, on meshes that are too few: a larger tolerance would not make it right."""
+    ocp = Problem("relaxation")
+    ph = ocp.phase()
+    ph.time(start=0, end=20)
+    x, y = ph.state("x", start=2), ph.state("y", start=0)
+    u = ph.control("u", lower=-0.5, upper=0.5)
+    ph.dynamics({x: y, y: 100 * (1 - x**2) * y - x + u})
+    ocp.minimize(ph.integral(x**2 + u**2))
+    solution = solve(ocp, Collocation(max_passes=2))
+    assert solution.status is Status.COARSE
+    assert solution.error > 0.1
+    assert "no answer" in solution.explanation[1]
+    assert "larger tolerance" not in solution.explanation[1]

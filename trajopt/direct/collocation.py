@@ -17,7 +17,7 @@ from trajopt.direct.kernels import Kernels, PhaseKernels, make_kernels
 from trajopt.direct.kinks import kinks
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.refine import Bend, Estimate, estimate, refined, running_cost
-from trajopt.direct.scaling import cost_reach, scales
+from trajopt.direct.scaling import ROUND_OFF, cost_reach, scales
 from trajopt.direct.schemes import Radau, Scheme
 from trajopt.direct.structure import (
     Structure,
@@ -31,6 +31,7 @@ from trajopt.direct.structure import (
     switching_losses,
     wants_to_leave,
     with_entries,
+    withheld_losses,
 )
 from trajopt.direct.transcribe import Layout, PhaseLayout, make_layout, transcribe
 from trajopt.direct.values import PhaseValues, fenced, guess_of, read, unwound, write
@@ -45,7 +46,6 @@ Progress = Callable[[str], None]
 
 FIRST = (10, 4)  # intervals and degree of the first mesh of a smooth problem
 ON_ARCS = "moving knots"
-ROUND_OFF = 1e-6  # of what the cost can change by: a cost below that is as good as zero
 ROUGH = 0.1  # an error above which smooth controls are kept straight on an interval
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
 MOST_POLISHES = 6  # meshes for the sake of the costates, after the states are right
@@ -96,6 +96,7 @@ class Iterate:
     estimates: tuple[Estimate, ...]
     running: float  # integral of the size of the running cost
     row_scales: Array
+    sizes: Array  # of the unknowns, by which the program was scaled
     constraint_values: Array
     doubt: float  # how far the held controls want to leave their bounds, 0 to 1
     doubtful: tuple[NDArray[np.bool_], ...]  # by phase, (intervals, controls): where they do
@@ -194,7 +195,7 @@ def solve_on(
     values = read(layout, y)
     costs = tuple(running_cost(b, program) for b in program.blocks[:-1])
     running = sum(float(np.abs(b.weights * cost).sum()) for b, cost in zip(program.blocks[:-1], costs, strict=True))
-    estimates = estimate(layout, program, values, costs)
+    estimates = estimate(layout, program, values, costs, columns)
     multipliers = multipliers_of(session.kernels, layout, program, values, bound, constraint)
     losses = _relative_losses(session, layout, program, values, constraint, abs(result.f) + running, columns)
     estimates = tuple(replace(e, errors=np.maximum(e.errors, loss)) for e, loss in zip(estimates, losses, strict=True))
@@ -221,6 +222,7 @@ def solve_on(
         estimates,
         running,
         rows,
+        columns,
         result.g / rows,
         max(v[0] for v in verdicts),
         tuple(v[1] for v in verdicts),
@@ -248,7 +250,10 @@ def _relative_losses(
     losses = []
     for i, (ph, v, k) in enumerate(zip(layout.phases, values, session.kernels.phases, strict=True)):
         loss = control_losses(ph, program, i, k.affine, multipliers)
-        losses.append(loss + switching_losses(ph, program, i, v, k.affine, multipliers) if ph.mesh.roles is None else loss)
+        if ph.mesh.roles is None:
+            loss = loss + switching_losses(ph, program, i, v, k.affine, multipliers)
+            loss = loss + withheld_losses(ph, program, i, v, k.affine, multipliers)
+        losses.append(loss)
     worst = max(float(loss.max(initial=0.0)) for loss in losses)
     if worst > session.method.tolerance * total:  # a cost of zero is reached when nothing of its usual size is left
         total = max(total, ROUND_OFF * cost_reach(program, sizes))
@@ -316,7 +321,9 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             break
         iterate = following
         best.append(iterate)
-    return min(reversed(good), key=lambda pair: pair[0])[1] if good else iterate
+    if good:
+        return min(reversed(good), key=lambda pair: pair[0])[1]
+    return min(reversed(best), key=lambda one: (not one.solved, one.error))  # more points do not always make it better
 
 
 def hasty(session: Session, iterations: int = 250) -> Session:
@@ -416,7 +423,8 @@ def _structures(session: Session, iterate: Iterate) -> tuple[tuple[Structure | N
     phases = zip(iterate.layout.phases, session.kernels.phases, iterate.values, strict=True)
     for i, (ph, kernels, values) in enumerate(phases):
         bounded = np.isfinite(ph.form.u_bound.lower) | np.isfinite(ph.form.u_bound.upper)
-        may_switch = bool(np.any(kernels.affine & bounded))
+        # Where a path constraint has the control in it, that limits it too.
+        may_switch = bool(np.any(kernels.affine & (bounded | np.any(~kernels.state_paths))))
         structure, doubtful = None, np.zeros(0, int)
         if may_switch:
             structure, doubtful = find_structure(ph, iterate.program, i, values, kernels)

@@ -31,6 +31,7 @@ from trajopt.direct.mesh import Mesh
 from trajopt.direct.nearest import NEAREST, nearest_motion
 from trajopt.direct.optimality import judged
 from trajopt.direct.restart import restarted
+from trajopt.direct.scaling import ROUND_OFF, cost_reach
 from trajopt.direct.values import guess_of
 from trajopt.guess import Guess, check_guess, nudged, plain_guess, swung
 from trajopt.nlp.backends import Ipopt, Outcome
@@ -110,6 +111,9 @@ def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[
     if history:
         log.insert(0, "the arcs of the guess: they do not hold here")
     history.append(iterate.record)
+    if not given and iterate.solved and _nothing_has_a_price(iterate):
+        iterate, further = _off_centre(session, iterate)
+        history += further
     if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
         iterate, further = _calmer(session, iterate, guess)
         history += further
@@ -216,6 +220,25 @@ def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, 
     return (other if other.solved and other.error < iterate.error else iterate), [other.record]
 
 
+def _nothing_has_a_price(iterate: Iterate) -> bool:
+    """Whether neither a bound nor an equation costs anything: so it is at the best answer of all, and also at the worst.
+
+    Symmetric problems may end there (a turn of zero, between left and right), since the conditions of first order hold there.
+    """
+    prices = np.concatenate([iterate.result.bound_multipliers, iterate.result.constraint_multipliers])
+    return bool(np.abs(prices).max(initial=0.0) <= ROUND_OFF * cost_reach(iterate.program, iterate.sizes))
+
+
+def _off_centre(session: Session, iterate: Iterate) -> tuple[Iterate, list[MeshPass]]:
+    """The first answer with controls that begin away from the middle of their ranges, if that is a better one; and its record."""
+    meshes = tuple(ph.mesh for ph in iterate.layout.phases)
+    try:
+        other = solve_on(hasty(session, 150), meshes, plain_guess(session.form, bend=0.5), None, remark="controls off centre")
+    except Interrupted as stop:
+        return replace(iterate, result=replace(iterate.result, outcome=Outcome.INTERRUPTED)), [stop.iterate.record]
+    return (other if other.solved and other.result.f < iterate.result.f else iterate), [other.record]
+
+
 def _rungs(session: Session, guess: Guess, given: bool, finer: int) -> Iterator[Rung]:
     meshes = first_meshes(session, guess, finer)
     yield Rung("first attempt", partial(solve_on, hasty(session, 150), meshes, guess, 1e-2 if given else None))
@@ -283,11 +306,15 @@ def _explanation(iterate: Iterate, status: Status, method: Collocation) -> tuple
     worst = max(zip(iterate.layout.phases, iterate.values, iterate.estimates, strict=True), key=lambda item: item[2].errors.max())
     ph, values, estimate = worst
     k = int(np.argmax(estimate.errors))
-    advice = (
-        "only one mesh was allowed; try: more, Collocation(max_passes=12), a finer one, or tolerance=inf to accept this"
-        if method.max_passes == 1
-        else "try: a larger tolerance, or more meshes: Collocation(max_passes=30)"
-    )
+    if method.max_passes == 1:
+        advice = "only one mesh was allowed; try: more, Collocation(max_passes=12), a finer one, or tolerance=inf to accept this"
+    elif estimate.errors[k] > ROUGH:
+        advice = (
+            "with so large an error this is no answer: between its points the motion is another; try: more meshes, "
+            "Collocation(max_passes=30), a guess= closer to the answer, or a phase of its own where the motion is fast"
+        )
+    else:
+        advice = "try: a larger tolerance, or more meshes: Collocation(max_passes=30)"
     return (
         f"the estimated error is {estimate.errors[k]:.1e} in phase '{ph.form.name}' "
         f"at t = {values.breaks[k]:.4g} to {values.breaks[k + 1]:.4g}; asked for {method.tolerance:.0e}",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import inverse_legendre
 from trajopt.direct.mesh import Mesh
-from trajopt.direct.scaling import row_sizes
+from trajopt.direct.scaling import ROUND_OFF, cost_reach, row_sizes
 from trajopt.direct.schemes import Places, Scheme, can_raise_degree, gauss_quadrature
 from trajopt.direct.transcribe import Layout, PhaseLayout
 from trajopt.direct.values import PhaseValues
@@ -28,6 +28,7 @@ COST = 2.0  # of an interval, as a power of its degree
 CLOSE = 0.1  # of an interval: a bend nearer to one of its ends moves that end
 SLIGHT = 0.01  # of an interval: an end that moves less leaves its error what it is
 SLIVER = 1e-3  # of an interval: no break so close to another one
+NOTICED = 1e-9  # relative: an error of an integral from which on it is asked whether the integral is as good as zero
 MOST_PIECES = 6  # an interval is cut into at most so many at once
 
 
@@ -39,13 +40,21 @@ class Estimate:
     decay: Array  # (intervals,) factor by which successive Legendre coefficients of the states fall; small is smooth
 
 
-def estimate(layout: Layout, program: Program, values: tuple[PhaseValues, ...], costs: tuple[Array, ...]) -> tuple[Estimate, ...]:
-    """The relative error of every interval; ``costs``, by phase, are the running costs at the points."""
-    phases = zip(layout.phases, values, costs, strict=True)
-    return tuple(_phase_estimate(ph, layout, program, i, v, cost) for i, (ph, v, cost) in enumerate(phases))
+def estimate(
+    layout: Layout, program: Program, values: tuple[PhaseValues, ...], costs: tuple[Array, ...], sizes: Array
+) -> tuple[Estimate, ...]:
+    """The relative error of every interval.
+
+    ``costs``, by phase, are the running costs at the points; ``sizes``, of the unknowns, tell what integrals usually come to:
+    one that is zero has no relative error.
+    """
+    phases = enumerate(zip(layout.phases, values, costs, strict=True))
+    return tuple(_phase_estimate(ph, layout, program, i, v, cost, sizes) for i, (ph, v, cost) in phases)
 
 
-def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues, costs: Array) -> Estimate:
+def _phase_estimate(
+    ph: PhaseLayout, layout: Layout, program: Program, index: int, values: PhaseValues, costs: Array, sizes: Array
+) -> Estimate:
     errors, decay = np.zeros(ph.mesh.intervals), np.ones(ph.mesh.intervals)
     size = np.abs(values.X).max(axis=0)
     # A state that stays at zero is right to round-off, which must not count as an error of its own size.
@@ -83,8 +92,11 @@ def _phase_estimate(ph: PhaseLayout, layout: Layout, program: Program, index: in
         decay[here] = _decay(rule.nodes, X, size)
     if integrals.shape[1]:
         # Quadrature errors add up over the phase: the worst interval answers for their sum.
-        total = np.maximum(np.abs(integrals).sum(axis=0), 1e-300)
-        shares = gaps.sum(axis=0) / total / np.maximum(gaps.max(axis=0), 1e-300)
+        total, sums = np.maximum(np.abs(integrals).sum(axis=0), 1e-300), gaps.sum(axis=0)
+        if np.any(sums > NOTICED * total):
+            usual = np.append(sizes[ph.integrals : ph.end], cost_reach(program, sizes))
+            total = np.maximum(total, ROUND_OFF * usual[: total.size])
+        shares = sums / total / np.maximum(gaps.max(axis=0), 1e-300)
         errors = np.maximum(errors, (gaps * shares).max(axis=1))
     return Estimate(errors, decay)
 

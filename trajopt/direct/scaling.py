@@ -14,6 +14,8 @@ from trajopt.normal_form import Quantity
 
 Array = NDArray[np.float64]
 
+ROUND_OFF = 1e-6  # of what the cost can change by: a cost below that is as good as zero
+
 
 def scales(layout: Layout, program: Program) -> tuple[Array, Array]:
     """(unknowns,), (constraints,): the size of each unknown, and what each constraint row is multiplied by."""

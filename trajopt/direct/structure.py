@@ -376,6 +376,24 @@ def switching_losses(
     return np.asarray(np.add.reduceat(np.where(_touching(ph, values), 0.0, np.maximum(losses, 0.0)), ph.first_point))
 
 
+def withheld_losses(
+    ph: PhaseLayout, program: Program, index: int, values: PhaseValues, affine: NDArray[np.bool_], multipliers: Array
+) -> Array:
+    """(intervals,): what the cost could still fall, to first order, where constraints decide a control that is kept constant.
+
+    At every point it could change by its own size, no more being known; no error of the motion tells of that.
+    """
+    constant = affine & (ph.u_count < ph.sizes[:, None])
+    if not constant.any():
+        return np.zeros(ph.mesh.intervals)
+    kept = constant & decided(ph, program, index, values)
+    if not kept.any():
+        return np.zeros(ph.mesh.intervals)
+    slopes, _ = _control_derivatives(ph, program, index, multipliers)
+    losses = np.add.reduceat(np.abs(slopes) * np.abs(values.U).max(axis=0), ph.first_point, axis=0)
+    return np.asarray(np.where(kept, losses, 0.0).sum(axis=1))
+
+
 def control_losses(
     ph: PhaseLayout, program: Program, index: int, affine: NDArray[np.bool_], constraint_multipliers: Array
 ) -> Array:
