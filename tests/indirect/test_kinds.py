@@ -312,6 +312,22 @@ def test_an_end_condition_lets_go_where_it_would_pull():
         assert "'far enough' is held at its lower limit, but its multiplier has the wrong sign" in carried.explanation[0]
 
 
+def test_an_end_condition_that_is_let_go_is_still_to_be_met():
+    """From a start at the far limit, whose condition pulls there, the free end would be short of the near limit."""
+    ocp = Problem("far enough")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0), ph.control("u")
+    ph.dynamics({x: u})
+    ocp.require(ph.final(x), lower=1, upper=2, name="far enough")
+    ocp.minimize(ph.integral(0.5 * u**2))
+    solution = Shooting().solve(ocp.finish(), {"x": -2.0})
+    if solution.success:
+        assert solution.objective == pytest.approx(0.5, rel=1e-12)
+    else:
+        assert "'far enough' is beyond its lower limit by 1" in solution.explanation[0]
+
+
 def test_a_constraint_that_moves_with_time_leaves_no_constant_hamiltonian():
     """The least time to x = 3/2 with u <= 1 + t is one, and -1 / (1 + tf) its derivative by the start; H(0) is not H(tf) = 0."""
     ocp = Problem("speeding up")

@@ -48,6 +48,7 @@ def findings(prepared: Preparation, unknowns: Array) -> tuple[Finding, ...]:
         found += _convexity(trace, k)
         found += _jumps(prepared, unknowns, k)
     found += _rows(prepared, unknowns)
+    found += _beyond(prepared, unknowns)
     return tuple(found)
 
 
@@ -118,6 +119,30 @@ def _jumps(prepared: Preparation, unknowns: Array, k: int) -> list[Finding]:
         if value * (1.0 if side == "upper" else -1.0) < 0:
             name = arc.law.hamiltonian.constraints[number].name
             found.append(Finding(f"constraint '{name}' is touched, but its multiplier has the wrong sign", k, 0.0, 0.0, None))
+    return found
+
+
+def _beyond(prepared: Preparation, unknowns: Array) -> list[Finding]:
+    """Endpoint conditions that are not held, and not met either."""
+    form, system = prepared.form, prepared.system
+    free = [row for row, side in prepared.rows if side is None]
+    if not free:
+        return []
+    ends, traces = [], prepared.traces(unknowns)
+    for i, ph in enumerate(form.phases):
+        own, nx = [traces[k] for k in system.of_phase[i]], ph.x.numel()
+        rest, q = np.zeros(2 * (ph.z.numel() + ph.u.numel())), unknowns[system.layout.integrals[i]]
+        times = [own[0].breaks[0], own[-1].breaks[-1]]
+        ends.append(np.concatenate([times, own[0].values[0, 0, :nx], own[-1].values[-1, -1, :nx], rest, q]))
+    column = casadi.vertcat(*[row.expression for row in free])
+    function = casadi.Function("rows", [form.endpoint_column, form.s, form.p], [casadi.densify(column)])
+    values = np.asarray(function(np.concatenate(ends), unknowns[system.layout.s], system.p).full()).ravel()
+    found = []
+    for row, value in zip(free, values, strict=True):
+        size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value) if np.isfinite(b)))
+        for side, gap in (("lower", row.lower - value), ("upper", value - row.upper)):
+            if gap > SLACK * size:
+                found.append(Finding(f"condition '{row.name}' is beyond its {side} limit by {gap:.3g}", -1, 0.0, 0.0, None))
     return found
 
 
