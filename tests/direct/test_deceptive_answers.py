@@ -1,5 +1,7 @@
 """Answers on a mesh that look finished and are not: controls that path constraints limit, costs of zero, points of symmetry."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from casadi import cos, exp, pi, sin, tan
@@ -9,6 +11,7 @@ from trajopt.catalogue import builder
 from trajopt.direct import collocation
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh
+from trajopt.nlp.backends import Outcome
 
 
 def drive(as_path):
@@ -131,3 +134,21 @@ def test_an_answer_that_stays_coarse_is_the_best_of_its_meshes(monkeypatch):
     assert second > first > solution.tolerance
     assert solution.error == first
     assert solution.objective == solution.history[0].objective
+
+
+def test_arcs_that_hold_are_kept_where_their_refinement_fails(monkeypatch):
+    solved = []
+
+    def failing_second(*arguments, **options):
+        iterate = solve_on(*arguments, **options)
+        if iterate.record.remark != collocation.ON_ARCS:
+            return iterate
+        solved.append(iterate)
+        return iterate if len(solved) == 1 else replace(iterate, result=replace(iterate.result, outcome=Outcome.FAILED))
+
+    solve_on = collocation.solve_on
+    monkeypatch.setattr(collocation, "solve_on", failing_second)
+    solution = solve(drive(True), Collocation(tolerance=1e-13, max_passes=3))
+    assert len(solved) == 2
+    assert solution.status is Status.COARSE
+    assert solution.error == solved[0].error < solution.history[0].error

@@ -291,7 +291,7 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
         structures, unclear = _structures(session, iterate)
         suspects: tuple[Array, ...] = ()  # stretches of time where proposed arcs were refuted
         if structures is not None and refusals < MOST_REFUSALS:
-            candidate, records, suspects = on_arcs(session, iterate, structures, session.method.max_passes - len(history))
+            candidate, records, suspects = on_arcs(session, iterate, structures, session.method.max_passes - len(history), best)
             history += records
             if candidate is not None:
                 return candidate
@@ -348,9 +348,12 @@ def _stalled(history: list[MeshPass], meshes: int) -> bool:
 
 
 def on_arcs(
-    session: Session, iterate: Iterate, structures: tuple[Structure | None, ...], passes: int
+    session: Session, iterate: Iterate, structures: tuple[Structure | None, ...], passes: int, kept: list[Iterate] | None = None
 ) -> tuple[Iterate | None, list[MeshPass], tuple[Array, ...]]:
-    """Solve with moving knots; None unless the answer confirms the arcs, with the times (n, 2) where it refutes them."""
+    """Solve with moving knots; None unless the answer confirms the arcs, with the times (n, 2) where it refutes them.
+
+    ``kept`` gets those that confirm them, too coarse as they may be.
+    """
     history: list[MeshPass] = []
     meshes, knots = _arc_meshes(session, iterate, structures)
     current = iterate
@@ -372,6 +375,8 @@ def on_arcs(
         if not following.solved or (refuted and (no_better or repairs == MOST_REFUSALS)):
             return good, history, _suspects(following)
         current = following
+        if kept is not None and not refuted:
+            kept.append(current)
         shrunk = any(collapsed(ph, v) for ph, v in zip(current.layout.phases, current.values, strict=True))
         if refuted or (shrunk and repairs < MOST_REFUSALS):
             repairs += 1
