@@ -76,8 +76,9 @@ def sweep(
     found: dict[int, Member] = {}
     try:
         for index, member in run.alone(chains) if executor is None else run.shared(chains, executor):
-            found[index] = member
-            run.keep(member, Family(grid, tuple(found[k] for k in sorted(found))))
+            more = {**found, index: member}
+            run.keep(member, Family(grid, tuple(more[k] for k in sorted(more))))
+            found = more  # only now: Ctrl-C while it is written leaves it out
             if progress is not None:
                 progress(f"{len(found)} of {len(points)}: {_told(member, list(grid))}")
     except KeyboardInterrupt:
