@@ -219,6 +219,9 @@ def test_from_a_shell(tmp_path):
     [
         (["--over", "limit=1,3"], 1, "end value of state"),
         (["--over", "height=5:20"], 2, "from:to:count"),
+        (["--over", "height=5:20:0"], 2, "no values"),
+        (["--over", "height=,"], 2, "no values"),
+        (["--over", "height=5,high"], 2, "got:      5, 'high'"),
         (["--over", "height"], 2, "--over height"),
         (["--over", "heigth=1,2"], 2, "did you mean 'height'"),
         ([], 2, "something to sweep over"),

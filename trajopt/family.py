@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ class Member:
     def success(self) -> bool:
         return self.solution is not None and self.solution.success
 
+    @cached_property
     def row(self) -> dict[str, Any]:
         """What a table says of it: the settings, how it ended, and the values at both ends."""
         if self.solution is None:
@@ -92,12 +94,12 @@ class Family:
     @property
     def columns(self) -> list[str]:
         """The names of the table's columns."""
-        return list(dict.fromkeys(name for member in self.members for name in member.row()))
+        return list(dict.fromkeys(name for member in self.members for name in member.row))
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if self.members and name not in self.columns:
             raise UsageError(f"a family has no column '{name}'", hint=suggest(name, self.columns))
-        column = [member.row().get(name, np.nan) for member in self.members]
+        column = [member.row.get(name, np.nan) for member in self.members]
         return np.array(column)
 
     def unit(self, name: str) -> str:
@@ -118,5 +120,5 @@ class Family:
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(member.row() for member in self.members)
+        writer.writerows(member.row for member in self.members)
         write_text(path, text.getvalue())

@@ -30,6 +30,17 @@ def check_writable(path: str | Path, endings: tuple[str, ...] = ()) -> None:
         raise FileError(f"cannot write '{path}'", got=f"ending '{target.suffix}'", expected=" or ".join(endings))
 
 
+def make_folder(folder: Path) -> Path:
+    """The folder, made if it is missing; a ``FileError`` where that cannot be."""
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"cannot write into '{folder}'", got="it is a file", expected="a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder '{folder}'", got=error.strerror) from error
+    return folder
+
+
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A file to write beside ``path`` that takes its place when all went well; otherwise the old one stays whole."""

@@ -14,6 +14,7 @@ from typing import Any
 from trajopt.catalogue import builder, catalogue
 from trajopt.errors import FileError, TrajoptError, UsageError, suggest
 from trajopt.family import Family, Member, word
+from trajopt.files import make_folder
 from trajopt.problem import Problem
 from trajopt.solution import Solution, Status
 from trajopt.solving import Method, Progress, solve
@@ -72,7 +73,7 @@ def sweep(
     points = [{**(settings or {}), **dict(zip(grid, values, strict=True))} for values in itertools.product(*grid.values())]
     length = len(list(grid.values())[-1]) if chained else 1
     chains = [range(start, start + length) for start in range(0, len(points), length)]
-    run = _Run(build, points, method, tolerance, None if folder is None else _prepared(Path(folder)), again)
+    run = _Run(build, points, method, tolerance, None if folder is None else make_folder(Path(folder)), again)
     found: dict[int, Member] = {}
     try:
         for index, member in run.alone(chains) if executor is None else run.shared(chains, executor):
@@ -103,9 +104,7 @@ class _Run:
         for chain in chains:
             guess = None
             for index in chain:
-                member = self.recalled(index) or _member(*self.task(index, guess))
-                if member.solution is not None and member.solution.status is Status.INTERRUPTED:
-                    raise KeyboardInterrupt
+                member = _finished(self.recalled(index) or _member(*self.task(index, guess)))
                 yield index, member
                 guess = member.solution if member.success else None
 
@@ -185,13 +184,17 @@ def _elsewhere(*task: Any) -> Member:
 
 def _result(future: Future[Member]) -> Member:
     try:
-        member = future.result()
+        return _finished(future.result())
     except Exception as error:
         raise UsageError(
             "the workers cannot solve this",
             got=f"{type(error).__name__}: {error}",
             hint='they must be able to import the function; its name, as in "./mine.py:build", will do',
         ) from error
+
+
+def _finished(member: Member) -> Member:
+    """The member, unless Ctrl-C ended its solve: that is for the whole sweep."""
     if member.solution is not None and member.solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return member
@@ -234,16 +237,6 @@ def _check(build: Build, grid: Mapping[str, tuple[Any, ...]], settings: Mapping[
                     expected=", ".join(known) or "none",
                     hint=suggest(name, known),
                 )
-
-
-def _prepared(folder: Path) -> Path:
-    if folder.exists() and not folder.is_dir():
-        raise FileError(f"cannot write into '{folder}'", got="it is a file", expected="a folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot make the folder '{folder}'", got=error.strerror) from error
-    return folder
 
 
 def _file_name(settings: Mapping[str, Any]) -> str:

@@ -16,7 +16,8 @@ from trajopt.commands.listing import check_family
 from trajopt.commands.outputs import USUAL
 from trajopt.commands.plotting import Subject, draw_answers, draw_run
 from trajopt.commands.recalling import check_belongs
-from trajopt.errors import FileError, TrajoptError, UsageError, suggest
+from trajopt.errors import TrajoptError, UsageError, suggest
+from trajopt.files import make_folder
 
 if TYPE_CHECKING:
     from trajopt.integrate.simulate import Simulation
@@ -40,7 +41,7 @@ def run_gallery(folder: Path, wish: GalleryWish) -> int:
     from trajopt.show.gallery import contact_sheets, write_index
 
     entries = _entries(wish)
-    _prepare(folder)
+    make_folder(folder)
     cards: list[Card] = []
     interrupted = False
     with progress_lines("drawing a gallery", wish.quiet) as show:
@@ -76,15 +77,6 @@ def _entries(wish: GalleryWish) -> dict[str, Entry]:
     check_family(wish.family, everything)
     chosen = {name: e for name, e in everything.items() if wish.family in (None, e.family)}
     return {name: e for name, e in chosen.items() if not wish.names or name in wish.names}
-
-
-def _prepare(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise FileError(f"cannot write into '{folder}'", got="it is a file", expected="a folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot make the folder '{folder}'", got=error.strerror) from error
 
 
 def _card(name: str, entry: Entry, folder: Path, wish: GalleryWish) -> Card:

@@ -46,7 +46,10 @@ def parse_over(options: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         name, equals, text = option.partition("=")
         if not equals or not name.strip() or not text.strip():
             raise UsageError(f"--over {option}", expected="--over name=from:to:count or --over name=a,b,c")
-        values[name.strip()] = _range(option, text) if ":" in text else _listed(text)
+        found = _range(option, text) if ":" in text else _listed(text)
+        if not found or len({isinstance(value, str) for value in found}) > 1:
+            raise UsageError(f"--over {option}", got=", ".join(map(repr, found)) or "no values", expected="numbers or words")
+        values[name.strip()] = found
     return values
 
 
@@ -91,13 +94,9 @@ def run_sweep(
         print_family(family, error=outputs.json_on_standard_output)
     if outputs.csv is not None:
         family.to_csv(outputs.csv)
-    if outputs.plot is not None and family.members:
-        from trajopt.show.families import plot_family
-
-        plot_family(family, outputs.plot, how.columns)
     members = [
         {"settings": dict(m.settings), "success": m.success, "message": m.message}
-        | {name: value for name, value in m.row().items() if name not in m.settings}
+        | {name: value for name, value in m.row.items() if name not in m.settings}
         for m in family.members
     ]
     outputs.write_json(
@@ -105,6 +104,10 @@ def run_sweep(
             {"problem": name, "over": dict(over), "complete": family.complete, "success": family.success, "members": members}
         )
     )
+    if outputs.plot is not None and family.members:
+        from trajopt.show.families import plot_family
+
+        plot_family(family, outputs.plot, how.columns)
     written = [*outputs.named.values()] + ([] if how.folder is None else [how.folder])
     say_written(written, wish.quiet, [] if family.complete else ["interrupted; with --save the same command goes on from here"])
     return SOLVED if family.success else NOT_SOLVED
@@ -117,7 +120,7 @@ def print_family(family: Family, error: bool = False) -> None:
     figures = ("objective", "error", "iterations", "seconds")
     content = table(*names, "status", *figures, right=(*names, *figures))
     for member in family.members:
-        row = member.row()
+        row = member.row
         cells = [_cell(row[name]) for name in names] + [str(row["status"])]
         if member.solution is None:
             content.add(*cells, "", "", "", "")
@@ -129,7 +132,7 @@ def print_family(family: Family, error: bool = False) -> None:
     for member in family.members:
         if not member.success:
             where = ", ".join(f"{name} = {_cell(member.settings[name])}" for name in names)
-            screen.print(f"  {where}: {member.message}", style="yellow")
+            screen.print(f"  {where}: " + member.message.replace("\n", "\n    "), style="yellow")
 
 
 def _cell(value: Any) -> str:
