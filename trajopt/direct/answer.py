@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve
-from trajopt.direct.collocation import Iterate
 from trajopt.direct.costates import costate_curve
+from trajopt.direct.iterate import Iterate
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER
 from trajopt.direct.values import control_curve, point_curve, state_curve
 from trajopt.nlp.program import places

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.direct.collocation import Iterate
+from trajopt.direct.iterate import Iterate
 from trajopt.direct.nearest import END_PRICE, NEAREST, condition_name, end_asked, price_of
 from trajopt.direct.transcribe import PhaseLayout, control_unknowns
 from trajopt.direct.values import PhaseValues

@@ -17,7 +17,6 @@ from trajopt.direct.collocation import (
     ROUGH,
     Collocation,
     Interrupted,
-    Iterate,
     Progress,
     Session,
     adapt,
@@ -27,6 +26,7 @@ from trajopt.direct.collocation import (
     straight,
 )
 from trajopt.direct.explain import explain, violations
+from trajopt.direct.iterate import Iterate
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.nearest import NEAREST, nearest_motion
 from trajopt.direct.optimality import judged

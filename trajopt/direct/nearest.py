@@ -14,7 +14,8 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.direct.collocation import Iterate, Session, solve_on
+from trajopt.direct.collocation import Session, solve_on
+from trajopt.direct.iterate import Iterate
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.transcribe import Layout, PhaseLayout, make_layout
 from trajopt.guess import Guess

@@ -15,8 +15,9 @@ from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
 from trajopt.curve import inverse_legendre
-from trajopt.direct.collocation import Iterate, Session
+from trajopt.direct.collocation import Session
 from trajopt.direct.costates import costate_curve
+from trajopt.direct.iterate import Iterate
 from trajopt.direct.refine import Estimate
 from trajopt.direct.structure import NEAR
 from trajopt.direct.transcribe import PhaseLayout

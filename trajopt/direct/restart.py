@@ -10,13 +10,13 @@ from trajopt.direct.collocation import (
     MOST_DOUBT,
     ON_ARCS,
     ON_ARCS_DEGREE,
-    Iterate,
     Session,
     first_meshes,
     hasty,
     on_arcs,
     solve_on,
 )
+from trajopt.direct.iterate import Iterate
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
 from trajopt.direct.structure import SINGULAR_POINTS, Structure, arc_mesh, collapsed, continuous_knots
 from trajopt.guess import Guess, PhaseGuess
