@@ -67,7 +67,10 @@ def test_a_power_limit_and_limits_of_acceleration_as_path_constraints():
     # With top speed V the ways are P^2/2, (V^3 - P^3)/(3 P) and V^2/2.
     top = next(r.real for r in np.roots([1 / (3 * power), 0.5, 0, power**2 / 6 - 20]) if abs(r.imag) < 1e-12 and r.real > 0)
     least = power + (top**2 - power**2) / (2 * power) + top
-    assert solve(ocp).check().objective == pytest.approx(least, rel=1e-6)
+    solution = solve(ocp).check()
+    assert solution.objective == pytest.approx(least, rel=1e-9)
+    # From the limit of grip to that of power the control is continuous: with both held there, few meshes place it.
+    assert len(solution.history) <= 5
 
 
 def test_a_cost_of_zero_is_reached_on_few_intervals():

@@ -37,7 +37,7 @@ from trajopt.direct.structure import (
 from trajopt.direct.transcribe import Layout, PhaseLayout, make_layout, transcribe
 from trajopt.direct.values import PhaseValues, fenced, guess_of, read, unwound, write
 from trajopt.guess import Guess
-from trajopt.nlp.backends import Backend, Ipopt, Outcome
+from trajopt.nlp.backends import Backend, Ipopt, Outcome, Warm
 from trajopt.nlp.program import Program, scaled, without_cost
 from trajopt.normal_form import NormalForm
 from trajopt.solution import MeshPass
@@ -52,9 +52,10 @@ MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
 MOST_POLISHES = 6  # meshes for the sake of the costates, after the states are right
 CALM = 100  # times the tolerance: costates of an answer that is farther off tell nothing
 ON_ARCS_DEGREE = 6
-# To begin with on arcs: little is left for the bounds to decide, and a larger barrier would drive the answer away first.
-ARC_BARRIER = 1e-6
-RIDING_BARRIER = 1e-2  # where arcs ride constraints, their ends may be far off yet
+# To begin with on arcs: little is left for the bounds to decide, and a larger barrier would drive the answer away first. A
+# singular control is hardly felt by the cost: a barrier that falls too fast lets it settle where the mesh is wrong.
+ON_KNOWN_ARCS = Warm(1e-6, steady=True)
+ON_RIDING_ARCS = Warm(1e-2, steady=True)  # where arcs ride constraints, their ends may be far off yet
 MOST_DOUBT = 1e-3  # of the held controls' push may have the wrong sign before the arcs are given up
 
 
@@ -127,7 +128,7 @@ def first_meshes(session: Session, guess: Guess | None = None, finer: int = 1) -
 
 
 def solve_on(
-    session: Session, meshes: tuple[Mesh, ...], guess: Guess, warm: float | None,
+    session: Session, meshes: tuple[Mesh, ...], guess: Guess, warm: Warm | None,
     knots: tuple[Array | None, ...] | None = None, remark: str = "", with_cost: bool = True,
 ) -> Iterate:  # fmt: skip
     """One program: transcribe, scale, solve, read, estimate."""
@@ -265,7 +266,7 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             motion = solve_on(session, meshes, guess, None, remark="a motion first", with_cost=False)
             history.append(motion.record)
             if motion.usable:
-                following = solve_on(session, meshes, guess_of(motion.layout, motion.program.start), 1e-2)
+                following = solve_on(session, meshes, guess_of(motion.layout, motion.program.start), Warm(1e-2))
                 history.append(following.record)
         if not following.usable:
             break
@@ -286,9 +287,9 @@ def hasty(session: Session, iterations: int = 250) -> Session:
     )
 
 
-def _nearness(iterate: Iterate) -> float:
+def _nearness(iterate: Iterate) -> Warm:
     """The barrier to begin the next mesh with: the farther the last answer was off, the larger."""
-    return float(np.clip(0.1 * iterate.error, 1e-5, 1e-1))
+    return Warm(float(np.clip(0.01 * iterate.error, 1e-6, 1e-2)))
 
 
 def _stalled(history: list[MeshPass], meshes: int) -> bool:
@@ -311,14 +312,14 @@ def on_arcs(
     repairs = 0
     while len(history) < passes:
         riding = any(mesh.held is not None and mesh.held.any() for mesh in meshes) and current is iterate
-        barrier = RIDING_BARRIER if riding else ARC_BARRIER
+        nearness = ON_RIDING_ARCS if riding else ON_KNOWN_ARCS
         meshes = tuple(
             with_entries(mesh, ph, block.kernel, kernels.affine)
             for mesh, ph, block, kernels in zip(
                 meshes, current.layout.phases, current.program.blocks[:-1], session.kernels.phases, strict=True
             )
         )
-        following = solve_on(session, meshes, guess_of(current.layout, current.program.start), barrier, knots, ON_ARCS)
+        following = solve_on(session, meshes, guess_of(current.layout, current.program.start), nearness, knots, ON_ARCS)
         history.append(following.record)
         refuted = following.doubt > MOST_DOUBT
         no_better = repairs > 0 and following.result.f > current.result.f + session.method.tolerance * abs(current.result.f)

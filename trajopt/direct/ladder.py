@@ -34,7 +34,7 @@ from trajopt.direct.restart import restarted
 from trajopt.direct.scaling import ROUND_OFF, cost_reach
 from trajopt.direct.values import guess_of
 from trajopt.guess import Guess, check_guess, nudged, plain_guess, swung
-from trajopt.nlp.backends import Ipopt, Outcome
+from trajopt.nlp.backends import Ipopt, Outcome, Warm
 from trajopt.normal_form import NormalForm
 from trajopt.solution import MeshPass, Solution, Status
 
@@ -241,7 +241,7 @@ def _off_centre(session: Session, iterate: Iterate) -> tuple[Iterate, list[MeshP
 
 def _rungs(session: Session, guess: Guess, given: bool, finer: int) -> Iterator[Rung]:
     meshes = first_meshes(session, guess, finer)
-    yield Rung("first attempt", partial(solve_on, hasty(session, 150), meshes, guess, 1e-2 if given else None))
+    yield Rung("first attempt", partial(solve_on, hasty(session, 150), meshes, guess, Warm(1e-2) if given else None))
     plain, patient = first_meshes(session, None, finer), _with_options(session, mu_strategy="monotone")
     yield Rung("the nearest motion first", partial(_nearest_first, patient, plain, guess))
     yield Rung("a detour of +1", partial(_nearest_first, patient, plain, swung(guess, 1.0)))
@@ -286,12 +286,12 @@ def _nearest_first(session: Session, meshes: tuple[Mesh, ...], guess: Guess, kee
     nearest = nearest_motion(hasty(session, 500), meshes, guess, keep_time)
     if nearest.result.outcome is Outcome.NOT_A_NUMBER:
         nearest = nearest_motion(hasty(session, 500), meshes, nudged(guess, 0.01), keep_time)
-    return solve_on(session, meshes, guess_of(nearest.layout, nearest.program.start), 1e-2) if nearest.solved else nearest
+    return solve_on(session, meshes, guess_of(nearest.layout, nearest.program.start), Warm(1e-2)) if nearest.solved else nearest
 
 
 def _coarse_first(session: Session, coarse: tuple[Mesh, ...], meshes: tuple[Mesh, ...], guess: Guess) -> Iterate:
     first = solve_on(session, coarse, guess, None)
-    return solve_on(session, meshes, guess_of(first.layout, first.program.start), 1e-3) if first.solved else first
+    return solve_on(session, meshes, guess_of(first.layout, first.program.start), Warm(1e-3)) if first.solved else first
 
 
 def _status(iterate: Iterate, method: Collocation) -> Status:

@@ -19,7 +19,7 @@ from trajopt.direct.iterate import Iterate
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.transcribe import Layout, PhaseLayout, make_layout
 from trajopt.guess import Guess
-from trajopt.nlp.backends import Backend, Outcome, Result
+from trajopt.nlp.backends import Backend, Outcome, Result, Warm
 from trajopt.nlp.lines import Lines, compressed
 from trajopt.nlp.program import Block, Program, constraints_at_start, cost_at_start, make_kernel
 
@@ -58,7 +58,7 @@ class Nearest:
     def tightened(self, tolerance: float) -> Nearest:
         return replace(self, backend=self.backend.tightened(tolerance))
 
-    def solve(self, program: Program, warm: float | None = None) -> Result:
+    def solve(self, program: Program, warm: Warm | None = None) -> Result:
         loose = loosened(program, self.loosenings)
         start = np.clip(loose.start, loose.lower, loose.upper)[self.kept]
         loose.lower[self.kept] = loose.upper[self.kept] = start

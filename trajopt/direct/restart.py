@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.direct.collocation import (
-    ARC_BARRIER,
     MOST_DOUBT,
     ON_ARCS,
     ON_ARCS_DEGREE,
+    ON_KNOWN_ARCS,
     Session,
     first_meshes,
     hasty,
@@ -37,7 +37,7 @@ def restarted(session: Session, guess: Guess) -> tuple[Iterate | None, list[Mesh
     if found is None:
         return None, []
     meshes, knots = found
-    first = solve_on(hasty(session, 100), meshes, guess, ARC_BARRIER, knots, ON_ARCS)
+    first = solve_on(hasty(session, 100), meshes, guess, ON_KNOWN_ARCS, knots, ON_ARCS)
     if not first.solved:
         return None, [first.record]
     if first.error <= session.method.tolerance and first.doubt <= MOST_DOUBT and _settled(first):

@@ -324,14 +324,20 @@ def repaired(ph: PhaseLayout, values: PhaseValues, wrong: NDArray[np.bool_]) -> 
 
 
 def continuous_knots(ph: PhaseLayout, values: PhaseValues) -> tuple[int, ...]:
-    """Knots at which an arc that rides a constraint begins or ends with a control where it is held on the other side.
+    """Knots at which an arc that rides a constraint begins or ends with a control as it is on the other side.
 
     There the constraint, or the control's bound, is just reached: the place is exact if that is said.
     """
     if ph.mesh.held is None or not ph.mesh.held.any() or ph.mesh.roles is None:
         return ()
     bound, found = ph.form.u_bound, []
+    size = np.abs(values.U).max(axis=0)
     for k in ph.mesh.knots:
+        before, after = values.U[ph.first_point[k] - 1], values.U[ph.first_point[k]]
+        both_ride = ph.mesh.held[k - 1].any() and ph.mesh.held[k].any() and np.any(ph.mesh.held[k - 1] != ph.mesh.held[k])
+        free = (ph.mesh.roles[k - 1] == FREE) & (ph.mesh.roles[k] == FREE)
+        if both_ride and free.any() and np.all(np.abs(after - before)[free] < CONTINUOUS * size[free]):
+            found.append(int(k))
         for riding, other, point in ((k, k - 1, ph.first_point[k]), (k - 1, k, ph.first_point[k] - 1)):
             decided = (ph.mesh.roles[riding] == FREE) & (ph.mesh.roles[other] != FREE) & ph.mesh.held[riding].any()
             limit = np.where(ph.mesh.roles[other] == AT_LOWER, bound.lower, bound.upper)

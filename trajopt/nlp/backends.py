@@ -45,15 +45,21 @@ class Result:
     build_seconds: float
 
 
+@dataclass(frozen=True)
+class Warm:
+    """Word that a program starts near its solution."""
+
+    barrier: float  # to begin with: the nearer, the smaller
+    steady: bool = False  # lower it step by step: slower, but where false solutions are close it does not jump to one
+
+
 class Backend(Protocol):
     """Anything that solves a program."""
 
     @property
     def name(self) -> str: ...
 
-    def solve(self, program: Program, warm: float | None = None) -> Result:
-        """``warm``: the program starts near a solution; the number says how near (the barrier to begin with)."""
-        ...
+    def solve(self, program: Program, warm: Warm | None = None) -> Result: ...
 
     def tightened(self, tolerance: float) -> Backend: ...
 
@@ -86,7 +92,7 @@ class Ipopt:
     def tightened(self, tolerance: float) -> Ipopt:
         return replace(self, tolerance=min(self.tolerance, tolerance))
 
-    def solve(self, program: Program, warm: float | None = None) -> Result:
+    def solve(self, program: Program, warm: Warm | None = None) -> Result:
         began = time.perf_counter()
         functions = functions_of(program)
         ipopt: dict[str, Any] = {
@@ -103,18 +109,13 @@ class Ipopt:
             "nlp_scaling_method": "gradient-based",
         }
         if warm is not None:
-            ipopt.update(
-                mu_strategy="monotone",
-                mu_init=warm,
-                bound_push=min(1e-2, warm),
-                bound_frac=min(1e-2, warm),
-                slack_bound_push=min(1e-2, warm),
-            )
-            if program.start_multipliers is not None:
-                ipopt.update(
-                    warm_start_init_point="yes", warm_start_bound_push=warm, warm_start_bound_frac=warm,
-                    warm_start_slack_bound_push=warm, warm_start_slack_bound_frac=warm, warm_start_mult_bound_push=warm,
-                )  # fmt: skip
+            # Multipliers of bounds that fit the barrier, instead of ones: a start close to the solution stays close.
+            ipopt.update(mu_init=warm.barrier, bound_mult_init_method="mu-based")
+            ipopt.update(dict.fromkeys(("bound_push", "bound_frac", "slack_bound_push"), min(1e-2, warm.barrier)))
+            if warm.steady:
+                ipopt["mu_strategy"] = "monotone"
+            else:  # it may end with a larger barrier than a steady one, which shows in the costates, unless it is told
+                ipopt.update(adaptive_mu_globalization="kkt-error", compl_inf_tol=0.1 * self.tolerance)
         options = {
             "ipopt": {**ipopt, **self.options},
             "print_time": False,
@@ -139,7 +140,7 @@ class Sqp:
     def tightened(self, tolerance: float) -> Sqp:
         return replace(self, tolerance=min(self.tolerance, tolerance))
 
-    def solve(self, program: Program, warm: float | None = None) -> Result:
+    def solve(self, program: Program, warm: Warm | None = None) -> Result:
         began = time.perf_counter()
         functions = functions_of(program)
         quiet = not self.verbose
@@ -175,8 +176,6 @@ def _run(
         "lbg": program.g_lower,
         "ubg": program.g_upper,
     }
-    if program.start_multipliers is not None:
-        start.update(lam_x0=program.start_multipliers[0], lam_g0=program.start_multipliers[1])
     built = time.perf_counter()
     try:
         # CasADi warns of programs with more equations than unknowns; the outcome says what came of them.

@@ -101,7 +101,6 @@ class Program:
     g_upper: Array
     start: Array
     parameters: Array
-    start_multipliers: tuple[Array, Array] | None = None  # of the bounds and of the constraints
     slack: float = 0.0  # how far, relative to their size, bounds may be overstepped
 
     @property
@@ -153,11 +152,9 @@ def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
     ]
     B = program.linear
     linear = B.with_data(B.data * constraints[B.indices] * unknowns[B.line_of])
-    multipliers = program.start_multipliers
     return Program(
         tuple(blocks), linear, program.lower / unknowns, program.upper / unknowns,
-        program.g_lower * constraints, program.g_upper * constraints, program.start / unknowns, program.parameters,
-        None if multipliers is None else (multipliers[0] * unknowns, multipliers[1] / constraints), program.slack,
+        program.g_lower * constraints, program.g_upper * constraints, program.start / unknowns, program.parameters, program.slack,
     )  # fmt: skip
 
 
