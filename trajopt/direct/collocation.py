@@ -288,8 +288,11 @@ def hasty(session: Session, iterations: int = 250) -> Session:
 
 
 def _nearness(iterate: Iterate) -> Warm:
-    """The barrier to begin the next mesh with: the farther the last answer was off, the larger."""
-    return Warm(float(np.clip(0.01 * iterate.error, 1e-6, 1e-2)))
+    """The barrier to begin the next mesh with: the farther the last answer was off, the larger.
+
+    From a rough one steady steps lead to its own successor, and quick ones may to a poorer optimum.
+    """
+    return Warm(float(np.clip(0.01 * iterate.error, 1e-6, 1e-2)), steady=iterate.error > ROUGH)
 
 
 def _stalled(history: list[MeshPass], meshes: int) -> bool:
