@@ -4,8 +4,8 @@
     python tests/benchmarks/run.py [--only trajopt,asset] [--problems P1,P3] [--no-scaling] [--json FILE]
 
 Each peer runs in a virtual environment of its own, made on first use under $TRAJOPT_PEERS (default ~/.cache/trajopt-peers).
-Times are the least of up to 25 repeats, statement and solver construction included. A time means something only beside its accuracy, so
-each peer's row also says how long trajopt takes to be as accurate, and how accurate trajopt is in as much time.
+Times are the least of up to 25 repeats, statement and solver construction included. A time means something only beside its
+accuracy, so each peer's row also says how long trajopt takes to be as accurate, and how accurate trajopt is in as much time.
 """
 
 from __future__ import annotations

@@ -6,11 +6,10 @@ import pytest
 from scipy.optimize import brentq
 
 from trajopt import Problem, certify, free, solve
-from trajopt.direct.collocation import Collocation, Session, solve_on
+from trajopt.direct.collocation import ON_RIDING_ARCS, Collocation, Session, solve_on
 from trajopt.direct.mesh import AT_UPPER, FREE
 from trajopt.direct.structure import Structure, arc_mesh
 from trajopt.guess import plain_guess
-from trajopt.nlp.backends import Warm
 
 
 def sprint(**limits):
@@ -183,7 +182,7 @@ def test_a_constraint_that_is_held_must_push_back(sense, doubt):
     session = Session.start(form, Collocation(), form.parameter_values(), lambda line: None)
     structure = Structure(np.array([0.0, 3.0]), np.array([[FREE]]), np.array([[AT_UPPER]]))
     mesh, times = arc_mesh(structure, np.array([True]), 6)
-    iterate = solve_on(session, (mesh,), plain_guess(form), Warm(1e-2, steady=True), (times,))
+    iterate = solve_on(session, (mesh,), plain_guess(form), ON_RIDING_ARCS, (times,))
     assert iterate.solved
     assert iterate.objective == pytest.approx(3, rel=1e-7)
     assert iterate.doubt == pytest.approx(doubt, abs=1e-3)

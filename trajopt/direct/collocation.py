@@ -47,15 +47,16 @@ Progress = Callable[[str], None]
 
 FIRST = (10, 4)  # intervals and degree of the first mesh of a smooth problem
 ON_ARCS = "moving knots"
-ROUGH = 0.1  # an error above which smooth controls are kept straight on an interval
+ROUGH = 0.1  # an error above which an answer says little about the next: smooth controls are kept straight there
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
 MOST_POLISHES = 6  # meshes for the sake of the costates, after the states are right
 CALM = 100  # times the tolerance: costates of an answer that is farther off tell nothing
 ON_ARCS_DEGREE = 6
 # To begin with on arcs: little is left for the bounds to decide, and a larger barrier would drive the answer away first. A
 # singular control is hardly felt by the cost: a barrier that falls too fast lets it settle where the mesh is wrong.
-ON_KNOWN_ARCS = Warm(1e-6, steady=True)
-ON_RIDING_ARCS = Warm(1e-2, steady=True)  # where arcs ride constraints, their ends may be far off yet
+ON_KNOWN_ARCS = Warm(1e-6, steady=True, fitted=False)
+ON_RIDING_ARCS = Warm(1e-2, steady=True, fitted=False)  # where arcs ride constraints, their ends may be far off yet
+AFTER_A_MOTION = Warm(1e-2, steady=True, fitted=False)  # that obeys the constraints, whatever it costs
 MOST_DOUBT = 1e-3  # of the held controls' push may have the wrong sign before the arcs are given up
 
 
@@ -266,7 +267,7 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             motion = solve_on(session, meshes, guess, None, remark="a motion first", with_cost=False)
             history.append(motion.record)
             if motion.usable:
-                following = solve_on(session, meshes, guess_of(motion.layout, motion.program.start), Warm(1e-2))
+                following = solve_on(session, meshes, guess_of(motion.layout, motion.program.start), AFTER_A_MOTION)
                 history.append(following.record)
         if not following.usable:
             break
@@ -277,7 +278,7 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
     return min(reversed(best), key=lambda one: (not one.solved, one.error))  # more points do not always make it better
 
 
-def hasty(session: Session, iterations: int = 250) -> Session:
+def hasty(session: Session, iterations: int = 120) -> Session:
     """The session with few iterations: most programs need fewer, and for the others there is something better to try."""
     backend = session.method.backend
     if not isinstance(backend, Ipopt) or session.method.max_passes == 1:
@@ -290,7 +291,7 @@ def hasty(session: Session, iterations: int = 250) -> Session:
 def _nearness(iterate: Iterate) -> Warm:
     """The barrier to begin the next mesh with: the farther the last answer was off, the larger.
 
-    From a rough one steady steps lead to its own successor, and quick ones may to a poorer optimum.
+    From a rough one steady steps lead to better optima than quick ones, which stay near it.
     """
     return Warm(float(np.clip(0.01 * iterate.error, 1e-6, 1e-2)), steady=iterate.error > ROUGH)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from trajopt.direct.answer import arcs, condition_multipliers, phase_solutions, statics
 from trajopt.direct.collocation import (
+    AFTER_A_MOTION,
     ROUGH,
     Collocation,
     Interrupted,
@@ -286,12 +287,14 @@ def _nearest_first(session: Session, meshes: tuple[Mesh, ...], guess: Guess, kee
     nearest = nearest_motion(hasty(session, 500), meshes, guess, keep_time)
     if nearest.result.outcome is Outcome.NOT_A_NUMBER:
         nearest = nearest_motion(hasty(session, 500), meshes, nudged(guess, 0.01), keep_time)
-    return solve_on(session, meshes, guess_of(nearest.layout, nearest.program.start), Warm(1e-2)) if nearest.solved else nearest
+    if not nearest.solved:
+        return nearest
+    return solve_on(session, meshes, guess_of(nearest.layout, nearest.program.start), AFTER_A_MOTION)
 
 
 def _coarse_first(session: Session, coarse: tuple[Mesh, ...], meshes: tuple[Mesh, ...], guess: Guess) -> Iterate:
     first = solve_on(session, coarse, guess, None)
-    return solve_on(session, meshes, guess_of(first.layout, first.program.start), Warm(1e-3)) if first.solved else first
+    return solve_on(session, meshes, guess_of(first.layout, first.program.start), AFTER_A_MOTION) if first.solved else first
 
 
 def _status(iterate: Iterate, method: Collocation) -> Status:

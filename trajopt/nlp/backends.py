@@ -51,6 +51,7 @@ class Warm:
 
     barrier: float  # to begin with: the nearer, the smaller
     steady: bool = False  # lower it step by step: slower, but where false solutions are close it does not jump to one
+    fitted: bool = True  # the bounds' multipliers begin as the barrier has them, to stay close; else as ones, as in cold starts
 
 
 class Backend(Protocol):
@@ -109,9 +110,10 @@ class Ipopt:
             "nlp_scaling_method": "gradient-based",
         }
         if warm is not None:
-            # Multipliers of bounds that fit the barrier, instead of ones: a start close to the solution stays close.
-            ipopt.update(mu_init=warm.barrier, bound_mult_init_method="mu-based")
+            ipopt["mu_init"] = warm.barrier
             ipopt.update(dict.fromkeys(("bound_push", "bound_frac", "slack_bound_push"), min(1e-2, warm.barrier)))
+            if warm.fitted:
+                ipopt["bound_mult_init_method"] = "mu-based"
             if warm.steady:
                 ipopt["mu_strategy"] = "monotone"
             else:  # it may end with a larger barrier than a steady one, which shows in the costates, unless it is told
