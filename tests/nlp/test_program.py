@@ -206,6 +206,16 @@ def test_a_backend_says_how_it_ended():
     assert Ipopt().solve(undefined).outcome is Outcome.NOT_A_NUMBER
 
 
+def test_quick_warm_starts_leave_as_little_at_the_bounds_as_steady_ones():
+    """What is left of multiplier times distance ends in the costates."""
+    program = Program(**{**vars(circle()), "upper": np.array([0.6, 0.9]), "lower": np.array([-0.4, 0.0])})
+    for start in np.random.default_rng(0).uniform([0.5, 0.6], [0.6, 0.9], size=(20, 2)):
+        result = Ipopt().solve(Program(**{**vars(program), "start": start}), warm=Warm(1e-4))
+        assert result.outcome is Outcome.SOLVED
+        distances = np.where(result.bound_multipliers > 0, program.upper - result.y, result.y - program.lower)
+        assert np.abs(result.bound_multipliers * distances).max() < 2e-12
+
+
 @pytest.mark.parametrize("steady", [False, True])
 def test_a_warm_start_at_the_answer_stays_there(steady):
     """With a bound that binds: multipliers of one, as a cold start has them, would drive the answer away first."""
