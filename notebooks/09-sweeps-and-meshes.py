@@ -154,29 +154,30 @@ plt.show()
 # ## A sweep finds what one solve does not
 #
 # How does the cost of the swing-up depend on the time it may take? `sweep` solves for every value, and begins each solve at
-# the answer before. Once from short to long times, once back.
+# the answer before. From short to long times, and from the last answer back.
 
 # %%
 durations = np.round(np.arange(1.4, 2.81, 0.1), 2)
-longer, shorter = sweep(build, {"duration": durations}), sweep(build, {"duration": durations[::-1]})
+longer = sweep(build, {"duration": durations})
+shorter = sweep(build, {"duration": durations[::-1]}, guess=longer.members[-1].solution)
 figure, axes = plt.subplots(figsize=(7.2, 3.6))
 axes.plot(longer["duration"], longer["objective"], "o-", label="from short to long")
-axes.plot(shorter["duration"], shorter["objective"], "s--", label="from long to short")
+axes.plot(shorter["duration"], shorter["objective"], "s--", label="and back")
 axes.axvline(2.0, color="0.5", linewidth=0.9, linestyle=":")
 axes.set(xlabel="duration [s]", ylabel="cost ∫F² dt [N² s]", ylim=(0, 110), title="Two directions, more than one answer")
 axes.legend()
 plt.show()
 one, two = (family.members[list(family["duration"]).index(2.0)].solution for family in (longer, shorter))
-print(f"at 2 s: {one.objective:.6f} from below, {two.objective:.6f} from above; published {REFERENCE.objective:.6f}")
+print(f"at 2 s: {one.objective:.6f} on the way there, {two.objective:.6f} on the way back; published {REFERENCE.objective:.6f}")
 
 # %% [markdown]
-# At 2 s the sweep from above arrives in another valley, and a slightly deeper one than the published. Let us look at the
-# two swings.
+# Beyond 2 s the sweep falls into a deeper valley, and on the way back it stays there a little longer: at 2 s it is still in one
+# that is slightly deeper than the published. Let us look at the two swings.
 
 # %%
 figure, panels = plt.subplots(1, 3, figsize=(10.5, 3))
 t = np.linspace(0, 2, 400)
-for name, answer, line in (("from short", one, "-"), ("from long", two, "--")):
+for name, answer, line in (("there", one, "-"), ("back", two, "--")):
     for axes, variable, unit in zip(panels, ("x", "q", "F"), ("m", "rad", "N"), strict=True):
         axes.plot(t, answer[variable](t), line, label=f"{name}: {answer.objective:.3f}")
         axes.set(xlabel="t [s]", title=f"{variable} [{unit}]")

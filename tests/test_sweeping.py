@@ -81,6 +81,21 @@ def test_neighbours_save_iterations_and_change_no_answer(landings):
     assert landings["iterations"].sum() < 0.7 * single["iterations"].sum()
 
 
+def test_a_sweep_begins_at_the_answer_that_it_is_given(landings):
+    """Back along the same settings nothing has to be found anew, on one core or on two."""
+    there = [m for m in landings.members if m.settings["limit"] == LIMITS[0]]
+    last = there[-1].solution
+    back = sweep(build, {"height": HEIGHTS[::-1]}, {"limit": LIMITS[0]}, guess=last)
+    alone = sweep(build, {"height": HEIGHTS[::-1]}, {"limit": LIMITS[0]})
+    assert back.success
+    assert back.members[0].solution.iterations < 0.5 * alone.members[0].solution.iterations
+    for member, before in zip(back.members, there[::-1], strict=True):
+        assert member.solution.objective == pytest.approx(before.solution.objective, rel=1e-8)
+    with ProcessPoolExecutor(1) as pool:
+        first = sweep("moon-lander", {"height": HEIGHTS[-1:]}, {"limit": LIMITS[0]}, guess=last, executor=pool).members[0]
+    assert first.solution.iterations == back.members[0].solution.iterations
+
+
 def test_parameters_of_the_problem_and_settings_that_stay():
     family = sweep(weighed, {"mass": [1.0, 3.0]}, {"distance": 2.0})
     np.testing.assert_allclose(family["objective"], [48.0, 432.0], rtol=1e-9)
@@ -212,6 +227,12 @@ def test_from_a_shell(tmp_path):
     assert len(list((tmp_path / "all").glob("*.nc"))) == 8
     assert (tmp_path / "a.csv").read_text() == (tmp_path / "all" / "family.csv").read_text()
     assert (tmp_path / "a.png").stat().st_size > 10_000
+    again = ["sweep", "moon-lander", "--over", "height=5", "--set", "limit=3", "--json", "-"]
+    plain, begun = (
+        json.loads(CliRunner().invoke(app, [*again, *more]).stdout)["members"][0]["iterations"]
+        for more in ([], ["--guess", str(tmp_path / "all" / "height=5,limit=3.nc")])
+    )
+    assert begun < 0.5 * plain
 
 
 @pytest.mark.parametrize(
@@ -226,6 +247,7 @@ def test_from_a_shell(tmp_path):
         (["--over", "heigth=1,2"], 2, "did you mean 'height'"),
         ([], 2, "something to sweep over"),
         (["--over", "height=1,2", "--workers", "0"], 2, "--workers"),
+        (["--over", "height=1,2", "--guess", "nothing.nc"], 2, "nothing.nc"),
         (["--over", "height=1,2", "--cluster", "tcp://nowhere"], 2, "cluster"),
     ],
 )

@@ -189,7 +189,7 @@ def sweep(
         list[str] | None,
         typer.Option("--over", metavar="KEY=VALUES", help="Values to try: from:to:count, or a,b,c; repeatable for a grid."),
     ] = None,
-    settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None,
+    settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None, guess: GuessOption = None,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FOLDER", help="Keep every answer; the same command goes on from there.")
     ] = None,
@@ -218,7 +218,7 @@ def sweep(
     from trajopt.commands.sweeping import SweepWish, parse_over, run_sweep
 
     how = SweepWish(save, again, chained, workers, cluster, tuple(column or ["objective"]))
-    wish = Wish(method.value, tolerance, quiet=quiet)
+    wish = Wish(method.value, tolerance, guess, quiet=quiet)
     return run_sweep(
         name, parse_over(over or []), parse_settings(settings or []), wish, how, Outputs(plot=plot, csv=csv, json=json)
     )

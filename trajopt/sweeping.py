@@ -31,6 +31,7 @@ def sweep(
     *,
     method: Method | str | None = None,
     tolerance: float | None = None,
+    guess: Solution | None = None,
     chained: bool = True,
     folder: str | Path | None = None,
     again: bool = False,
@@ -50,8 +51,11 @@ def sweep(
         Other arguments or parameters, the same for all.
     method, tolerance
         As for ``solve``.
+    guess : Solution
+        An earlier answer to begin at, for instance the last one of a sweep in the other direction.
     chained : bool
-        Along the last setting, begin each solve at the answer before it; if that fails, without. Otherwise each begins by itself.
+        Along the last setting, begin each solve at the answer before it; if that fails, without. Otherwise each begins by itself,
+        or at the guess.
     folder : path
         Where every answer is saved as soon as it is there, with a table. Answers that an earlier sweep left there are used, not
         solved for again, unless ``again``; those are told apart by their settings, not by what is in the function.
@@ -73,7 +77,7 @@ def sweep(
     points = [{**(settings or {}), **dict(zip(grid, values, strict=True))} for values in itertools.product(*grid.values())]
     length = len(list(grid.values())[-1]) if chained else 1
     chains = [range(start, start + length) for start in range(0, len(points), length)]
-    run = _Run(build, points, method, tolerance, None if folder is None else make_folder(Path(folder)), again)
+    run = _Run(build, points, method, tolerance, guess, None if folder is None else make_folder(Path(folder)), again)
     found: dict[int, Member] = {}
     try:
         for index, member in run.alone(chains) if executor is None else run.shared(chains, executor):
@@ -96,13 +100,14 @@ class _Run:
     points: Sequence[Mapping[str, Any]]
     method: Method | str | None
     tolerance: float | None
+    guess: Solution | None
     folder: Path | None
     again: bool
 
     def alone(self, chains: Iterable[range]) -> Iterator[tuple[int, Member]]:
         """One after the other, here."""
         for chain in chains:
-            guess = None
+            guess = self.guess
             for index in chain:
                 member = _finished(self.recalled(index) or _member(*self.task(index, guess)))
                 yield index, member
@@ -112,7 +117,7 @@ class _Run:
         """The chains side by side, wherever the executor runs them."""
         pending: dict[Future[Member], range] = {}
         try:
-            ready: list[tuple[range, Solution | None]] = [(chain, None) for chain in chains]
+            ready: list[tuple[range, Solution | None]] = [(chain, self.guess) for chain in chains]
             while ready or pending:
                 for chain, guess in ready:
                     future: Future[Member] = Future()

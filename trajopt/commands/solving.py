@@ -33,6 +33,12 @@ class Wish:
     verbose: bool = False
     quiet: bool = False
 
+    def earlier(self) -> Solution | None:
+        """The saved answer to begin at."""
+        from trajopt.storage import load
+
+        return None if self.guess is None else load(self.guess)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -75,11 +81,7 @@ def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
     """The answer to a named problem."""
     if wish.tolerance is not None and not 0 < wish.tolerance < 1:
         raise UsageError("--tolerance", got=wish.tolerance, expected="a number between 0 and 1, as in 1e-6")
-    guess = None
-    if wish.guess is not None:
-        from trajopt.storage import load
-
-        guess = load(wish.guess)
+    guess = wish.earlier()
     built = build_problem(name, settings)
     with progress_lines(f"solving {name}", wish.quiet, still=wish.verbose) as show, blaming(name):
         answer = _solve(built, guess, wish, show)

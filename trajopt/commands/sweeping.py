@@ -87,8 +87,8 @@ def run_sweep(
         progress_lines(f"sweeping {name}", wish.quiet) as show,
     ):
         family = sweep(
-            name, over, settings, method=wish.method, tolerance=wish.tolerance, chained=how.chained, folder=how.folder,
-            again=how.again, executor=executor, progress=show,
+            name, over, settings, method=wish.method, tolerance=wish.tolerance, guess=wish.earlier(), chained=how.chained,
+            folder=how.folder, again=how.again, executor=executor, progress=show,
         )  # fmt: skip
     if not wish.quiet:
         print_family(family, error=outputs.json_on_standard_output)
