@@ -35,9 +35,9 @@ from trajopt.direct.structure import (
     withheld_losses,
 )
 from trajopt.direct.transcribe import Layout, PhaseLayout, make_layout, transcribe
-from trajopt.direct.values import PhaseValues, fenced, guess_of, read, unwound, write
+from trajopt.direct.values import PhaseValues, fenced, guess_of, read, rests_on_fence, unwound, write
 from trajopt.guess import Guess
-from trajopt.nlp.backends import Backend, Ipopt, Outcome, Warm
+from trajopt.nlp.backends import Backend, Ipopt, Outcome, Result, Warm
 from trajopt.nlp.program import Program, scaled, without_cost
 from trajopt.normal_form import NormalForm
 from trajopt.solution import MeshPass
@@ -57,6 +57,7 @@ ON_ARCS_DEGREE = 6
 ON_KNOWN_ARCS = Warm(1e-6, steady=True, fitted=False)
 ON_RIDING_ARCS = Warm(1e-2, steady=True, fitted=False)  # where arcs ride constraints, their ends may be far off yet
 AFTER_A_MOTION = Warm(1e-2, steady=True, fitted=False)  # that obeys the constraints, whatever it costs
+MOST_FENCES = 4  # how often angles that lean on their fences are given new ones
 MOST_DOUBT = 1e-3  # of the held controls' push may have the wrong sign before the arcs are given up
 
 
@@ -136,11 +137,9 @@ def solve_on(
     began = time.perf_counter()
     layout = make_layout(session.form, session.kernels, session.method.scheme, meshes)
     program = transcribe(session.kernels, layout, write(layout, guess, knots), session.parameters)
-    program = fenced(layout, tuple(k.angles for k in session.kernels.phases), program)
     if not with_cost:
         program = without_cost(program)
-    columns, rows = scales(layout, program)
-    result = session.method.backend.solve(scaled(program, columns, rows), warm)
+    program, columns, rows, result = _solve_between_fences(session, layout, program, warm)
     y = unwound(layout, tuple(k.angles for k in session.kernels.phases), result.y * columns)
     constraint, bound = result.constraint_multipliers * rows, result.bound_multipliers / columns
     program = replace(program, start=y)
@@ -187,6 +186,27 @@ def solve_on(
     if result.outcome is Outcome.INTERRUPTED:
         raise Interrupted(iterate)
     return iterate
+
+
+def _solve_between_fences(
+    session: Session, layout: Layout, program: Program, warm: Warm | None
+) -> tuple[Program, Array, Array, Result]:
+    """The program with its angles fenced, the sizes of its unknowns and rows, and its answer.
+
+    The way to the best angle may lead through a fence; an answer that rests on one is only where to set up the next.
+    """
+    angles = tuple(k.angles for k in session.kernels.phases)
+    inside = fenced(layout, angles, program)
+    columns, rows = scales(layout, inside)
+    result = session.method.backend.solve(scaled(inside, columns, rows), warm)
+    for _ in range(MOST_FENCES):
+        around = fenced(layout, angles, replace(program, start=result.y * columns))
+        if result.outcome is not Outcome.SOLVED or not rests_on_fence(inside, around):
+            break
+        inside = around
+        after = session.method.backend.solve(scaled(inside, columns, rows), AFTER_A_MOTION)
+        result = replace(after, iterations=result.iterations + after.iterations)
+    return inside, columns, rows, result
 
 
 def _relative_losses(

@@ -17,6 +17,7 @@ from trajopt.nlp.program import Program
 Array = NDArray[np.float64]
 
 FENCE = 4.0  # a little more than half a turn to either side
+TOUCHES = 1e-6  # of a fence's width: an angle that close rests on it
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,3 +169,10 @@ def fenced(layout: Layout, angles: tuple[NDArray[np.bool_], ...], program: Progr
             here = ph.u_first[ph.u_count[:, j] == 1, j]
             lower[here], upper[here] = program.start[here] - FENCE, program.start[here] + FENCE
     return replace(program, lower=lower, upper=upper)
+
+
+def rests_on_fence(inside: Program, around: Program) -> bool:
+    """Whether an answer found ``inside`` fences rests on one of them; ``around`` begins at it, with fences of its own."""
+    moved = (inside.lower != around.lower) | (inside.upper != around.upper)  # bounds of the problem stay where they are
+    lower, upper, y = inside.lower[moved], inside.upper[moved], around.start[moved]
+    return bool(np.any(np.minimum(y - lower, upper - y) < TOUCHES * (upper - lower)))
