@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from casadi import log
+from casadi import exp, log
 
 from trajopt import Problem, free, solve
 from trajopt.errors import GuessError
-from trajopt.guess import check_guess, guess_from_solution, nudged, plain_guess
+from trajopt.guess import check_guess, guess_from_solution, nudged, plain_guess, sound_guess
 
 tau = np.linspace(0, 1, 5)
 
@@ -174,4 +174,30 @@ def test_singular_ends_are_not_held_against_a_guess():
 def test_a_guess_moves_forward_in_time():
     ocp = statement(time={"start": free(0, 10, guess=8), "end": free(0, 10, guess=3)})
     with pytest.raises(GuessError, match="forward in time"):
+        solve(ocp)
+
+
+def test_logarithms_and_quotients_of_what_cannot_be_negative_need_no_guess():
+    """Saving with logarithmic utility: consumption grows at a constant rate, and its present value is what was spent."""
+    growth, impatience, before, after, years = 0.08, 0.03, 100.0, 50.0, 40.0
+    ocp = Problem("saving")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=years)
+    k, c = ph.state("k", start=before, end=after, lower=0), ph.control("c", lower=0)
+    ph.dynamics({k: growth * k - c})
+    ocp.maximize(ph.integral(exp(-impatience * t) * log(c)))
+    solution = solve(ocp).check()
+    first = (before - after * np.exp(-growth * years)) * impatience / (1 - np.exp(-impatience * years))
+    assert solution["c"](10.0) == pytest.approx(first * np.exp((growth - impatience) * 10.0), rel=1e-4)
+    assert sound_guess(ocp.finish(), np.zeros(0)).phases[0].u(np.zeros(1)) == 1.0
+
+
+def test_a_guess_that_no_bound_keeps_off_a_pole_is_still_refused():
+    ocp = Problem("pole")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0, end=1), ph.control("u")
+    ph.dynamics({x: 1 / u})
+    ocp.minimize(ph.integral(u**2))
+    with pytest.raises(GuessError, match="derivative of state 'x'"):
         solve(ocp)

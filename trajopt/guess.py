@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,7 @@ class Guess:
     s: Array
 
 
-def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0) -> Guess:
+def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0, inside: float = 0.0) -> Guess:
     """From the statement alone: the user's guesses, else straight lines between boundary values, else the middle of bounds.
 
     Parameters
@@ -45,6 +46,8 @@ def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0) -> G
         Multiplies free durations, where no guess was given.
     bend : float
         How far a control without a guess is moved from the middle of its range, as a fraction of it: an asymmetric second try.
+    inside : float
+        The least distance from a bound that has none opposite, where no guess was given: roots and logarithms end there.
     """
     phases, clock = [], 0.0
     reached: dict[str, Array] = {}  # where the phases before left each state, by name
@@ -52,18 +55,20 @@ def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0) -> G
         t0, tf = _times(phase, clock, duration)
         clock = tf
         lift = _lift(phase, tf - t0)
-        lines = [_state_line(q, lift, reached.get(q.name)) for q in phase.states]
+        lines = [_state_line(q, lift, reached.get(q.name), inside) for q in phase.states]
         if phase is not form.phases[-1]:
             reached.update({q.name: line(np.ones(1))[0] for q, line in zip(phase.states, lines, strict=True)})
         phases.append(
             PhaseGuess(
                 t0, tf,
                 _stack(lines),
-                _stack([_constant_line(q, bend) for q in phase.algebraics]),
-                _stack([_constant_line(q, bend) for q in phase.controls]),
+                _stack([_constant_line(q, bend, inside) for q in phase.algebraics]),
+                _stack([_constant_line(q, bend, inside) for q in phase.controls]),
             )
         )  # fmt: skip
-    s = [np.broadcast_to(_number(q, q.guess) if q.guess is not None else _middle(q.bound), (q.size,)) for q in form.statics]
+    s = [
+        np.broadcast_to(_number(q, q.guess) if q.guess is not None else _middle(q.bound, inside), (q.size,)) for q in form.statics
+    ]
     return Guess(tuple(phases), np.concatenate([np.zeros(0), *s]))
 
 
@@ -130,6 +135,20 @@ def swung(guess: Guess, amount: float) -> Guess:
     return Guess(tuple(PhaseGuess(ph.t0, ph.tf, moved(ph.x), ph.z, ph.u) for ph in guess.phases), guess.s)
 
 
+def sound_guess(form: NormalForm, parameters: Array) -> Guess:
+    """The plain guess; where the model is not a number on it, one that keeps off the bounds; raises where that does not help."""
+    guess = plain_guess(form)
+    try:
+        check_guess(form, guess, parameters)
+    except GuessError:
+        other = plain_guess(form, inside=1.0)
+        with contextlib.suppress(GuessError):
+            check_guess(form, other, parameters)
+            return other
+        raise
+    return guess
+
+
 def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
     """Raise where the model is not a number on the guess, naming the equation, phase and time."""
     tau = np.linspace(0.0, 1.0, 9)
@@ -193,14 +212,14 @@ def _lift(phase: PhaseForm, duration: float) -> float:
     return float(np.mean(known)) / duration if known and duration > 0 else 1.0
 
 
-def _state_line(q: Quantity, lift: float, before: Array | None) -> Callable[[Array], Array]:
+def _state_line(q: Quantity, lift: float, before: Array | None, inside: float) -> Callable[[Array], Array]:
     if q.guess is not None:
         return _user_line(q)
     start, end = _end_value(q.start), _end_value(q.end)
     if before is not None and before.size == q.size:
         start = np.where(np.isnan(start), before, start)
     end = np.where(np.isnan(end) & (start == 0) & ~np.isfinite(q.bound.upper), lift, end)
-    middle = _middle(q.bound)
+    middle = _middle(q.bound, inside)
     start, end = (
         np.where(np.isnan(start), np.where(np.isnan(end), middle, end), start),
         np.where(np.isnan(end), np.where(np.isnan(start), middle, start), end),
@@ -219,10 +238,10 @@ def _end_value(boundary: Bound) -> Array:
         return np.where(known, 0.5 * (boundary.lower + boundary.upper), half)
 
 
-def _constant_line(q: Quantity, bend: float) -> Callable[[Array], Array]:
+def _constant_line(q: Quantity, bend: float, inside: float) -> Callable[[Array], Array]:
     if q.guess is not None:
         return _user_line(q)
-    value = _middle(q.bound)
+    value = _middle(q.bound, inside)
     finite = np.isfinite(q.bound.lower) & np.isfinite(q.bound.upper)
     width = np.where(finite, np.where(finite, q.bound.upper, 0) - np.where(finite, q.bound.lower, 0), 2.0)
     value = np.clip(value + bend * width / 2, q.bound.lower, q.bound.upper)
@@ -262,10 +281,11 @@ def _number(q: Quantity, value: Any) -> Array:
     return array
 
 
-def _middle(bound: Bound) -> Array:
+def _middle(bound: Bound, inside: float) -> Array:
     both = np.isfinite(bound.lower) & np.isfinite(bound.upper)
     low, high = np.where(np.isfinite(bound.lower), bound.lower, 0.0), np.where(np.isfinite(bound.upper), bound.upper, 0.0)
-    return np.where(both, 0.5 * (low + high), np.clip(0.0, bound.lower, bound.upper))
+    one_sided = np.clip(0.0, np.where(both, -np.inf, bound.lower + inside), np.where(both, np.inf, bound.upper - inside))
+    return np.where(both, 0.5 * (low + high), one_sided)
 
 
 def _stack(lines: list[Callable[[Array], Array]]) -> Callable[[Array], Array]:

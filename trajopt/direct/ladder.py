@@ -34,7 +34,7 @@ from trajopt.direct.optimality import judged
 from trajopt.direct.restart import restarted
 from trajopt.direct.scaling import ROUND_OFF, cost_reach
 from trajopt.direct.values import guess_of
-from trajopt.guess import Guess, check_guess, nudged, plain_guess, swung
+from trajopt.guess import Guess, check_guess, nudged, plain_guess, sound_guess, swung
 from trajopt.nlp.backends import Ipopt, Outcome, Warm
 from trajopt.normal_form import NormalForm
 from trajopt.solution import MeshPass, Solution, Status
@@ -69,7 +69,7 @@ def solve_directly(
     """The whole direct side: guess, first answer, adaptive meshes, solution."""
     began = time.perf_counter()
     values = form.parameter_values(parameters)
-    first_guess = guess if guess is not None else plain_guess(form)
+    first_guess = guess if guess is not None else sound_guess(form, values)
     check_guess(form, first_guess, values)
     session = Session.start(form, method, values, progress)
     iterate, history, log = _answer(session, first_guess, guess is not None)
