@@ -203,9 +203,10 @@ def _solve_between_fences(
         around = fenced(layout, angles, replace(program, start=result.y * columns))
         if result.outcome is not Outcome.SOLVED or not rests_on_fence(inside, around):
             break
-        inside = around
-        after = session.method.backend.solve(scaled(inside, columns, rows), AFTER_A_MOTION)
-        result = replace(after, iterations=result.iterations + after.iterations)
+        after = session.method.backend.solve(scaled(around, columns, rows), AFTER_A_MOTION)
+        if after.outcome not in (Outcome.SOLVED, Outcome.INTERRUPTED):
+            break  # the next mesh sets up fences of its own
+        inside, result = around, replace(after, iterations=result.iterations + after.iterations)
     return inside, columns, rows, result
 
 
