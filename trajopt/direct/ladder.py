@@ -30,6 +30,7 @@ from trajopt.direct.explain import explain, violations
 from trajopt.direct.iterate import Iterate
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.nearest import NEAREST, nearest_motion
+from trajopt.direct.needles import needles
 from trajopt.direct.optimality import judged
 from trajopt.direct.restart import restarted
 from trajopt.direct.scaling import ROUND_OFF, cost_reach
@@ -42,6 +43,7 @@ from trajopt.solution import MeshPass, Solution, Status
 Array = NDArray[np.float64]
 
 SAME = 0.01  # relative: nearest motions that miss as much as each other miss the same
+BETTER_CONTROLS = "from controls that make H smaller"
 MOST_MISSES = 4  # nearest motions from different guesses, before there is held to be no motion
 
 _STATUS = {
@@ -128,7 +130,32 @@ def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[
         renewed = _refined(session, renewed, passes)
         iterate = renewed if renewed.solved or renewed.result.message == NEAREST else iterate
         log, history = log + attempts, history + passes
+    if not given and iterate.solved and iterate.error <= method.tolerance and method.max_passes > 1:
+        iterate = _with_better_controls(session, iterate, history, log)
     return iterate, history, log
+
+
+def _with_better_controls(session: Session, iterate: Iterate, history: list[MeshPass], log: list[str]) -> Iterate:
+    """Another answer from controls for which the Hamiltonian is smaller by far, if it costs less.
+
+    From a maximum of the Hamiltonian, which is no optimum at all, also one that stays coarse.
+    """
+    promising = needles(session, iterate)
+    if promising is None:
+        return iterate
+    try:
+        other = solve_on(hasty(session, 150), first_meshes(session), promising.guess, None, remark=BETTER_CONTROLS)
+    except Interrupted as stop:
+        history.append(stop.iterate.record)
+        return replace(iterate, result=replace(iterate.result, outcome=Outcome.INTERRUPTED))
+    passes = [other.record]
+    other = _refined(session, other, passes)
+    history += passes
+    less = other.solved and other.result.f < iterate.result.f - session.method.tolerance * abs(iterate.result.f)
+    if not less or (other.error > session.method.tolerance and promising.concave < 0.5):
+        return iterate
+    log.append(f"controls that make the Hamiltonian smaller: {other.objective:.6g} instead of {iterate.objective:.6g}")
+    return other
 
 
 def _refined(session: Session, iterate: Iterate, history: list[MeshPass]) -> Iterate:

@@ -52,7 +52,7 @@ def _losses(iterate: Iterate, index: int, affine: NDArray[np.bool_], tolerance: 
     # Algebraic variables move with the controls: their curvature is not that of H alone. Arcs are judged by their own checks.
     if affine.all() or ph.nz or ph.mesh.roles is not None:
         return np.zeros(ph.mesh.intervals)
-    where = np.flatnonzero(_unresolved(ph, values, RESOLVED * np.sqrt(tolerance)) & _free(iterate, index))
+    where = np.flatnonzero(unresolved(ph, values, RESOLVED * np.sqrt(tolerance)) & free_intervals(iterate, index))
     if not where.size:
         return np.zeros(ph.mesh.intervals)
     counts = [ph.rules[k].points.size + 2 for k in where]
@@ -60,7 +60,7 @@ def _losses(iterate: Iterate, index: int, affine: NDArray[np.bool_], tolerance: 
     weights = np.concatenate([_gauss(count)[1] for count in counts])
     interval = np.repeat(where, counts)
     a, widths = values.breaks[:-1][interval], np.diff(values.breaks)[interval]
-    slopes, curvature, u = _derivatives(iterate, index, a + widths * shares, interval)
+    slopes, curvature, u = derivatives(iterate, index, a + widths * shares, interval)
     bound = ph.form.u_bound
     span = np.where(np.isfinite(bound.upper - bound.lower), bound.upper - bound.lower, 1.0)
     inside = (u > bound.lower + NEAR * span) & (u < bound.upper - NEAR * span) & ~affine
@@ -68,10 +68,12 @@ def _losses(iterate: Iterate, index: int, affine: NDArray[np.bool_], tolerance: 
     return np.asarray(np.bincount(interval, losses, ph.mesh.intervals), dtype=float)
 
 
-def _unresolved(ph: PhaseLayout, values: PhaseValues, least: float) -> NDArray[np.bool_]:
+def unresolved(ph: PhaseLayout, values: PhaseValues, least: float) -> NDArray[np.bool_]:
     """(intervals,): where the last Legendre coefficient of a control is not small beside it: the others need no closer look."""
-    size = np.maximum(np.abs(values.U).max(axis=0), 1e-300)
     result = np.zeros(ph.mesh.intervals, dtype=bool)
+    if not ph.nu:
+        return result
+    size = np.maximum(np.abs(values.U).max(axis=0), 1e-300)
     for rule, here in ph.groups:
         U = values.U[ph.first_point[here][:, None] + np.arange(rule.points.size)]
         tail = inverse_legendre(tuple(rule.points.tolist()))[-1] @ U
@@ -101,7 +103,7 @@ def _half_steps(slopes: Array, curvature: Array, inside: NDArray[np.bool_]) -> A
     return result
 
 
-def _free(iterate: Iterate, index: int) -> NDArray[np.bool_]:
+def free_intervals(iterate: Iterate, index: int) -> NDArray[np.bool_]:
     """(intervals,): where no bound of a state and no path constraint pushes; there costates and multipliers are smooth."""
     ph, multipliers = iterate.layout.phases[index], iterate.multipliers[index]
     costates = np.abs(multipliers.points).max(axis=0)
@@ -115,20 +117,12 @@ def _free(iterate: Iterate, index: int) -> NDArray[np.bool_]:
     return ~busy
 
 
-def _derivatives(iterate: Iterate, index: int, times: Array, interval: NDArray[np.int_]) -> tuple[Array, Array, Array]:
+def derivatives(iterate: Iterate, index: int, times: Array, interval: NDArray[np.int_]) -> tuple[Array, Array, Array]:
     """(places, controls), (places, controls, controls): H_u and H_uu at times of the phase; and the controls there."""
-    ph, values, program = iterate.layout.phases[index], iterate.values[index], iterate.program
-    kernel, places = program.blocks[index].kernel, times.size
-    x, u = state_curve(ph, values).evaluate(times), control_curve(ph, values).evaluate(times)
-    spans = np.stack([values.spans[ph.mesh.spans[1][interval] + side] for side in (0, 1)], axis=1)
-    theta = (times - spans[:, 0]) / (spans[:, 1] - spans[:, 0])
-    s = program.start[iterate.layout.s : iterate.layout.s + iterate.layout.form.s.numel()]
-    columns = [x, u, np.broadcast_to(s, (places, s.size)), *([spans] if ph.free_time else [])]
-    W = np.hstack(columns).T
-    D = np.vstack([theta, *([] if ph.free_time else [spans.T])])
-    arguments = (W, D, np.repeat(program.parameters[:, None], places, axis=1))
+    ph, kernel, places = iterate.layout.phases[index], iterate.program.blocks[index].kernel, times.size
+    u = control_curve(ph, iterate.values[index]).evaluate(times)
+    arguments, length = _arguments(iterate, index, times, interval, u)
     rows = _multipliers(iterate, index, times)
-    length = spans[:, 1] - spans[:, 0]  # the kernel's rates are by normalised time
     first = slice(ph.nx, ph.nx + ph.nu)
     slopes = np.zeros((places, kernel.inputs))
     for of, (row, column) in (
@@ -144,6 +138,31 @@ def _derivatives(iterate: Iterate, index: int, times: Array, interval: NDArray[n
         hessian[:, kernel.hessian_pattern[0], kernel.hessian_pattern[1]] = entries
         hessian[:, kernel.hessian_pattern[1], kernel.hessian_pattern[0]] = entries
     return slopes[:, first] / length[:, None], hessian[:, first, first] / length[:, None, None], u
+
+
+def hamiltonian(iterate: Iterate, index: int, times: Array, interval: NDArray[np.int_], u: Array) -> Array:
+    """(places,): H with other controls u (places, controls), times the length of what normalised time measures."""
+    kernel = iterate.program.blocks[index].kernel
+    arguments, _ = _arguments(iterate, index, times, interval, u)
+    rows = _multipliers(iterate, index, times)
+    values = np.vstack([np.asarray(of(*arguments)).reshape(-1, times.size) for of in (kernel.constraints, kernel.objective)])
+    return np.asarray(np.einsum("ij,ji->i", rows, values), dtype=float)
+
+
+def _arguments(
+    iterate: Iterate, index: int, times: Array, interval: NDArray[np.int_], u: Array
+) -> tuple[tuple[Array, Array, Array], Array]:
+    """What the kernel takes at times of the phase; and the length of normalised time there, by which its rates are."""
+    ph, values, program = iterate.layout.phases[index], iterate.values[index], iterate.program
+    places = times.size
+    x = state_curve(ph, values).evaluate(times)
+    spans = np.stack([values.spans[ph.mesh.spans[1][interval] + side] for side in (0, 1)], axis=1)
+    theta = (times - spans[:, 0]) / (spans[:, 1] - spans[:, 0])
+    s = program.start[iterate.layout.s : iterate.layout.s + iterate.layout.form.s.numel()]
+    columns = [x, u, np.broadcast_to(s, (places, s.size)), *([spans] if ph.free_time else [])]
+    data = np.vstack([theta, *([] if ph.free_time else [spans.T])])
+    parameters = np.repeat(program.parameters[:, None], places, axis=1)
+    return (np.hstack(columns).T, data, parameters), spans[:, 1] - spans[:, 0]
 
 
 def _multipliers(iterate: Iterate, index: int, times: Array) -> Array:

@@ -1,0 +1,84 @@
+"""Controls that make the Hamiltonian smaller by far than those of an answer do."""
+
+import numpy as np
+import pytest
+
+from trajopt import Problem, certify, solve
+from trajopt.direct.collocation import Collocation, Session, first_meshes, solve_on
+from trajopt.direct.ladder import BETTER_CONTROLS
+from trajopt.direct.needles import SAMPLES, needles
+from trajopt.guess import plain_guess
+
+
+def wells(tilt=0.3):
+    """Speed is cheap near two values, the slower one a little cheaper; the middle of the bounds lies on the dearer side."""
+    ocp = Problem("wells")
+    ph = ocp.phase()
+    ph.time(start=0, end=2)
+    x, u = ph.state("x", start=0), ph.control("u", lower=-1.5, upper=2.5)
+    ph.dynamics({x: u})
+    ocp.minimize(ph.integral(1 + (u**2 - 1) ** 2 + tilt * u))
+    return ocp
+
+
+def price(u, tilt=0.3):
+    return 1 + (u**2 - 1) ** 2 + tilt * u
+
+
+def stationary(tilt=0.3):
+    return np.sort(np.roots([4, 0, -4, tilt]).real)
+
+
+def test_the_better_of_two_minima_of_the_hamiltonian_is_found():
+    best, _, dear = stationary()
+    solution = solve(wells()).check()
+    assert solution.history[0].objective == pytest.approx(2 * price(dear), rel=1e-9)
+    assert solution.objective == pytest.approx(2 * price(best), rel=1e-9)
+    assert solution["u"](1.0) == pytest.approx(best, rel=1e-6)
+    assert "Hamiltonian" in solution.log[-1]
+
+
+def to_and_fro():
+    """Bolza's example, the deviation as a state: standing still is stationary and the worst, to and fro costs hardly anything."""
+    ocp = Problem("to and fro")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, w, u = ph.state("x", start=0, end=0), ph.state("w", start=0), ph.control("u", lower=-2, upper=2)
+    ph.dynamics({x: u, w: x**2})
+    ocp.minimize(ph.final(w) + ph.integral((u**2 - 1) ** 2))
+    return ocp
+
+
+def test_an_answer_at_a_maximum_of_the_hamiltonian_is_left():
+    solution = solve(to_and_fro())
+    assert solution.history[0].objective == pytest.approx(1.0)
+    assert solution.history[1].remark == BETTER_CONTROLS
+    assert solution.objective < 0.1
+    assert {check.name: check for check in certify(solution).checks}["Legendre-Clebsch"].ok
+
+
+def test_maxima_are_told_from_other_minima():
+    form = to_and_fro().finish()
+    session = Session.start(form, Collocation(), np.zeros(0), lambda _: None)
+    found = needles(session, solve_on(session, first_meshes(session), plain_guess(form), None))
+    assert found is not None
+    assert found.concave == pytest.approx(1.0)
+    assert found.promise == pytest.approx(1.0)  # all of (u^2 - 1)^2
+
+
+def test_the_promise_is_what_the_cost_falls_by_where_the_state_has_no_say():
+    form = wells().finish()
+    session = Session.start(form, Collocation(), np.zeros(0), lambda _: None)
+    iterate = solve_on(session, first_meshes(session), plain_guess(form), None)
+    found = needles(session, iterate)
+    dear, samples = price(stationary()[2]), price(np.linspace(-1.5, 2.5, SAMPLES))
+    assert found is not None
+    assert found.promise == pytest.approx((dear - samples.min()) / dear, rel=1e-9)
+    assert found.concave == 0
+    assert found.guess.phases[0].u(np.array([0.0, 0.3, 1.0])) == pytest.approx(np.full((3, 1), -1.0))
+
+
+def test_the_best_answer_promises_nothing_more():
+    form = wells(tilt=-0.3).finish()
+    session = Session.start(form, Collocation(), np.zeros(0), lambda _: None)
+    assert needles(session, solve_on(session, first_meshes(session), plain_guess(form), None)) is None
