@@ -17,6 +17,9 @@ from trajopt.solution import Arc, Solution
 
 Array = NDArray[np.float64]
 
+STEP = 1e-4  # of central differences by a control
+IDLE = 1e-6  # of what a change by one does: a control whose slope is smaller does nothing, to first order
+
 
 @dataclass(frozen=True)
 class PhaseGuess:
@@ -147,6 +150,26 @@ def sound_guess(form: NormalForm, parameters: Array) -> Guess:
             return other
         raise
     return guess
+
+
+def has_idle_controls(form: NormalForm, guess: Guess, parameters: Array) -> bool:
+    """Whether some control does nothing on the guess, to first order, all along: there no solver sees what it is good for."""
+    tau = np.linspace(0.1, 0.9, 5)
+    for phase, model, start in zip(form.phases, form.models, guess.phases, strict=True):
+        x, z, u = start.x(tau).T, start.z(tau).T, start.u(tau).T
+        times = (start.t0 + tau * (start.tf - start.t0))[None, :]
+        shared = [np.repeat(column[:, None], tau.size, axis=1) for column in (guess.s, parameters)]
+        rates = len(phase.x_names)
+        for j in range(u.shape[0]):
+            moved = [np.asarray(model(times, x, z, _shifted(u, j, d), *shared))[:rates] for d in (-STEP, STEP, 1.0)]
+            slope, effect = np.abs(moved[1] - moved[0]).max() / (2 * STEP), np.abs(moved[2] - moved[0]).max()
+            if slope <= IDLE * effect and effect > 0:
+                return True
+    return False
+
+
+def _shifted(u: Array, control: int, amount: float) -> Array:
+    return np.asarray(u + amount * (np.arange(u.shape[0]) == control)[:, None], dtype=float)
 
 
 def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:

@@ -82,3 +82,18 @@ def test_the_best_answer_promises_nothing_more():
     form = wells(tilt=-0.3).finish()
     session = Session.start(form, Collocation(), np.zeros(0), lambda _: None)
     assert needles(session, solve_on(session, first_meshes(session), plain_guess(form), None)) is None
+
+
+def test_a_motion_that_needs_controls_away_from_the_middle_is_found():
+    """In the middle of its range the control has no effect, to first order: from there no motion comes nearer than any other."""
+    ocp = Problem("square")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0, end=0.5), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: u**2})
+    ocp.minimize(ph.integral(u**4))
+    solution = solve(ocp).check()
+    assert solution.objective == pytest.approx(0.25, rel=1e-7)
+    # Either sign does, at every point: constant on its intervals the control is one, and there is nothing to refine.
+    assert [record.remark for record in solution.history] == ["", "constant controls"]
+    assert solution["u"](0.37) ** 2 == pytest.approx(0.5, rel=1e-6)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from trajopt.direct.answer import arcs, condition_multipliers, phase_solutions, statics
 from trajopt.direct.collocation import (
     AFTER_A_MOTION,
+    CALM,
     ROUGH,
     Collocation,
     Interrupted,
@@ -30,12 +31,12 @@ from trajopt.direct.explain import explain, violations
 from trajopt.direct.iterate import Iterate
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.nearest import NEAREST, nearest_motion
-from trajopt.direct.needles import needles
-from trajopt.direct.optimality import judged
+from trajopt.direct.needles import needles, stepped
+from trajopt.direct.optimality import judged, unresolved
 from trajopt.direct.restart import restarted
 from trajopt.direct.scaling import ROUND_OFF, cost_reach
 from trajopt.direct.values import guess_of
-from trajopt.guess import Guess, check_guess, nudged, plain_guess, sound_guess, swung
+from trajopt.guess import Guess, check_guess, has_idle_controls, nudged, plain_guess, sound_guess, swung
 from trajopt.nlp.backends import Ipopt, Outcome, Warm
 from trajopt.normal_form import NormalForm
 from trajopt.solution import MeshPass, Solution, Status
@@ -44,6 +45,8 @@ Array = NDArray[np.float64]
 
 SAME = 0.01  # relative: nearest motions that miss as much as each other miss the same
 BETTER_CONTROLS = "from controls that make H smaller"
+JUMP = 0.3  # of a control's size: a last Legendre coefficient that large is no smooth control's
+MOST_JUMPS = 0.3  # of all intervals: where controls jump on so many, the optimum is not to blame
 MOST_MISSES = 4  # nearest motions from different guesses, before there is held to be no motion
 
 _STATUS = {
@@ -116,6 +119,9 @@ def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[
     history.append(iterate.record)
     if not given and iterate.solved and _nothing_has_a_price(iterate):
         iterate, further = _off_centre(session, iterate)
+        history += further
+    if iterate.solved and iterate.error > CALM * method.tolerance and method.max_passes > 2 and _jumps(iterate):
+        iterate, further = _constant(session, iterate)
         history += further
     if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
         iterate, further = _calmer(session, iterate, guess)
@@ -232,6 +238,24 @@ def _rank(iterate: Iterate) -> tuple[bool, bool, float]:
     return not iterate.solved, not nearest, _miss(iterate) if nearest else iterate.violation
 
 
+def _jumps(iterate: Iterate) -> bool:
+    """Whether controls jump to and fro between neighbouring points: as good there, but no polynomials."""
+    phases = zip(iterate.layout.phases, iterate.values, strict=True)
+    return float(np.concatenate([unresolved(ph, values, JUMP) for ph, values in phases]).mean()) > MOST_JUMPS
+
+
+def _constant(session: Session, iterate: Iterate) -> tuple[Iterate, list[MeshPass]]:
+    """The first answer with one value of each control on an interval, one of those it has there, if that is a better one."""
+    if any(ph.form.c.numel() or ph.mesh.control_points is None for ph in iterate.layout.phases):
+        return iterate, []
+    meshes = tuple(replace(ph.mesh, control_points=np.ones((ph.mesh.intervals, ph.nu), int)) for ph in iterate.layout.phases)
+    try:
+        other = solve_on(hasty(session, 150), meshes, stepped(iterate), None, remark="constant controls")
+    except Interrupted as stop:
+        return replace(iterate, result=replace(iterate.result, outcome=Outcome.INTERRUPTED)), [stop.iterate.record]
+    return (other if other.solved and other.error < iterate.error else iterate), [other.record]
+
+
 def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, list[MeshPass]]:
     """The first answer with straight controls instead, if that is a better one: a rough control can hide a false optimum.
 
@@ -278,6 +302,9 @@ def _rungs(session: Session, guess: Guess, given: bool, finer: int) -> Iterator[
         if longer is not None:
             attempt = partial(_nearest_first, patient, plain, longer, keep_time=True)
             yield Rung(f"{factor:g} times the time", attempt, keeps_time=True)
+    if not given and has_idle_controls(session.form, guess, session.parameters):  # all nearest motions would be the same
+        aside = nudged(plain_guess(session.form, bend=0.5), 0.01)
+        yield Rung("controls off centre, the nearest motion first", partial(_nearest_first, patient, plain, aside))
     for amount in (-1.0, 3.0):
         attempt = partial(_nearest_first, patient, plain, swung(guess, amount))
         yield Rung(f"a detour of {amount:+g}", attempt, last_resort=True)
