@@ -302,6 +302,10 @@ def _rungs(session: Session, guess: Guess, given: bool, finer: int) -> Iterator[
         if longer is not None:
             attempt = partial(_nearest_first, patient, plain, longer, keep_time=True)
             yield Rung(f"{factor:g} times the time", attempt, keeps_time=True)
+    if not all(ph.start_time.fixed[0] and ph.end_time.fixed[0] for ph in session.form.phases):
+        # A motion that comes nearer the sooner it ends, as at the first swing of many, is led astray by free time.
+        attempt = partial(_nearest_first, patient, plain, guess, keep_time=True)
+        yield Rung("the time as guessed", attempt, keeps_time=True)
     if not given and has_idle_controls(session.form, guess, session.parameters):  # all nearest motions would be the same
         aside = nudged(plain_guess(session.form, bend=0.5), 0.01)
         yield Rung("controls off centre, the nearest motion first", partial(_nearest_first, patient, plain, aside))
