@@ -120,11 +120,11 @@ def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[
     if not given and iterate.solved and _nothing_has_a_price(iterate):
         iterate, further = _off_centre(session, iterate)
         history += further
-    if iterate.solved and iterate.error > CALM * method.tolerance and method.max_passes > 2 and _jumps(iterate):
-        iterate, further = _constant(session, iterate)
-        history += further
     if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
         iterate, further = _calmer(session, iterate, guess)
+        history += further
+    if iterate.solved and iterate.error > CALM * method.tolerance and method.max_passes > 2 and _jumps(iterate):
+        iterate, further = _constant(session, iterate)
         history += further
     iterate = _refined(session, iterate, history)
     refuted = iterate.solved and iterate.error > ROUGH and history[-1] is not iterate.record
@@ -245,7 +245,7 @@ def _jumps(iterate: Iterate) -> bool:
 
 
 def _constant(session: Session, iterate: Iterate) -> tuple[Iterate, list[MeshPass]]:
-    """The first answer with one value of each control on an interval, one of those it has there, if that is a better one."""
+    """The first answer with one value of each control on an interval, one of those it has there, if that is far better."""
     if any(ph.form.c.numel() or ph.mesh.control_points is None for ph in iterate.layout.phases):
         return iterate, []
     meshes = tuple(replace(ph.mesh, control_points=np.ones((ph.mesh.intervals, ph.nu), int)) for ph in iterate.layout.phases)
@@ -253,7 +253,7 @@ def _constant(session: Session, iterate: Iterate) -> tuple[Iterate, list[MeshPas
         other = solve_on(hasty(session, 150), meshes, stepped(iterate), None, remark="constant controls")
     except Interrupted as stop:
         return replace(iterate, result=replace(iterate.result, outcome=Outcome.INTERRUPTED)), [stop.iterate.record]
-    return (other if other.solved and other.error < iterate.error else iterate), [other.record]
+    return (other if other.solved and other.error < 0.1 * iterate.error else iterate), [other.record]
 
 
 def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, list[MeshPass]]:
