@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trajopt.direct.contacts import along
 from trajopt.direct.costates import multipliers_of
 from trajopt.direct.defects import CostateErrors, costate_errors, next_bends
+from trajopt.direct.implied import without_implied_bounds
 from trajopt.direct.iterate import Iterate
 from trajopt.direct.kernels import Kernels, PhaseKernels, make_kernels
 from trajopt.direct.kinks import kinks
@@ -98,6 +99,7 @@ class Session:
 
     @staticmethod
     def start(form: NormalForm, method: Collocation, parameters: Array, progress: Progress) -> Session:
+        form = without_implied_bounds(form, parameters)
         return Session(form, make_kernels(form), method, parameters, progress)
 
 
