@@ -18,6 +18,7 @@ from trajopt.direct.iterate import Iterate
 from trajopt.direct.kernels import Kernels, PhaseKernels, make_kernels
 from trajopt.direct.kinks import kinks
 from trajopt.direct.mesh import Mesh
+from trajopt.direct.redundant import without_redundant_limits
 from trajopt.direct.refine import Bend, Estimate, estimate, refined, running_cost
 from trajopt.direct.scaling import ROUND_OFF, cost_reach, scales
 from trajopt.direct.schemes import Radau, Scheme
@@ -98,8 +99,10 @@ class Session:
     progress: Progress
 
     @staticmethod
-    def start(form: NormalForm, method: Collocation, parameters: Array, progress: Progress) -> Session:
+    def start(form: NormalForm, method: Collocation, parameters: Array, progress: Progress, relieved: bool = True) -> Session:
+        """``relieved`` asks less of what path constraints and integrals of motion decide anyway."""
         form = without_implied_bounds(form, parameters)
+        form = without_redundant_limits(form, parameters) if relieved else form
         return Session(form, make_kernels(form), method, parameters, progress)
 
 

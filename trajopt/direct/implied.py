@@ -33,17 +33,21 @@ def without_implied_bounds(form: NormalForm, parameters: Array) -> NormalForm:
 
 def _loosened(form: NormalForm, phase: PhaseForm, parameters: Array) -> PhaseForm:
     bound = phase.u_bound
-    lower, upper = bound.lower.copy(), bound.upper.copy()
+    lower, upper = bound.lower, bound.upper
     for low, high in _reaches(form, phase, parameters):
-        with np.errstate(invalid="ignore"):  # a constraint that says nothing about a control reaches to infinity
-            middle, reach = 0.5 * (low + high), 0.5 * (high - low)
-            below = (lower <= low + ROUND_OFF * reach) & (lower > middle - NEAR * reach)
-            above = (upper >= high - ROUND_OFF * reach) & (upper < middle + NEAR * reach)
-            lower = np.where(below, middle - AWAY * reach, lower)
-            upper = np.where(above, middle + AWAY * reach, upper)
+        lower, upper = moved_away(Bound(lower, upper), low, high)
     if np.array_equal(lower, bound.lower) and np.array_equal(upper, bound.upper):
         return phase
     return replace(phase, controls=tuple(_rebound(q, lower[q.rows], upper[q.rows]) for q in phase.controls))
+
+
+def moved_away(bound: Bound, low: Array, high: Array) -> tuple[Array, Array]:
+    """Lower and upper bounds of what stays between ``low`` and ``high`` anyway, out of the way where they touch that."""
+    with np.errstate(invalid="ignore"):  # a constraint that says nothing about a variable reaches to infinity
+        middle, reach = 0.5 * (low + high), 0.5 * (high - low)
+        below = (bound.lower <= low + ROUND_OFF * reach) & (bound.lower > middle - NEAR * reach)
+        above = (bound.upper >= high - ROUND_OFF * reach) & (bound.upper < middle + NEAR * reach)
+        return np.where(below, middle - AWAY * reach, bound.lower), np.where(above, middle + AWAY * reach, bound.upper)
 
 
 def _rebound(q: Quantity, lower: Array, upper: Array) -> Quantity:
@@ -72,7 +76,7 @@ def _reaches(form: NormalForm, phase: PhaseForm, parameters: Array) -> Iterator[
             continue
         A, b, c = _coefficients(form, phase, expression, parameters)
         for sign, limit in ((1.0, upper), (-1.0, -lower)):
-            reach = _ellipsoid(sign * A, sign * b, limit - sign * c) if np.isfinite(limit) else None
+            reach = ellipsoid(sign * A, sign * b, limit - sign * c) if np.isfinite(limit) else None
             if reach is not None:
                 yield reach
 
@@ -84,7 +88,7 @@ def _coefficients(form: NormalForm, phase: PhaseForm, expression: Any, parameter
     return np.asarray(A), np.asarray(b).ravel(), float(c)
 
 
-def _ellipsoid(A: Array, b: Array, limit: float) -> tuple[Array, Array] | None:
+def ellipsoid(A: Array, b: Array, limit: float) -> tuple[Array, Array] | None:
     """The box around all u with u . A u / 2 + b . u <= limit, infinite where A has no entries; None if they are no ellipsoid."""
     inside = np.any(A != 0, axis=1)
     if not inside.any() or np.any(b[~inside] != 0):

@@ -33,6 +33,7 @@ from trajopt.direct.mesh import Mesh
 from trajopt.direct.nearest import NEAREST, nearest_motion
 from trajopt.direct.needles import needles, stepped
 from trajopt.direct.optimality import judged, unresolved
+from trajopt.direct.redundant import missed
 from trajopt.direct.restart import restarted
 from trajopt.direct.scaling import ROUND_OFF, cost_reach
 from trajopt.direct.values import guess_of
@@ -47,6 +48,7 @@ SAME = 0.01  # relative: nearest motions that miss as much as each other miss th
 BETTER_CONTROLS = "from controls that make H smaller"
 JUMP = 0.3  # of a control's size: a last Legendre coefficient that large is no smooth control's
 MOST_JUMPS = 0.3  # of all intervals: where controls jump on so many, the optimum is not to blame
+MISSED = 100  # times its error: what an answer may miss of the limits that integrals of motion keep
 MOST_MISSES = 4  # nearest motions from different guesses, before there is held to be no motion
 
 _STATUS = {
@@ -78,6 +80,12 @@ def solve_directly(
     check_guess(form, first_guess, values)
     session = Session.start(form, method, values, progress)
     iterate, history, log = _answer(session, first_guess, guess is not None)
+    if iterate.solved and missed(form, iterate.layout, iterate.values, iterate.sizes) > MISSED * max(iterate.error, ROUND_OFF):
+        log.append("what seemed to be an integral of motion is none: again, with all that was asked")
+        progress(log[-1])
+        session = Session.start(form, method, values, progress, relieved=False)
+        iterate, further, attempts = _answer(session, first_guess, guess is not None)
+        history, log = history + further, log + attempts
     status = _status(iterate, method)
     total = time.perf_counter() - began
     solving = sum(record.seconds for record in history)

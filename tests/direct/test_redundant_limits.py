@@ -1,0 +1,127 @@
+"""End values and bounds that integrals of motion give already."""
+
+import casadi
+import numpy as np
+import pytest
+
+from trajopt import Problem, Status, free, solve
+from trajopt.direct import redundant
+from trajopt.direct.collocation import Collocation
+from trajopt.direct.redundant import without_redundant_limits
+
+HALF = np.sqrt(0.5)
+
+
+def turned(q, w):
+    """The rate of a quaternion."""
+    x, y, z = casadi.vertsplit(w)
+    spin = casadi.vertcat(
+        casadi.horzcat(0, -x, -y, -z), casadi.horzcat(x, 0, z, -y), casadi.horzcat(y, -z, 0, x), casadi.horzcat(z, y, -x, 0)
+    )
+    return 0.5 * spin @ q
+
+
+def slew(end=(HALF, HALF, 0, 0), least_time=True, **bounds):
+    """A body of three different moments of inertia, rest to rest."""
+    ocp = Problem("slew")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.5, 20) if least_time else 3.0)
+    q = ph.state("q", 4, start=[1, 0, 0, 0], end=end, **bounds)
+    w = ph.state("w", 3, start=0, end=0)
+    u = ph.control("u", 3, lower=-1, upper=1)
+    J = casadi.DM([1.0, 0.8, 0.4])
+    ph.dynamics({q: turned(q, w), w: (u - casadi.cross(w, J * w)) / J})
+    ocp.minimize(ph.final(t) if least_time else ph.integral(casadi.sumsqr(u)))
+    return ocp
+
+
+def relieved(ocp):
+    form = ocp.finish()
+    after = without_redundant_limits(form, form.parameter_values())
+    return form.phases[0], after.phases[0]
+
+
+def test_one_end_value_of_a_quaternion_is_left_to_its_length():
+    before, after = relieved(slew())
+    assert before.x_end.fixed.all()
+    assert list(after.x_end.fixed).count(False) == 1
+    assert not after.x_end.fixed[:2].all()  # one that the length depends on there
+
+
+@pytest.mark.parametrize("end", [(np.nan, HALF, 0, 0), (0.8, 0.8, 0, 0), None])
+def test_end_values_that_are_open_or_contradict_the_length_stay(end):
+    before, after = relieved(slew(end))
+    assert after is before
+
+
+def test_bounds_of_a_quaternion_are_moved_away_and_other_bounds_stay():
+    after = relieved(slew(None, lower=-1, upper=1))[1]
+    np.testing.assert_allclose(after.x_bound.upper[:4], 2.0, rtol=1e-9)
+    np.testing.assert_allclose(after.x_bound.lower[:4], -2.0, rtol=1e-9)
+    before, after = relieved(slew(None, lower=-0.9, upper=[1.1, 0.9, 0.9, 0.9]))
+    np.testing.assert_array_equal(after.x_bound.lower, before.x_bound.lower)
+    np.testing.assert_array_equal(after.x_bound.upper[1:], before.x_bound.upper[1:])
+
+
+def test_integrals_of_two_bodies_come_apart():
+    ocp = Problem("two")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    a, b = (ph.state(name, 4, start=[1, 0, 0, 0], end=[HALF, 0, HALF, 0], lower=-1, upper=1) for name in "ab")
+    u = ph.control("u", 6)
+    ph.dynamics({a: turned(a, u[:3]), b: turned(b, u[3:])})
+    ocp.minimize(ph.integral(casadi.sumsqr(u)))
+    after = relieved(ocp)[1]
+    assert (~after.x_end.fixed[:4]).sum() == (~after.x_end.fixed[4:]).sum() == 1
+    np.testing.assert_allclose(after.x_bound.upper, 2.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("bounds", [{}, {"lower": -1, "upper": 1}])
+def test_a_whole_quaternion_at_the_end_costs_the_same_as_three_of_its_components(bounds):
+    whole = solve(slew(least_time=False, **bounds)).check()
+    three = solve(slew((np.nan, HALF, 0, 0), least_time=False)).check()
+    assert whole.objective == pytest.approx(three.objective, rel=1e-7)
+    assert whole.phases["main"].states["q"].evaluate(np.array([3.0]))[0] == pytest.approx([HALF, HALF, 0, 0], abs=1e-7)
+
+
+def test_a_quadrotor_may_be_told_its_whole_attitude():
+    """With all four components given the solver spent hundreds of slow iterations on a worse answer."""
+    ocp = Problem("quadrotor")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.5, 10))
+    p, v = ph.state("p", 3, start=0, end=[5, 3, 1]), ph.state("v", 3, start=0, end=0)
+    q = ph.state("q", 4, start=[1, 0, 0, 0], end=[1, 0, 0, 0], lower=-1, upper=1)
+    w = ph.state("w", 3, start=0, end=0, lower=-10, upper=10)
+    f = ph.control("f", 4, lower=0, upper=5)
+    J = casadi.DM([0.005, 0.005, 0.009])
+    torque = casadi.vertcat(0.15 * (f[1] - f[3]), 0.15 * (f[2] - f[0]), 0.02 * (f[0] - f[1] + f[2] - f[3]))
+    up = casadi.vertcat(2 * (q[1] * q[3] + q[0] * q[2]), 2 * (q[2] * q[3] - q[0] * q[1]), 1 - 2 * (q[1] ** 2 + q[2] ** 2))
+    gravity = casadi.DM([0, 0, -9.81])
+    ph.dynamics({p: v, v: casadi.sum1(f) / 0.8 * up + gravity, q: turned(q, w), w: (torque - casadi.cross(w, J * w)) / J})
+    ocp.minimize(ph.final(t))
+    solution = solve(ocp, Collocation(max_passes=1, tolerance=np.inf)).check()
+    assert solution.iterations < 60
+    assert solution.objective < 1.25
+    assert solution.phases["main"].states["q"].evaluate(np.array([solution.objective]))[0] == pytest.approx(
+        [1, 0, 0, 0], abs=0.02
+    )
+
+
+def test_what_is_no_integral_after_all_is_asked_for_again(monkeypatch):
+    """The solver is told that a cart cannot move, and lets its end go; the answer is found out, and solved again."""
+
+    def claim(form, index, parameters, states, sizes):
+        return np.eye(5)[:, :1]
+
+    monkeypatch.setattr(redundant, "_integrals", claim)
+    monkeypatch.setattr(redundant, "SAME", np.inf)
+    ocp = Problem("cart")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.integral(u**2))
+    solution = solve(ocp, Collocation())
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(12.0, rel=1e-9)
+    assert any("integral of motion" in line for line in solution.log)
