@@ -107,6 +107,16 @@ def test_a_quadrotor_may_be_told_its_whole_attitude():
     )
 
 
+def test_a_turn_about_one_axis_alone_is_not_the_quickest():
+    """Torques about the other axes stay at zero from a straight guess: stationary, since left and right are alike."""
+    about_one = 2 * np.sqrt(np.pi / 2)  # bang-bang with unit inertia and torque
+    solution = solve(slew()).check()
+    assert solution.objective < 0.999 * about_one
+    assert solution.phases["main"].states["q"].evaluate(np.array([solution.objective]))[0] == pytest.approx(
+        [HALF, HALF, 0, 0], abs=1e-6
+    )
+
+
 def test_what_is_no_integral_after_all_is_asked_for_again(monkeypatch):
     """The solver is told that a cart cannot move, and lets its end go; the answer is found out, and solved again."""
 

@@ -125,8 +125,9 @@ def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[
     if history:
         log.insert(0, "the arcs of the guess: they do not hold here")
     history.append(iterate.record)
-    if not given and iterate.solved and _nothing_has_a_price(iterate):
-        iterate, further = _off_centre(session, iterate)
+    symmetric = _idle(iterate, guess)
+    if not given and iterate.solved and (symmetric or _nothing_has_a_price(iterate)):
+        iterate, further = _off_centre(session, iterate, 0.3 if symmetric else 0.0)
         history += further
     if iterate.solved and iterate.error > ROUGH and method.max_passes > 2:
         iterate, further = _calmer(session, iterate, guess)
@@ -289,11 +290,26 @@ def _nothing_has_a_price(iterate: Iterate) -> bool:
     return bool(np.abs(prices).max(initial=0.0) <= ROUND_OFF * cost_reach(iterate.program, iterate.sizes))
 
 
-def _off_centre(session: Session, iterate: Iterate) -> tuple[Iterate, list[MeshPass]]:
+def _idle(iterate: Iterate, guess: Guess) -> bool:
+    """Whether a control stayed where it began, all along, inside its bounds.
+
+    Where left and right of it are alike, that is stationary, and may be the worst: a turn about one axis alone.
+    """
+    for ph, v, start in zip(iterate.layout.phases, iterate.values, guess.phases, strict=True):
+        moved = np.abs(v.U - start.u(np.linspace(0.0, 1.0, v.U.shape[0]))).max(axis=0, initial=0.0)
+        bound, size = ph.form.u_bound, np.abs(ph.controls(iterate.sizes)).max(axis=0, initial=0.0)
+        inside = (start.u(np.zeros(1))[0] > bound.lower) & (start.u(np.zeros(1))[0] < bound.upper)
+        if np.any(inside & (moved <= ROUND_OFF * size)):
+            return True
+    return False
+
+
+def _off_centre(session: Session, iterate: Iterate, detour: float) -> tuple[Iterate, list[MeshPass]]:
     """The first answer with controls that begin away from the middle of their ranges, if that is a better one; and its record."""
     meshes = tuple(ph.mesh for ph in iterate.layout.phases)
+    guess = swung(plain_guess(session.form, bend=0.5), detour)
     try:
-        other = solve_on(hasty(session, 150), meshes, plain_guess(session.form, bend=0.5), None, remark="controls off centre")
+        other = solve_on(hasty(session, 150), meshes, guess, None, remark="controls off centre")
     except Interrupted as stop:
         return replace(iterate, result=replace(iterate.result, outcome=Outcome.INTERRUPTED)), [stop.iterate.record]
     return (other if other.solved and other.result.f < iterate.result.f else iterate), [other.record]
