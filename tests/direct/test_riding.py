@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from trajopt import Problem, certify, free, solve
+from trajopt import Problem, certify, free, solve, table
 from trajopt.direct.collocation import ON_RIDING_ARCS, Collocation, Session, solve_on
 from trajopt.direct.mesh import AT_UPPER, FREE
 from trajopt.direct.structure import Structure, arc_mesh
@@ -186,3 +186,25 @@ def test_a_constraint_that_is_held_must_push_back(sense, doubt):
     assert iterate.solved
     assert iterate.objective == pytest.approx(3, rel=1e-7)
     assert iterate.doubt == pytest.approx(doubt, abs=1e-3)
+
+
+def test_arcs_once_solved_are_not_lost_on_a_finer_mesh():
+    """A house heated through a day of two tariffs: it rides its least and its largest temperature, between a few switches."""
+    hours = 3600 * np.arange(0, 25, 2.0)
+    outside = table(hours, values=5 + 4 * np.sin(2 * np.pi * (hours / 86400 - 0.3)))
+    ocp = Problem("house", symbols=casadi.MX)
+    ph = ocp.phase()
+    t = ph.time(start=0, end=86400.0)
+    air, wall = ph.state("air", start=20, lower=18, upper=24), ph.state("wall", start=18)
+    heat = ph.control("heat", lower=0, upper=8000)
+    tariff = 0.2 + 0.1 * casadi.tanh((t - 7 * 3600) / 1800) - 0.1 * casadi.tanh((t - 21 * 3600) / 1800)
+    cold = outside(t)
+    ph.dynamics(
+        {air: (heat - 250 * (air - wall) - 80 * (air - cold)) / 2e6, wall: (250 * (air - wall) - 150 * (wall - cold)) / 3e7}
+    )
+    ocp.require(ph.final(air), lower=20, name="warm at the end")
+    ocp.minimize(ph.integral(tariff * heat) / 3.6e6)
+    solution = solve(ocp).check()
+    on_arcs = [record.objective for record in solution.history if record.remark == "moving knots"]
+    assert len(on_arcs) > 1
+    np.testing.assert_allclose(on_arcs, solution.objective, rtol=1e-5)

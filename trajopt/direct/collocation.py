@@ -58,6 +58,8 @@ ON_ARCS_DEGREE = 6
 # singular control is hardly felt by the cost: a barrier that falls too fast lets it settle where the mesh is wrong.
 ON_KNOWN_ARCS = Warm(1e-6, steady=True, fitted=False)
 ON_RIDING_ARCS = Warm(1e-2, steady=True, fitted=False)  # where arcs ride constraints, their ends may be far off yet
+# The same arcs on a finer mesh, or with one fewer: multipliers of ones would drive the answer away before the barrier calls it.
+ON_SOLVED_ARCS = Warm(1e-6, steady=True)
 AFTER_A_MOTION = Warm(1e-2, steady=True, fitted=False)  # that obeys the constraints, whatever it costs
 MOST_FENCES = 4  # how often angles that lean on their fences are given new ones
 MOST_DOUBT = 1e-3  # of the held controls' push may have the wrong sign before the arcs are given up
@@ -339,10 +341,10 @@ def on_arcs(
     meshes, knots = _arc_meshes(session, iterate, structures)
     current = iterate
     good: Iterate | None = None  # an answer whose knots could only be placed better
-    repairs = 0
+    repairs, confirmed = 0, False
     while len(history) < passes:
         riding = any(mesh.held is not None and mesh.held.any() for mesh in meshes) and current is iterate
-        nearness = ON_RIDING_ARCS if riding else ON_KNOWN_ARCS
+        nearness = ON_RIDING_ARCS if riding else ON_SOLVED_ARCS if confirmed else ON_KNOWN_ARCS
         meshes = tuple(
             with_entries(mesh, ph, block.kernel, kernels.affine)
             for mesh, ph, block, kernels in zip(
@@ -355,7 +357,7 @@ def on_arcs(
         no_better = repairs > 0 and following.result.f > current.result.f + session.method.tolerance * abs(current.result.f)
         if not following.solved or (refuted and (no_better or repairs == MOST_REFUSALS)):
             return good, history, _suspects(following)
-        current = following
+        current, confirmed = following, not refuted
         if kept is not None and not refuted:
             kept.append(current)
         shrunk = any(collapsed(ph, v) for ph, v in zip(current.layout.phases, current.values, strict=True))
