@@ -6,7 +6,8 @@ import pytest
 from scipy.optimize import brentq
 
 from trajopt import Problem, certify, free, solve, table
-from trajopt.direct.collocation import ON_RIDING_ARCS, Collocation, Session, solve_on
+from trajopt.direct import collocation
+from trajopt.direct.collocation import ON_RIDING_ARCS, Collocation, Session, first_meshes, solve_on
 from trajopt.direct.mesh import AT_UPPER, FREE
 from trajopt.direct.structure import Structure, arc_mesh
 from trajopt.guess import plain_guess
@@ -208,3 +209,25 @@ def test_arcs_once_solved_are_not_lost_on_a_finer_mesh():
     on_arcs = [record.objective for record in solution.history if record.remark == "moving knots"]
     assert len(on_arcs) > 1
     np.testing.assert_allclose(on_arcs, solution.objective, rtol=1e-5)
+
+
+def test_many_arcs_along_constraints_are_signs_of_a_poor_mesh(monkeypatch):
+    """A cart along its largest speed has three arcs; told that there are thirty, refinement goes on without."""
+
+    def answers(arcs):
+        times = np.linspace(0.0, 1.0, arcs + 1)
+        roles, held = np.zeros((arcs, 1), dtype=int), np.zeros((arcs, 2), dtype=int)
+        held[::2, 1] = 1
+        monkeypatch.setattr(collocation, "find_structure", lambda *_: (Structure(times, roles, held), np.zeros(0, dtype=int)))
+        ocp = Problem("cart")
+        ph = ocp.phase()
+        ph.time(start=0, end=1.0)
+        x, v, u = ph.state("x", start=0, end=0.2), ph.state("v", start=0, end=0, upper=0.3), ph.control("u", lower=-1, upper=1)
+        ph.dynamics({x: v, v: u})
+        ocp.minimize(ph.integral(u * v))
+        session = Session.start(ocp.finish(), Collocation(), np.zeros(0), lambda _: None)
+        iterate = solve_on(session, first_meshes(session), plain_guess(session.form), None)
+        return collocation._structures(session, iterate)[0]
+
+    assert answers(3) is not None
+    assert answers(30) is None

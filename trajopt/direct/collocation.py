@@ -51,6 +51,7 @@ FIRST = (10, 4)  # intervals and degree of the first mesh of a smooth problem
 ON_ARCS = "moving knots"
 ROUGH = 0.1  # an error above which an answer says little about the next: smooth controls are kept straight there
 MOST_REFUSALS = 3  # proposals of arcs, before the mesh alone has to do
+MOST_RIDES = 20  # arcs of a phase, if some ride constraints
 MOST_POLISHES = 6  # meshes for the sake of the costates, after the states are right
 CALM = 100  # times the tolerance: costates of an answer that is farther off tell nothing
 ON_ARCS_DEGREE = 6
@@ -418,9 +419,14 @@ def _structures(session: Session, iterate: Iterate) -> tuple[tuple[Structure | N
             structure, doubtful = find_structure(ph, iterate.program, i, values, kernels)
         found.append(structure)
         unclear.append(doubtful)
-    if _unclear(unclear) or all(s is None for s in found):
+    if _unclear(unclear) or all(s is None for s in found) or any(s is not None and _chatters(s) for s in found):
         return None, unclear
     return tuple(found), unclear
+
+
+def _chatters(structure: Structure) -> bool:
+    """Whether so many arcs ride constraints that they are signs of a mesh that fits nothing; and their program a slow one."""
+    return structure.arcs > MOST_RIDES and bool(structure.held.any())
 
 
 def straight(mesh: Mesh, kernels: PhaseKernels, ph: PhaseLayout, where: NDArray[np.bool_] | None = None) -> Mesh:
