@@ -287,7 +287,8 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
             break
         meshes = _next_meshes(session, iterate, unclear, suspects, seen)
         guess = guess_of(iterate.layout, iterate.program.start)
-        following = solve_on(hasty(session), meshes, guess, _nearness(iterate))
+        nearness = _nearness(iterate)
+        following = solve_on(hasty(session, 250 if nearness.steady else 120), meshes, guess, nearness)
         history.append(following.record)
         if not following.usable and not good:
             following = solve_on(session, meshes, guess, None, remark="started cold")
@@ -307,7 +308,7 @@ def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> 
     return min(reversed(best), key=lambda one: (not one.solved, one.error))  # more points do not always make it better
 
 
-def hasty(session: Session, iterations: int = 120) -> Session:
+def hasty(session: Session, iterations: int) -> Session:
     """The session with few iterations: most programs need fewer, and for the others there is something better to try."""
     backend = session.method.backend
     if not isinstance(backend, Ipopt) or session.method.max_passes == 1:

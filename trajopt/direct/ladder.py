@@ -76,8 +76,9 @@ def solve_directly(
     """The whole direct side: guess, first answer, adaptive meshes, solution."""
     began = time.perf_counter()
     values = form.parameter_values(parameters)
-    first_guess = guess if guess is not None else sound_guess(form, values)
-    check_guess(form, first_guess, values)
+    first_guess = sound_guess(form, values) if guess is None else guess
+    if guess is not None:
+        check_guess(form, guess, values)
     session = Session.start(form, method, values, progress)
     iterate, history, log = _answer(session, first_guess, guess is not None)
     if iterate.solved and missed(form, iterate.layout, iterate.values, iterate.sizes) > MISSED * max(iterate.error, ROUND_OFF):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trajopt.direct.collocation import Session
 from trajopt.direct.iterate import Iterate
-from trajopt.direct.optimality import derivatives, free_intervals, hamiltonian
+from trajopt.direct.optimality import derivatives, free_intervals, hamiltonians
 from trajopt.direct.values import guess_of
 from trajopt.guess import Guess, PhaseGuess
 
@@ -40,9 +40,11 @@ def needles(session: Session, iterate: Iterate) -> Needles | None:
     if session.method.scheme.shares_nodes or not (iterate.solved and cost > 0):
         return None
     found = [_of_phase(session, iterate, i) for i in range(len(iterate.layout.phases))]
-    promise = sum(float(gains.sum()) for _, gains, _ in found) / cost
-    concave = sum(float(gains[losing].sum()) for _, gains, losing in found) / cost
-    return Needles(stepped(iterate, [chosen for chosen, _, _ in found]), promise, concave / promise) if promise > WORTH else None
+    promise = sum(float(better.gains.sum()) for better in found) / cost
+    if promise <= WORTH:
+        return None
+    concave = sum(float(better.gains[_concave(iterate, i, better)].sum()) for i, better in enumerate(found)) / cost
+    return Needles(stepped(iterate, [better.controls for better in found]), promise, concave / promise)
 
 
 def stepped(iterate: Iterate, controls: list[Array] | None = None) -> Guess:
@@ -60,38 +62,45 @@ def stepped(iterate: Iterate, controls: list[Array] | None = None) -> Guess:
     return Guess(tuple(phases), guess.s)
 
 
-def _of_phase(session: Session, iterate: Iterate, index: int) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """(points, controls), (intervals,), (intervals,): better controls, what they gain, whether H is concave at the old ones."""
+@dataclass(frozen=True, eq=False)
+class _Better:
+    """Other controls of a phase."""
+
+    controls: Array  # (points, controls)
+    gains: Array  # (intervals,): what they make the cost fall by, to first order; zero where they are as before
+    changed: NDArray[np.int_]  # (intervals,): which control differs
+
+
+def _of_phase(session: Session, iterate: Iterate, index: int) -> _Better:
     ph, values, kernels = iterate.layout.phases[index], iterate.values[index], session.kernels.phases[index]
-    nothing = np.zeros(ph.mesh.intervals)
+    nothing = _Better(values.U, np.zeros(ph.mesh.intervals), np.zeros(ph.mesh.intervals, dtype=int))
     # Where constraints bind controls, or algebraic variables move with them, H alone does not decide.
     if kernels.affine.all() or ph.nz or ph.form.c.numel() or ph.mesh.roles is not None:
-        return values.U, nothing, nothing > 0
-    interval = ph.interval_of
-    times = np.interp(ph.point_times(), ph.mesh.breaks, values.breaks)
-    here = np.flatnonzero(free_intervals(iterate, index)[interval])
-    if not here.size:
-        return values.U, nothing, nothing > 0
-    place, weights = (times[here], interval[here]), ph.weights[here]
-    before = hamiltonian(iterate, index, *place, values.U[here])
+        return nothing
+    free = np.flatnonzero(free_intervals(iterate, index))
     smooth = np.flatnonzero(~kernels.affine).tolist()
-    others = [(j, u) for j in smooth for u in _candidates(iterate, index, j, bool(kernels.angles[j]), values.U[here])]
-    if not others:
-        return values.U, nothing, nothing > 0
-    # For whole intervals: a polynomial that jumps between its points is no use to start from.
-    gains = np.array(
-        [np.bincount(place[1], weights * (before - hamiltonian(iterate, index, *place, u)), nothing.size) for _, u in others]
-    )
+    others = [(j, u) for j in smooth for u in _candidates(iterate, index, j, bool(kernels.angles[j]))]
+    if not free.size or not others:
+        return nothing
+    # For whole intervals, seen at a point of each: a polynomial that jumps between its points is no use to start from.
+    choices, points = np.stack([values.U, *[u for _, u in others]]), (ph.first_point + ph.sizes // 2)[free]
+    H = hamiltonians(iterate, index, points, choices[:, points])
+    gains = np.zeros((len(others), ph.mesh.intervals))
+    gains[:, free] = ph.widths[free] * (H[0] - H[1:])
     best = np.maximum(gains.max(axis=0), 0.0)
-    which = _in_turn(gains, best)
-    chosen = values.U.copy()
-    for point, k in zip(here, place[1], strict=True):
-        if best[k] > 0:
-            chosen[point] = others[which[k]][1][np.searchsorted(here, point)]
-    changed = np.array([others[w][0] for w in which])
-    middle = 0.5 * (values.breaks[1:] + values.breaks[:-1])
-    curvature = derivatives(iterate, index, middle, np.arange(middle.size))[1]
-    return chosen, best, (best > 0) & (curvature[np.arange(middle.size), changed, changed] < 0)
+    which = np.where(best > 0, 1 + _in_turn(gains, best), 0)
+    changed = np.array([0, *[j for j, _ in others]])[which]
+    return _Better(choices[which[ph.interval_of], np.arange(ph.points)], best, changed)
+
+
+def _concave(iterate: Iterate, index: int, better: _Better) -> NDArray[np.bool_]:
+    """(intervals,): where H has a maximum in the control that differs, at its old value."""
+    breaks = iterate.values[index].breaks
+    middle, intervals = 0.5 * (breaks[1:] + breaks[:-1]), np.arange(breaks.size - 1)
+    if not better.gains.any():
+        return np.zeros(intervals.size, dtype=bool)
+    curvature = derivatives(iterate, index, middle, intervals)[1]
+    return np.asarray((better.gains > 0) & (curvature[intervals, better.changed, better.changed] < 0))
 
 
 def _in_turn(gains: Array, best: Array) -> NDArray[np.int_]:
@@ -100,8 +109,9 @@ def _in_turn(gains: Array, best: Array) -> NDArray[np.int_]:
     return np.array([np.flatnonzero(column)[k % column.sum()] if column.any() else 0 for k, column in enumerate(as_good.T)])
 
 
-def _candidates(iterate: Iterate, index: int, control: int, angle: bool, U: Array) -> list[Array]:
-    bound = iterate.layout.phases[index].form.u_bound
+def _candidates(iterate: Iterate, index: int, control: int, angle: bool) -> list[Array]:
+    """Of (points, controls) each, with other values of one control."""
+    bound, U = iterate.layout.phases[index].form.u_bound, iterate.values[index].U
     low, high = bound.lower[control], bound.upper[control]
     if angle:
         others = [U[:, control] + 2 * np.pi * k / (SAMPLES - 1) for k in range(1, SAMPLES - 1)]

@@ -22,6 +22,7 @@ from trajopt.direct.refine import Estimate
 from trajopt.direct.structure import NEAR
 from trajopt.direct.transcribe import PhaseLayout
 from trajopt.direct.values import PhaseValues, control_curve, state_curve
+from trajopt.nlp.program import places as places_of
 
 Array = NDArray[np.float64]
 
@@ -140,13 +141,17 @@ def derivatives(iterate: Iterate, index: int, times: Array, interval: NDArray[np
     return slopes[:, first] / length[:, None], hessian[:, first, first] / length[:, None, None], u
 
 
-def hamiltonian(iterate: Iterate, index: int, times: Array, interval: NDArray[np.int_], u: Array) -> Array:
-    """(places,): H with other controls u (places, controls), times the length of what normalised time measures."""
-    kernel = iterate.program.blocks[index].kernel
-    arguments, _ = _arguments(iterate, index, times, interval, u)
-    rows = _multipliers(iterate, index, times)
-    values = np.vstack([np.asarray(of(*arguments)).reshape(-1, times.size) for of in (kernel.constraints, kernel.objective)])
-    return np.asarray(np.einsum("ij,ji->i", rows, values), dtype=float)
+def hamiltonians(iterate: Iterate, index: int, points: NDArray[np.int_], controls: Array) -> Array:
+    """(choices, points): H at collocation points with other controls (choices, points, controls), times the span's length."""
+    ph, program = iterate.layout.phases[index], iterate.program
+    block = program.blocks[index]
+    choices, count = controls.shape[0], points.size
+    inputs, data, parameters = (np.tile(part[:, points], choices) for part in places_of(block, program))
+    inputs[ph.nx : ph.nx + ph.nu] = controls.reshape(choices * count, ph.nu).T
+    arguments = inputs, data, parameters
+    values = [np.asarray(of(*arguments)).reshape(-1, choices, count) for of in (block.kernel.constraints, block.kernel.objective)]
+    times = np.interp(ph.point_times()[points], ph.mesh.breaks, iterate.values[index].breaks)
+    return np.asarray(np.einsum("pr,rcp->cp", _multipliers(iterate, index, times), np.concatenate(values)), dtype=float)
 
 
 def _arguments(

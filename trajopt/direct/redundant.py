@@ -52,8 +52,8 @@ def _relieved(form: NormalForm, index: int, parameters: Array) -> PhaseForm:
     phase = form.phases[index]
     begun = phase.x_start.fixed
     limited = np.isfinite(phase.x_bound.lower) | np.isfinite(phase.x_bound.upper) | phase.x_end.fixed
-    states = np.flatnonzero(begun)
-    if not np.any(begun & limited) or states.size > MOST_STATES:
+    states = np.flatnonzero(begun & limited)  # an integral of others decides nothing
+    if not 0 < states.size <= MOST_STATES:
         return phase
     ends = np.where(phase.x_end.fixed, phase.x_end.lower, phase.x_start.lower)[states]
     sizes = np.maximum(np.abs(phase.x_start.lower[states]), np.abs(ends))
@@ -147,6 +147,12 @@ def _slopes(x: Array) -> Array:
     return np.concatenate([unit, x[j][:, None] * unit[i] + x[i][:, None] * unit[j]])
 
 
+def _changes(x: Array, rates: Array) -> Array:
+    """(places, monomials): their rates at places, the columns of x."""
+    i, j = np.triu_indices(x.shape[0])
+    return np.vstack([rates, x[j] * rates[i] + x[i] * rates[j]]).T
+
+
 def _integrals(form: NormalForm, index: int, parameters: Array, states: Index, sizes: Array) -> Array:
     """(monomials, n): combinations that do not change whatever the motion, in some states, each in units of its size."""
     phase = form.phases[index]
@@ -166,7 +172,7 @@ def _integrals(form: NormalForm, index: int, parameters: Array, states: Index, s
     regular = np.all(np.isfinite(rates), axis=0)
     if regular.sum() <= count:
         return np.zeros((count, 0))
-    changes = np.stack([_slopes(place) @ rate for place, rate in zip(x.T[regular], rates.T[regular], strict=True)])
+    changes = _changes(x[:, regular], rates[:, regular])
     lengths = np.linalg.norm(changes, axis=0)
     lengths = np.where(lengths > 0, lengths, 1.0)
     return np.asarray(scipy.linalg.null_space(changes / lengths, rcond=NOTHING) / lengths[:, None])
