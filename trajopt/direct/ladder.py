@@ -292,15 +292,16 @@ def _nothing_has_a_price(iterate: Iterate) -> bool:
 
 
 def _idle(iterate: Iterate, guess: Guess) -> bool:
-    """Whether a control stayed where it began, all along, inside its bounds.
+    """Whether a control that nobody guessed stayed where it began, all along, inside its bounds.
 
     Where left and right of it are alike, that is stationary, and may be the worst: a turn about one axis alone.
     """
     for ph, v, start in zip(iterate.layout.phases, iterate.values, guess.phases, strict=True):
         moved = np.abs(v.U - start.u(np.linspace(0.0, 1.0, v.U.shape[0]))).max(axis=0, initial=0.0)
         bound, size = ph.form.u_bound, np.abs(ph.controls(iterate.sizes)).max(axis=0, initial=0.0)
-        inside = (start.u(np.zeros(1))[0] > bound.lower) & (start.u(np.zeros(1))[0] < bound.upper)
-        if np.any(inside & (moved <= ROUND_OFF * size)):
+        first = start.u(np.zeros(1))[0]
+        plain = np.concatenate([np.zeros(0, dtype=bool), *[np.full(q.size, q.guess is None) for q in ph.form.controls]])
+        if np.any(plain & (first > bound.lower) & (first < bound.upper) & (moved <= ROUND_OFF * size)):
             return True
     return False
 
