@@ -15,7 +15,7 @@ PACKAGE = Path(trajopt.__file__).parent
 LAYERS = (
     {"errors"},
     {"system", "nlp", "bounds", "files", "catalogue", "reference", "tables"},
-    {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate"},
+    {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate", "sizes"},
     {"curve", "solution", "family", "guess", "storage", "simulation_files"},
     {"direct", "indirect"},
     {"solving", "certificate"},
