@@ -1,6 +1,6 @@
 """The size of each quantity of a trajectory: what relative errors are relative to.
 
-A state is as large as the distance it travels, or as the change that its boundary values require. A state that does not move is as
+A state is as large as the distance it travels, or as the change that its boundary values require. A state that is still is as
 large as the other variables could move it in the duration of the phase. Limits that are not reached, and the distance of a value
 from zero, do not enter where the trajectory says more. Sizes are in the user's units: they follow a change of units of any
 variable, of time and of the cost, and do not change when a state is shifted.
