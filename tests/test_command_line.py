@@ -442,3 +442,11 @@ def test_help_is_quick():
 def test_no_command_and_version():
     assert "Usage" in run().output
     assert run("--version").stdout.startswith("trajopt ")
+
+
+def test_a_time_limit_ends_with_exit_code_1_and_the_best_answer(folder):
+    result = run("solve", "./mine.py:build", "--time-limit", "1e-9", "--save", "a.nc")
+    assert result.exit_code == 1
+    assert load("a.nc").status is Status.TIME_LIMIT
+    assert "Time limit reached" in result.stdout
+    assert run("solve", "./mine.py:build", "--time-limit", "0").exit_code == 2

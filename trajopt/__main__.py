@@ -48,6 +48,10 @@ MethodOption = Annotated[
     Method, typer.Option("--method", help="Collocation, multiple shooting on the maximum principle, or both.")
 ]
 Tolerance = Annotated[float | None, typer.Option("--tolerance", metavar="NUMBER", help="Estimated relative error to reach.")]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock time; then the best answer so far, exit code 1."),
+]
 GuessOption = Annotated[Path | None, typer.Option("--guess", metavar="FILE.nc", help="Begin at a saved answer.")]
 Save = Annotated[Path | None, typer.Option("--save", metavar="FILE.nc", help="Keep the result (netCDF).")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw the result (png, pdf, svg).")]
@@ -138,13 +142,14 @@ def solve(
     name: Name, settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None,
     guess: GuessOption = None, save: Save = None, plot: Plot = None, plot_kind: PlotKind = "trajectories",
     animate: Animate = None, csv: Csv = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
+    time_limit: TimeLimit = None,
 ) -> int:  # fmt: skip
     """Solve a problem."""
     from trajopt.commands.building import parse_settings
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.solving import Wish, run_solve
 
-    wish = Wish(method.value, tolerance, guess, verbose, quiet)
+    wish = Wish(method.value, tolerance, guess, verbose, quiet, time_limit)
     return run_solve(name, parse_settings(settings or []), wish, Outputs(save, plot, csv, json, animate, plot_kind))
 
 

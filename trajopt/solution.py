@@ -26,6 +26,7 @@ class Status(enum.Enum):
     ITERATIONS = "Iteration limit reached before convergence."
     NOT_A_NUMBER = "The model gave a value that is not a number."
     INTERRUPTED = "Interrupted; this is the best iterate so far."
+    TIME_LIMIT = "Time limit reached; this is the best answer so far."
     FAILED = "The solver gave up."
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.ladder import solve_directly
 from trajopt.errors import UsageError
@@ -40,6 +41,7 @@ def solve(
     parameters: Mapping[str, Any] | None = None,
     tolerance: float | None = None,
     progress: Progress | None = None,
+    time_limit: float | None = None,
 ) -> Solution:
     """Solve an optimal-control problem.
 
@@ -56,6 +58,8 @@ def solve(
         Of the estimated relative error; the method's own by default.
     progress : function of one string
         Told one line for each mesh and each further attempt.
+    time_limit : float
+        Wall-clock seconds. When they are over the best answer so far is returned, with the status ``TIME_LIMIT``.
 
     Examples
     --------
@@ -72,28 +76,35 @@ def solve(
         raise UsageError("solve: unknown method", got=repr(method), expected=expected)
     if tolerance is not None and not 0 < tolerance < 1:
         raise UsageError("tolerance", got=tolerance, expected="a number between 0 and 1")
+    if time_limit is not None and not time_limit > 0:
+        raise UsageError("time_limit", got=time_limit, expected="a positive number of seconds")
+    deadline = UNLIMITED if time_limit is None else Deadline(time_limit)
     form = problem.finish()
     tell = progress or (lambda line: None)
     if isinstance(chosen, Collocation):
-        return _directly(form, _tightened(chosen, tolerance), guess, parameters, tell)
+        return _directly(form, _tightened(chosen, tolerance), guess, parameters, tell, deadline)
     first = guess
     if first is None or isinstance(chosen, Both):
         collocation = chosen.direct if isinstance(chosen, Both) else Collocation()
-        first = _directly(form, _tightened(collocation, tolerance), guess, parameters, tell)
+        first = _directly(form, _tightened(collocation, tolerance), guess, parameters, tell, deadline)
         if first.status not in (Status.SOLVED, Status.COARSE):
             return first
     shooting = chosen.indirect if isinstance(chosen, Both) else chosen
-    answer = shooting.solve(form, first, parameters)
+    answer = shooting.solve(form, first, parameters, deadline)
     tell(f"shooting: {answer.status.name.lower()}, objective {answer.objective:.12g}")
-    return _agreed(first, answer, chosen, tell) if isinstance(chosen, Both) else answer
+    if isinstance(chosen, Both):
+        return _agreed(first, answer, chosen, tell)
+    late = answer.status is Status.TIME_LIMIT and guess is None
+    return unconfirmed(first, answer) if late else answer
 
 
 def _directly(
-    form: NormalForm, method: Collocation, guess: Any, parameters: Mapping[str, Any] | None, tell: Progress
-) -> Solution:
+    form: NormalForm, method: Collocation, guess: Any, parameters: Mapping[str, Any] | None, tell: Progress,
+    deadline: Deadline,
+) -> Solution:  # fmt: skip
     if guess is not None and not isinstance(guess, Solution):
         raise UsageError("solve: this is not a guess for collocation", got=type(guess).__name__, expected="an earlier Solution")
-    return solve_directly(form, method, None if guess is None else guess_from_solution(form, guess), parameters, tell)
+    return solve_directly(form, method, None if guess is None else guess_from_solution(form, guess), parameters, tell, deadline)
 
 
 def _tightened(method: Collocation, tolerance: float | None) -> Collocation:

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from trajopt.bounds import free
+from trajopt.deadline import Deadline
 from trajopt.direct.kernels import make_kernels
 from trajopt.direct.mesh import AT_LOWER, FREE, Mesh
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
@@ -184,6 +185,14 @@ def circle():
     ends, one = np.full(2, np.inf), np.ones(1)
     nothing = compressed([], [], [], (2, 1))
     return Program((block,), nothing, -ends, ends, one, one, np.array([0.3, 1.0]), np.zeros(0))
+
+
+def test_ipopt_keeps_the_shortest_of_its_time_limits():
+    late = {"max_wall_time": 100.0}
+    assert Ipopt().solve(circle(), None, Deadline(1e-9)).outcome is Outcome.TIME_LIMIT
+    assert Ipopt(options=late).solve(circle(), None, Deadline(1e-9)).outcome is Outcome.TIME_LIMIT
+    assert Ipopt(options={"max_wall_time": 1e-9}).solve(circle(), None, Deadline(100.0)).outcome is Outcome.TIME_LIMIT
+    assert Ipopt(options=late).solve(circle(), None, Deadline(100.0)).outcome is Outcome.SOLVED
 
 
 @pytest.mark.parametrize("backend", [Ipopt(tolerance=1e-11), Sqp(tolerance=1e-11)], ids=["ipopt", "sqp"])

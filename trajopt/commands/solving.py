@@ -32,6 +32,7 @@ class Wish:
     guess: Path | None = None
     verbose: bool = False
     quiet: bool = False
+    time_limit: float | None = None
 
     def earlier(self) -> Solution | None:
         """The saved answer to begin at."""
@@ -81,6 +82,8 @@ def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
     """The answer to a named problem."""
     if wish.tolerance is not None and not 0 < wish.tolerance < 1:
         raise UsageError("--tolerance", got=wish.tolerance, expected="a number between 0 and 1, as in 1e-6")
+    if wish.time_limit is not None and not wish.time_limit > 0:
+        raise UsageError("--time-limit", got=wish.time_limit, expected="a positive number of seconds")
     guess = wish.earlier()
     built = build_problem(name, settings)
     with progress_lines(f"solving {name}", wish.quiet, still=wish.verbose) as show, blaming(name):
@@ -90,15 +93,17 @@ def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
 
 
 def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str], None]) -> Answer:
+    from trajopt.deadline import UNLIMITED, Deadline
     from trajopt.direct.collocation import Collocation
     from trajopt.nlp.backends import Ipopt
     from trajopt.solving import solve, unconfirmed
 
     parameters = dict(built.parameters)
+    deadline = UNLIMITED if wish.time_limit is None else Deadline(wish.time_limit)
     collocation = Collocation(backend=Ipopt(verbose=True)) if wish.verbose else Collocation()
     direct = None
     if wish.method != "indirect" or guess is None:  # shooting begins at a direct answer
-        direct = solve(built.problem, collocation, guess, parameters, wish.tolerance, show)
+        direct = solve(built.problem, collocation, guess, parameters, wish.tolerance, show, wish.time_limit)
         if wish.method == "direct" or not direct.success:
             return Answer(direct, built.reference)
         guess = direct
@@ -106,7 +111,7 @@ def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str
 
     show("shooting from the direct answer" if direct is not None else "shooting from the given answer")
     shooting = Shooting() if wish.tolerance is None else Shooting(tolerance=wish.tolerance)
-    indirect = solve(built.problem, shooting, guess, parameters, None, show)
+    indirect = solve(built.problem, shooting, guess, parameters, None, show, max(deadline.remaining, 1e-9))
     if wish.method == "both" and direct is not None:
         return Answer(indirect if indirect.success else unconfirmed(direct, indirect), built.reference, direct)
     return Answer(indirect, built.reference)

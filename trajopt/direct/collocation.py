@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.contacts import along
 from trajopt.direct.costates import multipliers_of
 from trajopt.direct.defects import CostateErrors, costate_errors, next_bends
@@ -63,6 +64,7 @@ ON_RIDING_ARCS = Warm(1e-2, steady=True, fitted=False)  # where arcs ride constr
 ON_SOLVED_ARCS = Warm(1e-6, steady=True)
 AFTER_A_MOTION = Warm(1e-2, steady=True, fitted=False)  # that obeys the constraints, whatever it costs
 MOST_FENCES = 4  # how often angles that lean on their fences are given new ones
+STOPPED = (Outcome.INTERRUPTED, Outcome.TIME_LIMIT)  # from outside: there is no point in another attempt
 MOST_DOUBT = 1e-3  # of the held controls' push may have the wrong sign before the arcs are given up
 
 
@@ -100,13 +102,17 @@ class Session:
     method: Collocation
     parameters: Array
     progress: Progress
+    deadline: Deadline = UNLIMITED
 
     @staticmethod
-    def start(form: NormalForm, method: Collocation, parameters: Array, progress: Progress, relieved: bool = True) -> Session:
+    def start(
+        form: NormalForm, method: Collocation, parameters: Array, progress: Progress, deadline: Deadline = UNLIMITED,
+        relieved: bool = True,
+    ) -> Session:  # fmt: skip
         """``relieved`` asks less of what path constraints and integrals of motion decide anyway."""
         form = without_implied_bounds(form, parameters)
         form = without_redundant_limits(form, parameters) if relieved else form
-        return Session(form, make_kernels(form), method, parameters, progress)
+        return Session(form, make_kernels(form), method, parameters, progress, deadline)
 
 
 def first_meshes(session: Session, guess: Guess | None = None, finer: int = 1) -> tuple[Mesh, ...]:
@@ -191,7 +197,7 @@ def solve_on(
         f"{record.intervals} intervals, {record.points} points: {result.outcome.value} in {record.iterations} iterations, "
         f"objective {record.objective:.9g}, error {record.error:.1e}" + (f", {remark}" if remark else "")
     )
-    if result.outcome is Outcome.INTERRUPTED:
+    if result.outcome in STOPPED:
         raise Interrupted(iterate)
     return iterate
 
@@ -206,13 +212,13 @@ def _solve_between_fences(
     angles = tuple(k.angles for k in session.kernels.phases)
     inside = fenced(layout, angles, program)
     columns, rows = scales(layout, inside)
-    result = session.method.backend.solve(scaled(inside, columns, rows), warm)
+    result = session.method.backend.solve(scaled(inside, columns, rows), warm, session.deadline)
     for _ in range(MOST_FENCES):
         around = fenced(layout, angles, replace(program, start=result.y * columns))
         if result.outcome is not Outcome.SOLVED or not rests_on_fence(inside, around):
             break
-        after = session.method.backend.solve(scaled(around, columns, rows), AFTER_A_MOTION)
-        if after.outcome not in (Outcome.SOLVED, Outcome.INTERRUPTED):
+        after = session.method.backend.solve(scaled(around, columns, rows), AFTER_A_MOTION, session.deadline)
+        if after.outcome not in (Outcome.SOLVED, *STOPPED):
             break  # the next mesh sets up fences of its own
         inside, result = around, replace(after, iterations=result.iterations + after.iterations)
     return inside, columns, rows, result
@@ -242,11 +248,16 @@ def _relative_losses(
 
 
 class Interrupted(Exception):
-    """Ctrl-C during a solve; ``iterate`` is where it stood."""
+    """Ctrl-C or the time limit during a solve; ``iterate`` is where it stood, and its outcome says which of them it was."""
 
     def __init__(self, iterate: Iterate) -> None:
-        super().__init__("interrupted")
+        super().__init__(iterate.result.outcome.value)
         self.iterate = iterate
+
+    def stopping(self, other: Iterate) -> Iterate:
+        """Another, better iterate with this outcome."""
+        stopped = self.iterate.result
+        return replace(other, result=replace(other.result, outcome=stopped.outcome, message=stopped.message))
 
 
 def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
@@ -258,8 +269,8 @@ def adapt(session: Session, first: Iterate) -> tuple[Iterate, list[MeshPass]]:
     best = [first]
     try:
         return _adapted(session, best, history), history
-    except Interrupted:
-        return replace(best[-1], result=replace(best[-1].result, outcome=Outcome.INTERRUPTED)), history
+    except Interrupted as stop:
+        return stop.stopping(best[-1]), history
 
 
 def _adapted(session: Session, best: list[Iterate], history: list[MeshPass]) -> Iterate:

@@ -247,6 +247,8 @@ def _advice(iterate: Iterate, found: list[str]) -> list[str]:
         return [
             "try: loosen the conditions named above, widen the controls' bounds or the end time, or give a guess closer to them"
         ]
+    if outcome is Outcome.TIME_LIMIT:
+        return ["try: a longer time limit, a guess= closer to the answer, or a larger tolerance"]
     if outcome is Outcome.ITERATIONS:
         return [
             "try: a guess= closer to the answer, scale= for variables of unusual size, or more iterations: "

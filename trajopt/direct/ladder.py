@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.answer import arcs, condition_multipliers, phase_solutions, statics
 from trajopt.direct.collocation import (
     AFTER_A_MOTION,
@@ -56,6 +57,7 @@ _STATUS = {
     Outcome.ITERATIONS: Status.ITERATIONS,
     Outcome.NOT_A_NUMBER: Status.NOT_A_NUMBER,
     Outcome.INTERRUPTED: Status.INTERRUPTED,
+    Outcome.TIME_LIMIT: Status.TIME_LIMIT,
     Outcome.FAILED: Status.FAILED,
 }
 
@@ -71,20 +73,21 @@ class Rung:
 
 
 def solve_directly(
-    form: NormalForm, method: Collocation, guess: Guess | None, parameters: Mapping[str, Any] | None, progress: Progress
-) -> Solution:
+    form: NormalForm, method: Collocation, guess: Guess | None, parameters: Mapping[str, Any] | None, progress: Progress,
+    deadline: Deadline = UNLIMITED,
+) -> Solution:  # fmt: skip
     """The whole direct side: guess, first answer, adaptive meshes, solution."""
     began = time.perf_counter()
     values = form.parameter_values(parameters)
     first_guess = sound_guess(form, values) if guess is None else guess
     if guess is not None:
         check_guess(form, guess, values)
-    session = Session.start(form, method, values, progress)
+    session = Session.start(form, method, values, progress, deadline)
     iterate, history, log = _answer(session, first_guess, guess is not None)
     if iterate.solved and missed(form, iterate.layout, iterate.values, iterate.sizes) > MISSED * max(iterate.error, ROUND_OFF):
         log.append("what seemed to be an integral of motion is none: again, with all that was asked")
         progress(log[-1])
-        session = Session.start(form, method, values, progress, relieved=False)
+        session = Session.start(form, method, values, progress, deadline, relieved=False)
         iterate, further, attempts = _answer(session, first_guess, guess is not None)
         history, log = history + further, log + attempts
     status = _status(iterate, method)
@@ -119,7 +122,7 @@ def _answer(session: Session, guess: Guess, given: bool) -> tuple[Iterate, list[
     try:
         again, history = restarted(session, guess) if given else (None, [])
     except Interrupted as stop:
-        return stop.iterate, [stop.iterate.record], ["the arcs of the guess: interrupted"]
+        return stop.iterate, [stop.iterate.record], [f"the arcs of the guess: {stop}"]
     if again is not None:
         return again, history, []
     iterate, log = _climb(session, guess, given)
@@ -163,7 +166,7 @@ def _with_better_controls(session: Session, iterate: Iterate, history: list[Mesh
         other = solve_on(hasty(session, 150), first_meshes(session), promising.guess, None, remark=BETTER_CONTROLS)
     except Interrupted as stop:
         history.append(stop.iterate.record)
-        return replace(iterate, result=replace(iterate.result, outcome=Outcome.INTERRUPTED))
+        return stop.stopping(iterate)
     passes = [other.record]
     other = _refined(session, other, passes)
     history += passes
@@ -207,7 +210,8 @@ def _climb(session: Session, guess: Guess, given: bool, finer: int = 1) -> tuple
         try:
             iterate = rung.attempt()
         except Interrupted as stop:
-            return stop.iterate, [*log, f"{rung.label}: interrupted"]
+            best = stop.iterate if best is None else min(best, stop.iterate, key=_rank)
+            return stop.stopping(best), [*log, f"{rung.label}: {stop}"]
         if iterate.result.message == NEAREST:
             units = iterate.row_scales if units is None else units
             iterate = replace(iterate, row_scales=units)
@@ -262,7 +266,7 @@ def _constant(session: Session, iterate: Iterate) -> tuple[Iterate, list[MeshPas
     try:
         other = solve_on(hasty(session, 150), meshes, stepped(iterate), None, remark="constant controls")
     except Interrupted as stop:
-        return replace(iterate, result=replace(iterate.result, outcome=Outcome.INTERRUPTED)), [stop.iterate.record]
+        return stop.stopping(iterate), [stop.iterate.record]
     return (other if other.solved and other.error < 0.1 * iterate.error else iterate), [other.record]
 
 
@@ -278,7 +282,7 @@ def _calmer(session: Session, iterate: Iterate, guess: Guess) -> tuple[Iterate, 
     try:
         other = solve_on(hasty(session, 150), meshes, guess, None, remark="straight controls")
     except Interrupted as stop:
-        return replace(iterate, result=replace(iterate.result, outcome=Outcome.INTERRUPTED)), [stop.iterate.record]
+        return stop.stopping(iterate), [stop.iterate.record]
     return (other if other.solved and other.error < iterate.error else iterate), [other.record]
 
 
@@ -313,7 +317,7 @@ def _off_centre(session: Session, iterate: Iterate, detour: float) -> tuple[Iter
     try:
         other = solve_on(hasty(session, 150), meshes, guess, None, remark="controls off centre")
     except Interrupted as stop:
-        return replace(iterate, result=replace(iterate.result, outcome=Outcome.INTERRUPTED)), [stop.iterate.record]
+        return stop.stopping(iterate), [stop.iterate.record]
     return (other if other.solved and other.result.f < iterate.result.f else iterate), [other.record]
 
 

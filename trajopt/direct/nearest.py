@@ -14,6 +14,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Session, solve_on
 from trajopt.direct.iterate import Iterate
 from trajopt.direct.mesh import Mesh
@@ -58,11 +59,11 @@ class Nearest:
     def tightened(self, tolerance: float) -> Nearest:
         return replace(self, backend=self.backend.tightened(tolerance))
 
-    def solve(self, program: Program, warm: Warm | None = None) -> Result:
+    def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result:
         loose = loosened(program, self.loosenings)
         start = np.clip(loose.start, loose.lower, loose.upper)[self.kept]
         loose.lower[self.kept] = loose.upper[self.kept] = start
-        result = self.backend.solve(loose, warm)
+        result = self.backend.solve(loose, warm, deadline)
         y = result.y[: program.unknowns]
         slack = result.y[program.unknowns :].reshape(2, -1)
         missed = float(np.abs(slack[1] - slack[0]).max(initial=0.0))

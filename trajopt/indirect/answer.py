@@ -58,10 +58,10 @@ def _with_exact_times(prepared: Preparation, unknowns: Array) -> Array:
     return exact
 
 
-def failed(form: NormalForm, options: Any, p: Array, explanation: list[str], seconds: float) -> Solution:
+def failed(form: NormalForm, options: Any, p: Array, explanation: list[str], seconds: float, status: Status) -> Solution:
     """What is returned where not even a first system could be set up."""
     return Solution(
-        problem=form.name, method="indirect", status=Status.FAILED, objective=float("nan"), phases={},
+        problem=form.name, method="indirect", status=status, objective=float("nan"), phases={},
         parameters=_parameters(form, p), tolerance=float(options.tolerance), explanation=tuple(explanation),
         options=_options(options), form=form, seconds={"build": seconds, "solve": 0.0, "total": seconds},
     )  # fmt: skip

@@ -16,8 +16,8 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.indirect.control_law import ArcLaw
-from trajopt.indirect.deadline import UNLIMITED, Deadline
 from trajopt.indirect.kept import Kept, pulled_back
 from trajopt.integrate.tableaus import DOP853
 

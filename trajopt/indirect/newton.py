@@ -7,6 +7,7 @@ badly are.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
-from trajopt.indirect.deadline import OutOfTime
+from trajopt.deadline import OutOfTime
 
 Array = NDArray[np.float64]
 System = Callable[[Array], tuple[Array, Any]]
@@ -27,17 +28,37 @@ RANK = 1e-12
 REGULARIZATION = 1e-9  # of the sparse least-squares system, relative to equilibrated equations
 
 
+class NewtonEnd(enum.Enum):
+    """Why the iteration ended."""
+
+    CONVERGED = "converged"
+    NOT_A_NUMBER = "the flow from the guess is not a number"
+    SINGULAR = "the shooting matrix is singular"
+    ROUNDING = "rounding errors stop the iteration"
+    NO_DESCENT = "no step along Newton's direction brings the solution nearer"
+    ITERATIONS = "iteration limit"
+    TIME_LIMIT = "time limit"
+
+
 @dataclass(frozen=True)
 class NewtonResult:
     """Where the iteration ended. ``residuals`` are norms of the equilibrated residual, ``steps`` of the scaled corrections."""
 
     unknowns: Array
-    converged: bool
+    end: NewtonEnd
     residuals: tuple[float, ...]
     steps: tuple[float, ...]
     damping: tuple[float, ...]
-    reason: str
     condition: float
+    remark: str = ""  # more about the end
+
+    @property
+    def converged(self) -> bool:
+        return self.end is NewtonEnd.CONVERGED
+
+    @property
+    def reason(self) -> str:
+        return self.remark or self.end.value
 
 
 class _Corrections:
@@ -92,38 +113,34 @@ def newton(
     steps: list[float] = []
     dampings: list[float] = []
 
-    def ended(converged: bool, reason: str, condition: float = float("nan")) -> NewtonResult:
-        return NewtonResult(unknowns, converged, tuple(residuals), tuple(steps), tuple(dampings), reason, condition)
+    def ended(end: NewtonEnd, condition: float = float("nan"), remark: str = "") -> NewtonResult:
+        return NewtonResult(unknowns, end, tuple(residuals), tuple(steps), tuple(dampings), condition, remark)
 
     if not np.all(np.isfinite(residual)):
-        return ended(False, "the flow from the guess is not a number")
+        return ended(NewtonEnd.NOT_A_NUMBER)
     for _ in range(iterations):
         try:
             corrections = _Corrections(matrix, scale)
         except (RuntimeError, ValueError, dense.LinAlgError):
-            return ended(False, "the shooting matrix is singular")
+            return ended(NewtonEnd.SINGULAR)
         step = corrections(residual)
         length = float(np.linalg.norm(step) / np.sqrt(step.size))
         residuals.append(corrections.norm(residual))
         steps.append(length)
         if length < tolerance and residuals[-1] < np.sqrt(tolerance):
             unknowns = unknowns + scale * step  # this last correction is quadratically better, and costs nothing
-            return ended(True, "converged", corrections.condition)
+            return ended(NewtonEnd.CONVERGED, corrections.condition)
         try:
             longest = min(1.0, 2 * damping, allowed(unknowns, scale * step))
             trial = _damped(system, unknowns, residual, scale, step, corrections, longest)
-        except OutOfTime as end:
-            return ended(False, end.what, corrections.condition)
+        except OutOfTime as late:
+            return ended(NewtonEnd.TIME_LIMIT, corrections.condition, late.what)
         if trial is None:
             stuck = residuals[-1] < np.sqrt(tolerance) and length < np.sqrt(tolerance)
-            return ended(
-                False,
-                "rounding errors stop the iteration" if stuck else "no step along Newton's direction brings the solution nearer",
-                corrections.condition,
-            )
+            return ended(NewtonEnd.ROUNDING if stuck else NewtonEnd.NO_DESCENT, corrections.condition)
         damping, unknowns, residual, matrix = trial
         dampings.append(damping)
-    return ended(False, "iteration limit")
+    return ended(NewtonEnd.ITERATIONS)
 
 
 def _damped(

@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
+from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.indirect.assembly import ShootingArc, ShootingSystem
 from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
-from trajopt.indirect.deadline import UNLIMITED, Deadline
 from trajopt.indirect.equations import ActiveRow, Replacement
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.deadline import UNLIMITED, Deadline, OutOfTime
 from trajopt.errors import GuessError, TrajoptError
 from trajopt.indirect.answer import failed, read_solution
 from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.check import VANISHED, Finding, findings, revised
 from trajopt.indirect.control_law import UserLaw
-from trajopt.indirect.deadline import Deadline, OutOfTime
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians
-from trajopt.indirect.newton import NewtonResult, newton
+from trajopt.indirect.newton import NewtonEnd, NewtonResult, newton
 from trajopt.indirect.prepare import Preparation, prepare
 from trajopt.indirect.rollout import rollout
 from trajopt.indirect.start import Start
@@ -26,6 +26,7 @@ from trajopt.solution import Solution, Status
 
 Array = NDArray[np.float64]
 GRIDS = 8  # at most, for one structure
+_STATUS = {NewtonEnd.ITERATIONS: Status.ITERATIONS, NewtonEnd.TIME_LIMIT: Status.TIME_LIMIT}
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,9 @@ class Shooting:
     use_integrals: bool = True
 
     def solve(
-        self, form: NormalForm, guess: Solution | Mapping[str, Any], parameters: Mapping[str, Any] | None = None
-    ) -> Solution:
+        self, form: NormalForm, guess: Solution | Mapping[str, Any], parameters: Mapping[str, Any] | None = None,
+        deadline: Deadline = UNLIMITED,
+    ) -> Solution:  # fmt: skip
         """Solve a problem from a solution of any method, or from initial costates by name.
 
         A mapping has the costate of each state where the first phase begins, and ``"tf"`` where the end time is free; further
@@ -82,9 +84,10 @@ class Shooting:
         try:
             hams = hamiltonians(form)
             start = self._start(form, hams, guess, p)
-            return self._solve(form, hams, start, p, begun)
+            return self._solve(form, hams, start, p, Deadline(self.patience, begun).sooner(deadline), begun)
         except TrajoptError as error:
-            return failed(form, self, p, str(error).splitlines(), time.perf_counter() - begun)
+            status = Status.TIME_LIMIT if isinstance(error, OutOfTime) else Status.FAILED
+            return failed(form, self, p, str(error).splitlines(), time.perf_counter() - begun, status)
 
     def law_of(self, phase: str) -> UserLaw | None:
         """The control law given for a phase, if any."""
@@ -97,9 +100,10 @@ class Shooting:
             return start_of_solution(form, hams, guess, p, plain=self.law is not None)
         return rollout(form, hams, guess, p, self.law_of)
 
-    def _solve(self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, begun: float) -> Solution:
+    def _solve(
+        self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, deadline: Deadline, begun: float
+    ) -> Solution:
         log: list[str] = []
-        deadline = Deadline(self.patience, begun)
         outcome = best = self._attempt(form, hams, start, p, deadline)
         for _ in range(self.structures - 1):
             log += outcome.log
@@ -163,8 +167,8 @@ class Shooting:
     def _answer(self, outcome: _Outcome, log: list[str], begun: float) -> Solution:
         result, wrong = outcome.result, [f.text for f in outcome.findings]
         status = Status.SOLVED if result.converged and not wrong else Status.FAILED
-        if result.reason == "iteration limit":
-            status = Status.ITERATIONS
+        if not result.converged:
+            status = _STATUS.get(result.end, Status.FAILED)
         elif status is Status.SOLVED and outcome.prepared.error(result.unknowns) > self.tolerance:
             status = Status.COARSE
         explanation = [] if result.converged else [f"Newton's method for Pontryagin's conditions: {result.reason}."]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import io
+import math
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.nlp.program import Program, functions_of
 
 Array = NDArray[np.float64]
@@ -26,6 +28,7 @@ class Outcome(enum.Enum):
     ITERATIONS = "iteration limit"
     NOT_A_NUMBER = "not a number"
     INTERRUPTED = "interrupted"
+    TIME_LIMIT = "time limit"
     FAILED = "failed"
 
 
@@ -60,7 +63,7 @@ class Backend(Protocol):
     @property
     def name(self) -> str: ...
 
-    def solve(self, program: Program, warm: Warm | None = None) -> Result: ...
+    def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result: ...
 
     def tightened(self, tolerance: float) -> Backend: ...
 
@@ -72,8 +75,8 @@ _IPOPT_OUTCOMES = {
     "Infeasible_Problem_Detected": Outcome.INFEASIBLE,
     "Restoration_Failed": Outcome.INFEASIBLE,
     "Maximum_Iterations_Exceeded": Outcome.ITERATIONS,
-    "Maximum_CpuTime_Exceeded": Outcome.ITERATIONS,
-    "Maximum_WallTime_Exceeded": Outcome.ITERATIONS,
+    "Maximum_CpuTime_Exceeded": Outcome.TIME_LIMIT,
+    "Maximum_WallTime_Exceeded": Outcome.TIME_LIMIT,
     "Invalid_Number_Detected": Outcome.NOT_A_NUMBER,
     "User_Requested_Stop": Outcome.INTERRUPTED,
     "NonIpopt_Exception_Thrown": Outcome.INTERRUPTED,  # Ctrl-C, as CasADi passes it on
@@ -93,7 +96,7 @@ class Ipopt:
     def tightened(self, tolerance: float) -> Ipopt:
         return replace(self, tolerance=min(self.tolerance, tolerance))
 
-    def solve(self, program: Program, warm: Warm | None = None) -> Result:
+    def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result:
         began = time.perf_counter()
         functions = functions_of(program)
         ipopt: dict[str, Any] = {
@@ -118,8 +121,11 @@ class Ipopt:
                 ipopt["mu_strategy"] = "monotone"
             else:  # it may end with a larger barrier than a steady one, which shows in the costates, unless it is told
                 ipopt.update(adaptive_mu_globalization="kkt-error", compl_inf_tol=0.1 * self.tolerance)
+        ipopt.update(self.options)
+        if deadline.seconds < math.inf:  # IPOPT asks between iterations, in its restoration phase too; zero is not allowed
+            ipopt["max_wall_time"] = max(min(deadline.remaining, ipopt.get("max_wall_time", math.inf)), 1e-9)
         options = {
-            "ipopt": {**ipopt, **self.options},
+            "ipopt": ipopt,
             "print_time": False,
             "show_eval_warnings": self.verbose,
             "calc_lam_p": False,
@@ -142,7 +148,7 @@ class Sqp:
     def tightened(self, tolerance: float) -> Sqp:
         return replace(self, tolerance=min(self.tolerance, tolerance))
 
-    def solve(self, program: Program, warm: Warm | None = None) -> Result:
+    def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result:
         began = time.perf_counter()
         functions = functions_of(program)
         quiet = not self.verbose

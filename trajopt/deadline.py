@@ -1,4 +1,4 @@
-"""A time after which shooting gives up: long work asks it between its pieces."""
+"""Wall-clock budget; long loops and backends poll it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class OutOfTime(TrajoptError):  # an end, not a fault
 
 @dataclass(frozen=True)
 class Deadline:
-    """``seconds`` from now on, unless ``begun`` says otherwise.
+    """``seconds`` of wall-clock time from ``begun``, a value of ``time.perf_counter``; by default from now.
 
     >>> Deadline(60.0).check()
     >>> Deadline(0.0).check()
     Traceback (most recent call last):
-    trajopt.indirect.deadline.OutOfTime: no answer within 0 s
+    trajopt.deadline.OutOfTime: no answer within 0 s
     """
 
     seconds: float
@@ -31,13 +31,22 @@ class Deadline:
             object.__setattr__(self, "begun", time.perf_counter())
 
     @property
+    def remaining(self) -> float:
+        """Seconds that are left; zero when the time is over."""
+        return max(self.begun + self.seconds - time.perf_counter(), 0.0)
+
+    @property
     def over(self) -> bool:
-        return time.perf_counter() - self.begun >= self.seconds
+        return self.remaining <= 0.0
 
     def check(self) -> None:
         """Raise ``OutOfTime`` where the time is over."""
         if self.over:
             raise OutOfTime(f"no answer within {self.seconds:g} s")
+
+    def sooner(self, other: Deadline) -> Deadline:
+        """The one of the two that ends first."""
+        return self if self.begun + self.seconds <= other.begun + other.seconds else other
 
 
 UNLIMITED = Deadline(math.inf)
