@@ -61,15 +61,30 @@ class Bound:
 
 
 def bound_of(value: Any, size: int, what: str) -> Bound:
-    """A boundary value: a number or array fixes, ``Free`` bounds, None leaves open."""
+    """A boundary value: a number or array fixes, ``Free`` bounds, None leaves open.
+
+    In an array of several components NaN or None leaves its component open: ``start=[0, None]`` fixes only the first.
+    """
     if value is None:
         return Bound.open(size)
     if isinstance(value, Free):
-        guess = None if value.guess is None else _spread(value.guess, size, what)
+        guess = None if value.guess is None else _finite(_spread(value.guess, size, what), f"the guess of the {what}")
         return _checked(Bound(_spread(value.lower, size, what), _spread(value.upper, size, what), guess), what)
     fixed = _spread(value, size, what)
-    # NaN in an array leaves that component open: start=[0, nan] fixes only the first.
-    return _checked(Bound(np.where(np.isnan(fixed), -INFINITY, fixed), np.where(np.isnan(fixed), INFINITY, fixed)), what)
+    left_open = np.isnan(fixed)
+    if np.size(value) == 1 or np.all(left_open):  # one NaN is a failed calculation: it would delete the condition
+        _finite(fixed, what)
+    return _checked(Bound(np.where(left_open, -INFINITY, fixed), np.where(left_open, INFINITY, fixed)), what)
+
+
+def _finite(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
+    if not np.all(np.isfinite(values)):
+        raise ProblemError(
+            f"{what} is not a finite number",
+            got=", ".join(f"{v:g}" for v in values),
+            hint="None leaves it open, free(...) bounds it",
+        )
+    return values
 
 
 def bound_between(lower: Any, upper: Any, equals: Any, size: int, what: str, allow_open: bool = False) -> Bound:

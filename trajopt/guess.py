@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trajopt.bounds import Bound
 from trajopt.errors import GuessError
 from trajopt.normal_form import NormalForm, PhaseForm, Quantity
-from trajopt.solution import Arc, Solution
+from trajopt.solution import Arc, PhaseSolution, Solution
 
 Array = NDArray[np.float64]
 
@@ -90,6 +90,7 @@ def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
         if earlier is None:
             phases.append(default)
             continue
+        _check_finite(earlier)
         groups = (
             (phase.states, earlier.states, default.x),
             (phase.algebraics, earlier.algebraics, default.z),
@@ -104,8 +105,26 @@ def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
     s = plain.s.copy()
     for q in form.statics:
         if q.name in solution.variables and solution.variables[q.name].size == q.size:
+            if not np.all(np.isfinite(solution.variables[q.name])):
+                raise GuessError(f"the guess has a value of '{q.name}' that is not a finite number")
             s[q.rows] = solution.variables[q.name]
     return Guess(tuple(phases), s)
+
+
+def _check_finite(earlier: PhaseSolution) -> None:
+    """Raise where an earlier answer has values that are no numbers: they would be carried into every mesh."""
+    bad = [
+        name
+        for group in (earlier.states, earlier.algebraics, earlier.controls)
+        for name, curve in group.items()
+        if not all(np.all(np.isfinite(values)) for values in curve.values)
+    ]
+    if not (np.isfinite(earlier.t0) and np.isfinite(earlier.tf)):
+        bad.append("t")
+    if bad:
+        raise GuessError(
+            f"the guess for phase '{earlier.name}' has values that are not finite numbers", got=", ".join(map(repr, bad))
+        )
 
 
 def nudged(guess: Guess, amount: float = 1e-2) -> Guess:

@@ -196,6 +196,12 @@ class NormalForm:
                 )
             if np.size(value) not in (1, known[name].value.size):
                 raise UsageError(f"parameter '{name}' has the wrong size", got=np.size(value), expected=known[name].value.size)
+            try:
+                finite = bool(np.all(np.isfinite(np.asarray(value, dtype=float))))
+            except (TypeError, ValueError):
+                finite = False
+            if not finite:
+                raise UsageError(f"parameter '{name}' is not a finite number", got=value)
         columns = [
             np.broadcast_to(np.asarray((overrides or {}).get(q.name, q.value), dtype=float).ravel(), q.value.shape)
             for q in self.parameters

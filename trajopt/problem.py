@@ -127,7 +127,10 @@ class Phase:
         self, name: str, size: int = 1, *, start: Any = None, end: Any = None, lower: Any = None, upper: Any = None,
         guess: Guess = None, unit: str = "", scale: Any = None,
     ) -> Any:  # fmt: skip
-        """A state. A number (or array) for ``start`` or ``end`` fixes it there, ``free(...)`` bounds it, None leaves it open."""
+        """A state. A number (or array) for ``start`` or ``end`` fixes it there, ``free(...)`` bounds it, None leaves it open.
+
+        In an array, None or NaN leaves its component open: ``start=[0, None]``.
+        """
         declared = self._declare("state", name, size, lower, upper, guess, unit, scale)
         declared.start = bound_of(start, size, f"start of state '{name}'")
         declared.end = bound_of(end, size, f"end of state '{name}'")

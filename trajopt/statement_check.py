@@ -26,6 +26,8 @@ def check_statement(problem: Problem) -> None:
             _check_bounds(declared, phase)
         _check_symbols_of_phase(problem, phase)
         _check_controls_used(phase)
+    for variable in problem.variables.values():
+        _check_scale(variable)
     _check_symbols_of_problem(problem)
 
 
@@ -91,8 +93,15 @@ def _check_bounds(declared: Declared, phase: Phase) -> None:
                 got=f"{where} {found}",
                 expected=str(allowed),
             )
+    _check_scale(declared)
+
+
+def _check_scale(declared: Declared) -> None:
     if declared.scale is not None:
-        scale = np.asarray(declared.scale, dtype=float)
+        try:
+            scale = np.asarray(declared.scale, dtype=float)
+        except (TypeError, ValueError):
+            scale = np.full(1, np.nan)
         if np.any(~np.isfinite(scale)) or np.any(scale <= 0) or scale.size not in (1, declared.size):
             raise ProblemError(f"scale of {declared.kind} '{declared.name}'", got=declared.scale, expected="a positive number")
 

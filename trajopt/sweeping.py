@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trajopt.catalogue import builder, catalogue
 from trajopt.errors import FileError, TrajoptError, UsageError, suggest
 from trajopt.family import Family, Member, word
@@ -228,6 +230,9 @@ def _check(build: Build, grid: Mapping[str, tuple[Any, ...]], settings: Mapping[
             raise UsageError(f"a sweep over '{name}' needs values", got="none")
         if name in settings:
             raise UsageError(f"'{name}' is both swept over and set")
+    for name, values in {**grid, **{name: (value,) for name, value in settings.items()}}.items():
+        if any(_not_finite(value) for value in values):
+            raise UsageError(f"a value of '{name}' is not a finite number", got=", ".join(map(word, values)))
     function = builder(build, "problem") if isinstance(build, str) else build
     taken = _arguments(function)
     others = [name for name in (*grid, *settings) if taken is not None and name not in taken]
@@ -242,6 +247,12 @@ def _check(build: Build, grid: Mapping[str, tuple[Any, ...]], settings: Mapping[
                     expected=", ".join(known) or "none",
                     hint=suggest(name, known),
                 )
+
+
+def _not_finite(value: Any) -> bool:
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return any(_not_finite(item) for item in value)
+    return isinstance(value, (float, np.floating)) and not np.isfinite(value)
 
 
 def _file_name(settings: Mapping[str, Any]) -> str:

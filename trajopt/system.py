@@ -119,6 +119,8 @@ class System:
                     expected=", ".join(names),
                     hint=suggest(name, names),
                 )
+            if not np.isfinite(float(values[name])):
+                raise UsageError(f"'{name}' of system '{self.name}' is not a finite number", got=values[name])
         return replace(
             self,
             states=tuple(replace(s, value=float(values.get(s.name, s.value))) for s in self.states),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import cmath
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,8 +43,27 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--set {setting}", expected="--set name=value")
-        values[key.strip()] = _value(text.strip())
+        values[key.strip()] = finite_setting(_value(text.strip()), f"--set {setting}")
     return values
+
+
+def finite_setting(value: Any, what: str) -> Any:
+    """The value, or an error where it has a number that is not finite: no problem gives NaN or infinity a meaning.
+
+    >>> finite_setting((1.0, float("nan")), "--set target=1,nan")
+    Traceback (most recent call last):
+    trajopt.errors.UsageError: --set target=1,nan
+      got:      nan
+      expected: finite numbers
+    """
+    if isinstance(value, dict):
+        finite_setting(list(value.values()), what)
+    elif isinstance(value, (tuple, list, set)):
+        for item in value:
+            finite_setting(item, what)
+    elif isinstance(value, (float, complex)) and not cmath.isfinite(value):
+        raise UsageError(what, got=value, expected="finite numbers")
+    return value
 
 
 def _value(text: str) -> Any:

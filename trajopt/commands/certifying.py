@@ -11,7 +11,7 @@ from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.building import build_problem
 from trajopt.commands.display import console, progress_lines, say_written, table
 from trajopt.commands.outputs import Outputs
-from trajopt.commands.recalling import recalled, with_parameters
+from trajopt.commands.recalling import recalled, unnamed, with_parameters
 from trajopt.commands.solving import Wish, solve_name
 from trajopt.errors import TrajoptError, UsageError
 
@@ -46,10 +46,12 @@ def _of_file(name: str, problem: str | None, settings: Mapping[str, Any]) -> Cer
     solution = load(name)
     known, own = recalled(solution, settings)
     try:
+        if problem is None and not known:
+            raise unnamed(solution)
         built = build_problem(problem or known, own)
     except UsageError as error:
         raise UsageError(
-            f"{name} answers problem '{solution.problem}', which cannot be built: {error.what}",
+            f"{name} answers problem {solution.problem!r}, which cannot be built: {error.what}",
             hint="--problem ./mine.py:build names the problem, --set its settings" if problem is None else error.hint,
         ) from error
     return certify(with_parameters(solution, built, settings), built.problem.finish(), built.reference)

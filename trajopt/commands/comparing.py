@@ -33,6 +33,8 @@ def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Out
     """Compare two files; with a tolerance the exit code says whether objective, times and states agree."""
     from trajopt.storage import load, plain_json
 
+    if tolerance is not None and not 0 <= tolerance < float("inf"):
+        raise UsageError("--tolerance", got=tolerance, expected="a finite number of at least 0")
     a, b = load(first), load(second)
     outputs.check()
     if list(a.phases) != list(b.phases):

@@ -204,8 +204,12 @@ def run_plot(files: Sequence[Path], output: Path, wish: PlotWish, quiet: bool) -
         for solution in solutions[1:]:
             check_belongs(built, solution, found.name)
         solutions = [replace(solution, form=built.problem.finish()) for solution in solutions]
-    elif wish.kind not in OF_ANSWERS:
-        raise UsageError(f"there is no picture of kind '{wish.kind}'", expected=", ".join(OF_ANSWERS))
+    elif wish.kind not in OF_ANSWERS or wish.kind == "stills":
+        raise UsageError(
+            f"there is no picture of kind '{wish.kind}' without the problem",
+            expected=", ".join(kind for kind in OF_ANSWERS if kind != "stills"),
+            hint="--problem ./mine.py:build names the problem",
+        )
     answers = dict(zip(_labels(files, solutions), solutions, strict=True))
     reference = built.reference if built is not None and len(answers) == 1 else None
     draw_answers(answers, wish.kind, output, subject, reference, wish.pairs)

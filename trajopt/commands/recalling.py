@@ -33,24 +33,40 @@ def remembered(solution: Solution, name: str, settings: Mapping[str, Any]) -> So
 
 
 def recalled(solution: Solution, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name and the settings that an answer's problem is built anew with."""
-    known = solution.source in catalogue()
-    return solution.source if known else solution.problem, {**solution.settings, **settings}
+    """The name and the settings that an answer's problem is built anew with; no name where the catalogue has none for it.
+
+    The text in the file may name anything, also a Python file. Only names of the catalogue are ever built: a path is taken from
+    the command line (``--problem``) alone.
+    """
+    known = catalogue()
+    name = next((name for name in (solution.source, solution.problem) if name in known), "")
+    return name, {**solution.settings, **settings}
+
+
+def unnamed(solution: Solution) -> UsageError:
+    """The error for a file whose problem the catalogue does not have."""
+    return UsageError(
+        f"problem {solution.problem!r} of this file is not in the catalogue",
+        hint="--problem ./mine.py:build names the problem, --set its settings",
+    )
 
 
 def rebuilt(solution: Solution, problem: str | None, settings: Mapping[str, Any], without: str) -> Recalled:
     """The problem that an answer came from, by the name and the settings in its file; those given now win.
 
-    Where nothing was given and the problem cannot be built, a remark says what there is to do ``without``.
+    Where nothing was given and the problem cannot be built, a remark says what there is to do
+    ``without``; the name is then empty.
     """
     known, whole = recalled(solution, settings)
     name = problem or known
     try:
+        if not name:
+            raise unnamed(solution)
         built = build_problem(name, whole)
     except UsageError as error:
         if problem is not None or settings:
             raise
-        return Recalled(name, whole, None, (f"without {without}: {error.what}; --problem ./mine.py:build names the problem",))
+        return Recalled("", whole, None, (f"without {without}: {error.what}; --problem ./mine.py:build names the problem",))
     check_belongs(built, solution, name)
     return Recalled(name, whole, built)
 

@@ -73,8 +73,9 @@ def _commands(solution: Solution, found: Recalled, file: Path, output: Path, pro
     sets = "".join(f" --set {shlex.quote(f'{key}={_text(value)}')}" for key, value in found.settings.items())
     tolerance = f" --tolerance {solution.tolerance:g}" if np.isfinite(solution.tolerance) else ""
     named = f" --problem {shlex.quote(problem)}" if problem else ""
+    name = shlex.quote(found.name or solution.problem)
     return [
-        f"trajopt solve {shlex.quote(found.name)}{sets} --method {solution.method}{tolerance} --save {shlex.quote(file.name)}",
+        f"trajopt solve {name}{sets} --method {shlex.quote(solution.method)}{tolerance} --save {shlex.quote(file.name)}",
         f"trajopt report {shlex.quote(file.name)}{named}{sets} -o {shlex.quote(output.name)}",
     ]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
-from trajopt.commands.building import build_problem, parse_settings
+from trajopt.commands.building import build_problem, finite_setting, parse_settings
 from trajopt.commands.display import console, number, progress_lines, say_written, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.solving import Wish
@@ -49,7 +49,7 @@ def parse_over(options: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         found = _range(option, text) if ":" in text else _listed(text)
         if not found or len({isinstance(value, str) for value in found}) > 1:
             raise UsageError(f"--over {option}", got=", ".join(map(repr, found)) or "no values", expected="numbers or words")
-        values[name.strip()] = found
+        values[name.strip()] = finite_setting(found, f"--over {option}")
     return values
 
 
@@ -58,6 +58,7 @@ def _range(option: str, text: str) -> tuple[float, ...]:
 
     try:
         first, last, count = text.split(":")
+        finite_setting((float(first), float(last)), f"--over {option}")
         return tuple(np.linspace(float(first), float(last), int(count)).tolist())
     except ValueError as error:
         raise UsageError(f"--over {option}", expected="from:to:count, as in 5:25:9") from error

@@ -52,7 +52,7 @@ class Mesh:
         if (
             self.breaks.ndim != 1
             or self.breaks.size < 2
-            or np.any(np.diff(self.breaks) <= 0)
+            or not np.all(np.diff(self.breaks) > 0)
             or self.breaks[0] != 0
             or self.breaks[-1] != 1
         ):

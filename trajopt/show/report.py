@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -181,7 +182,7 @@ def _picture(solution: Solution) -> str:
 
 def _origin(solution: Solution, commands: Sequence[str]) -> str:
     tolerance = f" --tolerance {solution.tolerance:g}" if np.isfinite(solution.tolerance) else ""
-    usual = [f"trajopt solve {solution.problem} --method {solution.method}{tolerance}"]
+    usual = [f"trajopt solve {shlex.quote(solution.problem)} --method {shlex.quote(solution.method)}{tolerance}"]
     text = "\n".join(commands or usual)
     rows = [(name, version) for name, version in solution.versions.items()]
     options = [(name, str(value)) for name, value in solution.options.items() if isinstance(value, (str, int, float, bool))]
