@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import brentq
 
-from problems.brachistochrone import REFERENCE, build
+from problems.classical.brachistochrone import REFERENCE, build
 from trajopt import certify, load, solve
 from trajopt.show.plots import plot_solution
 

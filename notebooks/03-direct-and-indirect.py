@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from problems.goddard import REFERENCE, build
+from problems.classical.goddard import REFERENCE, build
 from trajopt import certify, solve
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh

@@ -19,14 +19,14 @@
 # **Reference.** I. E. Kaspirovich's dissertation on constraint stabilization, section 4.2 (figure 18), with the integrals
 # of R. H. Bishop and D. M. Azimov (Journal of Spacecraft and Rockets 38, 2001, 897-903). Transfer from r = 1 to r = 1.5
 # in T = 2π, μ = 1: cost 0.0034313426, computed before by collocation and shooting, independently of this library.
-# Equations, signs and the document's errors: `problems/rocket.md`.
+# Equations, signs and the document's errors: `problems/rocket/README.md`.
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 
-from problems.lawden_cauchy import GAINS, lawden_cauchy, study
-from problems.lawden_transfer import REFERENCE, build
+from problems.rocket.lawden_cauchy import GAINS, lawden_cauchy, study
+from problems.rocket.lawden_transfer import REFERENCE, build
 from trajopt import certify, solve
 from trajopt.errors import SimulationError
 from trajopt.indirect.shooting import Shooting
@@ -106,7 +106,7 @@ assert certificates["shooting"]["first integrals"].value < 1e-12
 # Now fly the costate flow from given values, as a Cauchy problem, with a start that is off by ε in x and in m. The
 # integrals are off their levels, and stay off: they are constants. The document adds a correction that makes the
 # deviations decay, dg/dt = K g with K = −diag(1, 1000). Its start is r = (1, 0, 0), v = (2, 2, 20), m = 500; costates, μ,
-# P and ε are not given and are chosen in `problems/lawden_cauchy.py`.
+# P and ε are not given and are chosen in `problems/rocket/lawden_cauchy.py`.
 #
 # Two ways realise the law: the smallest change of the rates (*minimum norm*), and the document's own, the *extended
 # Hamiltonian* H + γ·g, which keeps the flow canonical.
@@ -193,8 +193,8 @@ assert halving > max(gains)
 # imposed: they are the proof.
 
 # %%
-from problems.min_fuel_transfer import REFERENCE as FUEL
-from problems.min_fuel_transfer import build as min_fuel
+from problems.rocket.min_fuel_transfer import REFERENCE as FUEL
+from problems.rocket.min_fuel_transfer import build as min_fuel
 
 fuel = solve(min_fuel()).check()
 figure, (orbit, switch) = plt.subplots(1, 2, figsize=(9.5, 4.2), width_ratios=(1, 1.15))

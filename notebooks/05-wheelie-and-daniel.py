@@ -20,7 +20,7 @@
 # University, 2011, in Japanese): mass centre (figure 4-7), wheelie by PD control (Table 5-1), Daniel jump (chapter 6,
 # Table 6-3). For a pull of 60 N m an independent computation has lift-off at 0.107 s, PD on at 0.397 s, a peak of 37.1°,
 # and ends at 30.18° rise and −21.03° lean. Data that the thesis leaves open, and its errors, are listed in
-# `problems/bike.md`.
+# `problems/bike/README.md`.
 
 # %%
 import casadi
@@ -28,10 +28,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from problems.bike import daniel_jump, daniel_pd, wheelie_entry, wheelie_pd
-from problems.bike_analyses import balanced_wheelie, mass_centre_curve, pointing_region
-from problems.bike_models import SEVEN_LINK, seven_link
-from problems.bike_pd import REFERENCE as PD
-from problems.bike_pictures import five_link_drawing, seven_link_drawing
+from problems.bike.analyses import balanced_wheelie, mass_centre_curve, pointing_region
+from problems.bike.models import SEVEN_LINK, seven_link
+from problems.bike.pd import REFERENCE as PD
+from problems.bike.pictures import five_link_drawing, seven_link_drawing
 from trajopt import certify, solve
 from trajopt.direct.collocation import Collocation
 from trajopt.integrate import simulate

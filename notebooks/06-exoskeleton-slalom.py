@@ -18,18 +18,18 @@
 #
 # **Reference.** I. E. Kaspirovich's dissertation on constraint stabilization, section 4.1 and appendix 2 (three-link
 # exoskeleton, masses 5, 5, 10 kg, slope 15°). Its data files are missing; with the start chosen in
-# `problems/snowboarder.py` an independent computation with Euler steps of 1 ms has the norm of all deviations at 0.5 s:
-# 0.0265 without stabilization, 0.0099 with Baumgarte's gain 10, 0.0019 with gain 50. The slalom through gates is ours;
-# model and errors of the document: `problems/exoskeleton.md`.
+# `problems/exoskeleton/snowboarder.py` an independent computation with Euler steps of 1 ms has the norm of all deviations at
+# 0.5 s: 0.0265 without stabilization, 0.0099 with Baumgarte's gain 10, 0.0019 with gain 50. The slalom through gates is ours;
+# model and errors of the document: `problems/exoskeleton/README.md`.
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 
-from problems.exoskeleton_pictures import slalom_drawing
-from problems.slalom import LIMITS, Course
-from problems.slalom_effort import REFERENCE, build
-from problems.snowboarder import snowboarder
+from problems.exoskeleton.pictures import slalom_drawing
+from problems.exoskeleton.slalom import LIMITS, Course
+from problems.exoskeleton.slalom_effort import REFERENCE, build
+from problems.exoskeleton.snowboarder import snowboarder
 from trajopt import certify, solve
 from trajopt.indirect.shooting import Shooting
 from trajopt.integrate import Baumgarte, Euler, Rk4, simulate

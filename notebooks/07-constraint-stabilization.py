@@ -24,11 +24,11 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from problems.cart_slalom import cart_slalom
-from problems.inverse_problem import LARGEST_DEVIATION, inverse_problem
 from problems.lecture import pendulum_cartesian
-from problems.sleigh import FINAL_HEADING, sleigh
-from problems.turntable import document_law, exact_path, turntable_ball
+from problems.stabilization.cart_slalom import cart_slalom
+from problems.stabilization.inverse_problem import LARGEST_DEVIATION, inverse_problem
+from problems.stabilization.sleigh import FINAL_HEADING, sleigh
+from problems.stabilization.turntable import document_law, exact_path, turntable_ball
 from trajopt.errors import UsageError
 from trajopt.integrate import (
     Baumgarte,

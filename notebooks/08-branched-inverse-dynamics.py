@@ -31,7 +31,7 @@ import casadi
 import matplotlib.pyplot as plt
 import numpy as np
 
-from problems.branched_arm import REFERENCE, START, arm, build, profile
+from problems.multibody.branched_arm import REFERENCE, START, arm, build, profile
 from trajopt.integrate import simulate
 from trajopt.mechanics import Coordinate, Slide, Tree, Turn, newton_euler, parallel, rod
 from trajopt.show.animate import stills

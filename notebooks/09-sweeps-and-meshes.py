@@ -25,9 +25,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from problems.cart_pole import REFERENCE, build
-from problems.hypersensitive import REFERENCE as SENSITIVE
-from problems.hypersensitive import build as hypersensitive
+from problems.classical.cart_pole import REFERENCE, build
+from problems.classical.hypersensitive import REFERENCE as SENSITIVE
+from problems.classical.hypersensitive import build as hypersensitive
 from trajopt import certify, solve, sweep
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh

@@ -1,7 +1,11 @@
 """A solution made by hand, with every field filled, so that files, pictures and commands are tested without a solver."""
 
+from types import SimpleNamespace
+
+import casadi
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from trajopt.curve import Curve
 from trajopt.solution import Arc, MeshPass, PhaseSolution, Solution, Status
@@ -77,3 +81,48 @@ def _solution(status=Status.SOLVED, phases=2, **changes):
 def handmade():
     """handmade(status, phases, **changes) makes a solution."""
     return _solution
+
+
+def _fast(function, p):
+    """A function of (t, x) and one more state that it does not depend on, without CasADi's overhead for each call."""
+    buffer, evaluate = function.buffer()
+    t, x, out = np.zeros(1), np.zeros(function.size1_in(1)), np.zeros(function.size1_out(0))
+    arguments = (t, x, np.asarray(p, dtype=float))
+    for k, array in enumerate(arguments):
+        buffer.set_arg(k, memoryview(array))
+    buffer.set_res(0, memoryview(out))
+
+    def call(time, state):
+        t[0], x[:] = time, state[: len(x)]
+        evaluate()
+        return out.copy()
+
+    call.keep = (buffer, arguments)  # the buffer holds no reference to what it points to
+    return call
+
+
+def _motion(system, until=None, rtol=1e-11, atol=1e-12):
+    """States by name at the end, invariants' largest deviation, and the energy that forces do not account for."""
+    p = system.parameter_values
+    power = system.outputs["power"][0] if "power" in system.outputs else casadi.SX(0)
+    n = len(system.states)
+    rate = _fast(system.function(casadi.densify(casadi.vertcat(system.rate, power))), p)
+    until = until or system.until
+    run = solve_ivp(rate, (0.0, until), np.append(system.start, 0.0), method="DOP853", rtol=rtol, atol=atol)
+    assert run.success
+    drift = {}
+    for invariant in system.invariants:
+        g = system.function(invariant.expression)
+        values = [float(g(t, x[:n], p)) for t, x in zip(run.t, run.y.T, strict=True)]
+        drift[invariant.name] = max(abs(v - (values[0] if invariant.order == 0 else 0.0)) for v in values)
+    imbalance = None
+    if "energy" in system.outputs:
+        E = system.function(system.outputs["energy"][0])
+        imbalance = float(E(until, run.y[:n, -1], p)) - float(E(0.0, system.start, p)) - run.y[n, -1]
+    final = {s.name: v for s, v in zip(system.states, run.y[:, -1], strict=False)}
+    return SimpleNamespace(final=final, x=run.y[:n, -1], drift=drift, imbalance=imbalance, run=run)
+
+
+@pytest.fixture(scope="session")
+def motion():
+    return _motion

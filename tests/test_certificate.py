@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from problems import block_move, brachistochrone, bryson_denham, cart_pole, goddard, orbit_raising, vanderpol_bounded
+from problems.classical import block_move, brachistochrone, bryson_denham, cart_pole, goddard, orbit_raising, vanderpol_bounded
 from trajopt import Problem, certify, free, load, solve
 from trajopt.__main__ import app
 from trajopt.bounds import Bound

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import trajopt.commands.solving
-from problems import brachistochrone
+from problems.classical import brachistochrone
 from trajopt.__main__ import app
 from trajopt.commands.building import build_problem
 from trajopt.solution import Status
@@ -366,7 +366,7 @@ def test_the_impossible_is_explained_by_name(folder):
 
 
 def test_a_solve_meets_its_contract(folder):
-    from problems.brachistochrone import REFERENCE
+    from problems.classical.brachistochrone import REFERENCE
 
     result = run("solve", "brachistochrone", "--json", "-")
     content = json.loads(result.stdout)
@@ -420,9 +420,9 @@ def test_new_problem_is_shown_and_its_file_is_left_alone(folder):
 
 
 def test_every_named_thing_can_be_shown():
-    from trajopt.catalogue import catalogue
+    from trajopt.catalogue import named_problems
 
-    for name in catalogue():
+    for name in named_problems():
         result = run("show", name)
         assert result.exit_code == 0, result.output
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from trajopt import solve
-from trajopt.catalogue import builder, catalogue
+from trajopt.catalogue import builder, named_problems
 from trajopt.reference import Reference
 
 LARGE = {"bike robot", "exoskeleton"}  # these families have tests of their own, with the figures that matter there
@@ -15,7 +15,7 @@ LARGE = {"bike robot", "exoskeleton"}  # these families have tests of their own,
 
 def _with_references():
     found = {}
-    for name, entry in catalogue().items():
+    for name, entry in named_problems().items():
         if entry.kind == "problem" and entry.family not in LARGE:
             build = builder(name)
             reference = getattr(sys.modules[build.__module__], "REFERENCE", None)

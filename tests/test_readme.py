@@ -12,7 +12,7 @@ from trajopt.__main__ import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("trajopt/*/*.md"), *ROOT.glob("problems/*.md")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("trajopt/*/*.md"), *ROOT.glob("problems/*/*.md")])
 
 
 def test_the_example_runs_and_is_right():
@@ -51,10 +51,10 @@ def test_every_command_line_in_it_is_understood():
 
 
 def test_every_problem_in_it_exists():
-    from trajopt.catalogue import catalogue
+    from trajopt.catalogue import named_problems
 
     for name in re.findall(r"trajopt (?:solve|show|simulate|sweep) ([a-z][a-z-]+)", README):
-        assert name in catalogue()
+        assert name in named_problems()
 
 
 def test_its_pictures_are_there():
@@ -108,7 +108,7 @@ def test_a_fresh_reader_gets_through(tmp_path, monkeypatch):
 
 
 def test_every_help_has_an_example_that_is_understood():
-    from trajopt.catalogue import catalogue
+    from trajopt.catalogue import named_problems
 
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
     for name in names:
@@ -120,17 +120,17 @@ def test_every_help_has_an_example_that_is_understood():
         options = CliRunner().invoke(app, [name, "--help"]).output
         assert all(word in options for word in words if word.startswith("--"))
         if command in ("show", "solve", "simulate", "certify"):
-            assert words[0] in catalogue()
+            assert words[0] in named_problems()
 
 
 def test_the_page_of_classical_problems_has_their_references():
     """The printed optima are those that the problems are tested against."""
     from importlib import import_module
 
-    from trajopt.catalogue import catalogue
+    from trajopt.catalogue import named_problems
 
-    page = (ROOT / "problems/classical.md").read_text(encoding="utf-8")
+    page = (ROOT / "problems/classical/README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z-]+)` \|.*?\|.*?\| ([\d.]+) \|", page, re.MULTILINE)
     assert len(rows) == 16
     for name, optimum in rows:
-        assert import_module(catalogue()[name].target.split(":")[0]).REFERENCE.objective == float(optimum), name
+        assert import_module(named_problems()[name].target.split(":")[0]).REFERENCE.objective == float(optimum), name

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import trajopt.sweeping
-from problems.moon_lander import build
+from problems.classical.moon_lander import build
 from trajopt import Problem, load, sweep
 from trajopt.__main__ import app
 from trajopt.errors import FileError, UsageError

@@ -15,6 +15,8 @@ _HOME = {
     "load": "trajopt.storage",
     "Solution": "trajopt.solution",
     "Status": "trajopt.solution",
+    "builder": "trajopt.catalogue",
+    "named_problems": "trajopt.catalogue",
     "certify": "trajopt.certificate",
     "Certificate": "trajopt.certificate",
 }

@@ -30,9 +30,9 @@ class Method(StrEnum):
 
 
 def _complete(incomplete: str) -> list[tuple[str, str]]:
-    from trajopt.catalogue import catalogue
+    from trajopt.catalogue import named_problems
 
-    return [(name, entry.summary) for name, entry in catalogue().items() if name.startswith(incomplete)]
+    return [(name, entry.summary) for name, entry in named_problems().items() if name.startswith(incomplete)]
 
 
 NAME_HELP = "A name from 'trajopt list', or ./mine.py:build."

@@ -29,8 +29,12 @@ class Entry:
     kind: str = "problem"  # or "system": something to simulate
 
 
-def catalogue() -> dict[str, Entry]:
-    """All named problems and systems of all installed packages."""
+def named_problems() -> dict[str, Entry]:
+    """All named problems and systems of all installed packages, by name.
+
+    >>> named_problems()["brachistochrone"].summary
+    'the fastest slide between two points'
+    """
     found: dict[str, Entry] = {}
     for point in entry_points(group=GROUP):
         found.update(point.load())
@@ -40,6 +44,8 @@ def catalogue() -> dict[str, Entry]:
 def builder(name: str, kind: str | None = None) -> Callable[..., Any]:
     """The function that builds what a name stands for; ``./mine.py:build`` names a function in a file.
 
+    >>> builder("brachistochrone")().name
+    'brachistochrone'
     >>> builder("brachistochron")
     Traceback (most recent call last):
     trajopt.errors.UsageError: no problem or system is called 'brachistochron'
@@ -47,9 +53,9 @@ def builder(name: str, kind: str | None = None) -> Callable[..., Any]:
     """
     if ":" in name or name.endswith(".py"):
         return _from_file(name)
-    known = {key: entry for key, entry in catalogue().items() if kind is None or entry.kind == kind}
+    known = {key: entry for key, entry in named_problems().items() if kind is None or entry.kind == kind}
     if name not in known:
-        others = catalogue()
+        others = named_problems()
         if name in others:
             verb = "simulate" if others[name].kind == "system" else "solve"
             raise UsageError(f"'{name}' is a {others[name].kind}, not a {kind}", hint=f"trajopt {verb} {name}")

@@ -63,7 +63,7 @@ def solve(
 
     Examples
     --------
-    >>> from problems.block_move import build
+    >>> from problems.classical.block_move import build
     >>> solution = solve(build())
     >>> round(solution.objective, 9)
     12.0

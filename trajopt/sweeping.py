@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from trajopt.catalogue import builder, catalogue
+from trajopt.catalogue import builder, named_problems
 from trajopt.errors import FileError, TrajoptError, UsageError, suggest
 from trajopt.family import Family, Member, word
 from trajopt.files import make_folder
@@ -69,7 +69,7 @@ def sweep(
 
     Examples
     --------
-    >>> from problems.moon_lander import build
+    >>> from problems.classical.moon_lander import build
     >>> family = sweep(build, {"height": [5, 10, 20]})
     >>> family.success, family["tf"].round(3).tolist()
     (True, [2.776, 4.164, 6.209])
@@ -178,7 +178,7 @@ def _member(
         return Member(settings, None, str(error))
     except Exception as error:  # a person's own model may raise anything, and the others are still to come
         return Member(settings, None, f"{type(error).__name__}: {error}")
-    source = build if isinstance(build, str) and build in catalogue() else ""
+    source = build if isinstance(build, str) and build in named_problems() else ""
     message = "" if answer.success else "\n".join([answer.status.value, *answer.explanation])
     return Member(settings, replace(answer, source=source, settings=dict(settings)), message)
 

@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from problems.bike_again import flown, ridden
+from problems.bike.resimulation import flown, ridden
 from trajopt import Solution, certify, solve
 from trajopt.catalogue import builder
 

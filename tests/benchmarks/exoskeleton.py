@@ -12,7 +12,9 @@ from __future__ import annotations
 import sys
 import time
 
-from problems import exoskeleton_assist, exoskeleton_lift, slalom_effort, slalom_time, two_legged
+from problems.exoskeleton import assist as exoskeleton_assist
+from problems.exoskeleton import lift as exoskeleton_lift
+from problems.exoskeleton import slalom_effort, slalom_time, two_legged
 from trajopt import solve
 
 PROBLEMS = {

@@ -29,7 +29,7 @@ WINDING = {"polar": "theta", "equinoctial": "L"}
 
 def spiral(name: str) -> dict[str, Any]:
     """Collocation and shooting of one spiral: figures for its row."""
-    from problems.many_revolutions import build
+    from problems.rocket.many_revolutions import build
     from trajopt import solve
     from trajopt.direct.collocation import Collocation
     from trajopt.direct.mesh import Mesh
@@ -77,7 +77,7 @@ def revolutions() -> None:
 
 def study() -> None:
     """Error at the end, largest deviation of (g1, g2) and processor time: every integrator with every stabilization."""
-    from problems import lawden_cauchy
+    from problems.rocket import lawden_cauchy
     from trajopt.integrate import Dop853, Fehlberg, Gill, Heun, MinimumNorm, Projection, Rk4
 
     steps = (Heun(0.02), Rk4(0.2), Rk4(0.1), Rk4(0.05), Gill(0.1), Fehlberg(1e-6), Fehlberg(1e-8), Dop853(1e-8))

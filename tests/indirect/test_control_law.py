@@ -71,7 +71,7 @@ def test_a_unit_vector_by_its_multiplier():
     rng = np.random.default_rng(0)
     costate = rng.standard_normal(7)
     x = np.array([5.6e6, 0.0, 3.0e6, 10.0, 400.0, 5.0, 3e5])
-    p = importlib.import_module("problems.launch_vehicle").build().finish().parameter_values()
+    p = importlib.import_module("problems.classical.launch_vehicle").build().finish().parameter_values()
     found = Minimizer(ham)(0.0, x, costate, (np.zeros(0), np.zeros(0), p)).u
     np.testing.assert_allclose(found, -costate[3:6] / np.linalg.norm(costate[3:6]), atol=1e-9)
 
@@ -115,7 +115,7 @@ def test_declared_integrals_are_among_them():
 
 
 def test_every_condition_becomes_a_row():
-    rows = boundary_rows(importlib.import_module("problems.brachistochrone").build().finish())
+    rows = boundary_rows(importlib.import_module("problems.classical.brachistochrone").build().finish())
     fixed = [r.name for r in rows if r.equality]
     assert "start time of t0" in fixed
     assert sum(name.startswith(("start of", "end of")) for name in fixed) == 5

@@ -13,7 +13,7 @@ from trajopt.indirect.hamiltonian import hamiltonians
 
 @pytest.fixture(scope="module")
 def pendulum():
-    module = importlib.import_module("problems.cart_pole")
+    module = importlib.import_module("problems.classical.cart_pole")
     flow = ArcFlow(arc_law(hamiltonians(module.build().finish())[0], Mode(("interior",))))
     start = np.array([[0.0, 0.0, 0.0, 0.0, *module.REFERENCE.costates.values()]])
     form_p = module.build().finish().parameter_values()
@@ -53,7 +53,7 @@ def test_the_flow_is_symplectic(pendulum):
 
 
 def test_the_grid_meets_its_tolerance():
-    module = importlib.import_module("problems.lqr_scalar")
+    module = importlib.import_module("problems.classical.lqr_scalar")
     flow = ArcFlow(arc_law(hamiltonians(module.build().finish())[0], Mode(("interior",))))
     numbers, p = np.array([0.0, 30.0, 1.0]), np.zeros(0)
 

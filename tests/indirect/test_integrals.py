@@ -7,7 +7,7 @@ import casadi
 import numpy as np
 import pytest
 
-from problems import impulsive_transfer, lawden_transfer, min_time_transfer
+from problems.rocket import impulsive_transfer, lawden_transfer, min_time_transfer
 from trajopt import Problem, certify, solve
 from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.hamiltonian import hamiltonians

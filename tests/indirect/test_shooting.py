@@ -209,7 +209,7 @@ def test_hopeless_costates_do_not_raise():
 @pytest.mark.parametrize("patience", [0, 8, 40])
 def test_shooting_ends_when_its_time_is_over(monkeypatch, patience):
     """By a clock that moves a second at each look: it is looked at in every sweep over a grid and every step of the flow."""
-    module = importlib.import_module("problems.vanderpol_bounded")
+    module = importlib.import_module("problems.classical.vanderpol_bounded")
     problem = module.build()
     guess = solve(problem)
     clock = itertools.count()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 
-from problems.lecture import LORENZ_AT_10, PENDULUM_AT_10, lorenz, pendulum
+from problems.lecture.systems import LORENZ_AT_10, PENDULUM_AT_10, lorenz, pendulum
 from trajopt.errors import ModelError, SimulationError, UsageError
 from trajopt.integrate import Dop853, Embedded, Fehlberg, Radau, Rk4, Sundials, flow, simulate
 from trajopt.integrate.rates import rate_of_system

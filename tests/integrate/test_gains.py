@@ -8,12 +8,12 @@ import casadi
 import numpy as np
 import pytest
 
-from problems.cart_slalom import cart_slalom
-from problems.lawden_cauchy import lawden_cauchy
 from problems.lecture import closed_four_link, pendulum_cartesian
 from problems.multibody import double_pendulum
-from problems.sleigh import sleigh
-from problems.turntable import document_law, turntable_ball
+from problems.rocket.lawden_cauchy import lawden_cauchy
+from problems.stabilization.cart_slalom import cart_slalom
+from problems.stabilization.sleigh import sleigh
+from problems.stabilization.turntable import document_law, turntable_ball
 from trajopt.errors import UsageError
 from trajopt.integrate import (
     Baumgarte,

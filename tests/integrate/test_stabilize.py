@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import scipy.integrate
 
-from problems.cart_slalom import STABILIZATION, cart_slalom
 from problems.lecture import closed_four_link, lorenz, pendulum, pendulum_cartesian
-from problems.sleigh import sleigh
+from problems.stabilization.cart_slalom import STABILIZATION, cart_slalom
+from problems.stabilization.sleigh import sleigh
 from trajopt.errors import ModelError, UsageError
 from trajopt.integrate import (
     Baumgarte,

@@ -8,7 +8,7 @@ import casadi
 import numpy as np
 import pytest
 
-from problems.lecture import PENDULUM_AT_10, mass_spring_damper, pendulum
+from problems.lecture.systems import PENDULUM_AT_10, mass_spring_damper, pendulum
 from trajopt.errors import ModelError, SimulationError, UsageError
 from trajopt.integrate import Dop853, Euler, Gill, Heun, Newmark, Rk4, RungeKutta, flow, simulate
 from trajopt.integrate.tableaus import DOP853, EULER, FEHLBERG, GILL, HEUN, RK4, Tableau

@@ -4,7 +4,8 @@ import casadi
 import numpy as np
 import pytest
 
-from problems import branched_arm, rider_loop
+from problems.bike import rider_loop
+from problems.multibody import branched_arm
 from trajopt.errors import ModelError
 from trajopt.mechanics import ClosedLoop, Coordinate, Holonomic, Mechanism, newton_euler, parallel
 

@@ -11,12 +11,11 @@ import pytest
 from casadi import SX, Function, cos, sin, sumsqr, symvar, vertcat
 from PIL import Image
 
-from problems import cart_pole, goddard
+from problems.classical import cart_pole, goddard
 from problems.lecture import closed_four_link, pendulum
-from problems.multibody import double_pendulum, slider_crank
-from problems.rolling import rolling_body
+from problems.multibody import double_pendulum, rolling_body, slider_crank
 from trajopt import solve
-from trajopt.catalogue import builder, catalogue
+from trajopt.catalogue import builder, named_problems
 from trajopt.errors import FileError, ModelError, UsageError
 from trajopt.integrate.choices import stabilization
 from trajopt.integrate.simulate import simulate
@@ -294,8 +293,8 @@ def test_pictures_need_no_pyplot():
 
 
 def test_drawings_need_no_plotting_library():
-    modules = "problems.multibody, problems.cart_pole, problems.bike, problems.snowboarder, problems.earth_mars"
-    script = f"import sys, {modules}; print('matplotlib' in sys.modules)"
+    modules = ("multibody.bodies", "classical.cart_pole", "bike.wheelie", "exoskeleton.snowboarder", "rocket.earth_mars")
+    script = f"import sys, {', '.join(f'problems.{module}' for module in modules)}; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "False"
 
 
@@ -324,7 +323,7 @@ DRAWN = (
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_named_systems_have_drawings_that_work(name):
-    assert catalogue()[name].kind == "system"
+    assert named_problems()[name].kind == "system"
     system = builder(name, "system")()
     seen = scene(simulate(system, until=0.05), system.drawing, 3)
     assert all(np.all(np.isfinite(stroke.points)) for stroke in seen.strokes)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from problems import block_move, double_integrator_mintime, goddard
+from problems.classical import block_move, double_integrator_mintime, goddard
 from trajopt import Problem, free, solve
 from trajopt.curve import Curve
 from trajopt.errors import UsageError

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from problems.exoskeleton_pictures import programme_picture
+from problems.exoskeleton.pictures import programme_picture
 from problems.lecture import pendulum, pendulum_cartesian
-from problems.rocket_pictures import deviations_picture
+from problems.rocket.pictures import deviations_picture
 from trajopt.errors import UsageError
 from trajopt.integrate.simulate import simulate
 from trajopt.integrate.steppers import Rk4

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import trajopt.catalogue
 import trajopt.commands.gallery
 import trajopt.show.animate
-from problems import block_move
+from problems.classical import block_move
 from trajopt import load, solve
 from trajopt.__main__ import app
 from trajopt.catalogue import Entry
@@ -17,16 +17,16 @@ from trajopt.show.gallery import Card, contact_sheets, write_index
 from trajopt.storage import save
 
 FEW = {
-    "cart-pole": Entry("problems.cart_pole:build", "mechanisms", "swing up a pole on a cart"),
-    "broken": Entry("problems.cart_pole:no_such_builder", "mechanisms", "one that fails"),
-    "free-body": Entry("problems.multibody:free_body", "multibody", "a body thrown under gravity", "system"),
+    "cart-pole": Entry("problems.classical.cart_pole:build", "mechanisms", "swing up a pole on a cart"),
+    "broken": Entry("problems.classical.cart_pole:no_such_builder", "mechanisms", "one that fails"),
+    "free-body": Entry("problems.multibody.bodies:free_body", "multibody", "a body thrown under gravity", "system"),
 }
 
 
 @pytest.fixture
 def few(monkeypatch):
     for module in (trajopt.catalogue, trajopt.commands.gallery):
-        monkeypatch.setattr(module, "catalogue", lambda: FEW)
+        monkeypatch.setattr(module, "named_problems", lambda: FEW)
 
 
 def made(*arguments):

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from casadi import SX, Function, vertcat
 
-from problems.bike_models import FIVE_LINK, SEVEN_LINK, five_link
-from problems.bike_pictures import FORCE, PLATFORM, five_link_drawing, platform_drawing
-from problems.exoskeleton import GRAVITY, LENGTHS, MASSES, SLOPE
-from problems.exoskeleton_pictures import FORCE as SNOW_FORCE
-from problems.exoskeleton_pictures import course_picture, slalom_drawing, standing_drawing, two_legged_drawing
-from problems.rocket_drawings import ascent_drawing, spiral_drawing, transfer_drawing
-from problems.rocket_pictures import transfer_picture
-from problems.slalom import REST, Course
-from trajopt.catalogue import builder, catalogue
+from problems.bike.models import FIVE_LINK, SEVEN_LINK, five_link
+from problems.bike.pictures import FORCE, PLATFORM, five_link_drawing, platform_drawing
+from problems.exoskeleton.model import GRAVITY, LENGTHS, MASSES, SLOPE
+from problems.exoskeleton.pictures import FORCE as SNOW_FORCE
+from problems.exoskeleton.pictures import course_picture, slalom_drawing, standing_drawing, two_legged_drawing
+from problems.exoskeleton.slalom import REST, Course
+from problems.rocket.drawings import ascent_drawing, spiral_drawing, transfer_drawing
+from problems.rocket.pictures import transfer_picture
+from trajopt.catalogue import builder, named_problems
 from trajopt.curve import Curve
 from trajopt.errors import UsageError
 from trajopt.integrate.simulate import simulate
@@ -318,7 +318,7 @@ def test_other_states_are_no_transfer():
 MECHANISMS = ("bike robot", "exoskeleton", "rocket", "mechanisms")
 
 
-@pytest.mark.parametrize("name", [name for name, e in catalogue().items() if e.family in MECHANISMS and e.kind == "problem"])
+@pytest.mark.parametrize("name", [name for name, e in named_problems().items() if e.family in MECHANISMS and e.kind == "problem"])
 def test_every_mechanism_has_a_drawing(name):
     found = drawing_beside(builder(name))
     assert found is not None
@@ -326,6 +326,6 @@ def test_every_mechanism_has_a_drawing(name):
 
 
 def test_rockets_have_pictures_of_their_own():
-    for name, entry in catalogue().items():
+    for name, entry in named_problems().items():
         if entry.family == "rocket" and entry.kind == "problem" and name != "lawden-spiral":  # no transfer, and nothing to switch
             assert "transfer" in pictures_beside(builder(name)), name

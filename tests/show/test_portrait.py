@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from problems import cart_pole
+from problems.classical import cart_pole
 from problems.lecture import pendulum
 from trajopt import solve
 from trajopt.errors import UsageError

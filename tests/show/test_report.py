@@ -13,7 +13,7 @@ import pytest
 from casadi import SX
 from typer.testing import CliRunner
 
-from problems import bryson_denham, double_integrator_mintime
+from problems.classical import bryson_denham, double_integrator_mintime
 from trajopt import solve
 from trajopt.__main__ import app
 from trajopt.certificate.table import Certificate, judged, skipped

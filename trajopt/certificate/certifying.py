@@ -88,7 +88,7 @@ def certify(
 
     Examples
     --------
-    >>> from problems.block_move import build
+    >>> from problems.classical.block_move import build
     >>> from trajopt import solve
     >>> certificate = certify(solve(build()))
     >>> certificate.ok, certificate["minimum of H"].ok

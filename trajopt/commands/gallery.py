@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajopt.catalogue import Entry, builder, catalogue
+from trajopt.catalogue import Entry, builder, named_problems
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED, describe
 from trajopt.commands.building import Built, build_system, reference_of
 from trajopt.commands.display import console, progress_lines
@@ -68,7 +68,7 @@ def run_gallery(folder: Path, wish: GalleryWish) -> int:
 
 
 def _entries(wish: GalleryWish) -> dict[str, Entry]:
-    everything = catalogue()
+    everything = named_problems()
     for name in wish.names:
         if name not in everything:
             raise UsageError(

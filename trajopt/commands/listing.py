@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from trajopt.catalogue import Entry, catalogue
+from trajopt.catalogue import Entry, named_problems
 from trajopt.commands.boundary import SOLVED
 from trajopt.commands.building import build_either, reference_of
 from trajopt.commands.display import console, number, table
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def run_list(family: str | None) -> int:
     """Print the named problems and systems by family."""
-    entries = catalogue()
+    entries = named_problems()
     check_family(family, entries)
     screen = console()
     for kind, verb in (("problem", "solve"), ("system", "simulate")):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from trajopt.catalogue import catalogue
+from trajopt.catalogue import named_problems
 from trajopt.commands.building import Built, build_problem
 from trajopt.errors import UsageError
 
@@ -29,7 +29,7 @@ def remembered(solution: Solution, name: str, settings: Mapping[str, Any]) -> So
 
     Only a name of the catalogue is kept: a file that named a Python file would make reading it run that.
     """
-    return replace(solution, source=name if name in catalogue() else "", settings=dict(settings))
+    return replace(solution, source=name if name in named_problems() else "", settings=dict(settings))
 
 
 def recalled(solution: Solution, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -38,7 +38,7 @@ def recalled(solution: Solution, settings: Mapping[str, Any]) -> tuple[str, dict
     The text in the file may name anything, also a Python file. Only names of the catalogue are ever built: a path is taken from
     the command line (``--problem``) alone.
     """
-    known = catalogue()
+    known = named_problems()
     name = next((name for name in (solution.source, solution.problem) if name in known), "")
     return name, {**solution.settings, **settings}
 

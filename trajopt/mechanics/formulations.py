@@ -112,7 +112,7 @@ class Voronets:
     d/dt dL*/dv_i - dL*/dq_i - B^T dL*/dq_d - gamma_i . dL/dv_d = Q_i + B^T Q_d, B = dphi/dv_i, with
     gamma_i = d/dt dphi/dv_i - dphi/dq_i - B^T dphi/dq_d. The coefficients gamma vanish where the constraints are integrable.
 
-    >>> from problems.sleigh import sleigh
+    >>> from problems.stabilization.sleigh import sleigh
     >>> [s.name for s in sleigh().mechanism.system(Voronets(("y",))).states]
     ['x', 'y', 'phi', 'x_rate', 'phi_rate']
     """

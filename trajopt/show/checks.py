@@ -52,7 +52,7 @@ def plot_switching(solution: Solution, path: str | Path | None = None) -> Figure
 
     Examples
     --------
-    >>> from problems.double_integrator_mintime import build
+    >>> from problems.classical.double_integrator_mintime import build
     >>> from trajopt import solve
     >>> [axes.get_title(loc="left") for axes in plot_switching(solve(build())).axes]
     ['u [m/s^2]', 'switching function of u']

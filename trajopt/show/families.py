@@ -22,7 +22,7 @@ def plot_family(family: Family, path: str | Path | None = None, columns: Sequenc
 
     Members without an answer are crosses at the foot of the picture.
 
-    >>> from problems.moon_lander import build
+    >>> from problems.classical.moon_lander import build
     >>> from trajopt import sweep
     >>> figure = plot_family(sweep(build, {"g": [1.0, 1.6], "height": [5, 10, 20]}), columns=["objective", "tf"])
     >>> [len(axes.lines) for axes in figure.axes]

@@ -58,7 +58,7 @@ def plot_solution(
 
     Examples
     --------
-    >>> from problems.block_move import build
+    >>> from problems.classical.block_move import build
     >>> from trajopt import solve
     >>> figure = plot_solution(solve(build()))
     >>> [axes.get_title(loc="left") for axes in figure.axes]

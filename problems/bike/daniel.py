@@ -1,0 +1,28 @@
+"""The Daniel jump by optimal control: from rest to the greatest clearance of the rear wheel.
+
+The thesis (chapter 6) has the machine and the aim; the statement is ours.
+"""
+
+from __future__ import annotations
+
+from problems.bike.jump import HOP, PUSH, Jump, effort, flight, stance, take_off
+from problems.bike.models import SEVEN_LINK
+from problems.bike.pictures import seven_link_drawing as drawing  # noqa: F401  # what an animation shows
+from trajopt import Problem, Reference
+
+REFERENCE = Reference(
+    objective=0.63608664,
+    tolerance=1e-6,
+    source="direct collocation; a feasible jump of another derivation clears 0.416 m",
+    structure="clearance 0.74087 m; take-off at 0.25306 s, end at 0.56967 s",
+)
+
+
+def daniel_jump(knee: float = 250.0, waist: float = 300.0, elbow: float = 100.0, rate_weight: float = 1e-3) -> Problem:
+    """The greatest clearance of the rear wheel (m) less a little effort; torque limits in N m."""
+    ocp = Problem("daniel-jump")
+    jump = Jump((knee, waist, elbow), rate_weight=rate_weight)
+    ground, air = stance(ocp, jump, PUSH), flight(ocp, jump, HOP)
+    take_off(ocp, ground, air)
+    ocp.maximize(air.phase.final(air.axle[1]) - SEVEN_LINK.radius - effort(ground) - effort(air))
+    return ocp

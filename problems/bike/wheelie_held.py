@@ -1,0 +1,38 @@
+"""A wheelie entered, held and stopped: the five-link bike robot ends standing still on its rear wheel.
+
+As ``problems.bike.wheelie``, with a third phase in which the front wheel stays near its height while the machine rolls out. It
+ends in the balance of 30 deg rise and 20 deg backward lean with rates of zero, where a constant waist torque holds it.
+"""
+
+from __future__ import annotations
+
+from math import radians
+
+from problems.bike.pictures import five_link_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.bike.wheelie import Entry, effort_of, front_down, front_up
+from trajopt import Problem, Reference, free
+
+REFERENCE = Reference(
+    objective=0.28879826,
+    tolerance=1e-6,
+    source="direct collocation",
+    structure="lift-off at 0.21067 s, hold from 0.54140 to 1.54140 s",
+)
+
+
+def wheelie_hold(duration: float = 1.0, band: float = 5.0, time_weight: float = 0.05) -> Problem:
+    """Least effort, and a little time: into the wheelie, then ``duration`` s within ``band`` deg of its rise, to a standstill."""
+    entry = Entry()
+    rise, lean = radians(entry.rise), radians(entry.lean)
+    low, high = rise - radians(band), rise + radians(band)
+    ocp = Problem("wheelie-hold")
+    down = front_down(ocp, entry)
+    up = front_up(ocp, entry, {"beta": {"end": free(low, high)}}, until=free(0.2, 5.0, guess=0.8))
+    given = {name: {"end": 0.0} for name in ("x_rate", "beta_rate", "torso_rate")}
+    given |= {"beta": {"lower": low, "upper": high, "end": rise, "guess": rise}, "torso": {"end": lean, "guess": lean}}
+    hold = front_up(ocp, entry, given, "hold", until=free(0.2, 5.0, guess=0.8 + duration))
+    ocp.connect(down[0], up[0])
+    ocp.connect(up[0], hold[0])
+    ocp.require(hold[0].final(hold[2]) - hold[0].initial(hold[2]), equals=duration, name="duration of the hold")
+    ocp.minimize(effort_of(entry, [down, up, hold]) + time_weight * hold[0].final(hold[2]))
+    return ocp

@@ -1,0 +1,245 @@
+"""Drawings of the exoskeleton: links, board, track and gates on the slope, and the forces of the snow; a two-legged step.
+
+The models have the slope's axes; here they are turned so that down is down.
+"""
+
+from __future__ import annotations
+
+from math import cos, pi, sin
+from typing import Any
+
+import casadi
+import numpy as np
+from casadi import DM, SX, vertcat
+
+from problems.exoskeleton.assistance import normal_force, standing
+from problems.exoskeleton.model import LENGTHS, SLOPE
+from problems.exoskeleton.slalom import Course, rider
+from trajopt.mechanics import Tree
+from trajopt.show.drawing import Arrow, Drawing, Ground, Mark, Rod, Trail
+
+TURNED = np.array([[cos(SLOPE), 0.0, sin(SLOPE)], [0.0, 1.0, 0.0], [-sin(SLOPE), 0.0, cos(SLOPE)]])
+FORCE = 4e-3  # m drawn for 1 N
+BOARD = 0.7  # m, half its length; the foot's rod is shorter
+POLE = 1.3  # m
+LEG, BODY, BOARD_COLOUR, PUSH, EXTENSION = 0, 1, 2, 3, 4  # colours
+
+
+def slalom_drawing(
+    gates: int = 6, spacing: float = 6.0, offset: float = 1.5, width: float = 0.6, posture: str = "moving"
+) -> Drawing:
+    """A run through the gates; the picture goes along."""
+    course, body = Course(gates, spacing, offset, width), rider(posture)
+    places = [SX.sym(name) for name in body.names]
+    rates = [SX.sym("speed"), *(SX.sym(f"{name}_rate") for name in body.names[2:])]
+    controls = [SX.sym(name) for name in body.limits]
+    _, _, normal, across = body.motion(vertcat(*places), vertcat(*rates), vertcat(*controls))
+    foot = body.tree.point("foot")
+    shapes = (
+        *_snow((-6.0, spacing * gates + 8.0), (-6.0, 6.0)),
+        *(pole for gate in range(1, gates + 1) for pole in _gate(course, gate)),
+        *_figure(body.tree),
+        Arrow(_seen(foot), _seen(_snow_force(normal, across)), FORCE, PUSH),
+    )
+    return Drawing(shapes, _seen(foot + vertcat(0, 0, 1.4)), 2.3, (-52.0, 18.0), "m", "arrow: force of the snow")
+
+
+def snowboarder_drawing(tree: Tree, amplitude: float, wave: float) -> Drawing:
+    """A slalom by programme constraints, and the track it is to follow."""
+    x = np.linspace(0.0, 400.0, 8001)
+    track = Ground(tuple(map(tuple, np.stack([x, amplitude * np.sin(wave * x), 0 * x], axis=1) @ TURNED.T)), 1.6)
+    foot = tree.point("foot")
+    force = _seen(_snow_force(SX.sym("normal_force"), SX.sym("blade_force")))
+    snow = _snow((-6.0, 402.0), (-8.0 - amplitude, 8.0 + amplitude))
+    shapes = (*snow, track, *_figure(tree), Arrow(_seen(foot), force, FORCE, PUSH))
+    return Drawing(shapes, _seen(foot + vertcat(0, 0, 0.9)), 2.0, (-52.0, 18.0), "m", "arrow: force of the snow")
+
+
+def standing_drawing(forces: bool = True) -> Drawing:
+    """On the board across the slope; ``forces`` where nobody but the exoskeleton has torques."""
+    tree, model = standing()
+    names = [c.name for c in tree.coordinates]
+    q, v = vertcat(*[SX.sym(n) for n in names]), vertcat(*[SX.sym(f"{n}_rate") for n in names])
+    shapes: list[Any] = [*_snow((-1.6, 1.6), (-1.2, 1.2), 0.4), *_figure(tree)]
+    if forces:
+        u = vertcat(*[SX.sym(control.name) for control in model.controls])
+        normal = normal_force(tree, model, q, v, model.acceleration(q, v, u))
+        shapes.append(Arrow(tuple(TURNED @ np.zeros(3)), _seen(vertcat(0, 0, normal)), FORCE, PUSH))
+    caption = "thin: extensions; arrow: normal force of the slope" if forces else "thin: extensions"
+    return Drawing(tuple(shapes), view=(-72.0, 10.0), unit="m", caption=caption)
+
+
+def assisted_drawing() -> Drawing:
+    """The same with a wearer, whose torques are not among the variables: without forces."""
+    return standing_drawing(forces=False)
+
+
+def two_legged_drawing(stride: float = 0.35) -> Drawing:
+    """Seven links from the side: standing leg, trunk, swinging leg, and the way of the swinging ankle."""
+    turn = [SX.sym(f"angle_{k}") for k in range(6)]
+    shank, thigh, trunk, foot, height = 0.43, 0.43, 0.6, 0.2, 0.08
+    heading, joints = SX(pi / 2), [SX(DM([0.0, height]))]
+    for angle, length in zip(turn[:3], (shank, thigh, trunk), strict=True):
+        heading = heading + angle
+        joints.append(joints[-1] + length * _unit(heading))
+    hip, heading = joints[2], heading + pi
+    swinging = [hip]
+    for angle, length in zip(turn[3:5], (thigh, shank), strict=True):
+        heading = heading + angle
+        swinging.append(swinging[-1] + length * _unit(heading))
+    ankle = swinging[-1]
+    standing_foot = (joints[0], (0.0, 0.0), (foot, 0.0))
+    swinging_foot = (ankle, ankle + foot * _unit(heading + pi / 2 + turn[5]))
+    shapes = (
+        Ground(((-2.0, 0.0), (2.0, 0.0)), 1.6),
+        *(Ground(((s * stride, 0.0), (s * stride, -0.04)), 1.6) for s in (-1, 1)),
+        Trail(ankle, 4),
+        Rod(swinging_foot, 1, 4),
+        Rod(tuple(swinging), 1, 5),
+        Rod(standing_foot, 0, 4),
+        Rod(tuple(joints[:3]), 0, 5),
+        Rod((hip, joints[3]), 2, 6),
+        *(Mark(place, 6, 0) for place in (*joints[:3], *swinging[1:])),
+        Mark(joints[3] + 0.11 * _unit(pi / 2 + turn[0] + turn[1] + turn[2]), 17, 2),
+    )
+    return Drawing(shapes, unit="m", caption="blue: standing leg; red: swinging leg; marks: where the ankle sets out and arrives")
+
+
+def programme_picture(simulation: Any = None) -> Any:
+    """Deviations from the appendix' programme by Euler steps of 1 ms, not stabilized and by Baumgarte (the document's figures
+    16 and 17)."""
+    from problems.exoskeleton.snowboarder import snowboarder
+    from trajopt.integrate import Baumgarte, Euler, simulate
+    from trajopt.show.deviations import plot_deviations
+
+    system = snowboarder("appendix", track="heading")
+    ways = {"not stabilized": None, "Baumgarte, gain 10": Baumgarte(10.0), "Baumgarte, gain 50": Baumgarte(50.0)}
+    return plot_deviations({label: simulate(system, Euler(1e-3), 0.5, way) for label, way in ways.items()})
+
+
+pictures = {"programme": programme_picture}  # of the snowboarder's own; it runs the appendix' programme
+
+
+def course_picture(solution: Any) -> Any:
+    """A run from above, with its gates and its speed, and the forces of the snow over time."""
+    from matplotlib.collections import LineCollection
+
+    from trajopt.show.look import COLOURS, heading, new_figure, settle, tidy
+
+    figure = new_figure(2, 2, (4.6, 2.5))
+    axes = figure.subplot_mosaic([["above", "above"], ["normal", "across"]])
+    runs = [_sampled(phase) for phase in solution.phases.values()]
+    x, y, speed = (np.concatenate([run[name] for run in runs]) for name in ("x0", "y0", "speed"))
+    points = np.stack([x, y], axis=1)
+    line = LineCollection(np.stack([points[:-1], points[1:]], axis=1), cmap="viridis", linewidth=2.4)  # type: ignore[arg-type]
+    line.set_array(speed[:-1])
+    for panel in axes.values():
+        tidy(panel)
+    axes["above"].add_collection(line)
+    for number, (place, low, high) in enumerate(_windows(solution), start=1):
+        axes["above"].plot([place, place], [low, high], "o-", color=COLOURS[number % 2], markersize=5, linewidth=0.8)
+    axes["above"].autoscale_view()
+    axes["above"].set_aspect("equal", adjustable="datalim")
+    axes["above"].set_xlabel("x0, downhill [m]")
+    axes["above"].set_ylabel("y0 [m]")
+    scale = figure.colorbar(line, ax=axes["above"], pad=0.01)
+    scale.ax.tick_params(labelsize=8, length=0)
+    scale.set_label("speed [m/s]", fontsize=8.5)
+    for phase, run in zip(solution.phases.values(), runs, strict=True):
+        normal, across = _forces(run, phase)
+        for name, values in (("normal", normal), ("across", across)):
+            axes[name].plot(run["t"], values, color=COLOURS[0], linewidth=1.6)
+            axes[name].axvline(phase.tf, color="#bbbbbb", linewidth=0.7)
+    for name, title in (("normal", "force normal to the slope"), ("across", "force across the blade")):
+        axes[name].set_xlim(runs[0]["t"][0], runs[-1]["t"][-1])
+        axes[name].set_xlabel("t [s]; lines: gates")
+        settle(axes[name], title, "N")
+    heading(figure, f"{solution.problem}   objective {solution.objective:.8g}", solution.success)
+    return figure
+
+
+courses = {"course": course_picture}  # of the slaloms' own
+
+
+def _sampled(phase: Any) -> dict[str, np.ndarray]:
+    t = np.linspace(phase.t0, phase.tf, 200)
+    return {"t": t} | {n: c.evaluate(t)[:, 0] for group in (phase.states, phase.controls) for n, c in group.items()}
+
+
+def _windows(solution: Any) -> list[tuple[float, float, float]]:
+    """Where each gate stands, and between what it is to be passed; from the statement, where the answer still has it."""
+    found = []
+    for phase in solution.phases.values():
+        place, passed = (float(phase.states[name].evaluate(np.array([phase.tf]))[0, 0]) for name in ("x0", "y0"))
+        low = high = passed
+        if solution.form is not None:
+            form = next(ph for ph in solution.form.phases if ph.name == phase.name)
+            bound = next(q for q in form.states if q.name == "y0").end
+            low, high = float(bound.lower[0]), float(bound.upper[0])
+        found.append((place, low, high))
+    return found
+
+
+def _forces(run: dict[str, np.ndarray], phase: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Normal force and blade force along a phase (N)."""
+    body = rider("moving" if "psi1" in phase.states else "rigid")
+    names = (body.names, ["speed", *(f"{name}_rate" for name in body.names[2:])], list(body.limits))
+    columns = (np.stack([run[name] for name in group]) for group in names)
+    _, _, normal, across = body.motion.map(len(run["t"]))(*columns)
+    return np.asarray(normal.full()).ravel(), np.asarray(across.full()).ravel()
+
+
+def _unit(angle: SX) -> SX:
+    return vertcat(casadi.cos(angle), casadi.sin(angle))
+
+
+def _seen(place: Any) -> Any:
+    """From the slope's axes to those of the picture, in which z is up."""
+    return DM(TURNED) @ place
+
+
+def _snow_force(normal: Any, across: Any) -> Any:
+    """Normal to the slope, and across the blade, whose heading is phi0."""
+    phi = SX.sym("phi0")
+    return vertcat(-across * casadi.sin(phi), across * casadi.cos(phi), normal)
+
+
+def _figure(tree: Tree) -> tuple[Any, ...]:
+    """Board, leg and body, thin where they are extended; the track of the board and the way of the head."""
+    foot, knee, hip, waist, neck = (
+        tree.point("foot"),
+        tree.point("leg"),
+        tree.point("leg", (LENGTHS[1], 0.0, 0.0)),
+        tree.point("body"),
+        tree.point("body", (LENGTHS[2], 0.0, 0.0)),
+    )
+    board = tuple(_seen(tree.point("foot", (s * BOARD, 0.0, 0.0))) for s in (-1, 1))
+    head = tree.point("body", (LENGTHS[2] + 0.13, 0.0, 0.0))
+    return (
+        Trail(_seen(foot), EXTENSION, 1.8),
+        Rod(board, BOARD_COLOUR, 5),
+        Rod((_seen(foot), _seen(knee)), EXTENSION, 2.2),
+        Rod((_seen(hip), _seen(waist)), EXTENSION, 2.2),
+        Rod((_seen(knee), _seen(hip)), LEG, 5.5),
+        Rod((_seen(waist), _seen(neck)), BODY, 5.5),
+        *(Mark(_seen(joint), 6, LEG) for joint in (foot, hip)),
+        Mark(_seen(head), 14, BODY),
+    )
+
+
+def _snow(along: tuple[float, float], across: tuple[float, float], apart: float = 2.0) -> tuple[Ground, ...]:
+    """The plane of the slope as a grid."""
+    lines = [((along[0], y, 0.0), (along[1], y, 0.0)) for y in np.arange(across[0], across[1] + 1e-9, apart)]
+    lines += [((x, across[0], 0.0), (x, across[1], 0.0)) for x in np.arange(along[0], along[1] + 1e-9, apart)]
+    return tuple(Ground(tuple(tuple(TURNED @ np.array(end)) for end in line), 0.5) for line in lines)
+
+
+def _gate(course: Course, gate: int) -> tuple[Rod, ...]:
+    """Two poles, red and blue in turn."""
+    middle = course.centre(gate)
+    poles = []
+    for side in (-1, 1):
+        bottom = np.array([course.spacing * gate, middle + side * course.width / 2, 0.0])
+        ends = (TURNED @ bottom, TURNED @ bottom + np.array([0.0, 0.0, POLE]))
+        poles.append(Rod(tuple(tuple(float(v) for v in end) for end in ends), gate % 2, 3.0))
+    return tuple(poles)

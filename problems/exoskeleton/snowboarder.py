@@ -1,0 +1,158 @@
+"""The snowboarder: the three-link exoskeleton in a slalom that programme constraints prescribe.
+
+The multipliers of these constraints are the muscles: they come out as control forces and torques. Sources, errata and what is
+ours: ``README.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import atan, pi
+
+import numpy as np
+from casadi import SX, cos, fabs, fmax, jtimes, sin, sqrt, tan
+
+from problems.exoskeleton.model import CONSTANT_LENGTHS, EXTENSIONS, MASSES, blade, height_momentum, links, with_potential
+from problems.exoskeleton.pictures import pictures, snowboarder_drawing  # noqa: F401  # pictures of its own
+from trajopt.errors import ModelError
+from trajopt.integrate import LinearLaw
+from trajopt.mechanics import Coordinate, Dependence, Holonomic, Quantity, Tree
+from trajopt.system import Event, System
+
+UPRIGHT = {"text": (pi / 2, pi / 2), "appendix": (pi / 3, 2 * pi / 3)}  # the centres of the circle in (psi1, psi2)
+TURN_PER_STEP = 0.1  # rad: a step in which the board turns more than this is too long for any of the schemes of fixed step
+
+# h'' = A h, f' = E f of the appendix, which damps nothing; rows: lengths, leaning circle, track, blade.
+APPENDIX_LAW = LinearLaw(A=np.array([[-10.0, -100.0, 0.0], [0.0, -10.0, 0.0], [0.0, -100.0, -10.0]]), E=np.array([[-10.0]]))
+
+
+def snowboarder(
+    programme: str = "text",
+    amplitude: float | None = None,
+    wave: float = 1.0,
+    delta: float = 0.1,
+    lengths: str | None = None,
+    track: str | None = None,
+    tied: bool | None = None,
+    hold: bool = False,
+    potential: str | None = None,
+) -> System:
+    """A slalom y = A sin(k x) downhill, from rest.
+
+    Parameters
+    ----------
+    programme : "text" keeps leg and body near the normal of the slope, (psi1 - pi/2)^2 + (psi2 - pi/2)^2 = delta^2; "appendix"
+        uses the centre (pi/3, 2 pi/3) and the three extensions with q8^2 + q9^2 + q10^2 = 1.
+    amplitude, wave : A (1 m in the text's programme, 10 m in the appendix') and k (rad/m).
+    lengths : "constant" (the text's 7 coordinates) or "variable" (the appendix' 10).
+    track : "heading", tan(phi0) = A k cos(k x0), or "position", y0 = A sin(k x0). The appendix takes the position besides the
+        blade, which say the same: that pair is singular and refused; ``track="heading"`` replaces it.
+    tied : whether leg and body keep the foot's heading (the text's programme does, the appendix' does not).
+    hold : psi1, psi2 and every extension held each by a constraint of its own: for long runs.
+    potential : "full" (the appendix'), "slope" (no part normal to the slope) or "foot" (all weight at the foot, the text's).
+
+    The motion speeds up without end: with an integrator of fixed step an event tells when board, or leg and body on their circle,
+    turn more than 0.1 rad in a step.
+    """
+    if programme not in UPRIGHT:
+        raise ModelError("programme of the snowboarder", got=programme, expected="text or appendix")
+    by_text = programme == "text"
+    A = float((1.0 if by_text else 10.0) if amplitude is None else amplitude)
+    lengths = lengths or ("constant" if by_text else "variable")
+    if lengths not in ("constant", "variable"):
+        raise ModelError("lengths of the snowboarder's links", got=lengths, expected="constant or variable")
+    tree = links(CONSTANT_LENGTHS if lengths == "constant" else None)
+    q = {c.name: c for c in tree.coordinates}
+    constraints = [
+        *(_held(q, programme, delta) if hold else _leaning(q, programme, delta)),
+        _track(q, track or ("heading" if by_text else "position"), A, wave),
+    ]
+    if by_text if tied is None else tied:
+        constraints += [Holonomic(f"{n} with foot", q[n].q - q["phi0"].q, "rad") for n in ("phi1", "phi2")]
+    model = replace(tree.mechanism(constraints=[*constraints, blade(tree)]), name="snowboarder")
+    model = with_potential(model, tree, potential or ("foot" if by_text else "full"))
+    step = Quantity("step", 0.0, "s")  # simulate puts the integrator's there
+    model = replace(model.starting_at(_start(q, programme, A * wave, delta)), parameters=(step,))
+    _refuse_singular_pair(model.dependent_constraints())
+    system = model.system(
+        until=10.0 if A <= 2.0 else 0.5,
+        description=f"three-link snowboarder, programme of the {programme}",
+        drawing=snowboarder_drawing(tree, A, wave),
+        events=(Event("step too long", step.symbol**2 * _turning(q, None if hold else delta) ** 2 - TURN_PER_STEP**2, 1),),
+    )
+    return with_muscles(system, tree)
+
+
+def _turning(q: dict[str, Coordinate], delta: float | None) -> SX:
+    """The fastest turning (rad/s): of the board, and of leg and body round the circle of radius ``delta``."""
+    board = fabs(q["phi0"].v)
+    return board if delta is None else fmax(board, sqrt(q["psi1"].v ** 2 + q["psi2"].v ** 2) / delta)
+
+
+def with_muscles(system: System, tree: Tree) -> System:
+    """The system with the multipliers as forces: ``control_<coordinate>`` of all programme constraints together,
+    ``blade_force`` across the blade, ``normal_force`` of the slope on the foot."""
+    model = system.mechanism
+    total = SX(len(model.coordinates), 1)
+    for row, constraint in enumerate(model.rows):
+        if constraint.name != "blade":
+            total += model.directions[:, row] * system.outputs[f"reaction_{constraint.name}"][0]
+    controls = {
+        f"control_{c.name}": (total[k], "N" if c.unit == "m" else "N m")
+        for k, c in enumerate(model.coordinates)
+        if not total[k].is_zero()
+    }
+    heading = next(c.q for c in model.coordinates if c.name == "phi0")
+    weight = -sum(MASSES) * float(tree.gravity[2])
+    ground = {
+        "blade_force": (system.outputs["reaction_blade"][0] / cos(heading), "N"),
+        "normal_force": (jtimes(height_momentum(tree), system.x, system.rate) + weight, "N"),
+    }
+    rebuild = system.through_reactions
+    return replace(
+        system,
+        name="snowboarder",
+        outputs={**system.outputs, **controls, **ground},
+        through_reactions=None if rebuild is None else lambda law, *held: with_muscles(rebuild(law, *held), tree),
+    )
+
+
+def _track(q: dict[str, Coordinate], form: str, A: float, k: float) -> Holonomic:
+    x, y, phi = q["x0"].q, q["y0"].q, q["phi0"].q
+    if form == "heading":
+        return Holonomic("heading", tan(phi) - A * k * cos(k * x))
+    if form == "position":
+        return Holonomic("track", y - A * sin(k * x), "m")
+    raise ModelError("form of the slalom's track", got=form, expected="heading or position")
+
+
+def _leaning(q: dict[str, Coordinate], programme: str, delta: float) -> list[Holonomic]:
+    leg, body = UPRIGHT[programme]
+    circle = Holonomic("leaning", (q["psi1"].q - leg) ** 2 + (q["psi2"].q - body) ** 2 - delta**2)
+    if "q8" not in q:
+        return [circle]
+    return [Holonomic("lengths", sum((q[n].q ** 2 for n in EXTENSIONS), SX(0)) - 1.0, "m^2"), circle]
+
+
+def _held(q: dict[str, Coordinate], programme: str, delta: float) -> list[Holonomic]:
+    start = _start(q, programme, 0.0, delta)
+    held = [n for n in ("psi1", "psi2", *EXTENSIONS) if n in q]
+    return [Holonomic(f"{n} held", q[n].q - start[n], q[n].unit) for n in held]
+
+
+def _start(q: dict[str, Coordinate], programme: str, steepness: float, delta: float) -> dict[str, float]:
+    leg, body = UPRIGHT[programme]
+    start = dict.fromkeys(("phi0", "phi1", "phi2"), atan(steepness)) | {"psi1": leg, "psi2": body - delta}
+    return start | {n: 3**-0.5 for n in EXTENSIONS if n in q}
+
+
+def _refuse_singular_pair(found: tuple[Dependence, ...]) -> None:
+    pair = {"track", "blade"}
+    for d in found:
+        if d.name in pair and pair <= {d.name, *d.on}:
+            raise ModelError(
+                "two constraints of the snowboarder say the same: 'track' and 'blade'",
+                got="y0 = A sin(k x0) besides y0' = tan(phi0) x0': their rows coincide wherever both hold",
+                expected="a track stated through the heading, tan(phi0) = A k cos(k x0)",
+                hint="replace it: --set track=heading",
+            )

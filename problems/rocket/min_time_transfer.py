@@ -1,0 +1,59 @@
+"""The fastest transfer between circular orbits with bounded thrust: full thrust all the way, its direction to be found.
+
+Lengths are in initial radii, times in initial orbital periods over 2 pi. With the radius of ``orbit-raising`` it takes the time
+of that problem, of which it is the dual.
+"""
+
+from dataclasses import replace
+
+from problems.rocket.central_field import require_positive
+from problems.rocket.coordinates import chosen
+from problems.rocket.drawings import transfer_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.rocket.pictures import pictures  # noqa: F401  # of its own
+from problems.rocket.thrust import Engine, Spiral, declare_bounded_thrust, fly
+from trajopt import Problem, Reference, free
+
+REFERENCE = Reference(
+    objective=3.24806972712,
+    tolerance=1e-8,
+    structure="full thrust; its direction turns fast from outward to inward near half time",
+    source="collocation and shooting agree",
+)
+
+
+def build(
+    thrust: float = 0.1405,
+    exhaust: float = 0.1405 / 0.0749,
+    radius: float = 1.5,
+    mass: float = 1.0,
+    inclination: float = 0.0,
+    plane_change: float = 0.0,
+    coordinates: str = "auto",
+) -> Problem:
+    """From the circle r = 1 to the circle r = ``radius``, arriving anywhere on it; thrust and exhaust speed are constant.
+
+    An ``inclination`` puts the transfer into a plane turned about the line of departure; a ``plane_change`` turns the final orbit
+    against the initial one about that line (rad). The ``coordinates`` are "polar" (in the plane), "equinoctial" or "cartesian";
+    "auto" takes what suits.
+    """
+    require_positive("min-time-transfer", thrust=thrust, exhaust=exhaust, radius=radius, mass=mass)
+    used = chosen("min-time-transfer", coordinates, inclination, plane_change)
+    least = Spiral(radius, 1.0, plane_change=plane_change).speed * mass / thrust  # if slow thrust were all it takes
+    return transfer(Engine(thrust, exhaust, mass), Spiral(radius, least, inclination, plane_change, used))
+
+
+def transfer(engine: Engine, spiral: Spiral, longest: float = 10.0) -> Problem:
+    """The same for an engine whose full thrust becomes a parameter, from a spiral whose duration is the guess.
+
+    ``longest`` bounds the time, in durations of the spiral.
+    """
+    ocp = Problem("min-time-transfer")
+    full, least = ocp.parameter("thrust", engine.thrust), spiral.duration
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1 * least, longest * least, guess=least), unit="")
+    flight = fly(ph, replace(engine, thrust=full), spiral)
+    for name, condition in spiral.coordinates.conditions(ph.final(flight.q), spiral.last).items():
+        ocp.require(condition, equals=0, name=name)
+    ocp.minimize(ph.final(t))
+    declare_bounded_thrust(ph, t, flight, full, burning=True)
+    return ocp

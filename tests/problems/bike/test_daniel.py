@@ -1,0 +1,123 @@
+"""The Daniel jump: by PD control, and onto a platform by optimal control, re-simulated in another derivation."""
+
+import casadi
+import numpy as np
+import pytest
+
+from problems import bike
+from problems.bike.jump import HOP, PLATFORM_HOP, PLATFORM_PUSH, PUSH, ROLLING_HOP, ROLLING_PUSH, TORQUES, posture_acceleration
+from problems.bike.resimulation import JOINTS, flown
+from problems.bike.support import FOLLOW, LIFT, REACH
+from trajopt import solve
+from trajopt.integrate import simulate
+
+
+@pytest.fixture(scope="module")
+def jump():
+    return solve(bike.platform_jump(height=0.5)).check()
+
+
+@pytest.mark.slow
+def test_a_platform_is_reached_and_the_motion_is_real(jump):
+    again = flown(jump)
+    assert again.clearance == pytest.approx(0.5, abs=1e-5)
+    assert again.gap < 1e-8
+
+
+@pytest.mark.slow
+def test_the_highest_hop_clears_what_it_says():
+    """On a coarse mesh; the benchmark has the converged one."""
+    hop = solve(bike.daniel_jump(), tolerance=1e-3).check()
+    flight = hop.phases["flight"]
+    machine = bike.seven_link(stance=False)
+    place = [0.0, 0.0, *(float(flight[name](flight.tf)) for name in JOINTS)]
+    arm = float(casadi.evalf(machine.point("mass centre", casadi.SX(place)))[1])
+    clearance = float(flight["centre_y"](flight.tf)) - arm - bike.SEVEN_LINK.radius
+    again = flown(hop)
+    assert clearance > 0.7
+    assert again.clearance == pytest.approx(clearance, abs=1e-3)
+    assert again.gap < 1e-8
+    longest = max(float(np.abs(ph[name](np.linspace(ph.t0, ph.tf, 201))).max() / limit)
+                  for ph in hop.phases.values() for name, limit in zip(TORQUES, bike.Jump().limits, strict=True))  # fmt: skip
+    assert longest < 1 + 1e-4
+
+
+@pytest.mark.slow
+def test_take_off_is_smooth_and_the_flight_is_free(jump):
+    stance, flight = jump.phases["stance"], jump.phases["flight"]
+    for name in TORQUES:
+        assert stance[name](stance.tf) == pytest.approx(flight[name](flight.t0), abs=1e-5)
+    machine = bike.seven_link()
+    q, v = ([float(stance[n + tail](stance.tf)) for n in JOINTS] for tail in ("", "_rate"))
+    torques = [float(stance[name](stance.tf)) for name in TORQUES]
+    a = machine.mechanism.acceleration(q, v, torques)
+    assert np.array(machine.ground_force(q, v, a)).ravel() == pytest.approx([0.0, 0.0], abs=1e-4)
+    fall = [float(flight["centre_y_rate"](t)) for t in (flight.t0, flight.tf)]
+    assert fall[1] - fall[0] == pytest.approx(-bike.SEVEN_LINK.gravity * (flight.tf - flight.t0), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_limits_hold_between_the_nodes(jump):
+    machine, data = bike.seven_link(), bike.SEVEN_LINK
+    model = machine.mechanism
+    joints = ("ankle", "knee", "waist", "shoulder", "elbow")
+    angles = casadi.vertcat(*[machine.seen(machine.posture.angles[j], model.q) for j in joints])
+    ground = machine.ground_force(model.q, model.v, model.acceleration(model.q, model.v, model.u))
+    everything = model.function(angles, casadi.jtimes(angles, model.q, model.v), ground, machine.point("mass centre", model.q))
+    ranges = np.array([data.ankle_deg, data.knee_deg, data.waist_deg, data.shoulder_deg, data.elbow_deg])
+    for ph in jump.phases.values():
+        for t in np.linspace(ph.t0, ph.tf, 101):
+            q, v = ([float(ph[n + tail](t)) for n in JOINTS] for tail in ("", "_rate"))
+            place, rate, force, centre = everything(q, v, [float(ph[u](t)) for u in TORQUES], [], 0)
+            place = np.degrees(np.array(place).ravel())
+            assert np.all(place >= ranges[:, 0] - 1e-3)
+            assert np.all(place <= ranges[:, 1] + 1e-3)
+            assert np.abs(np.array(rate)).max() <= 15 * (1 + 1e-4)
+            if ph.name == "flight":  # the tyre is not pressed in
+                assert float(ph["centre_y"](t)) - float(centre[1]) >= -1e-6
+            if ph.name == "stance":
+                assert float(force[1]) >= -1e-2
+                assert abs(float(force[0])) <= 0.9 * float(force[1]) + 1e-2  # the newton of adhesion is never used
+
+
+def test_posture_in_the_air_moves_as_the_whole_machine_does():
+    machine = bike.seven_link(stance=False)
+    q, v, torques = np.radians([25, 58, 60, -80]), np.array([1.0, 2.0, -9.0, 8.0]), [20.0, -90.0, 5.0]
+    whole = np.array(machine.mechanism.acceleration([0.3, 0.8, *q], [0.5, -1.0, *v], torques)).ravel()
+    assert np.array(
+        casadi.DM(casadi.evalf(posture_acceleration(machine, casadi.SX(q), casadi.SX(v), casadi.SX(torques))))
+    ).ravel() == pytest.approx(whole[2:], abs=1e-9)
+
+
+@pytest.mark.parametrize("sketch", [PUSH, HOP, PLATFORM_PUSH, PLATFORM_HOP, ROLLING_PUSH, ROLLING_HOP, LIFT, REACH, FOLLOW])
+def test_sketched_postures_stay_within_reach_of_the_handlebar(sketch):
+    machine = bike.seven_link()
+    reach = casadi.Function("reach", [machine.mechanism.q], [machine.seen(machine.posture.reach, machine.mechanism.q)])
+    for s in np.linspace(0, 1, 51):
+        place = [float(sketch.angle(k)[0](s)) for k in range(4)]
+        assert float(reach(place)) < bike.SEVEN_LINK.upper_arm[0] + bike.SEVEN_LINK.forearm[0] - 1e-4
+
+
+@pytest.fixture(scope="module")
+def hop():
+    return simulate(bike.daniel_pd())
+
+
+@pytest.mark.slow
+def test_pd_control_hops_and_lands(hop):
+    names = [event.name for event in hop.events]
+    assert names[-4:] == ["take-off", "tuck", "top", "landing"]
+    assert 0.1 < hop["clearance"].max() < 0.3
+    assert hop["clearance"].min() > -1e-9
+    assert hop["elbow"].min() > 0  # the stop holds the arm from straightening
+
+
+@pytest.mark.slow
+def test_the_mass_centre_of_the_pd_hop_is_thrown(hop):
+    """In the air no torque moves the mass centre off its parabola."""
+    begin = [event.time for event in hop.events if event.name == "take-off"][-1]
+    chosen = (hop.t > begin) & (hop.t < hop.t[-1])
+    t, y = hop.t[chosen] - begin, hop["mass_centre_y"][chosen]
+    parabola = np.polyfit(t, y, 2)
+    assert -2 * parabola[0] == pytest.approx(bike.SEVEN_LINK.gravity, rel=1e-6)
+    assert np.abs(np.polyval(parabola, t) - y).max() < 1e-8

@@ -1,0 +1,225 @@
+"""The named systems of the branched arm, the rider and the multibody book, against their figures and balances."""
+
+import inspect
+from dataclasses import replace
+
+import casadi
+import numpy as np
+import pytest
+
+from problems.bike import rider_loop
+from problems.multibody import bodies as multibody
+from problems.multibody import rolling
+from trajopt.catalogue import builder, named_problems
+from trajopt.errors import UsageError
+from trajopt.integrate import Baumgarte, Dop853, Projection, simulate
+from trajopt.mechanics import check_model
+from trajopt.system import Variable
+
+NAMES = [name for name, entry in named_problems().items() if entry.kind == "system"]
+JOINTED = {
+    "offset-body": 2.0,
+    "double-pendulum": 1.0,
+    "triple-pendulum": 0.7,
+    "disc-pendulum": 1.0,
+    "inverted-pendulum": 0.3,
+    "mounted-pendulum": 2.0,
+    "welded-pendulum": 2.0,
+    "two-link-robot": 1.0,
+    "ground-slider": 2.0,
+    "body-slider": 0.7,
+    "slider-crank": 1.0,
+}
+
+
+def test_every_system_of_the_book_has_a_name():
+    asked = {
+        "branched-arm",
+        "free-body",
+        "bouncing-body",
+        "double-pendulum",
+        "triple-pendulum",
+        "disc-pendulum",
+        "inverted-pendulum",
+    }
+    assert asked | {"slider-crank", "vehicle-flat", "vehicle-slope", "rider-loop"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_argument_has_a_default_and_every_mechanism_passes_its_checks(name):
+    build = builder(name, "system")
+    assert all(p.default is not inspect.Parameter.empty for p in inspect.signature(build).parameters.values())
+    system = build()
+    assert system.name == name
+    if system.mechanism is not None:
+        assert check_model(system, samples=5, spread=0.05).check().ok
+
+
+def test_free_body_falls_on_the_parabola(motion):
+    found = motion(builder("free-body")(), 1.0)
+    assert found.final["x"] == pytest.approx(3.0, abs=1e-12)
+    assert found.final["y"] == pytest.approx(1.0 + 1.0 - 9.81 / 2, abs=1e-12)
+    assert found.drift["energy"] < 1e-11
+
+
+@pytest.mark.parametrize("name", list(JOINTED))
+def test_formulations_agree_and_energy_balances(motion, name):
+    until = JOINTED[name]
+    augmented = motion(builder(name)(), until)
+    assert max(augmented.drift.values()) < 1e-8
+    assert abs(augmented.imbalance) < 1e-8
+    for formulation in ("eliminated", "voronets"):
+        found = motion(builder(name)(formulation=formulation), until)
+        names = [n for n in found.final if n in augmented.final]
+        assert len(names) > 3
+        assert [found.final[n] for n in names] == pytest.approx([augmented.final[n] for n in names], abs=1e-7)
+        assert abs(found.imbalance) < 1e-8
+
+
+@pytest.mark.parametrize("name", ["double-pendulum", "slider-crank"])
+def test_projected_and_stabilized_motions_agree_with_the_augmented_one(motion, name):
+    reference = motion(builder(name)(), 1.0).x
+    for way in (Projection(), Baumgarte(20.0)):
+        found = simulate(builder(name)(), Dop853(1e-11), 1.0, way)
+        assert found.x[-1] == pytest.approx(reference, abs=1e-7)
+
+
+def test_rigid_bounces_follow_the_geometric_series_and_end_at_rest():
+    found = simulate(rolling.bouncing_body(restitution=0.5, friction=0.0), until=2.0)
+    times = np.array([e.time for e in found.events])
+    assert times[0] == pytest.approx(np.sqrt(2 * 0.9 / 9.81), abs=1e-12)
+    assert np.diff(times)[1:6] / np.diff(times)[:5] == pytest.approx(np.full(5, 0.5), rel=1e-9)
+    assert (found.final["y"], found.final["y_rate"]) == pytest.approx((0.1, 0.0), abs=1e-12)
+    assert found.final["x"] == pytest.approx(2.0, abs=1e-9)  # without friction nothing slows it
+
+
+def test_penalty_comes_close(motion):
+    exact = motion(builder("offset-body")(), 0.2).final
+    found = motion(builder("offset-body")(formulation="penalty"), 0.2, 1e-7, 1e-9).final
+    assert found["theta"] == pytest.approx(exact["theta"], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["sprung-body", "sprung-pair"])
+def test_sprung_bodies_balance_their_energy(motion, name):
+    assert abs(motion(builder(name)(), 2.0).imbalance) < 1e-8
+
+
+def test_inverted_pendulum_stands_only_on_a_fast_pivot(motion):
+    still = motion(multibody.inverted_pendulum(frequency=1.0), 1.0, 1e-8, 1e-10).final["bar_theta"]
+    shaken = motion(multibody.inverted_pendulum(), 1.0, 1e-8, 1e-10).final["bar_theta"]
+    assert abs(still - np.pi / 2) > 1.0
+    assert abs(shaken - np.pi / 2) < 0.25
+
+
+def test_driven_slider_crank_gets_the_work_of_its_torque(motion):
+    system = multibody.slider_crank(torque=2.0)
+    found = motion(system, 0.5)
+    turned = found.final["crank_theta"] - system.start[2]
+    energy = system.function(system.outputs["energy"][0])
+    gained = float(energy(0.5, found.x, [])) - float(energy(0.0, system.start, []))
+    assert gained == pytest.approx(2.0 * turned, rel=1e-9)
+
+
+def test_rolling_disc_ends_at_two_thirds_of_its_speed(motion):
+    found = motion(rolling.rolling_body(smoothing=1e-2), 1.0, 1e-8, 1e-10).final
+    assert found["x_rate"] == pytest.approx(2.0 * 2 / 3, rel=1e-3)
+    assert found["theta_rate"] * 0.1 == pytest.approx(-found["x_rate"], rel=1e-3)
+
+
+def imbalance(system, until, tolerance):
+    """The run, and the largest energy along it (J) that the work of forces does not account for, the work being a state."""
+    work = casadi.SX.sym("work")
+    events = (replace(e, reset=None if e.reset is None else casadi.vertcat(e.reset, work)) for e in system.events)
+    whole = replace(
+        system,
+        x=casadi.vertcat(system.x, work),
+        states=(*system.states, Variable("work", 0.0, "J")),
+        rate=casadi.vertcat(system.rate, system.outputs["power"][0]),
+        events=tuple(events),
+        through_reactions=None,
+    )
+    run = simulate(whole, Dop853(tolerance), until)
+    rest = run["energy"] - run["work"]
+    return run, np.abs(rest - rest[0]).max()
+
+
+BALANCED = [
+    "mass-spring-damper", "lcr-circuit", "pendulum-cartesian", "two-link-arm", "closed-four-link", "sleigh", "cart-slalom",
+    "turntable-ball", "rider-loop", "free-body", "sprung-body", "sprung-pair", "snowboarder", "rolling-body", *JOINTED,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BALANCED)
+def test_energy_balances_to_the_tolerance(name):
+    """What forces, motors, moving pivots and friction do is all that the energy changes by."""
+    system = builder(name)()
+    run, missing = imbalance(system, min(system.until, 1.0), 1e-11)
+    assert missing < 1e-9 * (1 + np.abs(run["energy"]).max())
+
+
+def test_every_system_with_an_energy_and_a_power_is_balanced_somewhere():
+    elsewhere = {"bouncing-body", "vehicle-flat", "vehicle-slope"}
+    systems = {name: builder(name)() for name in NAMES}
+    assert {n for n, s in systems.items() if {"energy", "power"} <= set(s.outputs)} <= {*BALANCED, *elsewhere}
+
+
+@pytest.mark.parametrize("law", list(rolling.COMPLIANT))
+def test_compliant_bounce_balances_its_energy_to_the_tolerance(law):
+    for tolerance in (1e-10, 1e-12):
+        run, missing = imbalance(rolling.bouncing_body(law), 1.6, tolerance)
+        assert missing < 200 * tolerance  # of 10 J
+    assert len([e for e in run.events if e.name == "disc touches the ground"]) >= 2
+    lost = np.abs(run["energy"][-1] - run["energy"][0])
+    assert lost > 0.1  # friction, and damping where the law has some
+
+
+@pytest.mark.parametrize("law", list(rolling.COMPLIANT))
+def test_touching_and_leaving_are_located_to_round_off(law):
+    run = simulate(rolling.bouncing_body(law, friction=0.0), until=0.6)
+    touches, leaves = (next(e for e in run.events if e.name == f"disc {does} the ground") for does in ("touches", "leaves"))
+    assert touches.time == pytest.approx(np.sqrt(2 * 0.9 / 9.81), abs=1e-12)
+    assert (touches.before[1], leaves.before[1]) == pytest.approx((0.1, 0.1), abs=1e-14)
+    assert touches.before[4] < 0 < leaves.before[4]
+    if law == "kelvin-voigt":  # lets go before it leaves, at the depth where its damping would begin to pull
+        (free,) = (e for e in run.events if e.name == "ground contact lets go")
+        made = rolling.COMPLIANT[law](0.8)
+        assert touches.time < free.time < leaves.time
+        assert made.stiffness * (0.1 - free.before[1]) == pytest.approx(made.damping * free.before[4], rel=1e-9)
+
+
+@pytest.mark.parametrize("law", list(rolling.RIGID))
+def test_rigid_bounces_have_an_event_with_a_reset(law):
+    system = rolling.bouncing_body(law, restitution=0.8, friction=0.0)
+    (event,) = system.events
+    fallen = np.array([0.3, 0.1, 0.0, 1.0, -4.0, 0.0])
+    after = np.array(system.function(event.reset)(0.4, fallen, [])).ravel()
+    assert after == pytest.approx([0.3, 0.1, 0.0, 1.0, 3.2, 0.0], abs=1e-14)
+    assert float(system.function(event.expression)(0.4, fallen, [])) == pytest.approx(0.0, abs=1e-16)
+
+
+@pytest.mark.parametrize(("name", "slope"), [("vehicle-flat", 0.0), ("vehicle-slope", np.radians(10))])
+def test_vehicle_accelerates_by_its_torque_and_balances_its_energy(motion, name, slope):
+    """Once the tyres have settled: (M + 2 J / r^2) a = tau / r - M g sin(slope), up to the creep of the smoothed friction."""
+    system = builder(name)()
+    found = motion(system, 1.0, 1e-8, 1e-10)
+    assert imbalance(system, 1.0, 1e-10)[1] < 1e-10  # of several kJ
+    torque = {"vehicle-flat": 400.0, "vehicle-slope": 700.0}[name]
+    acceleration = (torque / 0.3 - 1060 * 9.81 * np.sin(slope)) / (1060 + 30)
+    speed = found.final["chassis_x_rate"] * np.cos(slope) + found.final["chassis_y_rate"] * np.sin(slope)
+    assert speed == pytest.approx(acceleration * 1.0, rel=0.05)
+
+
+def test_growing_torque_spins_the_rear_wheel_in_the_end():
+    system = rolling.vehicle_flat(torque=0.0, growth=2000.0)
+    rate = system.function(system.rate)
+    early, late = (np.array(rate(t, system.start, [])).ravel() for t in (0.1, 5.0))
+    assert late[14] < 10 * early[14] < 0  # rear wheel, clockwise
+
+
+def test_unknown_choices_are_suggested():
+    with pytest.raises(UsageError, match="did you mean 'eliminated'"):
+        multibody.double_pendulum(formulation="eliminate")
+    with pytest.raises(UsageError, match="did you mean 'hertz'"):
+        rolling.bouncing_body("herz")
+    with pytest.raises(UsageError, match="absolute or appendix"):
+        rider_loop.build("relative")
