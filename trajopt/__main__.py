@@ -128,12 +128,16 @@ def list_(family: Annotated[str | None, typer.Option("--family", metavar="NAME",
 
 @app.command(epilog="Example: trajopt show goddard-cops")
 @reported
-def show(name: Name, settings: Set = None) -> int:
+def show(
+    name: Name,
+    settings: Set = None,
+    full: Annotated[bool, typer.Option("--full", help="Write out every expression, however long.")] = False,
+) -> int:
     """A problem as one would write it on paper, with what can be set and its known answer."""
     from trajopt.commands.building import parse_settings
     from trajopt.commands.listing import run_show
 
-    return run_show(name, parse_settings(settings or []))
+    return run_show(name, parse_settings(settings or []), full)
 
 
 @app.command(epilog="Example: trajopt solve cart-pole --set duration=2.5 --save a.nc --plot a.png")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trajopt.errors import UsageError
+from trajopt.errors import UsageError, suggest
+from trajopt.labels import component_labels
 
 Array = NDArray[np.float64]
 
@@ -26,7 +27,9 @@ class Curve:
         For each piece, the interpolation nodes in [0, 1].
     values : n arrays, each (number of nodes, size)
     lower, upper : (size,) arrays or None
-        The curve never leaves these: polynomials overshoot between nodes where a control rides its bound.
+        The curve never leaves these: polynomials overshoot between nodes where a control is at its bound.
+    components : names of the components, or nothing
+        ``curve["knee"]`` is then the curve of one of them.
 
     >>> ramp = Curve(np.array([0.0, 2.0]), (np.array([0.0, 1.0]),), (np.array([[0.0], [4.0]]),))
     >>> ramp(0.5)
@@ -41,6 +44,7 @@ class Curve:
     lower: Array | None = None
     upper: Array | None = None
     unit: str = ""
+    components: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -102,12 +106,29 @@ class Curve:
         same = [n for n in self.nodes if n.size == count]
         return all(n is same[0] or np.array_equal(n, same[0]) for n in same)
 
-    def rows(self, rows: slice, unit: str = "") -> Curve:
+    def rows(self, rows: slice, unit: str = "", components: tuple[str, ...] = ()) -> Curve:
         """The curve of some components."""
         return Curve(
             self.breaks, self.nodes, tuple(v[:, rows] for v in self.values),
-            None if self.lower is None else self.lower[rows], None if self.upper is None else self.upper[rows], unit,
+            None if self.lower is None else self.lower[rows], None if self.upper is None else self.upper[rows], unit, components,
         )  # fmt: skip
+
+    def labels(self, name: str) -> tuple[str, ...]:
+        """The labels of the components of a curve that is called ``name``."""
+        return component_labels(name, self.size, self.components)
+
+    def __getitem__(self, component: str | int) -> Curve:
+        """The curve of one component, by its name or its index."""
+        known = list(self.components) if isinstance(component, str) else list(range(-self.size, self.size))
+        if component not in known:
+            raise UsageError(
+                "a curve has no such component",
+                got=component,
+                expected=", ".join(self.components) or f"an index from 0 to {self.size - 1}",
+                hint=suggest(component, self.components) if isinstance(component, str) else None,
+            )
+        place = self.components.index(component) if isinstance(component, str) else component % self.size
+        return self.rows(slice(place, place + 1), self.unit)
 
 
 def lagrange_basis(nodes: Array, at: Array, order: int = 0) -> Array:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from trajopt.errors import UsageError, suggest
 from trajopt.files import write_text
+from trajopt.labels import component_labels
 from trajopt.solution import Solution
 
 
@@ -63,11 +64,9 @@ class Member:
                 for group in (phase.states, phase.controls, phase.algebraics):
                     for name, curve in group.items():
                         values = np.atleast_1d(curve(time))
-                        labels = [name] if curve.size == 1 else [f"{name}[{i}]" for i in range(curve.size)]
-                        row |= {f"{of}{when} {label}": float(v) for label, v in zip(labels, values, strict=True)}
+                        row |= {f"{of}{when} {label}": float(v) for label, v in zip(curve.labels(name), values, strict=True)}
         for name, value in solution.variables.items():
-            labels = [name] if value.size == 1 else [f"{name}[{i}]" for i in range(value.size)]
-            row |= dict(zip(labels, value.ravel().tolist(), strict=True))
+            row |= dict(zip(component_labels(name, value.size), value.ravel().tolist(), strict=True))
         return row
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
 from trajopt.errors import UsageError, suggest
+from trajopt.labels import component_labels
 
 if TYPE_CHECKING:
     from trajopt.problem import Declared, Phase, Problem
@@ -65,11 +66,12 @@ class Quantity:
     scale: Any
     start: Bound
     end: Bound
+    names: tuple[str, ...] = ()  # of its components, where they have any
 
     @property
     def components(self) -> tuple[str, ...]:
-        """The names of its components: ``x``, or ``x[0]``, ``x[1]``, ..."""
-        return (self.name,) if self.size == 1 else tuple(f"{self.name}[{i}]" for i in range(self.size))
+        """The labels of its components: ``x``, or ``x[0]``, ``x[1]``, or ``x[knee]``, ..."""
+        return component_labels(self.name, self.size, self.names)
 
 
 @dataclass(frozen=True)
@@ -322,7 +324,7 @@ def _phase_form(problem: Problem, phase: Phase, own: _Stacking, of_ends: _Stacki
     return PhaseForm(
         name=phase.name, t=t, x=x, z=z, u=u,
         states=_quantities(states), algebraics=_quantities(algebraics), controls=_quantities(controls),
-        f=f, g=g, g_names=tuple(n for name, e in phase.algebraic_residuals for n in _numbered(name, e.numel())),
+        f=f, g=g, g_names=tuple(n for name, e in phase.algebraic_residuals for n in component_labels(name, e.numel())),
         c=c, c_bound=stacked([q.bound for q in phase.paths]), c_names=_row_names(phase.paths), l=l,
         start_time=_start_time(problem, phase), end_time=phase.end_time or Bound.open(1), time_unit=phase.t.unit,
         ends=ends, costate=costate,
@@ -370,7 +372,7 @@ def _durations(problem: Problem) -> list[Condition]:
 def _quantities(declared: list[Declared]) -> tuple[Quantity, ...]:
     starts = np.concatenate([[0], np.cumsum([d.size for d in declared])]).astype(int)
     return tuple(
-        Quantity(d.name, d.size, d.unit, slice(int(a), int(a) + d.size), d.bound, d.guess, d.scale, d.start, d.end)
+        Quantity(d.name, d.size, d.unit, slice(int(a), int(a) + d.size), d.bound, d.guess, d.scale, d.start, d.end, d.components)
         for d, a in zip(declared, starts[:-1], strict=True)
     )
 
@@ -379,9 +381,5 @@ def _column(sym: Any, parts: list[Any]) -> Any:
     return casadi.vertcat(*parts) if parts else sym(0, 1)
 
 
-def _numbered(name: str, size: int) -> list[str]:
-    return [name] if size == 1 else [f"{name}[{i}]" for i in range(size)]
-
-
 def _row_names(conditions: list[Condition]) -> tuple[str, ...]:
-    return tuple(n for c in conditions for n in _numbered(c.name, c.expression.numel()))
+    return tuple(n for c in conditions for n in component_labels(c.name, c.expression.numel()))

@@ -2,67 +2,250 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import casadi
+import numpy as np
+
 from trajopt.bounds import Bound
+from trajopt.expression_text import Writer, elements, key, number, operations, symbol_names
 
 if TYPE_CHECKING:
     from trajopt.problem import Declared, Phase, Problem
 
-WIDTH = 100
+WIDTH = 100  # of an expression on its line
+LONGEST_COST = 1000  # characters of a cost that is written out
+MOST_DEFINITIONS = 24  # lines; longer lists of subexpressions say less than the number of operations
 
 
-def print_problem(problem: Problem) -> str:
-    """The statement in text."""
-    lines = [f"problem '{problem.name}'"]
-    verb = "minimize" if problem.sense > 0 else "maximize"
-    lines.append("  find any feasible motion" if problem.objective is None else f"  {verb} {_text(problem.objective)}")
+def print_problem(problem: Problem, full: bool = False) -> str:
+    """The statement in text; ``full`` writes out every subexpression, however many there are."""
+    names = _names(problem)
+    cost = _Page(names, "c", full)
+    lines = [f"problem '{problem.name}'", *_objective_lines(problem, cost)]
     for parameter in problem.parameters.values():
         lines.append(f"  parameter {parameter.name} = {', '.join(f'{v:g}' for v in parameter.value)}{_unit(parameter.unit)}")
     for variable in problem.variables.values():
-        lines.append(f"  variable {variable.name}{_unit(variable.unit)} {variable.bound}")
-    for phase in problem.phases.values():
-        lines += _phase_lines(phase)
+        lines.append(f"  variable {variable.name}{_unit(variable.unit)}   {_limits(variable)}")
+    for place, phase in enumerate(problem.phases.values()):
+        letter = "f" if len(problem.phases) == 1 else "fghklmnpqrsw"[place % 12]
+        lines += _phase_lines(problem, phase, _Page(names, letter, full))
     for link in problem.links:
         what = ", ".join([*link.states, *(["t"] if link.time else [])])
         lines.append(f"  continuous from '{link.before}' to '{link.after}': {what}")
-    lines += [f"  condition '{c.name}': {_relation(c.expression, c.bound)}" for c in problem.conditions]
+    for condition in problem.conditions:
+        lines += [f"  {row}" for row in _relations("condition", condition, cost)]
+    lines += cost.definitions("  ")
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _phase_lines(phase: Phase) -> list[str]:
-    start = "0" if phase.start_time is None else str(phase.start_time)
-    unit = phase.t.unit if phase.t is not None else ""
-    lines = [f"  phase '{phase.name}': t from {start} to {phase.end_time} {unit}"]
-    names = max((len(d.name + _unit(d.unit)) for d in phase.declared.values()), default=0) + 4
-    spans = max((len(_span(d)) for d in phase.of_kind("state")), default=0) + 6
+def rate_lines(rate: Any, full: bool = False) -> tuple[list[str], list[str]]:
+    """The rates of a system's states, one text each, and the definitions of what they abbreviate."""
+    page = _Page({}, "f", full)
+    return [page.text(e) for e in elements(rate)], page.definitions("")
+
+
+@dataclass
+class _Page:
+    """Writes expressions on their line, or names them there and defines them below."""
+
+    names: dict[Any, str]
+    letter: str
+    full: bool = False
+    long: dict[str, Any] = field(default_factory=dict)
+
+    def text(self, expression: Any) -> str:
+        written = Writer(self.names, WIDTH).text(expression)
+        if written is not None:
+            return written
+        same = [name for name, e in self.long.items() if key(e) == key(expression)]
+        name = same[0] if same else f"{self.letter}{len(self.long) + 1}"
+        self.long[name] = expression
+        return name
+
+    def definitions(self, indent: str) -> list[str]:
+        if not self.long:
+            return []
+        listed = Writer(self.names, WIDTH).definitions(self.long)
+        if len(listed) <= MOST_DEFINITIONS or self.full:
+            return [f"{indent}where", *[f"{indent}  {name} = {text}" for name, text in listed]]
+        total = operations(self.long.values())
+        lines = [f"{indent}where, in {total} operations (trajopt show --full writes them out),"]
+        arguments: dict[str, list[str]] = {}
+        for name, expression in self.long.items():
+            arguments.setdefault(", ".join(_merged(symbol_names(expression, self.names))), []).append(name)
+        for symbols, functions in arguments.items():
+            what = "is a function" if len(functions) == 1 else "are functions"
+            lines += _wrapped(f"{', '.join(functions)} {what} of {symbols}", indent + "  ", indent + "     ")
+        return lines
+
+
+def _merged(labels: list[str]) -> list[str]:
+    """Several components of one vector under its name: ``rate`` for ``rate[0]``, ``rate[1]``, ..."""
+    count: dict[str, int] = {}
+    for label in labels:
+        vector = re.sub(r"\[[^]]*\]", "", label)
+        count[vector] = count.get(vector, 0) + 1
+    return list(dict.fromkeys(v if count[v := re.sub(r"\[[^]]*\]", "", label)] > 1 else label for label in labels))
+
+
+def _wrapped(text: str, first: str, other: str) -> list[str]:
+    """Lines of at most 20 characters more than an expression, broken between relations and terms."""
+    whole = text.replace(" <= ", "\0<=\0").replace(" >= ", "\0>=\0")
+    lines = textwrap.wrap(
+        whole, WIDTH + 20, initial_indent=first, subsequent_indent=other, break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace("\0", " ") for line in lines]
+
+
+def _names(problem: Problem) -> dict[Any, str]:
+    """The text of components, endpoint values and integrals."""
+    names: dict[Any, str] = {}
+    several = len(problem.phases) > 1
+    for phase in problem.phases.values():
+        of = f"{phase.name}." if several else ""
+        for declared in phase.declared.values():
+            for symbol, prefix, suffix in (
+                (declared.symbol, "", ""),
+                (declared.at_start, of, "(t0)"),
+                (declared.at_end, of, "(tf)"),
+            ):
+                _name(names, symbol, [f"{prefix}{label}{suffix}" for label in declared.labels])
+        if phase.t is not None:
+            names |= {key(phase.t_start): f"{of}t0", key(phase.t_end): f"{of}tf"}
+        for name, symbol in phase.costates.items():
+            _name(names, symbol, [f"costate({label})" for label in phase.declared[name].labels])
+    for variable in problem.variables.values():
+        _name(names, variable.symbol, variable.labels)
+    return names
+
+
+def _name(names: dict[Any, str], symbol: Any, labels: Sequence[str]) -> None:
+    """Enter the labels of a symbol's components."""
+    if isinstance(symbol, casadi.MX):
+        names |= {(key(symbol), i): label for i, label in enumerate(labels)}
+        names[key(symbol)] = labels[0] if len(labels) == 1 else symbol.name()
+    else:
+        names |= {key(element): label for element, label in zip(elements(symbol), labels, strict=True)}
+
+
+def _objective_lines(problem: Problem, page: _Page) -> list[str]:
+    several = len(problem.phases) > 1
+    for phase in problem.phases.values():
+        for symbol, integrand in phase.integrals:
+            over = f" over '{phase.name}'" if several else ""
+            written = Writer(page.names, LONGEST_COST).text(integrand) or page.text(integrand)
+            page.names[key(symbol)] = f"integral({written}){over}"
+    if problem.objective is None:
+        return ["  find any feasible trajectory"]
+    verb = "minimize" if problem.sense > 0 else "maximize"
+    written = Writer(page.names, LONGEST_COST).text(problem.objective) or page.text(problem.objective)
+    return _wrapped(f"{verb} {written}", "  ", " " * 11)
+
+
+def _phase_lines(problem: Problem, phase: Phase, page: _Page) -> list[str]:
+    lines = [f"  phase '{phase.name}': {_times(problem, phase)}"]
+    names = max((len(d.name + _unit(d.unit)) for d in phase.declared.values()), default=0) + 2
+    spans = max((len(_span(d)) for d in phase.of_kind("state")), default=0) + 2
+    limits = max((len(_limits(d)) for d in phase.of_kind("state") if not _apart(d)), default=0)
+    limits += 2 if limits else 0
     for declared in phase.declared.values():
-        head = f"    {declared.kind:<8} {(declared.name + _unit(declared.unit)):<{names}}"
-        limits = "" if str(declared.bound).replace("free", "").strip(", ") == "" else f"in {declared.bound}"
+        head = f"    {declared.kind:<9} {(declared.name + _unit(declared.unit)):<{names}}"
         if declared.kind == "state":
-            rate = "" if declared.rate is None else f"{declared.name}' = {_text(declared.rate)}"
-            lines.append(f"{head} {_span(declared):<{spans}} {rate}" + (f"   {limits}" if limits else ""))
+            rates = _rates(phase, declared, page)
+            start = f"{head} {_span(declared):<{spans}} {'' if _apart(declared) else _limits(declared):<{limits}}"
+            lines += [f"{start} {rates[0]}", *[" " * (len(start) + 1) + rate for rate in rates[1:]]] if rates else [start]
+            lines += _wrapped(_limits(declared), " " * (len(head) + 1), " " * (len(head) + 1)) if _apart(declared) else []
         else:
-            lines.append(f"{head} {limits}")
-    lines += [f"    algebraic equation '{name}': 0 = {_text(g)}" for name, g in phase.algebraic_residuals]
-    lines += [f"    path '{c.name}': {_relation(c.expression, c.bound)}" for c in phase.paths]
-    lines += [f"    invariant '{i.name}' of order {i.order}: {_text(i.expression)}" for i in phase.invariants]
-    return lines
+            lines += _wrapped(_limits(declared), f"{head} ", " " * (len(head) + 1)) or [head]
+    for name, residual in phase.algebraic_residuals:
+        lines += [f"    equation '{name}': {page.text(e)} = 0" for e in elements(residual)]
+    for path in phase.paths:
+        lines += [f"    {row}" for row in _relations("path", path, page)]
+    for invariant in phase.invariants:
+        lines += [f"    invariant '{invariant.name}' of order {invariant.order}:"]
+        lines[-1] += " " + ", ".join(page.text(e) for e in elements(invariant.expression))
+    return lines + page.definitions("    ")
+
+
+def _times(problem: Problem, phase: Phase) -> str:
+    """From when to when: a connected phase begins where the one before it ends."""
+    before = [problem.phases[link.before] for link in problem.links if link.after == phase.name and link.time]
+    unit = f" {phase.t.unit}" if phase.t is not None and phase.t.unit else ""
+    start = "0"
+    if phase.start_time is not None:
+        start = _value(phase.start_time, "t0")
+    elif before:
+        end = before[0].end_time
+        start = _value(end, "") if end is not None and end.fixed.all() else f"the end of '{before[0].name}'"
+    return f"t from {start} to {_value(phase.end_time, 'tf')}{unit}"
+
+
+def _value(bound: Bound | None, name: str) -> str:
+    if bound is None or not np.isfinite([bound.lower, bound.upper]).any():
+        return f"{name}, free"
+    if bound.fixed.all():
+        return number(float(bound.lower[0]))
+    return f"{name}, {_between(name, float(bound.lower[0]), float(bound.upper[0]))}"
+
+
+def _rates(phase: Phase, declared: Declared, page: _Page) -> list[str]:
+    if declared.rate is None:
+        return []
+    for other in phase.declared.values():  # r' = v
+        if other.size == declared.size > 1 and [key(e) for e in elements(other.symbol)] == [
+            key(e) for e in elements(declared.rate)
+        ]:
+            return [f"{declared.name}' = {other.name}"]
+    return [f"{label}' = {page.text(e)}" for label, e in zip(declared.labels, elements(declared.rate), strict=True)]
 
 
 def _span(declared: Declared) -> str:
-    return f"{declared.start} -> {declared.end}"
+    return f"{_ends(declared.start)} -> {_ends(declared.end)}"
 
 
-def _relation(expression: Any, bound: Bound) -> str:
-    if all(bound.fixed):
-        return f"{_text(expression)} = {bound}"
-    return f"{_text(expression)} in {bound}"
+def _ends(bound: Bound) -> str:
+    """A boundary value: one text where all components are alike."""
+    pairs = list(zip(bound.lower.tolist(), bound.upper.tolist(), strict=True))
+    texts = [number(a) if a == b else "free" if np.isinf(a) and np.isinf(b) else f"[{number(a)}, {number(b)}]" for a, b in pairs]
+    if len(set(texts)) == 1:
+        return texts[0]
+    return f"({', '.join(texts)})"
 
 
-def _text(expression: Any) -> str:
-    text = str(expression)
-    return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
+def _limits(declared: Declared) -> str:
+    """The limits of a variable: once for all components where these are alike."""
+    pairs = list(zip(declared.bound.lower.tolist(), declared.bound.upper.tolist(), strict=True))
+    if len(set(pairs)) == 1:
+        return _between(declared.name, *pairs[0])
+    texts = [_between(label, *pair) for label, pair in zip(declared.labels, pairs, strict=True)]
+    return ", ".join(text for text in texts if text)
+
+
+def _apart(declared: Declared) -> bool:
+    """True if the limits of the components differ: they stand on lines of their own."""
+    return len(set(zip(declared.bound.lower.tolist(), declared.bound.upper.tolist(), strict=True))) > 1
+
+
+def _between(text: str, lower: float, upper: float) -> str:
+    if lower == upper:
+        return f"{text} = {number(lower)}"
+    if lower == -upper and np.isfinite(upper):
+        return f"|{text}| <= {number(upper)}"
+    left = f"{number(lower)} <= " if np.isfinite(lower) and np.isfinite(upper) else ""
+    if np.isfinite(upper):
+        return f"{left}{text} <= {number(upper)}"
+    return f"{text} >= {number(lower)}" if np.isfinite(lower) else ""
+
+
+def _relations(kind: str, condition: Any, page: _Page) -> list[str]:
+    entries = elements(condition.expression)
+    pairs = zip(condition.bound.lower.tolist(), condition.bound.upper.tolist(), strict=True)
+    return [f"{kind} '{condition.name}': {_between(page.text(e), a, b)}" for e, (a, b) in zip(entries, pairs, strict=True)]
 
 
 def _unit(unit: str) -> str:

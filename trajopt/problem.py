@@ -13,7 +13,9 @@ import casadi
 import numpy as np
 
 from trajopt.bounds import Bound, Free, bound_between, bound_of
-from trajopt.errors import ProblemError
+from trajopt.errors import ProblemError, suggest
+from trajopt.expression_text import Writer, elements
+from trajopt.labels import component_labels
 from trajopt.normal_form import Condition, Link, NormalForm, Parameter, normal_form
 from trajopt.printing import print_problem
 
@@ -26,33 +28,52 @@ class _Named:
 
     label: str
     unit: str
+    components: tuple[str, ...]
 
     def __hash__(self) -> int:  # CasADi's own __eq__ builds an expression, so identity is the only usable key
         return id(self)
+
+    def _place(self, index: Any) -> Any:
+        """The index of a component given by name; any other index as it is."""
+        if not isinstance(index, str):
+            return index
+        if index not in self.components:
+            raise ProblemError(
+                f"'{self.label}' has no component '{index}'",
+                expected=", ".join(self.components) or "an index: its components have no names",
+                hint=suggest(index, self.components) if self.components else 'name them: components=("hip", "knee")',
+            )
+        return self.components.index(index)
 
 
 class NamedSX(_Named, casadi.SX):
     """Of an ordinary problem."""
 
-    def __init__(self, label: str, size: int = 1, unit: str = "") -> None:
+    def __init__(self, label: str, size: int = 1, unit: str = "", components: Sequence[str] = ()) -> None:
         casadi.SX.__init__(self, casadi.SX.sym(label, size))
-        self.label, self.unit = label, unit
+        self.label, self.unit, self.components = label, unit, tuple(components)
 
     __hash__ = _Named.__hash__
+
+    def __getitem__(self, index: Any) -> Any:
+        return casadi.SX.__getitem__(self, self._place(index))
 
 
 class NamedMX(_Named, casadi.MX):
     """Of a problem with tables, or other functions that SX cannot take."""
 
-    def __init__(self, label: str, size: int = 1, unit: str = "") -> None:
+    def __init__(self, label: str, size: int = 1, unit: str = "", components: Sequence[str] = ()) -> None:
         casadi.MX.__init__(self, casadi.MX.sym(label, size))
-        self.label, self.unit = label, unit
+        self.label, self.unit, self.components = label, unit, tuple(components)
 
     __hash__ = _Named.__hash__
 
+    def __getitem__(self, index: Any) -> Any:
+        return casadi.MX.__getitem__(self, self._place(index))
 
-def _named(symbols: Any, name: str, size: int, unit: str) -> NamedSX | NamedMX:
-    return (NamedSX if symbols is casadi.SX else NamedMX)(name, size, unit)
+
+def _named(symbols: Any, name: str, size: int, unit: str, components: Sequence[str] = ()) -> NamedSX | NamedMX:
+    return (NamedSX if symbols is casadi.SX else NamedMX)(name, size, unit, components)
 
 
 @dataclass
@@ -72,9 +93,15 @@ class Declared:
     start: Bound = field(init=False)  # of a state, where it is told
     end: Bound = field(init=False)
     rate: Any = None  # x' of a state
+    components: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.start, self.end = Bound.open(self.size), Bound.open(self.size)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its components."""
+        return component_labels(self.name, self.size, self.components)
 
 
 @dataclass(frozen=True)
@@ -124,31 +151,36 @@ class Phase:
         return self.t
 
     def state(
-        self, name: str, size: int = 1, *, start: Any = None, end: Any = None, lower: Any = None, upper: Any = None,
-        guess: Guess = None, unit: str = "", scale: Any = None,
+        self, name: str, size: int | None = None, *, start: Any = None, end: Any = None, lower: Any = None, upper: Any = None,
+        guess: Guess = None, unit: str = "", scale: Any = None, components: Sequence[str] = (),
     ) -> Any:  # fmt: skip
         """A state. A number (or array) for ``start`` or ``end`` fixes it there, ``free(...)`` bounds it, None leaves it open.
 
         In an array, None or NaN leaves its component open: ``start=[0, None]``.
+        ``components`` names the entries of a vector: ``angle = ph.state("angle", components=("hip", "knee"))``, then
+        ``angle["knee"]``.
         """
-        declared = self._declare("state", name, size, lower, upper, guess, unit, scale)
+        size = _size(name, size, components)
+        declared = self._declare("state", name, size, lower, upper, guess, unit, scale, components)
         declared.start = bound_of(start, size, f"start of state '{name}'")
         declared.end = bound_of(end, size, f"end of state '{name}'")
         return declared.symbol
 
     def control(
-        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None,
-        guess: Guess = None, unit: str = "", scale: Any = None,
+        self, name: str, size: int | None = None, *, lower: Any = None, upper: Any = None,
+        guess: Guess = None, unit: str = "", scale: Any = None, components: Sequence[str] = (),
     ) -> Any:  # fmt: skip
         """A control: a function of time that the solver chooses within its bounds."""
-        return self._declare("control", name, size, lower, upper, guess, unit, scale).symbol
+        size = _size(name, size, components)
+        return self._declare("control", name, size, lower, upper, guess, unit, scale, components).symbol
 
     def algebraic(
-        self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None,
-        guess: Guess = None, unit: str = "", scale: Any = None,
+        self, name: str, size: int | None = None, *, lower: Any = None, upper: Any = None,
+        guess: Guess = None, unit: str = "", scale: Any = None, components: Sequence[str] = (),
     ) -> Any:  # fmt: skip
         """An algebraic variable, determined by the equations given to ``require``."""
-        return self._declare("algebraic", name, size, lower, upper, guess, unit, scale).symbol
+        size = _size(name, size, components)
+        return self._declare("algebraic", name, size, lower, upper, guess, unit, scale, components).symbol
 
     def dynamics(self, rates: Mapping[Any, Expression]) -> None:
         """The time derivatives of states: ``{x: v, v: u}``."""
@@ -219,18 +251,19 @@ class Phase:
         """The variables of a kind: state, control or algebraic."""
         return [d for d in self.declared.values() if d.kind == kind]
 
-    def _declare(self, kind: str, name: str, size: int, lower: Any, upper: Any, guess: Guess, unit: str, scale: Any) -> Declared:
+    def _declare(
+        self, kind: str, name: str, size: int, lower: Any, upper: Any, guess: Guess, unit: str, scale: Any,
+        components: Sequence[str],
+    ) -> Declared:  # fmt: skip
         self._open()
         if name in self.declared or name == "t":
             raise ProblemError(
                 f"the name '{name}' is used twice in phase '{self.name}'", expected="a name of its own for each variable"
             )
-        if not isinstance(size, int) or size < 1:
-            raise ProblemError(f"size of {kind} '{name}'", got=size, expected="a whole number of at least 1")
-        symbol = _named(self._problem.symbols, name, size, unit)
+        symbol = _named(self._problem.symbols, name, size, unit, components)
         bound = bound_between(lower, upper, None, size, f"{kind} '{name}'", allow_open=True)
         ends = self._endpoint(name, size, "t0"), self._endpoint(name, size, "tf")
-        self.declared[name] = Declared(kind, name, size, unit, symbol, bound, guess, scale, *ends)
+        self.declared[name] = Declared(kind, name, size, unit, symbol, bound, guess, scale, *ends, components=tuple(components))
         return self.declared[name]
 
     def _endpoint(self, name: str, size: int, where: str) -> Any:
@@ -267,11 +300,11 @@ class Problem:
     >>> ocp.minimize(ph.integral(u**2))
     >>> print(ocp)
     problem 'rest to rest'
-      minimize integral(sq(u))
+      minimize integral(u^2)
       phase 'main': t from 0 to 1 s
-        state    x     0 -> 1       x' = v
-        state    v     0 -> 0       v' = u
-        control  u
+        state     x   0 -> 1    x' = v
+        state     v   0 -> 0    v' = u
+        control   u
     """
 
     name: str
@@ -352,6 +385,13 @@ class Problem:
     def __str__(self) -> str:
         return print_problem(self)
 
+    def __repr__(self) -> str:
+        names = [
+            f"{phase.name}: {', '.join(d.name for kind in ('state', 'control') for d in phase.of_kind(kind))}"
+            for phase in self.phases.values()
+        ]
+        return f"<Problem '{self.name}'; {'; '.join(names)}>"
+
     def _new(self, name: str, size: int, unit: str) -> Any:
         """The symbol of a parameter or a static variable."""
         self._open()
@@ -371,6 +411,19 @@ class Problem:
                 f"problem '{self.name}' is finished and can no longer be changed",
                 hint="state everything before solving, or build the problem again; numbers that change belong in ocp.parameter",
             )
+
+
+def _size(name: str, size: int | None, components: Sequence[str]) -> int:
+    """The size of a variable: as given, else the number of its named components, else 1."""
+    if len(set(components)) < len(components) or isinstance(components, str):
+        raise ProblemError(f"components of '{name}'", got=components, expected="a tuple of different names")
+    if size is None:
+        return len(components) or 1
+    if not isinstance(size, int) or size < 1:
+        raise ProblemError(f"size of '{name}'", got=size, expected="a whole number of at least 1")
+    if components and len(components) != size:
+        raise ProblemError(f"components of '{name}'", got=f"{len(components)} names", expected=f"{size}, the size")
+    return size
 
 
 def as_column(expression: Expression, symbols: Any, size: int | None, what: str) -> Any:
@@ -397,5 +450,6 @@ def as_column(expression: Expression, symbols: Any, size: int | None, what: str)
 
 
 def _short(expression: Any, width: int = 40) -> str:
-    text = str(expression)
+    """The name of a condition that the user did not name: its expression, cut where it is long."""
+    text = ", ".join(Writer(width=400).text(e) or str(e) for e in elements(expression))
     return text if len(text) <= width else text[: width - 3] + "..."

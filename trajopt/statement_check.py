@@ -86,7 +86,7 @@ def _check_bounds(declared: Declared, phase: Phase) -> None:
         wrong = both.lower > both.upper
         if np.any(wrong):
             i = int(np.argmax(wrong))
-            component = declared.name if declared.size == 1 else f"{declared.name}[{i}]"
+            component = declared.labels[i]
             found, allowed = (Bound(b.lower[[i]], b.upper[[i]]) for b in (boundary, declared.bound))
             raise ProblemError(
                 f"the {where} of state '{component}' in phase '{phase.name}' contradicts its bounds",

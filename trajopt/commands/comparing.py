@@ -110,8 +110,8 @@ def initial_costates(a: Solution, b: Solution) -> dict[str, list[float]]:
     for key in one.costates:
         if key in other.costates and one.costates[key].size == other.costates[key].size:
             values = [ph.costates[key].evaluate(np.array([ph.t0]))[0] for ph in (one, other)]
-            for i, pair in enumerate(zip(*values, strict=True)):
-                found[key if len(values[0]) == 1 else f"{key}[{i}]"] = [float(value) for value in pair]
+            for label, pair in zip(one.costates[key].labels(key), zip(*values, strict=True), strict=True):
+                found[label] = [float(value) for value in pair]
     return found
 
 

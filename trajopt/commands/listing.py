@@ -48,17 +48,18 @@ def _print_families(entries: Mapping[str, Entry]) -> None:
     screen.print()
 
 
-def run_show(name: str, settings: Mapping[str, Any]) -> int:
+def run_show(name: str, settings: Mapping[str, Any], full: bool = False) -> int:
     """Print a problem as one would write it on paper, or a system, with what can be set and what is known."""
+    from trajopt.printing import print_problem
     from trajopt.problem import Problem
 
     screen = console()
     made, build = build_either(name, settings)
     if isinstance(made, Problem):
         made.finish()  # which checks it
-        screen.print(str(made))
+        screen.print(print_problem(made, full), highlight=False)
     else:
-        _print_system(made)
+        _print_system(made, full)
     arguments = {key: p.default for key, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
     if arguments:
         values = ", ".join(f"{key}={_default(value)}" for key, value in (arguments | dict(settings)).items())
@@ -87,20 +88,21 @@ def _print_reference(reference: Reference) -> None:
     screen.print(f"  source: {reference.source}")
 
 
-def _print_system(system: System) -> None:
+def _print_system(system: System, full: bool) -> None:
+    from trajopt.printing import rate_lines
+
     screen = console()
     screen.print(f"system '{system.name}'" + (f": {system.description}" if system.description else ""))
+    rates, definitions = rate_lines(system.rate, full)
     content = table("state", "start", "unit", "rate", right=("start",))
-    for i, state in enumerate(system.states):
-        content.add(state.name, number(state.value), state.unit, _short(str(system.rate[i])))
+    for state, rate in zip(system.states, rates, strict=True):
+        content.add(state.name, number(state.value), state.unit, rate)
     content.print(screen)
+    for line in definitions:
+        screen.print(line, highlight=False)
     for parameter in system.parameters:
         screen.print(f"parameter {parameter.name} = {parameter.value:g} {parameter.unit}".rstrip())
     for invariant in system.invariants:
         screen.print(f"invariant '{invariant.name}' of order {invariant.order}")
     for event in system.events:
         screen.print(f"event '{event.name}'" + (", ends the run" if event.terminal else ""))
-
-
-def _short(text: str, width: int = 80) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."

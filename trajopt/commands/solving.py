@@ -182,8 +182,7 @@ def _print_phase(solution: Solution, phase: PhaseSolution, error: bool) -> None:
         for name, curve in group.items():
             ends = _ends(curve)
             slopes = _ends(phase.costates[name]) if group is phase.states and name in phase.costates else None
-            for i, (start, end) in enumerate(ends):
-                component = name if curve.size == 1 else f"{name}[{i}]"
+            for i, (component, (start, end)) in enumerate(zip(curve.labels(name), ends, strict=True)):
                 content.add(component, start, end, curve.unit, *(slopes[i] if slopes else ("", "")))
     content.print(screen)
     arcs = [arc for arc in solution.arcs if arc.phase == phase.name]

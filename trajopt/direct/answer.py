@@ -103,7 +103,7 @@ def condition_multipliers(iterate: Iterate) -> dict[str, float]:
 
 
 def _by_name(quantities: tuple[Quantity, ...], curve: Curve) -> Mapping[str, Curve]:
-    return {q.name: curve.rows(q.rows, q.unit) for q in quantities}
+    return {q.name: curve.rows(q.rows, q.unit, q.names) for q in quantities}
 
 
 def _role(role: int, affine: bool) -> str:

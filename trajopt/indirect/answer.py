@@ -103,7 +103,7 @@ def _joined(traces: list[ArcTrace], values: list[Array], lower: Array | None = N
 
 
 def _named(quantities: tuple[Quantity, ...], curve: Curve) -> dict[str, Curve]:
-    return {q.name: curve.rows(q.rows, q.unit) for q in quantities}
+    return {q.name: curve.rows(q.rows, q.unit, q.names) for q in quantities}
 
 
 def _multipliers(prepared: Preparation, unknowns: Array) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,14 +98,16 @@ def _kinds(solutions: Iterable[Solution]) -> list[tuple[str, list[str]]]:
 
 def _panel(axes: Any, answers: Mapping[str, Solution], kind: str, name: str) -> None:
     tidy(axes)
-    unit, size = "", 1
+    unit, size, labels = "", 1, ("",)
     for number, solution in enumerate(answers.values()):
         pen = Pen(number, len(answers) > 1)
         for k, phase in enumerate(solution.phases.values()):
             curve = getattr(phase, kind).get(name)
             if curve is None:
                 continue
-            unit, size = curve.unit, max(size, curve.size)
+            unit = curve.unit
+            if curve.size > size:
+                size, labels = curve.size, curve.components or tuple(f"[{i}]" for i in range(curve.size))
             draw_curve(axes, curve, pen.style)
             if number == 0:
                 mark_mesh(axes, phase, curve)
@@ -116,7 +118,7 @@ def _panel(axes: Any, answers: Mapping[str, Solution], kind: str, name: str) -> 
     if kind == "controls":
         shade_arcs(axes, first.arcs, name, span, named=size == 1)
     if size > 1:
-        _name_components(axes, name, size, Pen(0, len(answers) > 1))
+        _name_components(axes, labels, Pen(0, len(answers) > 1))
     draw_bounds(axes, first, kind, name)
     axes.set_xlim(*span)
     if kind == "costates":
@@ -150,9 +152,9 @@ def mark_mesh(axes: Any, phase: PhaseSolution, curve: Curve) -> None:
     axes.vlines(breaks, 0.0, 0.03, color=MESH, linewidth=0.8, transform=axes.get_xaxis_transform())
 
 
-def _name_components(axes: Any, name: str, size: int, pen: Pen) -> None:
-    handles = [Line2D([], [], label=f"[{k}]", **pen.style(k)) for k in range(size)]
-    axes.legend(handles=handles, fontsize=7, frameon=False, ncols=min(size, 3), loc="best", handlelength=1.8)
+def _name_components(axes: Any, labels: Sequence[str], pen: Pen) -> None:
+    handles = [Line2D([], [], label=label, **pen.style(k)) for k, label in enumerate(labels)]
+    axes.legend(handles=handles, fontsize=7, frameon=False, ncols=min(len(labels), 3), loc="best", handlelength=1.8)
 
 
 def _piece(curve: Curve, a: float, b: float, fractions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -186,22 +188,27 @@ def draw_bounds(axes: Any, solution: Solution, kind: str, name: str) -> None:
     margin = 0.25 * (high - low)
     for phase in solution.phases.values():
         curve = getattr(phase, kind).get(name)
-        for level in bounds_of(solution, phase.name, kind, name, curve):
-            if low - margin <= level <= high + margin:
-                axes.plot([phase.t0, phase.tf], [level, level], zorder=1, **BOUND)
+        limits = component_bounds(solution, phase.name, kind, name, curve)
+        alike = len({tuple(pair) for pair in limits.T.tolist()}) <= 1
+        for component, pair in enumerate(limits.T):
+            color = {} if alike else {"color": Pen(0, False).style(component)["color"]}
+            for level in pair[(pair >= low - margin) & (pair <= high + margin)]:
+                axes.plot([phase.t0, phase.tf], [level, level], zorder=1, **(BOUND | color))
+
+
+def component_bounds(solution: Solution, phase: str, kind: str, name: str, curve: Curve | None) -> np.ndarray:
+    """(2, size): lower and upper bounds, from the curve itself, or from the statement where the answer still has it."""
+    if curve is not None and curve.lower is not None and curve.upper is not None:
+        return np.stack([curve.lower, curve.upper])
+    form = None if solution.form is None else next((ph for ph in solution.form.phases if ph.name == phase), None)
+    quantity = None if form is None else next((q for q in getattr(form, kind, ()) if q.name == name), None)
+    return np.zeros((2, 0)) if quantity is None else np.stack([quantity.bound.lower, quantity.bound.upper])
 
 
 def bounds_of(solution: Solution, phase: str, kind: str, name: str, curve: Curve | None) -> list[float]:
-    """The finite bounds of a variable: from the curve itself, or from the statement where the answer still has it."""
-    found: list[float] = []
-    for limit in () if curve is None else (curve.lower, curve.upper):
-        found += [] if limit is None else limit.tolist()
-    if not found and solution.form is not None:
-        form = next((ph for ph in solution.form.phases if ph.name == phase), None)
-        quantities = {} if form is None else {q.name: q for q in getattr(form, kind)}
-        if name in quantities:
-            found = [*quantities[name].bound.lower.tolist(), *quantities[name].bound.upper.tolist()]
-    return sorted({float(level) for level in found if np.isfinite(level)})
+    """The finite bounds of all components of a variable."""
+    levels = component_bounds(solution, phase, kind, name, curve)
+    return sorted({float(level) for level in levels.ravel() if np.isfinite(level)})
 
 
 def _mark_known(axes: Any, solution: Solution, name: str, reference: Reference) -> None:

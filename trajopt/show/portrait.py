@@ -109,7 +109,7 @@ def _of_answer(solution: Solution) -> tuple[list[str], dict[str, str]]:
     rates: dict[str, str] = {}
     for phase in solution.phases.values():
         for name, curve in phase.states.items():
-            names.update(dict.fromkeys([name] if curve.size == 1 else [f"{name}[{k}]" for k in range(curve.size)]))
+            names.update(dict.fromkeys(curve.labels(name)))
     if solution.form is not None:
         for form in solution.form.phases:
             rates |= _rates(list(form.x_names), form.f, form.x)
@@ -187,8 +187,7 @@ def _columns(phase: PhaseSolution) -> dict[str, tuple[np.ndarray, str]]:
     for group, prefix in ((phase.states, ""), (phase.algebraics, ""), (phase.controls, ""), (phase.costates, "costate of ")):
         for name, curve in group.items():
             values = curve.evaluate(times)
-            for k in range(curve.size):
-                component = name if curve.size == 1 else f"{name}[{k}]"
+            for k, component in enumerate(curve.labels(name)):
                 found[f"{prefix}{component}"] = (values[:, k], "" if prefix else curve.unit)
     return found
 

@@ -50,11 +50,11 @@ def _panels(solution: Solution) -> list[dict[str, Any]]:
 
 def _panel(solution: Solution, kind: str, name: str, curves: Mapping[str, Curve]) -> dict[str, Any]:
     first = next(iter(curves.values()))
-    size = max(curve.size for curve in curves.values())
+    largest = max(curves.values(), key=lambda curve: curve.size)
     sampled = [_sampled(curve) for curve in curves.values()]
     lines = [
-        {"name": f"{name}[{k}]", "segments": [[_numbers(t), _numbers(v[:, k])] for t, v in sampled if k < v.shape[1]]}
-        for k in range(size)
+        {"name": label, "segments": [[_numbers(t), _numbers(v[:, k])] for t, v in sampled if k < v.shape[1]]}
+        for k, label in enumerate(largest.labels(name))
     ]
     limits = [bounds_of(solution, phase, kind, name, curve) for phase, curve in curves.items() if kind != "costates"]
     bounds = sorted({level for levels in limits for level in levels})

@@ -1,0 +1,16 @@
+"""The names of a vector's components, as messages, tables, plots and files show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def component_labels(name: str, size: int, components: Sequence[str] = ()) -> tuple[str, ...]:
+    """One label for each component.
+
+    >>> component_labels("x", 1), component_labels("r", 2), component_labels("torque", 2, ("hip", "knee"))
+    (('x',), ('r[0]', 'r[1]'), ('torque[hip]', 'torque[knee]'))
+    """
+    if components:
+        return tuple(f"{name}[{component}]" for component in components)
+    return (name,) if size == 1 else tuple(f"{name}[{i}]" for i in range(size))
