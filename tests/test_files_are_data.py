@@ -22,7 +22,7 @@ def build():
 
 @pytest.fixture(scope="module")
 def answer():
-    from problems.block_move import build
+    from problems.classical.block_move import build
 
     return dataclasses.replace(solve(build()), form=None)
 
