@@ -103,8 +103,9 @@ ProblemName = Annotated[
 def _version(asked: bool) -> None:
     if asked:
         from trajopt import __version__
+        from trajopt.compiled.library import description
 
-        typer.echo(f"trajopt {__version__}")
+        typer.echo(f"trajopt {__version__} ({description()})")
         raise typer.Exit
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.errors import UsageError, suggest
 from trajopt.labels import component_labels
 
@@ -211,10 +212,11 @@ class NormalForm:
         return np.concatenate(columns) if columns else np.zeros(0)
 
     @cached_property
-    def models(self) -> tuple[Any, ...]:
+    def models(self) -> tuple[Pointwise, ...]:
         """For each phase, the function of t, x, z, u, s, p that gives its rows f, g, c, l."""
         return tuple(
-            casadi.Function("model", [phase.t, phase.x, phase.z, phase.u, self.s, self.p], [phase.rows]) for phase in self.phases
+            Pointwise(casadi.Function("model", [phase.t, phase.x, phase.z, phase.u, self.s, self.p], [phase.rows]))
+            for phase in self.phases
         )
 
     @property

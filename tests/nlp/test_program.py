@@ -6,12 +6,14 @@ import pytest
 import scipy.sparse as sp
 
 from trajopt.bounds import free
+from trajopt.compiled.library import library
 from trajopt.deadline import Deadline
 from trajopt.direct.kernels import make_kernels
 from trajopt.direct.mesh import AT_LOWER, FREE, Mesh
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
 from trajopt.direct.transcribe import make_layout, transcribe
 from trajopt.nlp.backends import Ipopt, Outcome, Sqp, Warm
+from trajopt.nlp.evaluation import Evaluation
 from trajopt.nlp.lines import Lines, compressed
 from trajopt.nlp.program import Block, Program, functions_of, make_kernel, scaled, without_cost
 from trajopt.problem import Problem
@@ -238,3 +240,49 @@ def test_a_warm_start_at_the_answer_stays_there(steady):
     np.testing.assert_allclose(warm.y, cold.y, atol=1e-9)
     assert warm.iterations <= 3 < cold.iterations
     assert Ipopt().solve(again).iterations > warm.iterations
+
+
+core_only = pytest.mark.skipif(library() is None, reason="the compiled core is not available")
+
+
+@core_only
+@pytest.mark.parametrize("case", CASES)
+def test_compiled_values_and_derivatives(case):
+    program = CASES[case]()
+    functions, evaluation = functions_of(program), Evaluation(program)
+    y, p = functions.nlp["x"], functions.nlp["p"]
+    value = casadi.Function("value", [y, p], [functions.nlp["f"], functions.nlp["g"]])
+    rng = np.random.default_rng(3)
+    multipliers = rng.normal(size=program.constraints)
+    here = program.start, program.parameters
+    f, g = value(*here)
+    jacobian, hessian = functions.derivatives["jac_g"](*here)[1], functions.derivatives["hess_lag"](*here, 0.7, multipliers)
+    assert evaluation.objective(program.start) == pytest.approx(float(f), rel=1e-13)
+    close(evaluation.constraints(program.start), g)
+    close(evaluation.gradient(program.start), functions.derivatives["grad_f"](*here)[1])
+    for pattern, values, reference in (
+        (evaluation.jacobian_pattern, evaluation.jacobian(program.start), jacobian),
+        (evaluation.hessian_pattern, evaluation.hessian(program.start, 0.7, multipliers), hessian),
+    ):
+        assert pattern.starts.tolist() == reference.sparsity().colind()
+        assert pattern.rows.tolist() == reference.sparsity().row()
+        close(values, reference.nz[:])
+
+
+def close(ours, theirs):
+    theirs = np.asarray(theirs, dtype=float).ravel()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13 * max(1.0, np.abs(theirs).max(initial=0)))
+
+
+@core_only
+def test_an_exception_of_a_model_is_passed_on():
+    """CasADi evaluates what has no tape, in Python; the exception crosses C."""
+    program = CASES["MX"]()
+    evaluation = Evaluation(program)
+
+    def broken(*_):
+        raise ArithmeticError("no table here")
+
+    object.__setattr__(program.blocks[0].kernel, "constraints", broken)
+    with pytest.raises(ArithmeticError, match="no table"):
+        evaluation.constraints(program.start)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.deadline import UNLIMITED, Deadline
+from trajopt.nlp.callbacks import core_functions
 from trajopt.nlp.program import Program, functions_of
 
 Array = NDArray[np.float64]
@@ -98,7 +99,7 @@ class Ipopt:
 
     def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result:
         began = time.perf_counter()
-        functions = functions_of(program)
+        functions = core_functions(program) or functions_of(program)
         ipopt: dict[str, Any] = {
             "tol": self.tolerance,
             "max_iter": self.max_iterations,

@@ -18,6 +18,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.nlp.lines import Lines, compressed
 
 Array = NDArray[np.float64]
@@ -35,11 +36,11 @@ class Kernel:
     parameters: int
     outputs: int
     objective_rows: int
-    constraints: casadi.Function  # (w, d, p) -> constraint rows
-    objective: casadi.Function  # (w, d, p) -> objective rows
-    constraint_jacobian: casadi.Function  # nonzeros
-    objective_jacobian: casadi.Function
-    hessian: casadi.Function  # (w, d, p, multipliers of all rows) -> nonzeros of the upper triangle
+    constraints: Pointwise  # (w, d, p) -> constraint rows
+    objective: Pointwise  # (w, d, p) -> objective rows
+    constraint_jacobian: Pointwise  # nonzeros
+    objective_jacobian: Pointwise
+    hessian: Pointwise  # (w, d, p, multipliers of all rows) -> nonzeros of the upper triangle
     constraint_pattern: tuple[NDArray[np.int_], NDArray[np.int_]]  # rows, columns of the nonzeros
     objective_pattern: tuple[NDArray[np.int_], NDArray[np.int_]]
     hessian_pattern: tuple[NDArray[np.int_], NDArray[np.int_]]
@@ -57,8 +58,8 @@ def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: 
     gradient = casadi.jtimes(rows, w, multipliers, True) if rows.numel() else type(w)(w.numel(), 1)
     hessian = casadi.triu(casadi.jacobian(casadi.densify(gradient), w, {"symmetric": True}))
 
-    def function(label: str, inputs: list[Any], output: Any) -> casadi.Function:
-        return casadi.Function(f"{name}_{label}", inputs, [output])
+    def function(label: str, inputs: list[Any], output: Any) -> Pointwise:
+        return Pointwise(casadi.Function(f"{name}_{label}", inputs, [output]))
 
     return Kernel(
         inputs=w.numel(),
@@ -118,6 +119,7 @@ class Functions:
 
     nlp: dict[str, Any]
     derivatives: dict[str, casadi.Function]
+    kept: tuple[Any, ...] = ()  # what has to live as long
 
 
 def places(block: Block, program: Program) -> tuple[Array, Array, Array]:
@@ -128,7 +130,7 @@ def places(block: Block, program: Program) -> tuple[Array, Array, Array]:
 
 
 def cost_at_start(program: Program) -> float:
-    costs = [b.weights @ np.asarray(b.kernel.objective(*places(b, program))).T.ravel() for b in program.blocks if b.weights.size]
+    costs = [b.weights @ b.kernel.objective(*places(b, program)).T.ravel() for b in program.blocks if b.weights.size]
     return float(sum(costs))
 
 
@@ -136,7 +138,7 @@ def constraints_at_start(program: Program) -> Array:
     g = program.linear.across(program.start)
     for b in program.blocks:
         if b.kernel.constraint_rows:
-            g = g + b.scatter.across(np.asarray(b.kernel.constraints(*places(b, program))).T.ravel())
+            g = g + b.scatter.across(b.kernel.constraints(*places(b, program)).T.ravel())
     return np.asarray(g)
 
 
@@ -280,8 +282,9 @@ def _gradient_columns(block: Block) -> Lines:
     return compressed(source, unknown, coefficient * weights[source], (inputs.size, block.gather.width))
 
 
-def _column(function: casadi.Function, count: int, places: list[Any]) -> Any:
+def _column(pointwise: Pointwise, count: int, places: list[Any]) -> Any:
     """The function's outputs at many places, one below the other; the parameters (third input) are the same everywhere."""
+    function = pointwise.function
     if count == 1:
         return function(*places)
     outputs = function.map("m_" + function.name(), "serial", count, [2], [])(*places)

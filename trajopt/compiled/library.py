@@ -1,0 +1,58 @@
+"""The shared library of the compiled core, loaded through ctypes; None where it was not built or is switched off."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+INTERFACE = 1  # the number that `core_interface` of version.c returns: a library of other sources is not used
+SWITCH = "TRAJOPT_COMPILED"  # environment variable; 0 switches the core off
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The library, loaded at the first call."""
+    path = _path()
+    if path is None or os.environ.get(SWITCH) == "0":
+        return None
+    loaded = ctypes.CDLL(str(path))
+    return loaded if _interface(loaded) == INTERFACE else None
+
+
+def description() -> str:
+    """Which implementation evaluates models, in one line.
+
+    >>> description().split()[0] in ("compiled", "CasADi")
+    True
+    """
+    if library() is not None:
+        return "compiled core"
+    if os.environ.get(SWITCH) == "0":
+        return f"CasADi and IPOPT only: the compiled core is switched off ({SWITCH}=0)"
+    if _path() is None:
+        return "CasADi and IPOPT only: the compiled core was not built (install a C compiler, then reinstall trajopt)"
+    return "CasADi and IPOPT only: the compiled core is out of date (reinstall trajopt)"
+
+
+def threads() -> int:
+    """How many threads large evaluations use: OMP_NUM_THREADS where it is set, else the processors of this process."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _path() -> Path | None:
+    """The file beside this one that the build made."""
+    candidates = (Path(__file__).with_name("_core" + suffix) for suffix in EXTENSION_SUFFIXES)
+    return next((path for path in candidates if path.exists()), None)
+
+
+def _interface(loaded: ctypes.CDLL) -> int:
+    try:
+        return int(loaded.core_interface())
+    except AttributeError:
+        return 0

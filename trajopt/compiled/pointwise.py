@@ -1,0 +1,100 @@
+"""Pointwise: a CasADi function evaluated at many points, by a tape of the compiled core or by CasADi."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.compiled.tapes import Tape, tape_of
+
+Array = NDArray[np.float64]
+
+
+# In instructions that CasADi's interpreter evaluates in the same time:
+READ = 600  # to read an instruction off a function
+CALL = 12_000  # to call CasADi from Python
+
+
+class Pointwise:
+    """Call with one array for each input: (size, points), or (size,) for what is the same at all points.
+
+    Returns (size, points) for a function with one output, else a tuple of such arrays; matrices are stacked by columns.
+    Both implementations give the same bits.
+
+    >>> x = casadi.SX.sym("x", 2)
+    >>> square = Pointwise(casadi.Function("square", [x], [x * x]))
+    >>> square(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 1.,  4.],
+           [ 9., 16.]])
+    """
+
+    def __init__(self, function: casadi.Function) -> None:
+        self.function = _of_columns(function)
+        self._spent = 0  # on evaluations by CasADi, in instructions
+
+    @cached_property
+    def tape(self) -> Tape | None:
+        """Read off the function at the first evaluation."""
+        return tape_of(self.function)
+
+    @cached_property
+    def _input_sizes(self) -> tuple[int, ...]:
+        return tuple(self.function.nnz_in(i) for i in range(self.function.n_in()))
+
+    @cached_property
+    def _output_sizes(self) -> tuple[int, ...]:
+        return tuple(self.function.nnz_out(i) for i in range(self.function.n_out()))
+
+    def __call__(self, *arguments: Any) -> Any:
+        columns = [_columns(a, size) for a, size in zip(arguments, self._input_sizes, strict=True)]
+        counts = {a.shape[1] for a in columns if a.shape[0] and a.shape[1] != 1}
+        if len(counts) > 1:
+            raise ValueError(f"{self.function.name()}: arguments have {sorted(counts)} points")
+        count = counts.pop() if counts else max((a.shape[1] for a in columns), default=1)
+        result = self.tape.run(columns, count) if self._pays(count) and self.tape else self._by_casadi(columns, count)
+        if len(self._output_sizes) == 1:
+            return result
+        return tuple(np.split(result, np.cumsum(self._output_sizes)[:-1]))
+
+    def _pays(self, count: int) -> bool:
+        """Whether CasADi has taken, or would take, as long as it takes to read the tape off the function."""
+        if "tape" in self.__dict__ or not self.function.is_a("SXFunction"):
+            return True
+        instructions = self.function.n_instructions()
+        self._spent += CALL + instructions * count
+        return bool(self._spent > READ * instructions)
+
+    def _by_casadi(self, columns: list[Array], count: int) -> Array:
+        sizes = self._output_sizes
+        if count == 0:
+            return np.zeros((sum(sizes), 0))
+        results = self.function.call([casadi.DM(a) if a.shape[0] else casadi.DM(0, 1) for a in columns])
+        return np.vstack([np.broadcast_to(np.asarray(r), (n, count)) for r, n in zip(results, sizes, strict=True)])
+
+
+def _of_columns(f: casadi.Function) -> casadi.Function:
+    """The same function with dense columns as inputs and outputs."""
+    if all(f.size2_in(i) == 1 and f.sparsity_in(i).is_dense() for i in range(f.n_in())) and all(
+        f.size2_out(i) == 1 and f.sparsity_out(i).is_dense() for i in range(f.n_out())
+    ):
+        return f
+    kind: Any = casadi.SX if f.is_a("SXFunction") else casadi.MX
+    inputs = [kind.sym(f"i{i}", f.numel_in(i)) for i in range(f.n_in())]
+    outputs = f.call([casadi.reshape(a, f.size_in(i)) for i, a in enumerate(inputs)])
+    return casadi.Function(f.name(), inputs, [casadi.densify(casadi.reshape(r, r.numel(), 1)) for r in outputs])
+
+
+def _columns(argument: Any, size: int) -> Array:
+    """(size, points) or (size, 1)."""
+    a = np.asarray(argument, dtype=float)
+    if a.ndim < 2:
+        return a.reshape(size, 1)
+    if size == 0:
+        return np.zeros((0, a.shape[1]))
+    if a.ndim > 2 or a.shape[0] != size:
+        raise ValueError(f"argument of shape {a.shape}, expected ({size}, points)")
+    return a

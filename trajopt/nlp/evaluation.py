@@ -1,0 +1,185 @@
+"""Evaluation: values and sparse derivatives of a program by the compiled core (evaluation.c)."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.compiled.library import library, threads
+from trajopt.compiled.pointwise import Pointwise
+from trajopt.nlp.lines import Lines
+from trajopt.nlp.program import Block, Kernel, Program
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_P, _I = ctypes.c_void_p, ctypes.c_int64
+FUNCTIONS = 5  # of a kernel: constraints, objective, their Jacobians, the Hessian
+EVALUATE = ctypes.CFUNCTYPE(ctypes.c_int, _I, _I, _P, _P, _P)
+
+
+class CLines(ctypes.Structure):
+    """``sparse_lines`` of evaluation.h."""
+
+    _fields_ = tuple((name, _P) for name in ("start", "index", "value"))
+
+
+class CBlock(ctypes.Structure):
+    """``program_block`` of evaluation.h."""
+
+    _fields_ = (
+        *((name, _I) for name in ("inputs", "data", "constraint_rows", "objective_rows", "count")),
+        ("nonzeros", _I * FUNCTIONS),
+        ("gather", CLines), ("scatter", CLines), ("place_data", _P), ("weights", _P),
+        ("row", _P * FUNCTIONS), ("column", _P * FUNCTIONS), ("function", _P * FUNCTIONS),
+    )  # fmt: skip
+
+
+class CProgram(ctypes.Structure):
+    """``program`` of evaluation.h."""
+
+    _fields_ = (
+        *((name, _I) for name in ("unknowns", "constraints", "blocks", "parameters")),
+        ("linear", CLines), ("parameter", _P), ("block", _P), ("evaluate", EVALUATE), ("threads", _I),
+    )  # fmt: skip
+
+
+class CPlacement(ctypes.Structure):
+    """``placement`` of evaluation.h."""
+
+    _fields_ = (
+        *((name, _I) for name in ("columns", "nonzeros", "terms")),
+        *((name, _P) for name in ("start", "row", "column", "term_start", "source", "coefficient", "constant")),
+    )
+
+
+class CEvaluation(ctypes.Structure):
+    """The beginning of ``evaluation`` of evaluation.h: what is read from Python."""
+
+    _fields_ = (("program", _P), ("jacobian", CPlacement), ("hessian", CPlacement))
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Places of the nonzeros of a sparse matrix, column by column."""
+
+    starts: Index  # (columns + 1,)
+    rows: Index
+
+
+class CoreProgram:
+    """A program in the structures of evaluation.h, with everything that they point to."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._kept: list[Any] = []
+        blocks = (CBlock * max(len(program.blocks), 1))()
+        for c, block in zip(blocks, program.blocks, strict=False):
+            self._fill(c, block)
+        self._kept += [blocks, evaluate := EVALUATE(self._evaluate)]
+        self.failure: BaseException | None = None  # an exception of a function that CasADi evaluates
+        self.c = CProgram(
+            program.unknowns, program.constraints, len(program.blocks), program.parameters.size, self._lines(program.linear),
+            self._pointer(program.parameters), ctypes.cast(blocks, _P), evaluate, threads(),
+        )  # fmt: skip
+
+    def _fill(self, c: CBlock, block: Block) -> None:
+        kernel = block.kernel
+        c.inputs, c.data, c.count = kernel.inputs, kernel.data, block.count
+        c.constraint_rows, c.objective_rows = kernel.constraint_rows, kernel.objective_rows
+        c.gather, c.scatter = self._lines(block.gather), self._lines(block.scatter)
+        c.place_data, c.weights = self._pointer(block.data), self._pointer(block.weights)
+        patterns = (None, None, kernel.constraint_pattern, kernel.objective_pattern, kernel.hessian_pattern)
+        sizes = (kernel.constraint_rows, kernel.objective_rows, *(0 if p is None else p[0].size for p in patterns[2:]))
+        for i, (function, pattern, size) in enumerate(zip(functions(kernel), patterns, sizes, strict=True)):
+            c.nonzeros[i] = size
+            if pattern is not None:
+                c.row[i], c.column[i] = (self._pointer(a, np.int64) for a in pattern)
+            if size and function.tape is not None:
+                c.function[i] = ctypes.addressof(function.tape.c)
+
+    def _evaluate(self, block: int, which: int, inputs: int, multipliers: int | None, result: int) -> int:
+        """One function of a block at all its places, by CasADi; called from C."""
+        try:
+            b = self.program.blocks[block]
+            function = functions(b.kernel)[which]
+            columns = [_view(inputs, (b.kernel.inputs, b.count)), b.data, self.program.parameters]
+            if multipliers is not None:
+                columns.append(_view(multipliers, (b.kernel.outputs, b.count)))
+            values = function(*columns)
+            _view(result, values.shape)[:] = values
+        except BaseException as error:  # C cannot pass it on: whoever called C raises it
+            self.failure = error
+            return -1
+        return 0
+
+    def _lines(self, lines: Lines) -> CLines:
+        return CLines(self._pointer(lines.pointers, np.int64), self._pointer(lines.indices, np.int64), self._pointer(lines.data))
+
+    def _pointer(self, values: Any, kind: Any = np.float64) -> int:
+        array = np.ascontiguousarray(values, dtype=kind)
+        self._kept.append(array)
+        return int(array.ctypes.data)
+
+
+class Evaluation:
+    """Objective, constraints and exact sparse derivatives of a program at given unknowns."""
+
+    def __init__(self, program: Program) -> None:
+        core = library()
+        assert core is not None
+        self.core, self.owned = core, CoreProgram(program)
+        core.evaluation_new.restype = _P
+        self.handle = _P(core.evaluation_new(ctypes.byref(self.owned.c)))
+        if not self.handle:
+            raise MemoryError("evaluation of a program")
+        weakref.finalize(self, core.evaluation_free, self.handle)
+        self.unknowns, self.constraint_count = program.unknowns, program.constraints
+        c = CEvaluation.from_address(self.handle.value or 0)
+        self.jacobian_pattern, self.hessian_pattern = _pattern(c.jacobian), _pattern(c.hessian)
+
+    def objective(self, y: Array) -> float:
+        return float(self._call("objective", (y,), 1)[0])
+
+    def constraints(self, y: Array) -> Array:
+        return self._call("constraints", (y,), self.constraint_count)
+
+    def gradient(self, y: Array) -> Array:
+        return self._call("gradient", (y,), self.unknowns)
+
+    def jacobian(self, y: Array) -> Array:
+        """The nonzeros at the places of ``jacobian_pattern``."""
+        return self._call("jacobian", (y,), self.jacobian_pattern.rows.size)
+
+    def hessian(self, y: Array, weight: float, multipliers: Array) -> Array:
+        """Of weight * f + multipliers . g, upper triangle, at the places of ``hessian_pattern``."""
+        return self._call("hessian", (y, ctypes.c_double(weight), multipliers), self.hessian_pattern.rows.size)
+
+    def _call(self, name: str, arguments: tuple[Any, ...], size: int) -> Array:
+        result = np.empty(size)
+        pointers = [_P(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments]
+        if getattr(self.core, f"evaluation_{name}")(self.handle, *pointers, _P(result.ctypes.data)):
+            raise self.owned.failure or MemoryError("evaluation of a program")
+        return result
+
+
+def functions(kernel: Kernel) -> tuple[Pointwise, ...]:
+    """In the order of evaluation.h."""
+    return kernel.constraints, kernel.objective, kernel.constraint_jacobian, kernel.objective_jacobian, kernel.hessian
+
+
+def _pattern(c: CPlacement) -> Pattern:
+    return Pattern(*(_integers(pointer, count).copy() for pointer, count in ((c.start, c.columns + 1), (c.row, c.nonzeros))))
+
+
+def _integers(pointer: int, count: int) -> Index:
+    return np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_int64)), (count,))
+
+
+def _view(pointer: int, shape: tuple[int, ...]) -> Array:
+    return np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_double)), shape)
