@@ -10,10 +10,10 @@ from trajopt.compiled import library as module
 
 SCRIPT = """
 from trajopt import solve
-from problems.block_move import build
+from trajopt.catalogue import builder
 from trajopt.compiled.library import description
 print(description())
-print(repr(solve(build()).objective))
+print(repr(solve(builder("block-move")()).objective))
 """
 
 
