@@ -123,9 +123,9 @@ def test_a_long_model_is_summarized_and_written_out_on_request():
 
 
 def test_no_named_problem_is_printed_in_casadi_notation():
-    from trajopt.catalogue import builder, catalogue
+    from trajopt import builder, named_problems
 
-    names = [name for name, entry in catalogue().items() if entry.kind == "problem"]
+    names = [name for name, entry in named_problems().items() if entry.kind == "problem"]
     assert len(names) > 30
     for name in names:
         ocp = builder(name)()

@@ -113,6 +113,11 @@ class Curve:
             None if self.lower is None else self.lower[rows], None if self.upper is None else self.upper[rows], unit, components,
         )  # fmt: skip
 
+    def __repr__(self) -> str:
+        of = f"{self.size} components, " if self.size > 1 else ""
+        unit = f" [{self.unit}]" if self.unit else ""
+        return f"<Curve{unit}: {of}{len(self.nodes)} pieces from {self.breaks[0]:.6g} to {self.breaks[-1]:.6g}>"
+
     def labels(self, name: str) -> tuple[str, ...]:
         """The labels of the components of a curve that is called ``name``."""
         return component_labels(name, self.size, self.components)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.displays import display
 from trajopt.errors import UsageError, suggest
 from trajopt.files import write_text
 from trajopt.labels import component_labels
@@ -80,6 +81,12 @@ class Family:
 
     over: Mapping[str, tuple[Any, ...]]
     members: tuple[Member, ...]
+
+    def __repr__(self) -> str:
+        return f"<{display('family_line', self)[0].upper()}{display('family_line', self)[1:]}>"
+
+    def _repr_html_(self) -> str:
+        return str(display("family_html", self))
 
     @property
     def complete(self) -> bool:

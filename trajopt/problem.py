@@ -13,6 +13,7 @@ import casadi
 import numpy as np
 
 from trajopt.bounds import Bound, Free, bound_between, bound_of
+from trajopt.displays import display
 from trajopt.errors import ProblemError, suggest
 from trajopt.expression_text import Writer, elements
 from trajopt.labels import component_labels
@@ -384,6 +385,9 @@ class Problem:
 
     def __str__(self) -> str:
         return print_problem(self)
+
+    def _repr_html_(self) -> str:
+        return str(display("problem_html", self))
 
     def __repr__(self) -> str:
         names = [

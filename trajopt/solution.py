@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve
+from trajopt.displays import display
 from trajopt.errors import SolveError, UsageError, suggest
 
 Array = NDArray[np.float64]
@@ -81,6 +82,10 @@ class PhaseSolution:
         known = [*self.states, *self.controls, *self.algebraics]
         raise UsageError(f"phase '{self.name}' has no variable '{name}'", expected=", ".join(known), hint=suggest(name, known))
 
+    def __repr__(self) -> str:
+        names = ", ".join([*self.states, *self.controls, *self.algebraics])
+        return f"<PhaseSolution '{self.name}': t from {self.t0:.6g} to {self.tf:.6g} {self.time_unit}; {names}>"
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -115,6 +120,25 @@ class Solution:
     @property
     def success(self) -> bool:
         return self.status is Status.SOLVED
+
+    def __repr__(self) -> str:
+        error = f"estimated error {self.error:.1e}"
+        return f"<Solution of '{self.problem}': {self.status.name.lower()}, objective {self.objective:.9g}, {error}>"
+
+    def _repr_html_(self) -> str:
+        return str(display("solution_html", self))
+
+    def summary(self) -> str:
+        """Status, objective, error and the values at both ends, as text."""
+        return str(display("summary", self))
+
+    def plot(self, kind: str = "trajectories", path: str | Path | None = None) -> Any:
+        """A matplotlib figure: trajectories, phase, switching, mesh, invariants or reintegration; saved where a path is given."""
+        return display("plot", self, kind, path)
+
+    def animate(self, path: str | Path, drawing: Any = None) -> None:
+        """Write an animation (gif or mp4) of a named problem's mechanism, or of another ``trajopt.show.drawing.Drawing``."""
+        display("animate", self, path, drawing)
 
     def check(self) -> Solution:
         """This solution, or a ``SolveError`` that explains why it is none."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import casadi
 import numpy as np
 
+from trajopt.displays import display
 from trajopt.errors import UsageError, suggest
 from trajopt.integrate.deviations import deviation
 from trajopt.integrate.events import Occurrence, Progress, run, watch
@@ -49,6 +50,12 @@ class Simulation:
     outputs: Mapping[str, np.ndarray]
     drift: Mapping[str, Drift]
     path: Path = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Simulation of {display('simulation_line', self)}>"
+
+    def _repr_html_(self) -> str:
+        return str(display("simulation_html", self))
 
     def __getitem__(self, name: str) -> np.ndarray:
         names = [s.name for s in self.system.states]
