@@ -308,7 +308,7 @@ def test_list_and_show():
     for name in ("brachistochrone", "double-integrator-mintime", "launch-vehicle", "singular arcs"):
         assert name in listed
     assert "brachistochrone" not in run("list", "--family", "singular arcs").stdout
-    for words in ("maximize", "T ", "1.01283691832", "singular arc", "COPS", "final_mass=0.6"):
+    for words in ("maximize", "T ", "1.01283691832", "singular arc", "COPS", "final_mass"):
         assert words in shown
 
 

@@ -44,6 +44,10 @@ File = Annotated[Path, typer.Argument(metavar="FILE.nc", help="A saved answer.")
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change an argument or a parameter; repeatable.")
 ]
+ParametersOption = Annotated[
+    Path | None,
+    typer.Option("--parameters", metavar="FILE.toml", help="Values of arguments and parameters; --set overrides them."),
+]
 MethodOption = Annotated[
     Method, typer.Option("--method", help="Collocation, multiple shooting on the maximum principle, or both.")
 ]
@@ -127,68 +131,73 @@ def list_(family: Annotated[str | None, typer.Option("--family", metavar="NAME",
     return run_list(family)
 
 
-@app.command(epilog="Example: trajopt show goddard-cops")
+@app.command(epilog="Example: trajopt show goddard-cops --write-parameters rocket.toml")
 @reported
 def show(
-    name: Name,
-    settings: Set = None,
+    name: Name, settings: Set = None, parameters: ParametersOption = None,
+    write_parameters: Annotated[
+        Path | None, typer.Option("--write-parameters", metavar="FILE.toml", help="Write what can be set as a parameter file.")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Write out every expression, however long.")] = False,
-) -> int:
+) -> int:  # fmt: skip
     """A problem as one would write it on paper, with what can be set and its known answer."""
-    from trajopt.commands.building import parse_settings
+    from trajopt.commands.building import given_settings
     from trajopt.commands.listing import run_show
 
-    return run_show(name, parse_settings(settings or []), full)
+    return run_show(name, given_settings(settings, parameters), full, write_parameters)
 
 
 @app.command(epilog="Example: trajopt solve cart-pole --set duration=2.5 --save a.nc --plot a.png")
 @reported
 def solve(
-    name: Name, settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None,
+    name: Name, settings: Set = None, parameters: ParametersOption = None, method: MethodOption = Method.direct,
+    tolerance: Tolerance = None,
     guess: GuessOption = None, save: Save = None, plot: Plot = None, plot_kind: PlotKind = "trajectories",
     animate: Animate = None, csv: Csv = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
     time_limit: TimeLimit = None,
 ) -> int:  # fmt: skip
     """Solve a problem."""
-    from trajopt.commands.building import parse_settings
+    from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.solving import Wish, run_solve
 
     wish = Wish(method.value, tolerance, guess, verbose, quiet, time_limit)
-    return run_solve(name, parse_settings(settings or []), wish, Outputs(save, plot, csv, json, animate, plot_kind))
+    return run_solve(name, given_settings(settings, parameters), wish, Outputs(save, plot, csv, json, animate, plot_kind))
 
 
 @app.command(epilog="Example: trajopt simulate sleigh --integrator euler --step 0.001 --stabilize baumgarte --plot a.png")
 @reported
 def simulate(
-    name: Name, settings: Set = None, integrator: IntegratorOption = "dop853", step: Step = None, tolerance: StepTolerance = None,
+    name: Name, settings: Set = None, parameters: ParametersOption = None, integrator: IntegratorOption = "dop853",
+    step: Step = None, tolerance: StepTolerance = None,
     until: Until = None, stabilize: Stabilize = None, gain: Gain = None, save: Save = None, plot: Plot = None,
     plot_kind: RunPlotKind = "trajectories", animate: Animate = None, csv: Csv = None, json: Json = None,
     verbose: Traces = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Run a system forward and show the drift of its invariants."""
-    from trajopt.commands.building import parse_settings
+    from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.simulating import Run, run_simulate
 
     run = Run(integrator, step, tolerance, until, stabilize, gain, quiet)
-    return run_simulate(name, parse_settings(settings or []), run, Outputs(save, plot, csv, json, animate, plot_kind))
+    return run_simulate(name, given_settings(settings, parameters), run, Outputs(save, plot, csv, json, animate, plot_kind))
 
 
 @app.command(epilog="Example: trajopt certify moon-lander --set height=20")
 @reported
 def certify(
-    name: NameOrFile, problem: ProblemName = None, settings: Set = None, method: MethodOption = Method.both,
+    name: NameOrFile, problem: ProblemName = None, settings: Set = None, parameters: ParametersOption = None,
+    method: MethodOption = Method.both,
     tolerance: Tolerance = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Check an answer independently of how it was found."""
-    from trajopt.commands.building import parse_settings
+    from trajopt.commands.building import given_settings
     from trajopt.commands.certifying import run_certify
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.solving import Wish
 
     wish = Wish(method.value, tolerance, None, verbose, quiet)
-    return run_certify(name, problem, parse_settings(settings or []), wish, Outputs(json=json))
+    return run_certify(name, problem, given_settings(settings, parameters), wish, Outputs(json=json))
 
 
 @app.command(epilog="Example: trajopt sweep moon-lander --over height=5:25:9 --over limit=3,4 --save landings --plot a.png")
@@ -199,7 +208,8 @@ def sweep(
         list[str] | None,
         typer.Option("--over", metavar="KEY=VALUES", help="Values to try: from:to:count, or a,b,c; repeatable for a grid."),
     ] = None,
-    settings: Set = None, method: MethodOption = Method.direct, tolerance: Tolerance = None, guess: GuessOption = None,
+    settings: Set = None, parameters: ParametersOption = None, method: MethodOption = Method.direct,
+    tolerance: Tolerance = None, guess: GuessOption = None,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FOLDER", help="Keep every answer; the same command goes on from there.")
     ] = None,
@@ -222,7 +232,7 @@ def sweep(
 
     One that fails is noted and does not stop the others.
     """
-    from trajopt.commands.building import parse_settings
+    from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.solving import Wish
     from trajopt.commands.sweeping import SweepWish, parse_over, run_sweep
@@ -230,7 +240,12 @@ def sweep(
     how = SweepWish(save, again, chained, workers, cluster, tuple(column or ["objective"]))
     wish = Wish(method.value, tolerance, guess, quiet=quiet)
     return run_sweep(
-        name, parse_over(over or []), parse_settings(settings or []), wish, how, Outputs(plot=plot, csv=csv, json=json)
+        name,
+        parse_over(over or []),
+        given_settings(settings, parameters),
+        wish,
+        how,
+        Outputs(plot=plot, csv=csv, json=json),
     )
 
 
@@ -255,13 +270,14 @@ def plot(
     ] = None,
     problem: ProblemName = None,
     settings: Set = None,
+    parameters: ParametersOption = None,
     quiet: Quiet = False,
 ) -> int:
     """Pictures of saved answers."""
-    from trajopt.commands.building import parse_settings
+    from trajopt.commands.building import given_settings
     from trajopt.commands.plotting import PlotWish, parse_pairs, run_plot
 
-    wish = PlotWish(kind, problem, parse_settings(settings or []), parse_pairs(axes or []))
+    wish = PlotWish(kind, problem, given_settings(settings, parameters), parse_pairs(axes or []))
     return run_plot(files, output, wish, quiet)
 
 
@@ -272,13 +288,14 @@ def report(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.html", help="Where to write it.")],
     problem: ProblemName = None,
     settings: Set = None,
+    parameters: ParametersOption = None,
     quiet: Quiet = False,
 ) -> int:
     """One page to mail about a saved answer: certificate, charts, animation."""
-    from trajopt.commands.building import parse_settings
+    from trajopt.commands.building import given_settings
     from trajopt.commands.reporting import run_report
 
-    return run_report(file, output, problem, parse_settings(settings or []), quiet)
+    return run_report(file, output, problem, given_settings(settings, parameters), quiet)
 
 
 @app.command(epilog="Example: trajopt gallery pictures --family classical")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,8 @@ def simulation_columns(simulation: Simulation) -> dict[str, tuple[np.ndarray, st
     return columns
 
 
-def save_simulation(simulation: Simulation, path: str | Path) -> None:
-    """Write a self-describing netCDF file."""
+def save_simulation(simulation: Simulation, path: str | Path, settings: Mapping[str, Any] | None = None) -> None:
+    """Write a self-describing netCDF file, with the settings that the system was built with."""
     import xarray  # takes half a second, so only where files are written
 
     columns = {
@@ -38,6 +40,7 @@ def save_simulation(simulation: Simulation, path: str | Path) -> None:
     }
     attributes: dict[str, Any] = {"format": FORMAT, "system": simulation.system.name, "integrator": simulation.integrator.label}
     attributes["stabilization"] = "" if simulation.stabilization is None else simulation.stabilization.label
+    attributes["settings"] = json.dumps(plain_json(dict(settings or {})))
     for name, drift in simulation.drift.items():
         attributes |= {f"drift of {name}, max": drift.max, f"drift of {name}, end": drift.end}
     for parameter in simulation.system.parameters:

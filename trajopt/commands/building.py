@@ -9,27 +9,31 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.catalogue import builder
 from trajopt.commands.boundary import describe, innermost, place
 from trajopt.errors import TrajoptError, UsageError, suggest
+from trajopt.parameters import WORDS, Setting, load_parameters, settings_of
 
 if TYPE_CHECKING:
     from trajopt.problem import Problem
     from trajopt.reference import Reference
     from trajopt.system import System
 
-WORDS = {"true": True, "false": False, "none": None}
-
 
 @dataclass(frozen=True)
 class Built:
-    """A problem as asked for, the parameters to solve it with, and its published answer if nothing was changed."""
+    """A problem as asked for, the parameters to solve it with, and its published answer if nothing was changed.
+
+    ``settings`` holds what was asked for, arguments and parameters, each as a number in its unit.
+    """
 
     problem: Problem
     parameters: Mapping[str, Any] = field(default_factory=dict)
     reference: Reference | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
@@ -66,6 +70,17 @@ def finite_setting(value: Any, what: str) -> Any:
     return value
 
 
+def given_settings(options: Sequence[str] | None, file: Path | None) -> dict[str, Any]:
+    """What ``--parameters`` and ``--set`` say, the latter first."""
+    return {**(load_parameters(file) if file is not None else {}), **parse_settings(options or [])}
+
+
+def read_settings(build: Callable[..., Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with those that the builder takes checked, as numbers in their units."""
+    known = settings_of(build)
+    return {key: known[key].read(value) if key in known else value for key, value in settings.items()}
+
+
 def _value(text: str) -> Any:
     if text.lower() in WORDS:
         return WORDS[text.lower()]
@@ -79,38 +94,57 @@ def _value(text: str) -> Any:
 
 def build_problem(name: str, settings: Mapping[str, Any]) -> Built:
     """The problem of a name; settings that its builder does not take are parameters of the problem."""
-    build, problem, rest = _build(name, settings, "problem")
-    return Built(_problem(name, build, problem, rest), rest, None if settings else reference_of(build))
+    build, problem, own, rest = _build(name, settings, "problem")
+    problem, rest = _problem(name, build, problem, rest)
+    return Built(problem, rest, None if settings else reference_of(build), {**own, **rest})
 
 
 def build_system(name: str, settings: Mapping[str, Any]) -> System:
     """The system of a name; settings that its builder does not take are initial values or parameters of the system."""
-    return _system(name, *_build(name, settings, "system"))
+    build, system, _, rest = _build(name, settings, "system")
+    return _system(name, build, system, rest)
 
 
 def build_either(name: str, settings: Mapping[str, Any]) -> tuple[Problem | System, Callable[..., Any]]:
     """The problem or system of a name, and its builder."""
     from trajopt.system import System
 
-    build, made, rest = _build(name, settings, None)
-    check = _system if isinstance(made, System) else _problem
-    return check(name, build, made, rest), build
+    build, made, _, rest = _build(name, settings, None)
+    return (_system(name, build, made, rest) if isinstance(made, System) else _problem(name, build, made, rest)[0]), build
 
 
-def _problem(name: str, build: Callable[..., Any], problem: Any, rest: Mapping[str, Any]) -> Problem:
+def settings_in(made: Problem | System, build: Callable[..., Any], given: Mapping[str, Any]) -> list[Setting]:
+    """All that can be set of something built, with the values given: the builder's settings, then parameters and states."""
+    from dataclasses import replace
+
+    found = settings_of(build)
+    others = {one.name: one for one in _own_settings(made) if one.name not in found}
+    return [replace(one, default=one.read(given[key]) if key in given else one.default) for key, one in (found | others).items()]
+
+
+def _own_settings(made: Problem | System) -> list[Setting]:
+    """Parameters of a problem; parameters and initial values of a system."""
+    from trajopt.system import System
+
+    if isinstance(made, System):
+        variables = [*((v, "parameter") for v in made.parameters), *((v, "initial value") for v in made.states)]
+        return [Setting(v.value, v.unit, meaning, name=v.name) for v, meaning in variables]
+    parameters = made.parameters.values()
+    return [
+        Setting(q.value.item() if q.value.size == 1 else tuple(q.value.ravel().tolist()), q.unit, "parameter", name=q.name)
+        for q in parameters
+    ]
+
+
+def _problem(name: str, build: Callable[..., Any], problem: Any, rest: Mapping[str, Any]) -> tuple[Problem, dict[str, Any]]:
+    """The problem, and the values of its parameters, read in their units."""
     from trajopt.problem import Problem
 
     if not isinstance(problem, Problem):
         raise UsageError(
             f"'{name}' gave no problem", got=type(problem).__name__, expected="a function that returns a trajopt.Problem"
         )
-    known = list(dict.fromkeys([*_arguments(build), *problem.parameters]))
-    for key in rest:
-        if key not in problem.parameters:
-            raise UsageError(
-                f"'{name}' has no argument or parameter '{key}'", expected=", ".join(known) or "none", hint=suggest(key, known)
-            )
-    return problem
+    return problem, _read(name, "argument or parameter", build, problem, rest)
 
 
 def _system(name: str, build: Callable[..., Any], system: Any, rest: Mapping[str, Any]) -> System:
@@ -120,15 +154,17 @@ def _system(name: str, build: Callable[..., Any], system: Any, rest: Mapping[str
         raise UsageError(
             f"'{name}' gave no system", got=type(system).__name__, expected="a function that returns a trajopt.system.System"
         )
-    known = list(dict.fromkeys([*_arguments(build), *(v.name for v in (*system.states, *system.parameters))]))
-    for key, value in rest.items():
-        if key not in known:
-            raise UsageError(
-                f"'{name}' has no argument, state or parameter '{key}'", expected=", ".join(known), hint=suggest(key, known)
-            )
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise UsageError(f"'{key}' of '{name}' is a number", got=repr(value))
-    return system.starting_at(rest) if rest else system
+    values = _read(name, "argument, state or parameter", build, system, rest)
+    return system.starting_at(values) if values else system
+
+
+def _read(name: str, kinds: str, build: Callable[..., Any], made: Any, rest: Mapping[str, Any]) -> dict[str, Any]:
+    own = {one.name: one for one in _own_settings(made)}
+    known = list(dict.fromkeys([*settings_of(build), *own]))
+    for key in rest:
+        if key not in own:
+            raise UsageError(f"'{name}' has no {kinds} '{key}'", expected=", ".join(known) or "none", hint=suggest(key, known))
+    return {key: own[key].read(value) for key, value in rest.items()}
 
 
 def reference_of(build: Callable[..., Any]) -> Reference | None:
@@ -139,38 +175,19 @@ def reference_of(build: Callable[..., Any]) -> Reference | None:
     return reference if isinstance(reference, Reference) else None
 
 
-def _build(name: str, settings: Mapping[str, Any], kind: str | None) -> tuple[Callable[..., Any], Any, dict[str, Any]]:
-    """The builder, what it made, and the settings that it did not take."""
+def _build(
+    name: str, settings: Mapping[str, Any], kind: str | None
+) -> tuple[Callable[..., Any], Any, dict[str, Any], dict[str, Any]]:
+    """The builder, what it made, the settings that it took, and those that it did not take."""
     build = _guarded(name, lambda: builder(name, kind))
-    arguments = _arguments(build)
+    known = settings_of(build)
     takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(build).parameters.values())
-    own = {key: value for key, value in settings.items() if key in arguments}
-    for key, value in own.items():
-        _check_kind(name, key, value, arguments[key].default)
-    missing = [key for key, p in arguments.items() if p.default is p.empty and key not in own]
+    own = read_settings(build, {key: value for key, value in settings.items() if takes_any or key in known})
+    missing = [key for key, one in known.items() if one.default is inspect.Parameter.empty and key not in own]
     if missing:
         raise UsageError(f"'{name}' needs a value for '{missing[0]}'", hint=f"--set {missing[0]}=...")
-    rest = {} if takes_any else {key: value for key, value in settings.items() if key not in arguments}
-    made = _guarded(name, lambda: build(**(dict(settings) if takes_any else own)))
-    return build, made, rest
-
-
-def _arguments(build: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    return {
-        key: p for key, p in inspect.signature(build).parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-    }
-
-
-def _check_kind(name: str, key: str, value: Any, default: Any) -> None:
-    """A word where the default is a number would fail somewhere deep in the model; say it here."""
-    number = isinstance(default, (int, float)) and not isinstance(default, bool)
-    if number and not isinstance(value, (int, float)):
-        raise UsageError(f"'{key}' of '{name}' is a number", got=repr(value), expected=f"as in --set {key}={default:g}")
-    if isinstance(default, (tuple, list)) and not isinstance(value, (tuple, list)):
-        example = ",".join(f"{item}" for item in default)
-        raise UsageError(
-            f"'{key}' of '{name}' has {len(default)} values", got=repr(value), expected=f"as in --set {key}={example}"
-        )
+    made = _guarded(name, lambda: build(**own))
+    return build, made, own, {key: value for key, value in settings.items() if key not in own}
 
 
 def _guarded(name: str, make: Callable[[], Any]) -> Any:

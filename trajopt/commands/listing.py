@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.catalogue import Entry, named_problems
 from trajopt.commands.boundary import SOLVED
-from trajopt.commands.building import build_either, reference_of
-from trajopt.commands.display import console, number, table
+from trajopt.commands.building import build_either, reference_of, settings_in
+from trajopt.commands.display import console, number, say_written, table
 from trajopt.errors import UsageError, suggest
+from trajopt.parameters import Setting, shown, write_parameters
 
 if TYPE_CHECKING:
     from trajopt.reference import Reference
@@ -48,34 +50,41 @@ def _print_families(entries: Mapping[str, Entry]) -> None:
     screen.print()
 
 
-def run_show(name: str, settings: Mapping[str, Any], full: bool = False) -> int:
+def run_show(name: str, settings: Mapping[str, Any], full: bool = False, write: Path | None = None) -> int:
     """Print a problem as one would write it on paper, or a system, with what can be set and what is known."""
     from trajopt.printing import print_problem
     from trajopt.problem import Problem
 
     screen = console()
     made, build = build_either(name, settings)
+    changeable = settings_in(made, build, settings)
+    if write is not None:
+        write_parameters(write, changeable, f"trajopt --parameters FILE with '{name}'")
+        say_written([write], quiet=False)
+        return SOLVED
     if isinstance(made, Problem):
         made.finish()  # which checks it
         screen.print(print_problem(made, full), highlight=False)
     else:
         _print_system(made, full)
-    arguments = {key: p.default for key, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
-    if arguments:
-        values = ", ".join(f"{key}={_default(value)}" for key, value in (arguments | dict(settings)).items())
-        screen.print(f"\nsettings (--set): {values}")
+    _print_settings([one for one in changeable if isinstance(made, Problem) or one.meaning != "initial value"])
     reference = reference_of(build)
     if reference is not None:
         _print_reference(reference)
-    source = inspect.getsourcefile(build)
+    source = inspect.getsourcefile(inspect.unwrap(build))
     screen.print(f"\nstated in {source}", style="dim")
     return SOLVED
 
 
-def _default(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ",".join(f"{item:g}" for item in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _print_settings(settings: Sequence[Setting]) -> None:
+    if not settings:
+        return
+    screen = console()
+    screen.print("\nsettings (--set NAME=VALUE, or --parameters FILE)", style="bold")
+    content = table("name", "value", "unit", "range", "meaning", right=("value",))
+    for one in settings:
+        content.add(one.name, shown(one.default), one.unit, one.range, one.meaning)
+    content.print(screen)
 
 
 def _print_reference(reference: Reference) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import SOLVED
-from trajopt.commands.building import blaming
+from trajopt.commands.building import blaming, read_settings
 from trajopt.commands.display import say_written
 from trajopt.commands.outputs import PICTURES, USUAL
 from trajopt.commands.recalling import check_belongs, rebuilt
@@ -67,7 +67,7 @@ class Subject:
         from trajopt.show.drawing import drawing_beside
 
         with blaming(self.name):
-            found = drawing_beside(self.build, self.settings)
+            found = drawing_beside(self.build, read_settings(self.build, self.settings))
         if found is None:
             raise UsageError(
                 f"there is no drawing of '{self.name}'",

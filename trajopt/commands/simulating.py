@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import SOLVED
-from trajopt.commands.building import build_system
+from trajopt.commands.building import build_system, read_settings
 from trajopt.commands.display import console, number, progress_bar, say_written, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.plotting import Subject, draw_run
@@ -68,7 +68,7 @@ def _write(simulation: Simulation, outputs: Outputs, run: Run, subject: Subject)
     from trajopt.simulation_files import save_simulation, simulation_to_csv
 
     if outputs.save is not None:
-        save_simulation(simulation, outputs.save)
+        save_simulation(simulation, outputs.save, read_settings(subject.build, subject.settings))
     if outputs.csv is not None:
         simulation_to_csv(simulation, outputs.csv)
     if outputs.plot is not None:

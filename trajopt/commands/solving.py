@@ -88,8 +88,8 @@ def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
     built = build_problem(name, settings)
     with progress_lines(f"solving {name}", wish.quiet, still=wish.verbose) as show, blaming(name):
         answer = _solve(built, guess, wish, show)
-    direct = None if answer.direct is None else remembered(answer.direct, name, settings)
-    return replace(answer, solution=remembered(answer.solution, name, settings), direct=direct)
+    direct = None if answer.direct is None else remembered(answer.direct, name, built.settings)
+    return replace(answer, solution=remembered(answer.solution, name, built.settings), direct=direct)
 
 
 def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str], None]) -> Answer:
