@@ -14,9 +14,10 @@ PACKAGE = Path(trajopt.__file__).parent
 # From the bottom to the top; a module may import its own layer and those below.
 LAYERS = (
     {"errors", "deadline", "displays", "labels", "compiled"},
+    {"netcdf"},
     {"system", "nlp", "bounds", "files", "catalogue", "parameters", "reference", "tables", "expression_text"},
     {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate", "sizes"},
-    {"curve", "solution", "family", "guess", "storage", "simulation_files"},
+    {"curve", "solution", "family", "guess", "storage", "solution_files", "simulation_files"},
     {"direct", "indirect"},
     {"solving", "certificate"},
     {"sweeping", "show"},
@@ -24,7 +25,7 @@ LAYERS = (
     {"__main__"},
 )
 APART = ({"direct", "indirect"}, {"mechanics", "integrate"}, {"problem", "integrate"}, {"mechanics", "problem"})
-HEAVY = {"casadi", "numpy", "scipy", "matplotlib", "xarray", "h5netcdf", "plotly", "dask", "rich"}
+HEAVY = {"casadi", "numpy", "scipy", "matplotlib", "xarray", "h5netcdf", "h5py", "plotly", "dask", "rich"}
 
 
 def part(module):

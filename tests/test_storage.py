@@ -5,6 +5,10 @@ import dataclasses
 import json
 import os
 import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ from typer.testing import CliRunner
 from trajopt.__main__ import app
 from trajopt.curve import Curve
 from trajopt.errors import FileError
+from trajopt.files import HOST
 from trajopt.solution import Solution, Status
 from trajopt.storage import load, save, summary, to_csv
 
@@ -22,7 +27,7 @@ def same(a, b):
     if dataclasses.is_dataclass(a):
         names = [f.name for f in dataclasses.fields(a) if f.name != "form"]
         return type(a) is type(b) and all(same(getattr(a, n), getattr(b, n)) for n in names)
-    if isinstance(a, dict):
+    if isinstance(a, Mapping):
         return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
     if isinstance(a, (tuple, list)):
         return type(a) is type(b) and len(a) == len(b) and all(same(p, q) for p, q in zip(a, b, strict=True))
@@ -91,6 +96,27 @@ def test_foreign_files(tmp_path):
             load(tmp_path / name)
 
 
+def test_nothing_of_a_python_process_is_needed_to_pass_an_answer_on(tmp_path, handmade):
+    """Curves are read when they are asked for; to another process they go as they are."""
+    save(handmade(), tmp_path / "a.nc")
+    again = load(tmp_path / "a.nc")
+    (tmp_path / "a.nc").unlink()
+    assert same(handmade(), pickle.loads(pickle.dumps(again)))
+
+
+@pytest.mark.parametrize("name", ["a/b", "a\0b", "a\ud800b", "x" * 300, "\\json:3", "", "..", "ü∕λ"])
+def test_every_name_comes_back(tmp_path, name, handmade):
+    plain = handmade(phases=1)
+    phase = plain.phases["stance"]
+    named = dataclasses.replace(phase.states["r"], components=(name, "b", "c"))
+    curves = {name: named, name.replace("/", "∕") + "2": phase.states["z last"]}
+    odd = dataclasses.replace(phase, name=name, states=curves, costates=curves, time_unit=name)
+    changes = {"problem": name, "method": name, "multipliers": {name: 1.0}, "explanation": (name,), "settings": {name: name}}
+    original = dataclasses.replace(plain, phases={name: odd}, variables={name: np.ones(2)}, **changes)
+    save(original, tmp_path / "a.nc")
+    assert same(original, load(tmp_path / "a.nc"))
+
+
 def test_newer_format_is_named(tmp_path):
     import xarray
 
@@ -113,21 +139,19 @@ def test_loading_executes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_interrupted_save_leaves_the_old_file_whole(tmp_path, monkeypatch, failure, handmade):
-    import xarray
-
+@pytest.mark.parametrize("step", ["write_bytes", "replace", "fsync"])
+def test_interrupted_save_leaves_the_old_file_whole(tmp_path, monkeypatch, failure, step, handmade):
     path = tmp_path / "a.nc"
     old, new = handmade(), handmade(objective=2.0)
     save(old, path)
-    genuine, calls = xarray.Dataset.to_netcdf, []
 
-    def dies_half_way(self, *args, **kwargs):
-        calls.append(1)
-        if len(calls) == 3:
-            raise failure
-        return genuine(self, *args, **kwargs)
+    def dies_half_way(*args):
+        if step == "write_bytes":
+            with open(args[0], "wb") as part:
+                part.write(args[1][:100])
+        raise failure
 
-    monkeypatch.setattr(xarray.Dataset, "to_netcdf", dies_half_way)
+    monkeypatch.setattr(Path if step == "write_bytes" else os, step, dies_half_way)
     with pytest.raises((FileError, KeyboardInterrupt)):
         save(new, path)
     monkeypatch.undo()
@@ -135,6 +159,26 @@ def test_interrupted_save_leaves_the_old_file_whole(tmp_path, monkeypatch, failu
     assert os.listdir(tmp_path) == ["a.nc"]  # and nothing is left lying about
     save(new, path)
     assert load(path).objective == 2.0
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path, handmade):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    names = [f".trajopt-{HOST}-{dead.pid}-0.part", f".trajopt-{HOST}-{os.getpid()}-0.part", f".trajopt-other-{dead.pid}-0.part"]
+    for name in names:
+        (tmp_path / name).touch()
+    save(handmade(), tmp_path / "a.nc")
+    assert sorted(os.listdir(tmp_path)) == sorted([*names[1:], "a.nc"])  # those of living processes and other machines stay
+
+
+def test_two_files_that_are_open_at_once_are_two(tmp_path, handmade):
+    for number in (1.0, 2.0):
+        save(handmade(objective=number), tmp_path / f"{number}.nc")
+    one, two = load(tmp_path / "1.0.nc"), load(tmp_path / "2.0.nc")
+    assert (one.objective, two.objective) == (1.0, 2.0)
+    save(handmade(objective=3.0), tmp_path / "2.0.nc")  # what was loaded stays as it was
+    assert two.objective == 2.0
+    assert same(two, handmade(objective=2.0))
 
 
 @pytest.mark.parametrize("write", [save, to_csv])
@@ -198,17 +242,6 @@ def test_settings_come_back_as_they_were_set(tmp_path, handmade):
     assert again.source == "launch-vehicle"
     assert dict(again.settings) == settings
     assert [type(v) for v in again.settings.values()] == [type(v) for v in settings.values()]
-
-
-def test_files_of_earlier_versions_have_no_settings(tmp_path, handmade):
-    import h5netcdf
-
-    save(dataclasses.replace(handmade(), source="x", settings={"a": 1}), tmp_path / "a.nc")
-    with h5netcdf.File(tmp_path / "a.nc", "a") as file:
-        del file.attrs["source"]
-        del file.attrs["settings"]
-    again = load(tmp_path / "a.nc")
-    assert (again.source, dict(again.settings)) == ("", {})
 
 
 def test_a_saved_answer_is_certified_and_reported_with_its_own_settings(tmp_path):

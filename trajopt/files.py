@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import hashlib
 import os
+import platform
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from trajopt.errors import FileError
+
+LEFTOVER = ".trajopt-"  # begins the name of a file that is being written: then the machine, the process, a number
+HOST = hashlib.blake2b(platform.node().encode("utf-8", "replace"), digest_size=4).hexdigest()
+_looked_at: set[Path] = set()
 
 
 def check_writable(path: str | Path, endings: tuple[str, ...] = ()) -> None:
@@ -46,16 +54,23 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """A file to write beside ``path`` that takes its place when all went well; otherwise the old one stays whole."""
     check_writable(path)
     target = Path(path).resolve()  # through a link, so that the link stays
-    part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
+    remove_leftovers(target.parent)
+    part = target.parent / f"{LEFTOVER}{HOST}-{os.getpid()}-{uuid.uuid4().hex[:8]}.part"
     try:
         yield part
-        with part.open("rb") as written:
-            os.fsync(written.fileno())  # the bytes are on the disk before the name is
+        _sync(part)  # the bytes are on the disk before the name is
         os.replace(part, target)
+        _sync(target.parent)
     except OSError as error:
         raise FileError(f"cannot write '{path}'", got=error.strerror or str(error)) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write a file in one step."""
+    with replacing(path) as part:
+        part.write_bytes(content)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -63,5 +78,38 @@ def write_text(path: str | Path, text: str) -> None:
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
         Path(path).write_text(text, encoding="utf-8")  # a pipe or a terminal cannot be replaced
         return
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8")
+    write_bytes(path, text.encode("utf-8", "surrogateescape"))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes of this machine left half written in a folder; looked for once a process."""
+    if folder in _looked_at:
+        return
+    _looked_at.add(folder)
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            owner = entry.name.removeprefix(f"{LEFTOVER}{HOST}-").partition("-")[0]
+            if entry.name.startswith(LEFTOVER) and owner.isdigit() and not _alive(int(owner)):
+                os.unlink(entry.path)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        return True
+    return True
+
+
+def _sync(path: Path) -> None:
+    """Have the disk keep what was written; a folder too, or a new name may be lost with the power."""
+    place = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(place)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that cannot sync a folder
+            raise
+    finally:
+        os.close(place)

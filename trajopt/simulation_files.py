@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from trajopt.files import replacing, write_text
+from trajopt.files import write_bytes, write_text
 from trajopt.integrate.simulate import Simulation
-from trajopt.storage import ENGINE, plain_json
+from trajopt.netcdf import Group, Variable, encode
+from trajopt.storage import plain_json
 
 FORMAT = "trajopt simulation"
 
@@ -32,10 +33,8 @@ def simulation_columns(simulation: Simulation) -> dict[str, tuple[np.ndarray, st
 
 def save_simulation(simulation: Simulation, path: str | Path, settings: Mapping[str, Any] | None = None) -> None:
     """Write a self-describing netCDF file, with the settings that the system was built with."""
-    import xarray  # takes half a second, so only where files are written
-
     columns = {
-        name.replace("/", "∕"): ("t", values, {"units": unit, "name": name})
+        name.replace("/", "∕"): Variable(("t",), values, {"units": unit, "name": name})
         for name, (values, unit) in simulation_columns(simulation).items()
     }
     attributes: dict[str, Any] = {"format": FORMAT, "system": simulation.system.name, "integrator": simulation.integrator.label}
@@ -45,9 +44,8 @@ def save_simulation(simulation: Simulation, path: str | Path, settings: Mapping[
         attributes |= {f"drift of {name}, max": drift.max, f"drift of {name}, end": drift.end}
     for parameter in simulation.system.parameters:
         attributes[f"parameter {parameter.name}"] = parameter.value
-    dataset = xarray.Dataset(columns, coords={"t": ("t", simulation.t, {"units": "s"})}, attrs=attributes)
-    with replacing(path) as part:
-        dataset.to_netcdf(part, engine=ENGINE)
+    content = {"t": Variable(("t",), simulation.t, {"units": "s"}), **columns}
+    write_bytes(path, encode({"": Group(attributes, content)}))
 
 
 def simulation_to_csv(simulation: Simulation, path: str | Path) -> None:

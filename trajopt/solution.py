@@ -115,6 +115,7 @@ class Solution:
     versions: Mapping[str, str] = field(default_factory=dict)
     source: str = ""  # the name in the catalogue that its problem was built by
     settings: Mapping[str, Any] = field(default_factory=dict)  # the builder's arguments and parameters that were given
+    unchecked: bool = False  # read from a file of an older format, which has no checksums
     form: Any = None  # the NormalForm that was solved; None after loading from a file
 
     @property
@@ -152,7 +153,7 @@ class Solution:
     def __getitem__(self, key: str | tuple[str, str]) -> Curve:
         if isinstance(key, tuple):
             return self.phase(key[0])[key[1]]
-        holders = [ph for ph in self.phases.values() if key in {**ph.states, **ph.controls, **ph.algebraics}]
+        holders = [ph for ph in self.phases.values() if any(key in group for group in (ph.states, ph.controls, ph.algebraics))]
         if len(holders) > 1:
             names = ", ".join(f"solution['{ph.name}', '{key}']" for ph in holders)
             raise UsageError(f"'{key}' exists in several phases", expected=f"one of {names}")

@@ -11,7 +11,7 @@ from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.building import build_problem
 from trajopt.commands.display import console, progress_lines, say_written, table
 from trajopt.commands.outputs import Outputs
-from trajopt.commands.recalling import recalled, unnamed, with_parameters
+from trajopt.commands.recalling import read_answer, recalled, unnamed, with_parameters
 from trajopt.commands.solving import Wish, solve_name
 from trajopt.errors import TrajoptError, UsageError
 
@@ -30,7 +30,7 @@ def run_certify(name: str, problem: str | None, settings: Mapping[str, Any], wis
     if problem is not None and not saved:
         raise UsageError("--problem is for a saved answer", got=name, hint=f"trajopt certify {problem}")
     with outputs.clean_standard_output():
-        certificate = _of_file(name, problem, settings) if saved else _of_name(name, settings, wish)
+        certificate = _of_file(name, problem, settings, wish.quiet) if saved else _of_name(name, settings, wish)
         if not wish.quiet:
             print_certificate(certificate, error=outputs.json_on_standard_output)
     outputs.write_json(certificate.to_json())
@@ -38,12 +38,11 @@ def run_certify(name: str, problem: str | None, settings: Mapping[str, Any], wis
     return SOLVED if certificate.ok else NOT_SOLVED
 
 
-def _of_file(name: str, problem: str | None, settings: Mapping[str, Any]) -> Certificate:
+def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], quiet: bool) -> Certificate:
     """The problem is built anew by the name and the settings in the file; those given now win."""
     from trajopt.certificate import certify
-    from trajopt.storage import load
 
-    solution = load(name)
+    solution = read_answer(name, quiet)
     known, own = recalled(solution, settings)
     try:
         if problem is None and not known:

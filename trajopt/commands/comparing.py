@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.display import console, table
 from trajopt.commands.outputs import Outputs
+from trajopt.commands.recalling import read_answer
 from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,11 +32,11 @@ class Difference:
 
 def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Outputs, quiet: bool) -> int:
     """Compare two files; with a tolerance the exit code says whether objective, times and states agree."""
-    from trajopt.storage import load, plain_json
+    from trajopt.storage import plain_json
 
     if tolerance is not None and not 0 <= tolerance < float("inf"):
         raise UsageError("--tolerance", got=tolerance, expected="a finite number of at least 0")
-    a, b = load(first), load(second)
+    a, b = read_answer(first, quiet), read_answer(second, quiet)
     outputs.check()
     if list(a.phases) != list(b.phases):
         raise UsageError("the files have different phases", got=f"{', '.join(a.phases)} and {', '.join(b.phases)}")

@@ -11,7 +11,7 @@ from trajopt.commands.boundary import SOLVED
 from trajopt.commands.building import blaming, read_settings
 from trajopt.commands.display import say_written
 from trajopt.commands.outputs import PICTURES, USUAL
-from trajopt.commands.recalling import check_belongs, rebuilt
+from trajopt.commands.recalling import check_belongs, read_answer, rebuilt
 from trajopt.errors import UsageError, suggest
 from trajopt.files import check_writable
 
@@ -191,12 +191,10 @@ class PlotWish:
 
 def run_plot(files: Sequence[Path], output: Path, wish: PlotWish, quiet: bool) -> int:
     """Draw saved answers; the problem is built anew by its name for what a file does not have."""
-    from trajopt.storage import load
-
     check_writable(output, PICTURES)
     if any(output.resolve() == file.resolve() for file in files):
         raise UsageError(f"'{output}' is the answer itself", hint="-o picture.png")
-    solutions = [load(file) for file in files]
+    solutions = [read_answer(file, quiet) for file in files]
     found = rebuilt(solutions[0], wish.problem, wish.settings, "bounds of states")
     built, subject = found.built, Subject(found.name, found.settings)
     if built is not None:

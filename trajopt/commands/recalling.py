@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.catalogue import named_problems
 from trajopt.commands.building import Built, build_problem
+from trajopt.commands.display import console
 from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
     from trajopt.solution import Solution
+
+
+def read_answer(path: str | Path, quiet: bool = False) -> Solution:
+    """The answer in a file; a remark on standard error where the file has no checksums."""
+    from trajopt.storage import load
+
+    solution = load(path)
+    if solution.unchecked:
+        console(error=True, quiet=quiet).print(
+            f"  {path}: no checksum (of an older format); damage would not show", style="yellow"
+        )
+    return solution
 
 
 @dataclass(frozen=True)

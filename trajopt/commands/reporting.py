@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trajopt.commands.boundary import SOLVED
 from trajopt.commands.building import Built, blaming
 from trajopt.commands.display import say_written
-from trajopt.commands.recalling import Recalled, rebuilt, with_parameters
+from trajopt.commands.recalling import Recalled, read_answer, rebuilt, with_parameters
 from trajopt.errors import FileError, TrajoptError
 from trajopt.files import check_writable
 
@@ -27,12 +27,11 @@ def run_report(file: Path, output: Path, problem: str | None, settings: Mapping[
     An answer whose problem cannot be built still gets its report, without statement, certificate and animation.
     """
     from trajopt.show.report import write_report
-    from trajopt.storage import load
 
     check_writable(output, (".html", ".htm"))
     if output.resolve() == file.resolve():
         raise FileError(f"'{output}' is the answer itself", hint="-o report.html")
-    solution = load(file)
+    solution = read_answer(file, quiet)
     found = rebuilt(solution, problem, settings, "statement, certificate and animation")
     remarks = list(found.remarks)
     certificate: Certificate | None = None

@@ -1,0 +1,352 @@
+"""Hostile and damaged result files: each is refused with a message or read with the same numbers.
+
+``python tests/benchmarks/hostile_files.py [FLIPS] [SEED]`` writes the corpus into a temporary folder, reads every file, then
+reads one file again and again with one bit changed (2,000 times). It prints a table and ends with exit code 1 if any file was
+read with other numbers, raised something else than a ``FileError``, took longer than ``SECONDS``, or took the process over
+``MEMORY``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from trajopt.errors import FileError
+from trajopt.netcdf import Group, Variable, encode
+from trajopt.solution import Solution
+from trajopt.solution_files import groups_of
+from trajopt.storage import load, summary
+
+SECONDS, MEMORY = 5.0, 500 * 2**20
+OLD = Path(__file__).parents[1] / "data" / "format-1-moon-lander.nc"
+SECRET = "root:x:0:0"  # what an external dataset would bring in
+
+
+def everything(solution: Solution) -> str:
+    """All that a file says, as text: numbers to the last bit."""
+    groups = groups_of(replace(solution, unchecked=False))
+    return repr(
+        [
+            (
+                name,
+                sorted(group.attributes.items(), key=str),
+                [(key, np.asarray(v.values).tolist()) for key, v in group.variables.items()],
+            )
+            for name, group in groups.items()
+        ]
+    ) + json.dumps(summary(solution))
+
+
+# ---- the corpus: name -> what writes the file; those in SAME are whole files
+
+
+def corpus(good: bytes, solution: Solution) -> dict[str, Callable[[Path], object]]:
+    """All cases."""
+    return {**_not_hdf5(good), **_values(solution), **_shapes(solution), **_structures(), **_undeclared(good)}
+
+
+def _not_hdf5(good: bytes) -> dict[str, Callable[[Path], object]]:
+    cases: dict[str, Callable[[Path], object]] = {
+        "empty": lambda p: p.write_bytes(b""),
+        "text": lambda p: p.write_text("hello"),
+        "pickle": lambda p: p.write_bytes(pickle.dumps({"format": "trajopt solution"})),
+        "zeros": lambda p: p.write_bytes(bytes(10000)),
+        "noise": lambda p: p.write_bytes(random.Random(1).randbytes(10000)),
+        "signature and noise": lambda p: p.write_bytes(good[:8] + random.Random(2).randbytes(10000)),
+        "folder": lambda p: p.mkdir(),
+        "pipe": os.mkfifo,
+        "endless device": lambda p: p.symlink_to("/dev/zero"),
+        "link to itself": lambda p: p.symlink_to(p),
+        "link to nowhere": lambda p: p.symlink_to("nowhere"),
+        "sparse, ten gigabytes": lambda p: (p.write_bytes(good), os.truncate(p, 10 * 2**30)),
+        "bytes after the end": lambda p: p.write_bytes(good + b"more"),
+        "bytes before the start": lambda p: p.write_bytes(b"more" + good),
+        "middle cut out": lambda p: p.write_bytes(good[: len(good) // 3] + good[len(good) // 2 :]),
+        "halves swapped": lambda p: p.write_bytes(good[len(good) // 2 :] + good[: len(good) // 2]),
+        "a page of zeros": lambda p: p.write_bytes(good[:4096] + bytes(4096) + good[8192:]),
+        "page written twice": lambda p: p.write_bytes(good[:4096] + good[:4096] + good[8192:]),
+    }
+    for tenths in range(1, 10):
+        cases[f"cut at {tenths}0 %"] = lambda p, share=tenths: p.write_bytes(good[: len(good) * share // 10])
+    return cases
+
+
+def _values(solution: Solution) -> dict[str, Callable[[Path], object]]:
+    """Attributes of another kind or size, by somebody who can compute checksums."""
+    deep = "[" * 100000 + "]" * 100000
+    wrong = {
+        "format_version": [float("inf"), float("nan"), -1.0, "two", 99, np.arange(3)],
+        "versions": ["null", "[]", '{"a": 1}', "{"],
+        "options": ["[]", "null", deep],
+        "seconds": ['{"total": "long"}', "3"],
+        "settings": ["[]", deep, '{"a": ' + "9" * 100000 + "}"],
+        "explanation": ["{}", "[1, 2]"],
+        "log": ["null"],
+        "phases": [10**9, -1, 1.5, "one", 0.0],
+        "status": ["WRONG", "__class__", 3],
+        "objective": ["none", np.zeros(2)],
+        "iterations": [-1, 1e300],
+        "problem": [3],
+        "tolerance": ["small"],
+    }
+    cases = {}
+    for name, values in wrong.items():
+        for number, value in enumerate(values):
+            cases[f"{name} {number}"] = lambda p, change={name: value}: _changed(solution, p, root=change)
+    return cases
+
+
+def _changed(solution: Solution, path: Path, root=None, phase=None, variables=None, groups=None) -> None:
+    """The file with attributes of the root, attributes and variables of the first phase, or whole groups replaced."""
+    content = groups_of(solution)
+    content[""] = Group({**content[""].attributes, **(root or {})})
+    first = content["phase_0"]
+    merged = {k: v for k, v in {**first.variables, **(variables or {})}.items() if v is not None}
+    content["phase_0"] = Group({**first.attributes, **(phase or {})}, merged)
+    path.write_bytes(encode({k: v for k, v in {**content, **(groups or {})}.items() if v is not None}))
+
+
+def _shapes(solution: Solution) -> dict[str, Callable[[Path], object]]:
+    content = groups_of(solution)
+    variables = content["phase_0"].variables
+    key = next(name for name in variables if name.startswith("state."))
+    curve, counts, breaks = variables[key], variables["grid0.nodes"], variables["grid0.breaks"]
+    history = content["history"].variables
+
+    def of_curve(**change):
+        return {"variables": {key: Variable(("a", "b"), curve.values, {**curve.attributes, **change})}}
+
+    def of_counts(values):
+        return {"variables": {"grid0.nodes": Variable(("c",), values)}}
+
+    names = json.loads(content["phase_0"].attributes["curves"])
+    changes = {
+        "grid that is not there": of_curve(grid=99),
+        "grid below zero": of_curve(grid=-1),
+        "grid that is text": of_curve(grid="0"),
+        "limits of another size": of_curve(lower=np.zeros(7)),
+        "limits that are text": of_curve(lower="low"),
+        "unit that is a number": of_curve(units=3),
+        "curve that is missing": {"variables": {key: None}},
+        "curve with fewer values": {"variables": {key: Variable(("a", "b"), curve.values[:-1], curve.attributes)}},
+        "curve as a line": {"variables": {key: Variable(("a",), curve.values.ravel(), curve.attributes)}},
+        "curve as a cube": {"variables": {key: Variable(("a", "b", "c"), curve.values[None], curve.attributes)}},
+        "curve of text": {"variables": {key: Variable(("a",), ["x"] * 3, curve.attributes)}},
+        "no nodes in an interval": of_counts(counts.values * 0),
+        "nodes below zero": of_counts(-counts.values),
+        "nodes without end": of_counts(counts.values + 2**62),
+        "nodes that are not whole": of_counts(counts.values.astype(float)),
+        "one break": {"variables": {"grid0.breaks": Variable(("d",), breaks.values[:1], breaks.attributes)}},
+        "times that are text": {"phase": {"t0": "early"}},
+        "phase without a name": {"phase": {"name": 3}},
+        "curves that are a list": {"phase": {"curves": "[]"}},
+        "curves named twice": {"phase": {"curves": json.dumps({"state": names["state"] * 2})}},
+        "curves that are not there": {"phase": {"curves": json.dumps({"state": [["x", "../../history/error"]]})}},
+        "two phases of one name": {"root": {"phases": 2}, "groups": {"phase_1": content["phase_0"]}},
+        "no history": {"groups": {"history": None}},
+        "history without a column": {"groups": {"history": Group({}, {k: v for k, v in history.items() if k != "error"})}},
+        "history of two lengths": {"groups": {"history": Group({}, {**history, "error": Variable(("e",), np.zeros(99))})}},
+        "remarks that are numbers": {"groups": {"history": Group({}, {**history, "remark": history["error"]})}},
+        "names of variables too many": {"groups": {"variables": Group({"names": '["a", "b"]'})}},
+    }  # fmt: skip
+    return {name: lambda p, change=change: _changed(solution, p, **change) for name, change in changes.items()}
+
+
+def _structures() -> dict[str, Callable[[Path], object]]:
+    """Features of HDF5 that reach out of the file or grow on reading, in a file without checksums."""
+
+    def edited(change: Callable[[h5py.Group, str], object]) -> Callable[[Path], object]:
+        def write(path: Path) -> None:
+            path.write_bytes(OLD.read_bytes())
+            with h5py.File(path, "a") as file:
+                phase = file["phase_0"]
+                name = next(name for name in phase if name.startswith("state."))
+                change(phase, name)
+
+        return write
+
+    def instead(make: Callable[[h5py.Group, str, tuple[int, ...]], object]) -> Callable[[Path], object]:
+        """Another dataset in place of a curve, with its attributes."""
+
+        def change(phase: h5py.Group, name: str) -> None:
+            shape, attributes = phase[name].shape, {k: v for k, v in phase[name].attrs.items() if k != "DIMENSION_LIST"}
+            del phase[name]
+            made = make(phase, name, shape)
+            for key, value in attributes.items() if isinstance(made, h5py.Dataset) else ():
+                made.attrs[key] = value
+
+        return edited(change)
+
+    def virtual(phase: h5py.Group, name: str, shape: tuple[int, ...]) -> h5py.Dataset:
+        layout = h5py.VirtualLayout(shape, "f8")
+        layout[:] = h5py.VirtualSource("/tmp/other.h5", "x", shape)
+        return phase.create_virtual_dataset(name, layout)
+
+    def unallocated(phase: h5py.Group, name: str, shape: tuple[int, ...]) -> h5py.Dataset:
+        space = h5py.h5s.create_simple((2**40, 1))
+        return h5py.Dataset(h5py.h5d.create(phase.id, name.encode(), h5py.h5t.IEEE_F64LE, space))
+
+    def many_texts(phase: h5py.Group, name: str, shape: tuple[int, ...]) -> h5py.Dataset:
+        made = phase.create_dataset(name, (3000,), h5py.string_dtype())
+        made[0] = "x" * 300000
+        return made
+
+    passwd = [("/etc/passwd", 0, 8 * 40)]
+    return {
+        "external storage": instead(lambda g, n, s: g.create_dataset(n, (40, 1), "f8", external=passwd)),
+        "external link": instead(lambda g, n, s: g.__setitem__(n, h5py.ExternalLink("/tmp/other.h5", "/x"))),
+        "soft link": instead(lambda g, n, s: g.__setitem__(n, h5py.SoftLink("/phase_0/grid0.time"))),
+        "virtual dataset": instead(virtual),
+        "compressed, a terabyte": instead(
+            lambda g, n, s: g.create_dataset(n, (2**37, 1), "f8", chunks=(2**20, 1), compression="gzip")
+        ),
+        "compressed": instead(lambda g, n, s: g.create_dataset(n, s, "f8", compression="gzip")),
+        "eight terabytes that are not there": instead(unallocated),
+        "texts": instead(many_texts),
+        "compound": instead(lambda g, n, s: g.create_dataset(n, s, np.dtype([("a", "f8"), ("b", "i4")]))),
+        "references": instead(lambda g, n, s: g.create_dataset(n, s, h5py.ref_dtype)),
+        "opaque": instead(lambda g, n, s: g.create_dataset(n, s, "V8")),
+        "long doubles": instead(lambda g, n, s: g.create_dataset(n, s, np.longdouble)),
+        "complex numbers": instead(lambda g, n, s: g.create_dataset(n, s, "c16")),
+        "one number": instead(lambda g, n, s: g.create_dataset(n, (), "f8")),
+        "nothing": instead(lambda g, n, s: g.create_dataset(n, data=h5py.Empty("f8"))),
+        "group for a curve": instead(lambda g, n, s: g.create_group(n)),
+        "type for a curve": instead(lambda g, n, s: g.__setitem__(n, np.dtype("f8"))),
+        "curve called like another": edited(lambda g, n: g[n].attrs.__setitem__("name", "v")),
+        "curve without a grid": edited(lambda g, n: g[n].attrs.__delitem__("grid")),
+        "grid that is infinite": edited(lambda g, n: g[n].attrs.__setitem__("grid", np.inf)),
+        "phase in another file": edited(lambda g, n: _relinked(g.file, h5py.ExternalLink("/tmp/other.h5", "/"))),
+        "phase that is the root": edited(lambda g, n: _relinked(g.file, g.file["/"])),
+        "phase that is an array": edited(lambda g, n: _relinked(g.file, g.file["history/error"])),
+    }
+
+
+def _relinked(file: h5py.File, target: object) -> None:
+    del file["phase_0"]
+    file["phase_0"] = target
+
+
+def _undeclared(good: bytes) -> dict[str, Callable[[Path], object]]:
+    """Additions to a file with checksums."""
+
+    def added(change: Callable[[h5py.File], object]) -> Callable[[Path], object]:
+        def write(path: Path) -> None:
+            path.write_bytes(good)
+            with h5py.File(path, "a") as file:
+                change(file)
+
+        return write
+
+    def other_number(file: h5py.File) -> None:
+        name = next(name for name in file["phase_0"] if name.startswith("state."))
+        file["phase_0"][name][0, 0] += 1e-12
+
+    return {
+        "undeclared array": added(lambda f: f["phase_0"].create_dataset("more", (3,), "f8")),
+        "undeclared group": added(lambda f: f.create_group("more")),
+        "group in itself": added(lambda f: f["phase_0"].__setitem__("more", f["phase_0"])),
+        "undeclared attribute": added(lambda f: f.attrs.__setitem__("more", 3)),
+        "undeclared attribute of a phase": added(lambda f: f["phase_0"].attrs.__setitem__("more", 3)),
+        "other objective": added(lambda f: f.attrs.__setitem__("objective", 0.0)),
+        "other number": added(other_number),
+        "checksum removed": added(lambda f: f.attrs.__delitem__("checksum")),
+        "checksums removed": added(lambda f: (f.attrs.__delitem__("checksum"), f.attrs.__delitem__("checksums"))),
+        "checksums that are a list": added(lambda f: f.attrs.__setitem__("checksums", "[]")),
+        "format 1 claimed": added(lambda f: (f.attrs.__delitem__("checksum"), f.attrs.__setitem__("format_version", 1))),
+    }  # fmt: skip
+
+
+SAME = {"bytes after the end"}  # HDF5 files may be followed by anything
+
+
+# ---- reading
+
+
+def outcome(path: Path, expected: str) -> str:
+    """ "refused", "same", or what went wrong."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        found = everything(load(path))
+    except FileError as error:
+        return "refused" if SECRET not in str(error) else "tells a secret"
+    except TimeoutError:
+        return f"takes longer than {SECONDS:g} s"
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+    return "same" if found == expected else "read with other numbers"
+
+
+def flipped(good: bytes, rng: random.Random) -> bytes:
+    """The file with one bit changed."""
+    place = rng.randrange(8 * len(good))
+    content = bytearray(good)
+    content[place // 8] ^= 1 << place % 8
+    return bytes(content)
+
+
+def read_corpus(folder: Path) -> dict[str, str]:
+    """Case -> outcome, of all files."""
+    solution = load(OLD)
+    good = encode(groups_of(solution))
+    expected = everything(solution)
+    found = {}
+    for number, (name, write) in enumerate(corpus(good, solution).items()):
+        path = folder / f"{number}.nc"
+        write(path)
+        found[name] = outcome(path, expected)
+    return found
+
+
+def read_flips(folder: Path, count: int, seed: int) -> Counter[str]:
+    """Outcome -> how many of the flipped files."""
+    solution = load(OLD)
+    good, expected, rng = encode(groups_of(solution)), everything(solution), random.Random(seed)
+    found: Counter[str] = Counter()
+    for _ in range(count):
+        (folder / "flipped.nc").write_bytes(flipped(good, rng))
+        found[outcome(folder / "flipped.nc", expected)] += 1
+    return found
+
+
+def bad(found: dict[str, str]) -> dict[str, str]:
+    """The cases that ended otherwise than they should."""
+    return {name: end for name, end in found.items() if end != ("same" if name in SAME else "refused")}
+
+
+def main() -> int:
+    flips, seed = (int(a) for a in (*sys.argv[1:], *("2000", "0")[len(sys.argv) - 1 :]))
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        found = read_corpus(Path(folder))
+        for name, end in found.items():
+            print(f"{name:<40} {end}")
+        of_flips = read_flips(Path(folder), flips, seed)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(f"{len(found)} files, {len(bad(found))} wrong; {flips} flips: {dict(of_flips)}")
+    print(f"{memory / 2**20:.0f} MiB at most, {time.perf_counter() - began:.0f} s")
+    return 1 if bad(found) or set(of_flips) - {"refused", "same"} or memory > MEMORY else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,360 @@
+"""A Solution as the groups and arrays of a netCDF file, and back; curves are read when they are asked for.
+
+There is a group for each phase, in which every curve is a variable over its own nodes, with ``units`` and the exact name in its
+attributes, and groups for the mesh history, the arcs and the multipliers. What has no natural array form (options, settings,
+versions) is JSON text in the attributes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import Curve
+from trajopt.errors import FileError
+from trajopt.netcdf import Group, Reader, Variable
+from trajopt.solution import Arc, MeshPass, PhaseSolution, Solution, Status
+
+Array = NDArray[np.float64]
+
+FORMAT, FORMAT_VERSION = "trajopt solution", 2
+# PhaseSolution field -> what one of its curves is called in a file
+KINDS = {
+    "states": "state",
+    "controls": "control",
+    "algebraics": "algebraic",
+    "costates": "costate",
+    "path_multipliers": "multiplier",
+}
+MESH = {"integrals": "integral", "breaks": "break", "degrees": "interval", "errors": "interval"}  # with their dimensions
+HISTORY = ("intervals", "points", "iterations", "error", "objective", "seconds", "remark")
+JSON = ("seconds", "explanation", "log", "options", "versions", "settings")  # fields that are JSON text
+
+
+# ---- to the file
+
+
+def groups_of(solution: Solution) -> dict[str, Group]:
+    """Group name -> its content."""
+    attributes = {
+        "format": FORMAT, "format_version": FORMAT_VERSION, "problem": solution.problem, "method": solution.method,
+        "status": solution.status.name, "objective": float(solution.objective), "error": float(solution.error),
+        "tolerance": float(solution.tolerance), "iterations": int(solution.iterations), "phases": len(solution.phases),
+        **{key: _text(getattr(solution, key)) for key in JSON},
+        "source": solution.source,
+    }  # fmt: skip
+    groups = {"": Group(attributes)}
+    for number, phase in enumerate(solution.phases.values()):
+        groups[f"phase_{number}"] = _phase_group(phase)
+    for group in ("variables", "parameters"):
+        content = {name: np.atleast_1d(np.asarray(value, dtype=float)) for name, value in getattr(solution, group).items()}
+        columns = {
+            f"{i}": Variable((f"row_{i}",), values, {"name": name, "order": i})
+            for i, (name, values) in enumerate(content.items())
+        }
+        groups[group] = Group({"names": _text(list(content))}, columns)
+    multipliers = {"condition": list(solution.multipliers), "multiplier": np.array(list(solution.multipliers.values()))}
+    groups["multipliers"] = _table(multipliers)
+    groups["history"] = _table({key: _column([getattr(one, key) for one in solution.history]) for key in HISTORY})
+    arcs = {key: _column([getattr(arc, key) for arc in solution.arcs]) for key in ("phase", "start", "end")}
+    groups["arcs"] = _table({"roles": [_text(arc.roles) for arc in solution.arcs], **arcs})
+    return groups
+
+
+def _table(columns: Mapping[str, Any]) -> Group:
+    if not len(next(iter(columns.values()))):
+        return Group()  # netCDF has no tables without rows
+    return Group({}, {key: Variable(("row",), column) for key, column in columns.items()})
+
+
+def _column(values: list[Any]) -> Any:
+    return values if values and isinstance(values[0], str) else np.array(values)
+
+
+def _phase_group(phase: PhaseSolution) -> Group:
+    content: dict[str, Variable] = {}
+    grids: list[Curve] = []
+    names: dict[str, list[tuple[str, str]]] = {}  # kind -> (exact name, name in the file)
+    for field, kind in KINDS.items():
+        for name, curve in getattr(phase, field).items():
+            number = next((i for i, grid in enumerate(grids) if _same_grid(grid, curve)), len(grids))
+            if number == len(grids):
+                grids.append(curve)
+                content |= _grid_variables(curve, number, phase.time_unit)
+            key = _key(f"{kind}.{name}", content)
+            names.setdefault(kind, []).append((name, key))
+            content[key] = _curve_variable(curve, number, name)
+    for name in MESH:
+        values = np.asarray(getattr(phase, name))
+        if values.size:
+            content[f"mesh.{name}"] = Variable((f"{MESH[name]}{values.size}",), values)
+    times = {"t0": float(phase.t0), "tf": float(phase.tf), "time_unit": phase.time_unit}
+    return Group({"name": phase.name, **times, "curves": _text(names)}, content)
+
+
+def _key(name: str, taken: Mapping[str, Any]) -> str:
+    """A name that HDF5 can hold and that no other variable has; a slash would make a group."""
+    plain = name.replace("/", "∕").replace("\0", "␀").encode("utf-8", "replace").decode()
+    number = 2
+    key = plain
+    while key in taken:
+        key, number = f"{plain} ({number})", number + 1
+    return key
+
+
+def _same_grid(a: Curve, b: Curve) -> bool:
+    return (
+        np.array_equal(a.breaks, b.breaks)
+        and len(a.nodes) == len(b.nodes)
+        and all(p is q or np.array_equal(p, q) for p, q in zip(a.nodes, b.nodes, strict=True))
+    )
+
+
+def _grid_variables(curve: Curve, number: int, unit: str) -> dict[str, Variable]:
+    node, intervals = (f"node{sum(map(len, curve.nodes))}",), len(curve.nodes)  # dimensions of the same size are shared
+    place = {"long_name": "place of the node in its interval, 0 to 1"}
+    return {
+        f"grid{number}.time": Variable(node, curve.t, {"units": unit}),
+        f"grid{number}.place": Variable(node, np.concatenate(curve.nodes), place),
+        f"grid{number}.breaks": Variable((f"break{intervals + 1}",), curve.breaks, {"units": unit}),
+        f"grid{number}.nodes": Variable((f"interval{intervals}",), np.array([len(nodes) for nodes in curve.nodes])),
+    }
+
+
+def _curve_variable(curve: Curve, number: int, name: str) -> Variable:
+    values = np.concatenate(curve.values)
+    limits = {key: limit for key in ("lower", "upper") if (limit := getattr(curve, key)) is not None}
+    components = {"components": _text(curve.components)} if curve.components else {}
+    attributes = {"name": name, "grid": number, "units": curve.unit, **limits, **components}
+    return Variable((f"node{len(values)}", f"component{curve.size}"), values, attributes)
+
+
+def _text(value: Any) -> str:
+    """JSON text; unlike in ``plain_json`` numbers that are not finite stay, because only ``load`` reads it."""
+    return json.dumps(value, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else str(value)
+
+
+# ---- from the file
+
+
+class _Curves(Mapping[str, Curve]):
+    """Curves by name, each read when it is asked for."""
+
+    def __init__(self, readers: Mapping[str, Callable[[], Curve]]) -> None:
+        self._readers = readers
+        self._read: dict[str, Curve] = {}
+
+    def __getitem__(self, name: str) -> Curve:
+        if name not in self._read:
+            self._read[name] = self._readers[name]()
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._readers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._readers)
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # to other processes go the curves, not the file
+        return dict, (dict(self),)
+
+
+def solution_of(reader: Reader) -> Solution:
+    """The solution in a file."""
+    path, stored = reader.path, reader.attributes
+    if stored.get("format") != FORMAT:
+        other = "it is a simulation" if stored.get("format") == "trajopt simulation" else None
+        raise FileError(f"'{path}' is not a solution of trajopt", got=other, expected="a netCDF file from 'save'")
+    with reader.guarded():
+        if float(stored["format_version"]) > FORMAT_VERSION:
+            raise FileError(
+                f"'{path}' was written by a newer trajopt", got=f"format {stored['format_version']}", hint="upgrade trajopt"
+            )
+        if _whole(stored["format_version"]) > 1 and not reader.checked:
+            raise ValueError("its checksums are missing")
+        return _solution(reader, stored)
+
+
+def _solution(reader: Reader, stored: Mapping[str, Any]) -> Solution:
+    phases = [_phase(reader, f"phase_{number}") for number in range(_whole(stored["phases"]))]
+    multipliers = _rows(reader, "multipliers", ("condition", "multiplier"))
+    if len({phase.name for phase in phases}) != len(phases):
+        raise ValueError("two phases have the same name")
+    return Solution(
+        problem=_word(stored["problem"]),
+        method=_word(stored["method"]),
+        status=Status[stored["status"]],
+        objective=_number(stored["objective"]),
+        phases={phase.name: phase for phase in phases},
+        variables=_columns(reader, "variables"),
+        parameters=_columns(reader, "parameters"),
+        multipliers={_word(name): _number(value) for name, value in multipliers},
+        arcs=tuple(_arc(row) for row in _rows(reader, "arcs", ("phase", "start", "end", "roles"))),
+        history=tuple(_mesh_pass(row) for row in _rows(reader, "history", HISTORY)),
+        error=_number(stored["error"]),
+        tolerance=_number(stored["tolerance"]),
+        iterations=_whole(stored["iterations"]),
+        seconds={name: _number(value) for name, value in _mapping(stored["seconds"]).items()},
+        explanation=_words(stored["explanation"]),
+        log=_words(stored["log"]),
+        options=_mapping(stored["options"]),
+        versions={name: _word(value) for name, value in _mapping(stored["versions"]).items()},
+        source=_word(stored.get("source", "")),  # files of earlier versions do not have it
+        settings={name: _setting(value) for name, value in _mapping(stored.get("settings", "{}")).items()},
+        unchecked=not reader.checked,
+    )
+
+
+def _phase(reader: Reader, group: str) -> PhaseSolution:
+    stored = reader.group(group)
+    names = set(reader.names(group))
+    grids: dict[int, tuple[Array, tuple[Array, ...], Array]] = {}
+    curves: dict[str, Any] = {
+        field: _Curves({name: _deferred(reader, group, key, grids) for name, key in found})
+        for field, kind in KINDS.items()
+        for found in [_curve_names(reader, group, kind, stored)]
+    }
+    mesh: dict[str, Any] = {
+        name: reader.variable(group, f"mesh.{name}").values if f"mesh.{name}" in names else np.zeros(0) for name in MESH
+    }
+    degrees = tuple(_whole(degree) for degree in mesh.pop("degrees").tolist())
+    t0, tf = _number(stored["t0"]), _number(stored["tf"])
+    return PhaseSolution(_word(stored["name"]), t0, tf, **curves, **mesh, degrees=degrees, time_unit=_word(stored["time_unit"]))
+
+
+def _curve_names(reader: Reader, group: str, kind: str, stored: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(exact name, name in the file) of the curves of a kind, in order; a file of format 1 is asked curve by curve."""
+    if "curves" in stored:
+        found = [(_word(name), _word(key)) for name, key in _mapping(stored["curves"]).get(kind, [])]
+    else:
+        keys = [key for key in reader.names(group) if key.startswith(f"{kind}.")]
+        about = [(reader.attributes_of(group, key), key) for key in keys]
+        found = [(_word(a["name"]), key) for a, key in sorted(about, key=lambda one: _whole(one[0]["order"]))]
+    if len(dict(found)) != len(found):
+        raise ValueError(f"two curves of '{group}' have the same name")
+    return found
+
+
+def _deferred(reader: Reader, group: str, key: str, grids: dict[int, Any]) -> Callable[[], Curve]:
+    return lambda: _curve(reader, group, key, grids)
+
+
+def _curve(reader: Reader, group: str, key: str, grids: dict[int, Any]) -> Curve:
+    with reader.guarded():
+        variable = reader.variable(group, key)
+        attributes = variable.attributes
+        number = _whole(attributes["grid"])
+        if number not in grids:
+            grids[number] = _grid(reader, group, number)
+        breaks, nodes, ends = grids[number]
+        values = np.asarray(variable.values, dtype=float)
+        if values.ndim != 2 or values.shape[0] != sum(map(len, nodes)):
+            raise ValueError(f"'{key}' does not fit its grid")
+        lower, upper = (np.atleast_1d(attributes[name]) if name in attributes else None for name in ("lower", "upper"))
+        if any(
+            limit is not None and (limit.dtype.kind not in "if" or limit.size not in (1, values.shape[1]))
+            for limit in (lower, upper)
+        ):
+            raise ValueError(f"the limits of '{key}' do not fit it")
+        components = _words(attributes.get("components", "[]"))
+        if len(components) not in (0, values.shape[1]):
+            raise ValueError(f"the names of the components of '{key}' do not fit it")
+        return Curve(breaks, nodes, tuple(np.split(values, ends)), lower, upper, _word(attributes["units"]), components)
+
+
+def _grid(reader: Reader, group: str, number: int) -> tuple[Array, tuple[Array, ...], Array]:
+    """Breaks, nodes of each interval, and where the intervals end among all nodes."""
+    breaks, places, counts = (reader.variable(group, f"grid{number}.{part}").values for part in ("breaks", "place", "nodes"))
+    if counts.dtype.kind != "i" or counts.ndim != 1 or not counts.size or counts.min() < 1 or counts.max() > places.size:
+        raise ValueError(f"grid {number} of '{group}' is not one")
+    if places.shape != (int(counts.sum()),) or breaks.shape != (counts.size + 1,):
+        raise ValueError(f"grid {number} of '{group}' does not fit together")
+    ends = np.cumsum(counts)[:-1]
+    return np.asarray(breaks, dtype=float), tuple(np.split(np.asarray(places, dtype=float), ends)), ends
+
+
+def _columns(reader: Reader, group: str) -> dict[str, Array]:
+    stored = reader.group(group)
+    if reader.checked:
+        names = _words(stored["names"])
+        return {name: np.asarray(reader.variable(group, f"{i}").values, dtype=float) for i, name in enumerate(names)}
+    found = [reader.variable(group, name) for name in reader.names(group) if name.isdigit()]
+    found.sort(key=lambda variable: _whole(variable.attributes["order"]))
+    return {_word(variable.attributes["name"]): np.asarray(variable.values, dtype=float) for variable in found}
+
+
+def _rows(reader: Reader, group: str, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """The rows of a table, as tuples in the order of the names."""
+    reader.group(group)
+    if not reader.names(group):
+        return []
+    columns = [reader.variable(group, name).values for name in names]
+    return list(zip(*(column if isinstance(column, list) else column.tolist() for column in columns), strict=True))
+
+
+def _arc(row: tuple[Any, ...]) -> Arc:
+    phase, start, end, roles = row
+    return Arc(_word(phase), _number(start), _number(end), {name: _word(role) for name, role in _mapping(roles).items()})
+
+
+def _mesh_pass(row: tuple[Any, ...]) -> MeshPass:
+    intervals, points, iterations, error, objective, seconds, remark = row
+    counts = (_whole(intervals), _whole(points), _whole(iterations))
+    return MeshPass(*counts, _number(error), _number(objective), _number(seconds), _word(remark))
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text was expected, not {value!r:.40}")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise TypeError(f"a whole number was expected, not {value!r:.40}")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"a number was expected, not {value!r:.40}")
+    return float(value)
+
+
+def _json(text: Any) -> Any:
+    try:
+        return json.loads(_word(text))
+    except RecursionError as error:
+        raise ValueError("text nested too deeply") from error
+
+
+def _mapping(text: Any) -> dict[str, Any]:
+    value = _json(text)
+    if not isinstance(value, dict):
+        raise TypeError(f"a table was expected, not {value!r:.40}")
+    return value
+
+
+def _words(text: Any) -> tuple[str, ...]:
+    value = _json(text)
+    if not isinstance(value, list):
+        raise TypeError(f"a list was expected, not {value!r:.40}")
+    return tuple(_word(item) for item in value)
+
+
+def _setting(value: Any) -> Any:
+    """JSON has lists only; what was set on a command line are tuples."""
+    return tuple(_setting(item) for item in value) if isinstance(value, list) else value
