@@ -530,7 +530,8 @@ def test_the_answer_that_was_asked_for_is_certified(method, scheme):
 
 
 def test_a_certificate_says_what_shooting_did_not_reach_in_time(monkeypatch):
-    monkeypatch.setattr("trajopt.commands.certifying.PATIENCE", 0.0)
+    shoot = Shooting.solve
+    monkeypatch.setattr(Shooting, "solve", lambda self, *given: shoot(replace(self, patience=0.0), *given))
     result = CliRunner().invoke(app, ["certify", "block-move", "--json", "-"])
     assert result.exit_code == 0, result.output
     rows = {c["name"]: c for c in json.loads(result.stdout)["checks"]}

@@ -17,7 +17,7 @@ LAYERS = (
     {"netcdf"},
     {"system", "nlp", "bounds", "files", "catalogue", "parameters", "reference", "tables", "expression_text"},
     {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate", "sizes"},
-    {"curve", "solution", "family", "guess", "storage", "solution_files", "simulation_files"},
+    {"curve", "solution", "comparison", "family", "guess", "storage", "solution_files", "simulation_files"},
     {"direct", "indirect"},
     {"solving", "certificate"},
     {"sweeping", "show"},

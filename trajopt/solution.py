@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from trajopt.curve import Curve
 from trajopt.displays import display
 from trajopt.errors import SolveError, UsageError, suggest
+
+if TYPE_CHECKING:
+    from trajopt.comparison import Comparison
 
 Array = NDArray[np.float64]
 
@@ -117,6 +120,7 @@ class Solution:
     settings: Mapping[str, Any] = field(default_factory=dict)  # the builder's arguments and parameters that were given
     unchecked: bool = False  # read from a file of an older format, which has no checksums
     form: Any = None  # the NormalForm that was solved; None after loading from a file
+    comparison: Comparison | None = None  # of the answers of both methods, where both were asked for
 
     @property
     def success(self) -> bool:
@@ -149,6 +153,14 @@ class Solution:
                 hint="\n            ".join(self.explanation) or None,
             )
         return self
+
+    def without_form(self) -> Solution:
+        """The numbers alone, which can be sent to another process; symbols cannot."""
+        found = self.comparison
+        if found is not None:
+            indirect = None if found.indirect is None else found.indirect.without_form()
+            found = replace(found, direct=found.direct.without_form(), indirect=indirect)
+        return replace(self, form=None, comparison=found)
 
     def __getitem__(self, key: str | tuple[str, str]) -> Curve:
         if isinstance(key, tuple):

@@ -1,37 +1,82 @@
-"""solve: the door. A problem, a method, a guess; a Solution."""
+"""solve: a problem, a method, a guess; a Solution."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
+from trajopt.comparison import Comparison, Verdict, compare_methods
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.ladder import solve_directly
 from trajopt.errors import UsageError
 from trajopt.guess import guess_from_solution
-from trajopt.indirect.shooting import Shooting
 from trajopt.nlp.backends import Ipopt
 from trajopt.normal_form import NormalForm
 from trajopt.problem import Problem
 from trajopt.solution import Solution, Status
 
+if TYPE_CHECKING:
+    from trajopt.indirect.shooting import Shooting  # half of a command's time where only collocation is used
+
 Progress = Callable[[str], None]
+
+NAMES = ("direct", "indirect", "both")
+
+
+def _shooting() -> Shooting:
+    from trajopt.indirect.shooting import Shooting
+
+    return Shooting()
 
 
 @dataclass(frozen=True)
 class Both:
-    """Collocation, then shooting from its answer; the answer of shooting counts, if the two agree."""
+    """Collocation, then shooting from its answer; the answer of shooting counts, if the two agree.
+
+    Parameters
+    ----------
+    direct, indirect
+        The settings of the two methods.
+    agreement
+        The largest relative difference of the objectives; a larger ``tolerance`` of ``solve`` takes its place.
+    """
 
     direct: Collocation = field(default_factory=lambda: Collocation(tolerance=3e-9, backend=Ipopt(tolerance=1e-13)))
-    indirect: Shooting = field(default_factory=Shooting)
-    agreement: float = 1e-6  # relative, of the objectives
+    indirect: Shooting = field(default_factory=_shooting)
+    agreement: float = 1e-6
 
 
-Method = Collocation | Shooting | Both
+Method: TypeAlias = Union[Collocation, "Shooting", Both]
 
-NAMED: dict[str, type[Collocation] | type[Shooting] | type[Both]] = {"direct": Collocation, "indirect": Shooting, "both": Both}
+
+@dataclass(frozen=True)
+class _Task:
+    """What every method needs of a call of ``solve``."""
+
+    form: NormalForm
+    parameters: Mapping[str, Any] | None
+    tolerance: float | None
+    tell: Progress
+    deadline: Deadline
+
+    def directly(self, method: Collocation, guess: Any) -> Solution:
+        if guess is not None and not isinstance(guess, Solution):
+            raise UsageError(
+                "solve: this is not a guess for collocation", got=type(guess).__name__, expected="an earlier Solution"
+            )
+        if self.tolerance is not None:
+            method = replace(method, tolerance=self.tolerance, backend=method.backend.tightened(1e-3 * self.tolerance))
+        begin = None if guess is None else guess_from_solution(self.form, guess)
+        return solve_directly(self.form, method, begin, self.parameters, self.tell, self.deadline)
+
+    def indirectly(self, method: Shooting, guess: Any) -> Solution:
+        method = method if self.tolerance is None else replace(method, tolerance=self.tolerance)
+        self.tell("shooting")
+        answer = method.solve(self.form, guess, self.parameters, self.deadline)
+        self.tell(f"shooting: {answer.status.name.lower()}, objective {answer.objective:.12g}")
+        return answer
 
 
 def solve(
@@ -61,6 +106,12 @@ def solve(
     time_limit : float
         Wall-clock seconds. When they are over the best answer so far is returned, with the status ``TIME_LIMIT``.
 
+    Returns
+    -------
+    Solution
+        Of "both", the answer of shooting if the two methods agree; otherwise one with another status than ``SOLVED``. Its
+        ``comparison`` has both answers, their differences and a verdict.
+
     Examples
     --------
     >>> from problems.classical.block_move import build
@@ -70,64 +121,84 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise UsageError("solve: this is not a problem", got=type(problem).__name__, expected="a trajopt.Problem")
-    chosen = NAMED[method]() if isinstance(method, str) and method in NAMED else Collocation() if method is None else method
-    if not isinstance(chosen, (Collocation, Shooting, Both)):
-        expected = ", ".join(f"'{name}'" for name in NAMED) + ", or Collocation(...), Shooting(...), Both(...)"
-        raise UsageError("solve: unknown method", got=repr(method), expected=expected)
+    chosen = _chosen(method)
     if tolerance is not None and not 0 < tolerance < 1:
         raise UsageError("tolerance", got=tolerance, expected="a number between 0 and 1")
     if time_limit is not None and not time_limit > 0:
         raise UsageError("time_limit", got=time_limit, expected="a positive number of seconds")
     deadline = UNLIMITED if time_limit is None else Deadline(time_limit)
-    form = problem.finish()
-    tell = progress or (lambda line: None)
+    task = _Task(problem.finish(), parameters, tolerance, progress or (lambda line: None), deadline)
     if isinstance(chosen, Collocation):
-        return _directly(form, _tightened(chosen, tolerance), guess, parameters, tell, deadline)
-    first = guess
-    if first is None or isinstance(chosen, Both):
-        collocation = chosen.direct if isinstance(chosen, Both) else Collocation()
-        first = _directly(form, _tightened(collocation, tolerance), guess, parameters, tell, deadline)
-        if first.status not in (Status.SOLVED, Status.COARSE):
-            return first
-    shooting = chosen.indirect if isinstance(chosen, Both) else chosen
-    answer = shooting.solve(form, first, parameters, deadline)
-    tell(f"shooting: {answer.status.name.lower()}, objective {answer.objective:.12g}")
+        return task.directly(chosen, guess)
     if isinstance(chosen, Both):
-        return _agreed(first, answer, chosen, tell)
-    late = answer.status is Status.TIME_LIMIT and guess is None
-    return unconfirmed(first, answer) if late else answer
+        return _both(task, chosen, guess)
+    if guess is not None:
+        return task.indirectly(chosen, guess)
+    return _from_collocation(task, chosen)
 
 
-def _directly(
-    form: NormalForm, method: Collocation, guess: Any, parameters: Mapping[str, Any] | None, tell: Progress,
-    deadline: Deadline,
-) -> Solution:  # fmt: skip
-    if guess is not None and not isinstance(guess, Solution):
-        raise UsageError("solve: this is not a guess for collocation", got=type(guess).__name__, expected="an earlier Solution")
-    return solve_directly(form, method, None if guess is None else guess_from_solution(form, guess), parameters, tell, deadline)
-
-
-def _tightened(method: Collocation, tolerance: float | None) -> Collocation:
-    if tolerance is None:
+def _chosen(method: Method | str | None) -> Method:
+    if method is None or method == "direct":
+        return Collocation()
+    if method == "indirect":
+        return _shooting()
+    if method == "both":
+        return Both()
+    if isinstance(method, (Collocation, Both)):
         return method
-    return replace(method, tolerance=tolerance, backend=method.backend.tightened(1e-3 * tolerance))
+    from trajopt.indirect.shooting import Shooting
+
+    if isinstance(method, Shooting):
+        return method
+    expected = ", ".join(f"'{name}'" for name in NAMES) + ", or Collocation(...), Shooting(...), Both(...)"
+    raise UsageError("solve: unknown method", got=repr(method), expected=expected)
 
 
-def unconfirmed(direct: Solution, indirect: Solution) -> Solution:
+def _from_collocation(task: _Task, method: Shooting) -> Solution:
+    """Shooting that begins at the answer of collocation, which is returned where there is nothing better."""
+    direct = task.directly(Collocation(), None)
+    if direct.status not in (Status.SOLVED, Status.COARSE):
+        return direct
+    try:
+        answer = task.indirectly(method, direct)
+    except KeyboardInterrupt:
+        return _unconfirmed(direct, Status.INTERRUPTED, ())
+    if answer.status is Status.TIME_LIMIT:
+        return _unconfirmed(direct, answer.status, answer.explanation)
+    return answer
+
+
+def _both(task: _Task, method: Both, guess: Any) -> Solution:
+    """The answers of both methods compared; the status says whether they agree, the comparison how far."""
+    agreement = max(method.agreement, task.tolerance or 0.0)
+    direct = task.directly(method.direct, guess)
+    if direct.status not in (Status.SOLVED, Status.COARSE):
+        return replace(direct, comparison=compare_methods(direct, None, agreement))
+    try:
+        indirect = task.indirectly(method.indirect, direct)
+    except KeyboardInterrupt:
+        return _unconfirmed(direct, Status.INTERRUPTED, ())
+    comparison = compare_methods(direct, indirect, agreement)
+    task.tell(comparison.line)
+    return _answer(comparison)
+
+
+def _answer(comparison: Comparison) -> Solution:
+    """The solution that a comparison stands for: shooting's where there is one, failed unless the two agree."""
+    direct, indirect = comparison.direct, comparison.indirect
+    assert indirect is not None
+    log = (*direct.log, *indirect.log, comparison.line)
+    if comparison.verdict is Verdict.NOT_CONFIRMED:
+        kept = _unconfirmed(direct, indirect.status, indirect.explanation)
+        return replace(kept, log=log, comparison=comparison)
+    seconds = {key: value + direct.seconds.get(key, 0.0) for key, value in indirect.seconds.items()}
+    answer = replace(indirect, log=log, seconds=seconds, comparison=comparison)
+    if comparison.verdict is Verdict.AGREE:
+        return answer
+    return replace(answer, status=Status.FAILED, explanation=(comparison.verdict.value, comparison.line))
+
+
+def _unconfirmed(direct: Solution, status: Status, why: tuple[str, ...]) -> Solution:
     """The direct answer as one that shooting could not follow: what was found is not lost."""
-    why = ("this is the answer of collocation; shooting could not confirm it:", *indirect.explanation)
-    return replace(direct, status=indirect.status, explanation=why)
-
-
-def _agreed(direct: Solution, indirect: Solution, both: Both, tell: Progress) -> Solution:
-    """The indirect solution, failed where its objective is not the direct one's; where there is none, the direct one, failed."""
-    difference = abs(direct.objective - indirect.objective) / max(abs(direct.objective), 1e-12)
-    line = f"direct {direct.objective:.12g}, indirect {indirect.objective:.12g}, relative difference {difference:.1e}"
-    tell(line)
-    log = (*direct.log, *indirect.log, line)
-    if not indirect.success:
-        return replace(unconfirmed(direct, indirect), log=log)
-    if difference > both.agreement:
-        advice = ("the two methods found different answers: one of them is a local optimum or not converged", line)
-        return replace(indirect, status=Status.FAILED, explanation=advice, log=log)
-    return replace(indirect, log=log, seconds={k: v + direct.seconds.get(k, 0.0) for k, v in indirect.seconds.items()})
+    head = "this is the answer of collocation; shooting could not confirm it" + (":" if why else "")
+    return replace(direct, status=status, explanation=(head, *why))

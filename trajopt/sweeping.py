@@ -140,7 +140,7 @@ class _Run:
                 future.cancel()
 
     def task(self, index: int, guess: Solution | None) -> tuple[Any, ...]:
-        bare = None if guess is None else replace(guess, form=None)
+        bare = None if guess is None else guess.without_form()
         return self.build, self.points[index], bare, self.method, self.tolerance
 
     def recalled(self, index: int) -> Member | None:
@@ -186,7 +186,7 @@ def _member(
 def _elsewhere(*task: Any) -> Member:
     """In another process: symbols do not travel."""
     member = _member(*task)
-    return member if member.solution is None else replace(member, solution=replace(member.solution, form=None))
+    return member if member.solution is None else replace(member, solution=member.solution.without_form())
 
 
 def _result(future: Future[Member]) -> Member:

@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.building import build_problem
-from trajopt.commands.display import console, progress_lines, say_written, table
+from trajopt.commands.display import console, say_written, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.recalling import read_answer, recalled, unnamed, with_parameters
 from trajopt.commands.solving import Wish, solve_name
-from trajopt.errors import TrajoptError, UsageError
+from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
     from trajopt.certificate import Certificate
-    from trajopt.solution import Solution
-
-
-PATIENCE = 120.0  # seconds for shooting: a certificate comes in bounded time, and says what it could not compare
 
 
 def run_certify(name: str, problem: str | None, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
@@ -59,30 +55,18 @@ def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], quiet:
 def _of_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Certificate:
     """The direct answer beside that of shooting; with ``--method indirect`` the other way round, with ``direct`` alone."""
     from trajopt.certificate import certify
+    from trajopt.direct.collocation import Collocation
+    from trajopt.solving import Both
 
-    answer = solve_name(name, settings, replace(wish, method="direct"))
-    direct = answer.solution
-    if wish.method == "direct" or not direct.success:
-        return certify(direct, reference=answer.reference)
-    indirect = _shot(direct, name, wish)
-    if wish.method == "indirect" and indirect.phases:
-        return certify(indirect, reference=answer.reference, other=direct)
-    return certify(direct, reference=answer.reference, other=indirect)
-
-
-def _shot(direct: Solution, name: str, wish: Wish) -> Solution:
-    """The answer of shooting; one without phases where Pontryagin's conditions cannot be set up."""
-    from trajopt.indirect.shooting import Shooting
-    from trajopt.solution import Status
-
-    shooting = Shooting(patience=PATIENCE)
-    shooting = shooting if wish.tolerance is None else replace(shooting, tolerance=wish.tolerance)
-    with progress_lines(f"shooting {name}", wish.quiet, still=wish.verbose) as show:
-        show("shooting from the direct answer")
-        try:
-            return shooting.solve(direct.form, direct, dict(direct.parameters))
-        except TrajoptError as error:
-            return replace(direct, method="indirect", status=Status.FAILED, phases={}, explanation=(error.what,))
+    alone = wish.method == "direct"
+    # The certificate is of the answer that ``solve`` gives, at the same tolerance.
+    answer = solve_name(name, settings, wish if alone else replace(wish, method=Both(direct=Collocation())))
+    found = answer.solution.comparison
+    if found is None or found.indirect is None:
+        return certify(answer.solution, reference=answer.reference)
+    if wish.method == "indirect" and found.indirect.phases:
+        return certify(found.indirect, reference=answer.reference, other=found.direct)
+    return certify(found.direct, reference=answer.reference, other=found.indirect)
 
 
 def print_certificate(certificate: Certificate, error: bool = False) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.display import console, table
@@ -13,25 +12,13 @@ from trajopt.commands.recalling import read_answer
 from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from trajopt.comparison import Difference
     from trajopt.solution import Solution
-
-SAMPLES = 1001
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Of one curve, over normalised time: the largest and the mean difference, relative to the curve's largest value."""
-
-    phase: str
-    name: str
-    largest: float
-    mean: float
 
 
 def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Outputs, quiet: bool) -> int:
     """Compare two files; with a tolerance the exit code says whether objective, times and states agree."""
+    from trajopt.comparison import differences, initial_costates, largest_state_gap, relative, switching_times
     from trajopt.storage import plain_json
 
     if tolerance is not None and not 0 <= tolerance < float("inf"):
@@ -41,12 +28,12 @@ def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Out
     if list(a.phases) != list(b.phases):
         raise UsageError("the files have different phases", got=f"{', '.join(a.phases)} and {', '.join(b.phases)}")
     headline = {
-        "objective": _relative(a.objective, b.objective),
-        **{f"end of {name}": _relative(ph.tf, b.phases[name].tf) for name, ph in a.phases.items()},
+        "objective": relative(a.objective, b.objective),
+        **{f"end of {name}": relative(ph.tf, b.phases[name].tf) for name, ph in a.phases.items()},
     }
     curves = differences(a, b)
     switches, costates = switching_times(a, b), initial_costates(a, b)
-    gap = max((d for d in curves if d.name in a.phases[d.phase].states), key=lambda d: d.largest, default=None)
+    gap = largest_state_gap(a, curves)
     judged = [*headline.values(), *(d.largest for d in curves if d.name in a.phases[d.phase].states)]
     agree = tolerance is None or max(judged) <= tolerance
     if not quiet:
@@ -72,61 +59,6 @@ def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Out
     return SOLVED if agree else NOT_SOLVED
 
 
-def differences(a: Solution, b: Solution) -> list[Difference]:
-    """Of every curve that both have, at equal fractions of each phase."""
-    import numpy as np
-
-    found = []
-    for name, one in a.phases.items():
-        other = b.phases[name]
-        for field, prefix in (("states", ""), ("controls", ""), ("algebraics", ""), ("costates", "costate ")):
-            ours, theirs = getattr(one, field), getattr(other, field)
-            for key in ours:
-                if key in theirs and ours[key].size == theirs[key].size:
-                    values = [_sampled(curve, ph.t0, ph.tf) for curve, ph in ((ours[key], one), (theirs[key], other))]
-                    gap = np.abs(values[0] - values[1]) / max(float(np.max(np.abs(values[0]))), 1e-12)
-                    found.append(Difference(name, prefix + key, float(np.max(gap)), float(np.mean(gap))))
-    return found
-
-
-def switching_times(a: Solution, b: Solution) -> dict[str, list[list[float]]]:
-    """Of every phase in which a file knows arcs: where they end inside the phase, in both files."""
-
-    def inside(solution: Solution, name: str) -> list[float]:
-        return [arc.end for arc in solution.arcs if arc.phase == name][:-1]
-
-    found = {name: [inside(a, name), inside(b, name)] for name in a.phases}
-    return {name: times for name, times in found.items() if any(times)}
-
-
-def initial_costates(a: Solution, b: Solution) -> dict[str, list[float]]:
-    """Of the first phase, component by component, in both files."""
-    import numpy as np
-
-    name = next(iter(a.phases), None)
-    if name is None:
-        return {}
-    one, other = a.phases[name], b.phases[name]
-    found = {}
-    for key in one.costates:
-        if key in other.costates and one.costates[key].size == other.costates[key].size:
-            values = [ph.costates[key].evaluate(np.array([ph.t0]))[0] for ph in (one, other)]
-            for label, pair in zip(one.costates[key].labels(key), zip(*values, strict=True), strict=True):
-                found[label] = [float(value) for value in pair]
-    return found
-
-
-def _sampled(curve: Any, t0: float, tf: float) -> np.ndarray:
-    import numpy as np
-
-    values: np.ndarray = curve.evaluate(np.linspace(t0, tf, SAMPLES))
-    return values
-
-
-def _relative(a: float, b: float) -> float:
-    return abs(a - b) / max(abs(a), abs(b), 1e-12)
-
-
 def _print(a: Solution, b: Solution, headline: dict[str, float], curves: list[Difference], error: bool) -> None:
     screen = console(error=error)
     screen.print(f"{a.problem} ({a.method}) and {b.problem} ({b.method})", style="bold")
@@ -145,7 +77,7 @@ def _print(a: Solution, b: Solution, headline: dict[str, float], curves: list[Di
 
 
 def _print_ends(
-    switches: dict[str, list[list[float]]], costates: dict[str, list[float]], gap: Difference | None, error: bool
+    switches: dict[str, list[list[float]]], costates: dict[str, tuple[float, float]], gap: Difference | None, error: bool
 ) -> None:
     screen = console(error=error)
     if costates:

@@ -17,22 +17,36 @@ from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
     from trajopt.curve import Curve
+    from trajopt.direct.collocation import Collocation
     from trajopt.integrate.simulate import Simulation
     from trajopt.reference import Reference
     from trajopt.show.drawing import Drawing
     from trajopt.solution import PhaseSolution, Solution
+    from trajopt.solving import Method
 
 
 @dataclass(frozen=True)
 class Wish:
     """How a person wants a problem solved."""
 
-    method: str = "direct"
+    method: Method | str = "direct"
     tolerance: float | None = None
     guess: Path | None = None
     verbose: bool = False
     quiet: bool = False
     time_limit: float | None = None
+
+    def chosen(self) -> Method | str:
+        """The method; with its own log on the screen where that is wanted."""
+        if not self.verbose or self.method == "indirect":
+            return self.method
+        from trajopt.direct.collocation import Collocation
+        from trajopt.solving import Both
+
+        method = {"direct": Collocation, "both": Both}[self.method]() if isinstance(self.method, str) else self.method
+        if isinstance(method, Both):
+            return replace(method, direct=_with_log(method.direct))
+        return _with_log(method) if isinstance(method, Collocation) else method
 
     def earlier(self) -> Solution | None:
         """The saved answer to begin at."""
@@ -41,17 +55,19 @@ class Wish:
         return None if self.guess is None else load(self.guess)
 
 
+def _with_log(method: Collocation) -> Collocation:
+    from trajopt.nlp.backends import Ipopt
+
+    backend = method.backend
+    return replace(method, backend=replace(backend, verbose=True)) if isinstance(backend, Ipopt) else method
+
+
 @dataclass(frozen=True)
 class Answer:
-    """What a named problem came to; the published answer if nothing was changed; the direct answer where both were asked for."""
+    """What a named problem came to; the published answer if nothing was changed."""
 
     solution: Solution
     reference: Reference | None = None
-    direct: Solution | None = None
-
-    @property
-    def success(self) -> bool:
-        return self.solution.success and (self.direct is None or self.direct.success)
 
 
 def run_solve(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
@@ -64,18 +80,20 @@ def run_solve(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outpu
     with outputs.clean_standard_output():
         answer = solve_name(name, settings, wish)
         if not wish.quiet:
-            print_solution(answer.solution, answer.reference, answer.direct, error=outputs.json_on_standard_output)
+            print_solution(answer.solution, answer.reference, error=outputs.json_on_standard_output)
         write_solution(answer, outputs, subject)
         if drawing is not None and outputs.animate is not None:
             write_animation(answer.solution, drawing, outputs.animate, wish.quiet)
-    from trajopt.storage import summary
+    from trajopt.storage import plain_json, summary
 
     content = summary(answer.solution)
-    if answer.direct is not None:
-        content["direct"] = summary(answer.direct)
+    comparison = answer.solution.comparison
+    if comparison is not None:
+        content["direct"] = summary(comparison.direct)
+        content["comparison"] = plain_json(comparison.to_json())
     outputs.write_json(content)
     say_written(outputs.named.values(), wish.quiet)
-    return SOLVED if answer.success else NOT_SOLVED
+    return SOLVED if answer.solution.success else NOT_SOLVED
 
 
 def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
@@ -88,33 +106,14 @@ def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
     built = build_problem(name, settings)
     with progress_lines(f"solving {name}", wish.quiet, still=wish.verbose) as show, blaming(name):
         answer = _solve(built, guess, wish, show)
-    direct = None if answer.direct is None else remembered(answer.direct, name, built.settings)
-    return replace(answer, solution=remembered(answer.solution, name, built.settings), direct=direct)
+    return replace(answer, solution=remembered(answer.solution, name, built.settings))
 
 
 def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str], None]) -> Answer:
-    from trajopt.deadline import UNLIMITED, Deadline
-    from trajopt.direct.collocation import Collocation
-    from trajopt.nlp.backends import Ipopt
-    from trajopt.solving import solve, unconfirmed
+    from trajopt.solving import solve
 
-    parameters = dict(built.parameters)
-    deadline = UNLIMITED if wish.time_limit is None else Deadline(wish.time_limit)
-    collocation = Collocation(backend=Ipopt(verbose=True)) if wish.verbose else Collocation()
-    direct = None
-    if wish.method != "indirect" or guess is None:  # shooting begins at a direct answer
-        direct = solve(built.problem, collocation, guess, parameters, wish.tolerance, show, wish.time_limit)
-        if wish.method == "direct" or not direct.success:
-            return Answer(direct, built.reference)
-        guess = direct
-    from trajopt.indirect.shooting import Shooting
-
-    show("shooting from the direct answer" if direct is not None else "shooting from the given answer")
-    shooting = Shooting() if wish.tolerance is None else Shooting(tolerance=wish.tolerance)
-    indirect = solve(built.problem, shooting, guess, parameters, None, show, max(deadline.remaining, 1e-9))
-    if wish.method == "both" and direct is not None:
-        return Answer(indirect if indirect.success else unconfirmed(direct, indirect), built.reference, direct)
-    return Answer(indirect, built.reference)
+    solution = solve(built.problem, wish.chosen(), guess, dict(built.parameters), wish.tolerance, show, wish.time_limit)
+    return Answer(solution, built.reference)
 
 
 def write_solution(answer: Answer, outputs: Outputs, subject: Subject) -> None:
@@ -126,8 +125,8 @@ def write_solution(answer: Answer, outputs: Outputs, subject: Subject) -> None:
         solution.to_csv(outputs.csv)
     if outputs.plot is not None:
         answers = {solution.method: solution}
-        if answer.direct is not None and outputs.kind in SEVERAL:
-            answers = {answer.direct.method: answer.direct} | answers
+        if solution.comparison is not None and outputs.kind in SEVERAL:
+            answers = {solution.comparison.direct.method: solution.comparison.direct} | answers
         draw_answers(answers, outputs.kind, outputs.plot, subject, answer.reference)
 
 
@@ -139,17 +138,15 @@ def write_animation(source: Solution | Simulation, drawing: Drawing, path: Path,
         animate(source, drawing, path, progress=show)
 
 
-def print_solution(
-    solution: Solution, reference: Reference | None = None, direct: Solution | None = None, error: bool = False
-) -> None:
+def print_solution(solution: Solution, reference: Reference | None = None, error: bool = False) -> None:
     """The answer on a terminal."""
     screen = console(error=error)
     colour = "green" if solution.success else "red"
     screen.print(f"{solution.problem}: {solution.status.value} ({solution.method})", style=f"bold {colour}")
     screen.print(f"  objective  {solution.objective:.12g}" + _against(solution, reference))
-    if direct is not None:
-        difference = abs(direct.objective - solution.objective) / max(abs(solution.objective), 1e-300)
-        screen.print(f"  direct     {direct.objective:.12g}   relative difference {difference:.1e}")
+    if solution.comparison is not None:
+        screen.print(f"  {solution.comparison.line}")
+        screen.print(f"  {solution.comparison.verdict.value}")
     intervals = sum(max(len(ph.breaks) - 1, 0) for ph in solution.phases.values())
     meshes = len(solution.history)
     took = solution.seconds.get("total")
