@@ -1,0 +1,48 @@
+"""Controls that the cost does not determine."""
+
+from trajopt import Problem, free
+
+from .entry import problem
+
+
+@problem("slowest-joint", "undetermined")
+def slowest_joint() -> Problem:
+    """Three joints from rest to rest in least time: the slowest decides, the others have time to spare."""
+    ocp = Problem("slowest-joint")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 30))
+    rates = {}
+    for i, (distance, limit) in enumerate(((1.0, 1.0), (2.0, 0.5), (-0.5, 2.0))):
+        q, w = ph.state(f"q{i}", start=0, end=distance), ph.state(f"w{i}", start=0, end=0)
+        u = ph.control(f"u{i}", lower=-limit, upper=limit)
+        rates |= {q: w, w: u}
+    ph.dynamics(rates)
+    ocp.minimize(ph.final(t))
+    return ocp
+
+
+@problem("slowest-axis", "undetermined")
+def slowest_axis() -> Problem:
+    """Two axes of a gantry with speed limits, least time: one axis is at its limits, the other is idle or not."""
+    ocp = Problem("slowest-axis")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 30))
+    x, y = ph.state("x", start=0, end=5), ph.state("y", start=0, end=1)
+    v, w = ph.state("v", start=0, end=0, lower=-2, upper=2), ph.state("w", start=0, end=0, lower=-2, upper=2)
+    a, b = ph.control("a", lower=-2, upper=2), ph.control("b", lower=-2, upper=2)
+    ph.dynamics({x: v, y: w, v: a, w: b})
+    ocp.minimize(ph.final(t))
+    return ocp
+
+
+@problem("redundant-motors", "undetermined", quick=True)
+def redundant_motors() -> Problem:
+    """Two motors on one shaft; the cost sees only the sum of their forces."""
+    ocp = Problem("redundant-motors")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, v = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0)
+    a, b = ph.control("a", lower=-10, upper=10), ph.control("b", lower=-10, upper=10)
+    ph.dynamics({x: v, v: a + b})
+    ocp.minimize(ph.integral((a + b) ** 2))
+    return ocp
