@@ -114,3 +114,22 @@ def test_public_names_load_lazily():
         "False",
         "False",
     ]
+
+
+def test_a_direct_solve_loads_nothing_of_shooting():
+    """Nor the certificate, the pictures, or those parts of scipy that take as long to load as a small problem to solve."""
+    script = """
+import sys
+from trajopt import Problem, solve
+ocp = Problem("rest to rest")
+ph = ocp.phase()
+ph.time(start=0, end=1)
+x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u")
+ph.dynamics({x: v, v: u})
+ocp.minimize(ph.integral(u**2))
+assert solve(ocp).success
+print(*sys.modules)
+"""
+    loaded = set(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split())
+    apart = {f"trajopt.{part}" for part in ("indirect", "certificate", "show", "integrate", "commands")}
+    assert not loaded & (apart | {"scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.sparse", "matplotlib", "xarray"})

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
@@ -90,6 +89,8 @@ def _windows(phase: PhaseForm, states: Index, integrals: Array, first: Array, la
     windows = np.zeros(states.size)
     if kept.shape[1]:
         slopes = (kept / np.linalg.norm(kept, axis=0)).T @ _slopes(last)
+        import scipy.linalg  # where integrals were found only: it takes half as long to load as a small solve
+
         _, triangle, order = scipy.linalg.qr(slopes, mode="economic", pivoting=True)
         windows[order[: int(np.sum(np.abs(np.diag(triangle)) > DEPENDENT))]] = WINDOW
     return windows
@@ -131,7 +132,7 @@ def _echelon(columns: Array) -> Array:
 
 
 def _null(matrix: Array) -> Array:
-    return np.asarray(scipy.linalg.null_space(matrix, rcond=SAME)) if matrix.shape[1] else np.zeros((0, 0))
+    return _null_space(matrix, SAME) if matrix.shape[1] else np.zeros((0, 0))
 
 
 def _monomials(x: Array) -> Array:
@@ -175,7 +176,7 @@ def _integrals(form: NormalForm, index: int, parameters: Array, states: Index, s
     changes = _changes(x[:, regular], rates[:, regular])
     lengths = np.linalg.norm(changes, axis=0)
     lengths = np.where(lengths > 0, lengths, 1.0)
-    return np.asarray(scipy.linalg.null_space(changes / lengths, rcond=NOTHING) / lengths[:, None])
+    return _null_space(changes / lengths, NOTHING) / lengths[:, None]
 
 
 def _clock(phase: PhaseForm) -> Bound:
@@ -193,3 +194,10 @@ def _within(bound: Bound, values: Array, sizes: Array | float = 1.0) -> Array:
         between = lower + (upper - lower) * (0.5 + 0.5 * values)
     beyond = np.where(np.isfinite(lower), lower + away, np.where(np.isfinite(upper), upper - away, np.sign(values) * away))
     return np.where(np.isfinite(lower) & np.isfinite(upper), between, beyond)
+
+
+def _null_space(matrix: Array, relative: float) -> Array:
+    """Orthonormal columns that a matrix maps to zero, up to singular values ``relative`` to its largest."""
+    _, singular, rows = np.linalg.svd(matrix)
+    rank = int(np.sum(singular > relative * singular.max(initial=0.0)))
+    return np.asarray(rows[rank:].T)
