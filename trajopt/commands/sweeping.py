@@ -152,7 +152,7 @@ def _workers(how: SweepWish) -> Iterator[Executor | None]:
         try:
             from dask.distributed import Client
         except ImportError as error:
-            raise UsageError("--cluster needs Dask, which is not installed", hint="pip install 'trajopt[cluster]'") from error
+            raise UsageError("--cluster needs Dask, which is not installed", hint="pip install distributed") from error
         try:
             client = Client(how.cluster, timeout=10)
         except (OSError, ValueError, TimeoutError) as error:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import trajopt
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.answer import arcs, condition_multipliers, phase_solutions, statics
 from trajopt.direct.collocation import (
@@ -415,7 +416,8 @@ def _explanation(iterate: Iterate, status: Status, method: Collocation) -> tuple
 
 @lru_cache(maxsize=1)
 def _versions() -> tuple[tuple[str, str], ...]:
-    return tuple((name, importlib.metadata.version(name)) for name in ("trajopt", "casadi", "numpy"))
+    others = ((name, importlib.metadata.version(name)) for name in ("casadi", "numpy"))
+    return (("trajopt", trajopt.__version__), *others)
 
 
 def _named_parameters(form: NormalForm, values: Array) -> dict[str, Array]:
