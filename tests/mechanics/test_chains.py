@@ -130,12 +130,12 @@ def test_loop_that_cannot_close_is_named():
 
 def test_fifty_links_are_built_in_seconds(random_tree):
     for planar in (True, False):
-        began = time.perf_counter()
+        began = time.process_time()
         tree = random_tree(50, planar)
         model = tree.mechanism()
         a = np.array(model.acceleration(np.full(50, 0.1), np.full(50, 0.2))).ravel()
         tau = np.array(newton_euler(tree)(np.full(50, 0.1), np.full(50, 0.2), a, 0.0)).ravel()
-        assert time.perf_counter() - began < 5.0
+        assert time.process_time() - began < 5.0
         assert np.abs(tau).max() < 1e-10 * np.abs(a).max()  # forward and inverse dynamics undo each other
 
 

@@ -15,7 +15,7 @@ import casadi
 
 from trajopt.errors import ModelError, suggest
 from trajopt.mechanics.constraints import Constraint
-from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity
+from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity, column, symbolic, with_symbols
 
 GROUND = "ground"
 Point = tuple[float, float] | Callable[[casadi.SX], tuple[Any, Any]]
@@ -31,22 +31,24 @@ class Body:
     position, angle, velocity, spin : of the reference point, at the start.
     centre : the mass centre in the body's axes, where the reference point is another.
     names : of the three coordinates; ``<name>_x``, ``<name>_y``, ``<name>_theta`` where nothing is said.
+
+    Mass, inertia and mass centre may be symbols: parameters of a problem (``ocp.parameter``) or of the mechanism.
     """
 
     name: str
-    mass: float
-    inertia: float
+    mass: Any
+    inertia: Any
     position: tuple[float, float] = (0.0, 0.0)
     angle: float = 0.0
     velocity: tuple[float, float] = (0.0, 0.0)
     spin: float = 0.0
-    centre: tuple[float, float] = (0.0, 0.0)
+    centre: tuple[Any, Any] = (0.0, 0.0)
     names: tuple[str, str, str] | None = None
 
     def __post_init__(self) -> None:
-        if not self.mass > 0:
+        if not symbolic(self.mass) and not self.mass > 0:
             raise ModelError(f"body '{self.name}' has no positive mass", got=self.mass, expected="a mass > 0")
-        if not self.inertia > 0:
+        if not symbolic(self.inertia) and not self.inertia > 0:
             raise ModelError(f"body '{self.name}' has no positive moment of inertia", got=self.inertia, expected="a value > 0")
 
     @cached_property
@@ -61,12 +63,12 @@ class Body:
     def point(self, local: Any = (0.0, 0.0)) -> casadi.SX:
         """A point of the body in the ground's axes, (2,)."""
         x, y, theta = self.coordinates
-        return casadi.SX(casadi.vertcat(x.q, y.q)) + rotation(theta.q) @ casadi.SX(casadi.DM(local))
+        return casadi.SX(casadi.vertcat(x.q, y.q)) + rotation(theta.q) @ column(local)
 
     def velocity_of(self, local: Any = (0.0, 0.0)) -> casadi.SX:
         """The velocity of that point, (2,)."""
         x, y, theta = self.coordinates
-        arm = rotation(theta.q) @ casadi.SX(casadi.DM(local))
+        arm = rotation(theta.q) @ column(local)
         return casadi.SX(casadi.vertcat(x.v - theta.v * arm[1], y.v + theta.v * arm[0]))
 
     def place(self, local: Any = (0.0, 0.0)) -> Place:
@@ -126,7 +128,7 @@ class Scene:
             position = casadi.vertcat(*[casadi.SX(c) for c in local(self.time)])
             return Place(position, casadi.jacobian(position, self.time), casadi.SX(0), casadi.SX(0), None)
         if body is None:
-            return Place(casadi.SX(casadi.DM(local)), casadi.SX.zeros(2, 1), casadi.SX(0), casadi.SX(0), None)
+            return Place(column(local), casadi.SX.zeros(2, 1), casadi.SX(0), casadi.SX(0), None)
         return body.place(local)
 
     def value(self, given: Any) -> casadi.SX:
@@ -199,7 +201,7 @@ def assemble(
         forces={k: f for k, f in forces.items() if not casadi.SX(f).is_zero()},
         constraints=tuple(c for e in effects for c in e.constraints),
         controls=tuple(controls),
-        parameters=tuple(parameters),
+        parameters=with_symbols(parameters, (casadi.vertcat(b.mass, b.inertia, column(b.centre)) for b in bodies), scene.time),
         time=scene.time,
         inertia=_newton_euler(bodies, stored, coordinates, gravity),
     )
@@ -212,7 +214,7 @@ def _newton_euler(
     blocks, biases = [], []
     for body in bodies:
         theta = body.coordinates[2]
-        arm = rotation(theta.q) @ casadi.SX(casadi.DM(body.centre))
+        arm = rotation(theta.q) @ column(body.centre)
         m, across = body.mass, casadi.vertcat(-arm[1], arm[0])  # d(arm)/dtheta
         about = body.inertia + m * casadi.dot(arm, arm)
         blocks.append(

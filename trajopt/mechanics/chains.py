@@ -17,7 +17,7 @@ import numpy as np
 
 from trajopt.errors import ModelError, suggest
 from trajopt.mechanics.constraints import Constraint, Holonomic
-from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity
+from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity, column, symbolic, with_symbols
 
 GROUND = "ground"
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
@@ -57,31 +57,45 @@ class Link:
     joint : the steps from the parent's frame to this link's frame.
     mass, centre : kg, and the mass centre in the link's frame (m).
     inertia : about the mass centre in the link's axes: a number (about z), three principal values, or a 3 x 3 matrix (kg m^2).
+
+    Each may be a symbol: a parameter of a problem (``ocp.parameter``), or of a mechanism (``Quantity(...).symbol``).
     """
 
     name: str
     parent: str
     joint: tuple[Step, ...]
-    mass: float = 0.0
-    centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    mass: Any = 0.0
+    centre: tuple[Any, Any, Any] = (0.0, 0.0, 0.0)
     inertia: Any = 0.0
 
     def __post_init__(self) -> None:
-        if not self.mass >= 0:
+        if not symbolic(self.mass) and not self.mass >= 0:
             raise ModelError(f"link '{self.name}' has a negative mass", got=self.mass, expected="a mass >= 0")
-        if np.linalg.eigvalsh(self.tensor)[0] < -1e-12 * max(1.0, float(np.abs(self.tensor).max())):
+        if symbolic(self.inertia):
+            return
+        values = np.array(casadi.DM(self.tensor))
+        if np.linalg.eigvalsh(values)[0] < -1e-12 * max(1.0, float(np.abs(values).max())):
             raise ModelError(f"link '{self.name}' has a negative moment of inertia", got=self.inertia, expected="values >= 0")
 
     @property
-    def tensor(self) -> np.ndarray:
-        given = np.asarray(self.inertia, dtype=float)
-        if given.ndim == 0:
-            return np.diag([0.0, 0.0, float(given)])
-        return np.diag(given) if given.ndim == 1 else given
+    def tensor(self) -> casadi.SX:
+        """The inertia as a matrix, (3, 3)."""
+        if isinstance(self.inertia, (tuple, list)) and len(self.inertia) == 3 and not isinstance(self.inertia[0], (tuple, list)):
+            return casadi.diag(column(self.inertia))
+        given = casadi.SX(self.inertia if symbolic(self.inertia) else casadi.DM(self.inertia))
+        if given.numel() == 1:
+            return casadi.diag(casadi.vertcat(0.0, 0.0, given))
+        return casadi.diag(given) if given.numel() == 3 else given
+
+    @property
+    def data(self) -> casadi.SX:
+        """Everything that may be a symbol, as a column: mass, mass centre, inertia, constant steps of the joint."""
+        moved = [step.by for step in self.joint if not isinstance(step, Level) and not isinstance(step.by, Coordinate)]
+        return casadi.vertcat(self.mass, column(self.centre), casadi.vec(self.tensor), column(moved))
 
 
-def rod(name: str, parent: str, joint: tuple[Step, ...], mass: float, length: float) -> Link:
-    """A thin uniform rod along the x axis of its frame."""
+def rod(name: str, parent: str, joint: tuple[Step, ...], mass: Any, length: Any) -> Link:
+    """A thin uniform rod along the x axis of its frame; mass and length may be symbols."""
     across = mass * length**2 / 12
     return Link(name, parent, joint, mass, (length / 2, 0.0, 0.0), (0.0, across, across))
 
@@ -98,13 +112,13 @@ class Frame:
     dv: casadi.SX  # acceleration of the origin
 
     def point(self, local: Any) -> casadi.SX:
-        return self.o + self.R @ casadi.SX(casadi.DM(local))
+        return self.o + self.R @ column(local)
 
     def velocity(self, local: Any) -> casadi.SX:
-        return self.v + casadi.cross(self.w, self.R @ casadi.SX(casadi.DM(local)))
+        return self.v + casadi.cross(self.w, self.R @ column(local))
 
     def acceleration(self, local: Any) -> casadi.SX:
-        arm = self.R @ casadi.SX(casadi.DM(local))
+        arm = self.R @ column(local)
         return self.dv + casadi.cross(self.dw, arm) + casadi.cross(self.w, casadi.cross(self.w, arm))
 
 
@@ -252,7 +266,7 @@ class Tree:
         for link, frame in self._bodies():
             spin = frame.R.T @ frame.w
             v = frame.velocity(link.centre)
-            total += 0.5 * link.mass * casadi.dot(v, v) + 0.5 * casadi.dot(spin, casadi.SX(casadi.DM(link.tensor)) @ spin)
+            total += 0.5 * link.mass * casadi.dot(v, v) + 0.5 * casadi.dot(spin, link.tensor @ spin)
         return total
 
     @cached_property
@@ -272,7 +286,7 @@ class Tree:
             f = node.frame
             if node.link >= 0:
                 link = self.links[node.link]
-                inertia = f.R @ casadi.SX(casadi.DM(link.tensor)) @ f.R.T
+                inertia = f.R @ link.tensor @ f.R.T
                 F = link.mass * (f.acceleration(link.centre) - g)
                 force[k] = force[k] + F
                 moment[k] = moment[k] + cross(f.point(link.centre), F) + inertia @ f.dw + cross(f.w, inertia @ f.w)
@@ -333,7 +347,7 @@ class Tree:
             forces=dict(forces or {}),
             constraints=tuple(constraints),
             controls=tuple(controls),
-            parameters=tuple(parameters),
+            parameters=with_symbols(parameters, (link.data for link in self.links), self.time),
             time=self.time,
             inertia=Inertia(self.mass, self.bias),
         )
@@ -353,7 +367,7 @@ class Tree:
             if node.link >= 0:
                 link = self.links[node.link]
                 c, m = node.frame.point(link.centre), casadi.SX(link.mass)
-                add(k, m, m * c, node.frame.R @ casadi.SX(casadi.DM(link.tensor)) @ node.frame.R.T + m * _spread(c))
+                add(k, m, m * c, node.frame.R @ link.tensor @ node.frame.R.T + m * _spread(c))
             if node.parent >= 0:
                 m, mc, inertia = bodies[k]
                 if node.kind == "level":  # below absolute angles only the translation of the origin is passed on: a point mass

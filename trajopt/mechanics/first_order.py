@@ -23,6 +23,7 @@ def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[
         without a law becomes a parameter of the system.
     details : further fields of ``System``: ``until``, ``description``, ``events``, ``outputs``, ``drawing``.
     """
+    mechanism.require_values("simulations")
     known = [c.name for c in mechanism.controls]
     for name in controls:
         if name not in known:

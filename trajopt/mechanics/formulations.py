@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from trajopt.errors import ModelError, UsageError
-from trajopt.mechanics.lagrange import Mechanism
+from trajopt.mechanics.lagrange import Mechanism, symbolic
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,8 +246,10 @@ def solve_symmetric(matrix: casadi.SX, right: casadi.SX) -> casadi.SX:
 
 def _weights(mechanism: Mechanism) -> np.ndarray | None:
     """W of M + A^T W A, of the size of M for each row; zero where M is constant and definite, None where that does not help."""
-    M = np.array(mechanism.evaluate(mechanism.mass, *mechanism.start))
-    A = np.array(mechanism.evaluate(mechanism.matrix, *mechanism.start))
+    # A parameter of a problem has no value here; masses and lengths of one show as well what is definite.
+    p = [1.0 if symbolic(c.value) else c.value for c in mechanism.parameters]
+    M = np.array(mechanism.evaluate(mechanism.mass, *mechanism.start, p=p))
+    A = np.array(mechanism.evaluate(mechanism.matrix, *mechanism.start, p=p))
     if not (np.all(np.isfinite(M)) and np.all(np.isfinite(A))):
         return None
     plain = np.zeros(len(A))

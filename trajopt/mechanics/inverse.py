@@ -106,7 +106,7 @@ def _members(tree: Tree, q: Any, v: Any, a: Any, t: float) -> list[_Member]:
         force = moment = casadi.SX.zeros(3, 1)
         if node.link >= 0:
             link = tree.links[node.link]
-            inertia = f.R @ casadi.SX(casadi.DM(link.tensor)) @ f.R.T
+            inertia = f.R @ link.tensor @ f.R.T
             force = link.mass * (f.acceleration(link.centre) - g)
             moment = inertia @ f.dw + casadi.cross(f.w, inertia @ f.w)
         axis = casadi.SX.zeros(3, 1) if node.axis is None else node.axis

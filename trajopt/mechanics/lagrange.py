@@ -10,7 +10,7 @@ zero for the exact motion, and what a stabilization law asks for otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -69,7 +69,7 @@ class Quantity:
     """A named number that stays a symbol in the model: a control, or a parameter."""
 
     name: str
-    value: float = 0.0
+    value: Any = 0.0  # a number, or the symbol itself where a problem gives the value
     unit: str = ""
     symbol: Any = None
 
@@ -131,19 +131,19 @@ class Mechanism:
 
     @cached_property
     def q(self) -> casadi.SX:
-        return _column([c.q for c in self.coordinates])
+        return column([c.q for c in self.coordinates])
 
     @cached_property
     def v(self) -> casadi.SX:
-        return _column([c.v for c in self.coordinates])
+        return column([c.v for c in self.coordinates])
 
     @cached_property
     def u(self) -> casadi.SX:
-        return _column([c.symbol for c in self.controls])
+        return column([c.symbol for c in self.controls])
 
     @cached_property
     def p(self) -> casadi.SX:
-        return _column([c.symbol for c in self.parameters])
+        return column([c.symbol for c in self.parameters])
 
     @cached_property
     def rows(self) -> tuple[Constraint, ...]:
@@ -194,11 +194,11 @@ class Mechanism:
     @cached_property
     def force(self) -> casadi.SX:
         """The generalized forces Q, (n,)."""
-        return _column([self.forces.get(c.name, 0.0) for c in self.coordinates])
+        return column([self.forces.get(c.name, 0.0) for c in self.coordinates])
 
     @cached_property
     def position_residual(self) -> casadi.SX:
-        return _column([c.expression for c in self.holonomic])
+        return column([c.expression for c in self.holonomic])
 
     @cached_property
     def velocity_residual(self) -> casadi.SX:
@@ -231,7 +231,7 @@ class Mechanism:
             if constraint.along is None:
                 columns.append(self.matrix[row, :].T)
             else:
-                columns.append(_column([constraint.along.get(c.name, 0.0) for c in self.coordinates]))
+                columns.append(column([constraint.along.get(c.name, 0.0) for c in self.coordinates]))
         return casadi.horzcat(*columns) if columns else casadi.SX(len(self.coordinates), 0)
 
     @cached_property
@@ -317,7 +317,7 @@ class Mechanism:
     def arguments(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> tuple[Any, ...]:
         """The arguments of ``function``, controls and parameters at their values unless given."""
         u = [c.value for c in self.controls] if u is None else u
-        p = [c.value for c in self.parameters] if p is None else p
+        p = _values(self.parameters) if p is None else p
         return q, v, u, p, t
 
     # Consistent values and rank ---------------------------------------------------------------------------------------------
@@ -338,12 +338,24 @@ class Mechanism:
 
         Coordinates named in ``hold`` keep position and velocity. Where there are no such values the error names the constraints.
         """
+        self.require_values("consistent starting values")
         names = [c.name for c in self.coordinates]
         q, v = consistent_start(self, hold, t)
         return self.starting_at(dict(zip(names, q, strict=True)), dict(zip(names, v, strict=True)))
 
+    def require_values(self, what: str) -> None:
+        """Raise where a parameter is a symbol of a problem, which has no value by itself."""
+        unknown = [p.name for p in self.parameters if symbolic(p.value)]
+        if unknown:
+            raise ModelError(
+                f"'{self.name}': {what} need values for all parameters",
+                got=f"{', '.join(unknown)} without a value",
+                hint=f"m = Quantity('{unknown[0]}', 1.0), m.symbol in the model, and parameters=(m,)",
+            )
+
     def dependent_constraints(self, q: Any = None, t: float = 0.0) -> tuple[Dependence, ...]:
         """The constraints that follow from the others at a position (the starting one), by name."""
+        self.require_values("the rank of its constraints")
         position, velocity = self.start
         A = np.array(self.evaluate(self.matrix, position if q is None else q, velocity, t=t))
         return dependences(A, [c.name for c in self.rows])
@@ -363,8 +375,38 @@ class Mechanism:
         )
 
 
-def _column(entries: Sequence[Any]) -> casadi.SX:
+def column(entries: Any) -> casadi.SX:
+    """Numbers and expressions as a column."""
+    if isinstance(entries, (casadi.SX, casadi.DM, np.ndarray)):
+        return casadi.SX(entries)
     return casadi.vertcat(*[casadi.SX(e) for e in entries]) if entries else casadi.SX(0, 1)
+
+
+def symbolic(value: Any) -> bool:
+    """Whether there is a symbol in a number, or in one of several."""
+    if isinstance(value, (tuple, list)):
+        return any(symbolic(item) for item in value)
+    if isinstance(value, casadi.MX):
+        raise ModelError(
+            "a mechanism takes no MX symbols", got=str(value), expected="numbers or SX symbols",
+            hint="m = Quantity('m', 1.0); use m.symbol in the model, and model.acceleration(q, v, u, p=value)",
+        )  # fmt: skip
+    return isinstance(value, casadi.SX) and not value.is_constant()
+
+
+def with_symbols(parameters: Sequence[Quantity], data: Iterable[casadi.SX], time: casadi.SX) -> tuple[Quantity, ...]:
+    """The parameters of a mechanism, and beside them the symbols in its data that are not among them.
+
+    Such a symbol is a parameter of the problem that the mechanism is part of, and stands for its own value.
+    """
+    known = casadi.vertcat(time, *[p.symbol for p in parameters])
+    found = [s for s in casadi.symvar(casadi.vertcat(*data)) if not casadi.depends_on(known, s)]
+    return (*parameters, *(Quantity(str(s), s, symbol=s) for s in found))
+
+
+def _values(quantities: Sequence[Quantity]) -> Any:
+    values = [c.value for c in quantities]
+    return casadi.vertcat(*values) if symbolic(values) else values
 
 
 def _identifier(name: str) -> str:
