@@ -450,3 +450,20 @@ def test_a_time_limit_ends_with_exit_code_1_and_the_best_answer(folder):
     assert load("a.nc").status is Status.TIME_LIMIT
     assert "Time limit reached" in result.stdout
     assert run("solve", "./mine.py:build", "--time-limit", "0").exit_code == 2
+
+
+def test_mesh_and_number_of_meshes_can_be_chosen(tmp_path):
+    done = run("solve", "block-move", "--mesh", "3x5", "--max-passes", "1", "--json", str(tmp_path / "a.json"))
+    assert done.exit_code == 0
+    content = json.loads((tmp_path / "a.json").read_text())
+    assert content["phases"]["main"]["intervals"] == 3
+    assert content["mesh_passes"] == 1
+
+
+@pytest.mark.parametrize(
+    "words", [("--mesh", "3y5"), ("--mesh", "0"), ("--max-passes", "0"), ("--mesh", "3", "--method", "indirect")]
+)
+def test_a_wrong_mesh_is_refused(words):
+    done = run("solve", "block-move", *words)
+    assert done.exit_code == 2
+    assert words[0] in done.output

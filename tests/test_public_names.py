@@ -5,10 +5,17 @@ import importlib
 import trajopt
 
 PUBLIC = {
+    "Both",
     "Certificate",
+    "Collocation",
     "Family",
+    "Gauss",
+    "Ipopt",
+    "Mesh",
     "Problem",
+    "Radau",
     "Reference",
+    "Shooting",
     "Solution",
     "Status",
     "builder",

@@ -155,13 +155,19 @@ def solve(
     guess: GuessOption = None, save: Save = None, plot: Plot = None, plot_kind: PlotKind = "trajectories",
     animate: Animate = None, csv: Csv = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
     time_limit: TimeLimit = None,
+    mesh: Annotated[
+        str | None, typer.Option("--mesh", metavar="N[xDEGREE]", help="Intervals of the first mesh, and the degree on them.")
+    ] = None,
+    max_passes: Annotated[
+        int | None, typer.Option("--max-passes", metavar="N", help="Most meshes to solve; 1 keeps the first.")
+    ] = None,
 ) -> int:  # fmt: skip
     """Solve a problem."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.solving import Wish, run_solve
 
-    wish = Wish(method.value, tolerance, guess, verbose, quiet, time_limit)
+    wish = Wish(method.value, tolerance, guess, verbose, quiet, time_limit, mesh, max_passes)
     return run_solve(name, given_settings(settings, parameters), wish, Outputs(save, plot, csv, json, animate, plot_kind))
 
 

@@ -18,6 +18,7 @@ from trajopt.errors import UsageError
 if TYPE_CHECKING:
     from trajopt.curve import Curve
     from trajopt.direct.collocation import Collocation
+    from trajopt.direct.mesh import Mesh
     from trajopt.integrate.simulate import Simulation
     from trajopt.reference import Reference
     from trajopt.show.drawing import Drawing
@@ -35,24 +36,54 @@ class Wish:
     verbose: bool = False
     quiet: bool = False
     time_limit: float | None = None
+    mesh: str | None = None
+    max_passes: int | None = None
 
     def chosen(self) -> Method | str:
-        """The method; with its own log on the screen where that is wanted."""
-        if not self.verbose or self.method == "indirect":
+        """The method with the settings of its collocation; with its own log on the screen where that is wanted."""
+        given = [self.mesh is not None and "--mesh", self.max_passes is not None and "--max-passes"]
+        if self.method == "indirect" and any(given):
+            raise UsageError(
+                f"{next(filter(None, given))} belongs to collocation", got="--method indirect", expected="--method direct or both"
+            )
+        if self.method == "indirect" or not (self.verbose or any(given)):
             return self.method
         from trajopt.direct.collocation import Collocation
         from trajopt.solving import Both
 
         method = {"direct": Collocation, "both": Both}[self.method]() if isinstance(self.method, str) else self.method
         if isinstance(method, Both):
-            return replace(method, direct=_with_log(method.direct))
-        return _with_log(method) if isinstance(method, Collocation) else method
+            return replace(method, direct=self._set(method.direct))
+        return self._set(method) if isinstance(method, Collocation) else method
+
+    def _set(self, method: Collocation) -> Collocation:
+        if self.mesh is not None:
+            method = replace(method, mesh=parse_mesh(self.mesh))
+        if self.max_passes is not None:
+            if self.max_passes < 1:
+                raise UsageError("--max-passes", got=self.max_passes, expected="a whole number of at least 1")
+            method = replace(method, max_passes=self.max_passes)
+        return _with_log(method) if self.verbose else method
 
     def earlier(self) -> Solution | None:
         """The saved answer to begin at."""
         from trajopt.storage import load
 
         return None if self.guess is None else load(self.guess)
+
+
+def parse_mesh(text: str) -> Mesh:
+    """A uniform mesh from ``INTERVALS`` or ``INTERVALSxDEGREE``.
+
+    >>> parse_mesh("20x5").intervals, int(parse_mesh("20x5").degrees[0]), int(parse_mesh("8").degrees[0])
+    (20, 5, 4)
+    """
+    from trajopt.direct.mesh import Mesh
+
+    parts = text.split("x")
+    if not 1 <= len(parts) <= 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise UsageError("--mesh", got=text, expected="intervals, or intervals and degree: 20 or 20x5")
+    return Mesh.uniform(int(parts[0]), int(parts[1]) if len(parts) == 2 else 4)
 
 
 def _with_log(method: Collocation) -> Collocation:
