@@ -18,6 +18,9 @@ from trajopt.errors import ModelError, UsageError, suggest
 # wanted(y, y_rate, order) -> casadi column, of the length of y.  For order 2 it is the second derivative.
 Law = Callable[[casadi.SX, casadi.SX, int], casadi.SX]
 
+# A jump of the state by numbers: reset(t, x, p) -> x after it.
+Reset = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
+
 
 @dataclass(frozen=True)
 class Variable:
@@ -45,14 +48,17 @@ class Invariant:
 class Event:
     """A scalar g(t, x, p) whose zero crossing is located; direction +1, -1 or 0 (both).
 
-    At the crossing the state jumps to ``reset`` (a column in t, x, p; None: no jump), and the run ends if ``terminal``.
+    At the crossing the state jumps to ``reset`` (a column in t, x, p, or a function of their numbers; None: no jump), and the run
+    ends if ``terminal``. A ``level`` event fires also where its function is beyond zero at the start of a run or after a jump:
+    it guards a condition rather than a crossing.
     """
 
     name: str
     expression: casadi.SX
     direction: int = 0
-    reset: casadi.SX | None = None
+    reset: casadi.SX | Reset | None = None
     terminal: bool = False
+    level: bool = False
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,18 @@ def watch(system: System, extra: Sequence[Event] = ()) -> Watch:
     g = casadi.vertcat(casadi.SX(0, 1), *(e.expression for e in events))
     values = function_of_state(system, g)
     slope = function_of_state(system, total_derivative(g, system.time, system.x, system.rate))
-    resets = tuple(None if e.reset is None else numpy_callable(function_of_state(system, e.reset)) for e in events)
+    resets = tuple(_reset(system, e) for e in events)
     return Watch(events, values, numpy_callable(values), numpy_callable(slope), resets)
+
+
+def _reset(system: System, event: Event) -> Callable[..., np.ndarray] | None:
+    """The jump of an event as a function of (t, x)."""
+    if event.reset is None:
+        return None
+    if isinstance(event.reset, casadi.SX):
+        return numpy_callable(function_of_state(system, event.reset))
+    jump, p = event.reset, system.parameter_values
+    return lambda t, x: jump(t, x, p)
 
 
 def run(
@@ -82,6 +92,9 @@ def run(
     done = False
     while not done and t != t1:
         done = True
+        x, ended = _fire_levels(watched, t, x, happened, not pieces)
+        if ended:
+            break
         signs, fresh = _starting_signs(watched, t, x, fired)
         for piece in integrator.pieces(rate, t, x, t1, project):
             crossings = _crossings(watched, piece, signs, fresh) if watched.events else []
@@ -209,6 +222,22 @@ def _fire(watched: Watch, at: float, before: np.ndarray, firing: list[int], happ
         happened.append(Occurrence(watched.events[j].name, at, x, after))
         x = after
     return x
+
+
+def _fire_levels(watched: Watch, t: float, x: np.ndarray, happened: list[Occurrence], first: bool) -> tuple[np.ndarray, bool]:
+    """Fire the level events that are beyond zero, one after another, until none is; the state, and whether the run ends."""
+    while True:
+        values = watched.value(t, x)
+        beyond = [j for j, e in enumerate(watched.events) if e.level and e.direction * values[j] > 0]
+        if not beyond:
+            return x, False
+        event = watched.events[beyond[0]]
+        if event.terminal and first:
+            raise SimulationError(f"the motion cannot start: it ends at '{event.name}', which holds at t = {t:.6g}")
+        x = _fire(watched, t, x, beyond[:1], happened)
+        if event.terminal:
+            return x, True
+        _check_crowding(happened, 1.0)
 
 
 def _check_crowding(happened: list[Occurrence], span: float) -> None:
