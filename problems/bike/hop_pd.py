@@ -16,13 +16,13 @@ import casadi
 from casadi import SX, fmax, fmin, if_else
 
 from problems.bike.analyses import lowest_posture
-from problems.bike.models import SEVEN_LINK, Machine, SevenLink, machine, seven_link_posture
-from problems.bike.pd import ElbowStop, landed, pushed, stop_force
+from problems.bike.contacts import ElbowStop, OnWheels
+from problems.bike.models import SEVEN_LINK, SevenLink, free_seven_link
 from problems.bike.pictures import seven_link_drawing
-from trajopt.mechanics import Coordinate, Holonomic, Quantity
-from trajopt.system import Event, System, Variable
+from trajopt.system import System, Variable
 
 CONTROLLED = ("knee", "waist", "elbow")
+STOP = ElbowStop(0.645)  # m from shoulder to hand; the arm is straight at 0.652
 CLEAR = 2e-2  # m, the wheel above the ground where the jump begins; ours
 
 
@@ -42,6 +42,10 @@ class DanielLaw:
         stiffness, damping = self.gains[joint]
         return _clipped(stiffness * (target - angle) - damping * rate, self.limits[joint])
 
+    def brake_torque(self, rate: Any) -> Any:
+        """Of the brake, which holds the wheel to the bicycle in the air; ``rate`` is that of the wheel against the bicycle."""
+        return _clipped(-self.wheel[1] * rate, self.wheel_limit)
+
     def wheel_torque(self, rise: float, beta: Any, rate: Any) -> Any:
         return _clipped(self.wheel[0] * (rise - beta) - self.wheel[1] * rate, self.wheel_limit)
 
@@ -50,80 +54,39 @@ def _clipped(torque: Any, limit: float) -> Any:
     return fmax(fmin(torque, limit), -limit)
 
 
-def _machine(data: SevenLink, stance: bool) -> Machine:
-    """The seven links with a wheel that turns by itself: x, y, wheel (clockwise), beta, ankle, knee, waist."""
-    names = (("x", "m"), ("y", "m"), ("wheel", "rad"), ("beta", "rad"), ("ankle", "rad"), ("knee", "rad"), ("waist", "rad"))
-    coordinates = [Coordinate(name, unit=unit) for name, unit in names]
-    x, y, wheel, beta, *limbs = coordinates
-    torques = [Quantity(f"{name}_torque", 0.0, "N m") for name in ("wheel", *CONTROLLED)]
-    posture = seven_link_posture(data)
-    here = casadi.vertcat(*[c.q for c in limbs])
-    lever = casadi.substitute(casadi.gradient(posture.angles["elbow"], posture.shape), posture.shape, here) * torques[3].symbol
-    drive, knee, waist, _ = (t.symbol for t in torques)
-    contact = (Holonomic("rear", y.q - data.radius), Holonomic("rolling", x.q - data.radius * wheel.q))
-    return machine(
-        "daniel, stance" if stance else "daniel, flight",
-        posture,
-        coordinates,
-        casadi.vertcat(x.q, y.q, beta.q, here),
-        (data.wheel_mass, data.wheel_inertia, -wheel.v),
-        data.gravity,
-        forces={"wheel": drive, "beta": drive, "ankle": lever[0], "knee": knee + lever[1], "waist": waist + lever[2]},
-        constraints=contact if stance else (),
-        controls=torques,
-    )
-
-
-def daniel_pd(until: float = 1.2, data: SevenLink = SEVEN_LINK) -> System:
+def daniel_pd(friction: float = 0.9, until: float = 1.2, data: SevenLink = SEVEN_LINK) -> System:
     """From the lowest balanced posture: take-off, a tuck until the top of the flight, landing posture, landing."""
-    law, stop = DanielLaw(), ElbowStop(reach=0.645, stiffness=1e6, damping=5e3)
-    ground, air = _machine(data, stance=True), _machine(data, stance=False)
-    q, v = air.mechanism.q, air.mechanism.v
-    on_ground, stage = SX.sym("on_ground"), SX.sym("stage")
+    law, machine = DanielLaw(), free_seven_link(data)
+    m = machine.mechanism
+    q, v, place = m.q, m.v, {c.name: c for c in m.coordinates}
+    over = OnWheels.of(machine, data, friction, STOP)
+    stage = SX.sym("stage")
     start = lowest_posture((18.0, 22.0), data)
-    angles = casadi.vertcat(*[air.seen(air.posture.angles[joint], q) for joint in CONTROLLED])
+    angles = casadi.vertcat(*[machine.seen(machine.posture.angles[joint], q) for joint in CONTROLLED])
     rates = casadi.jtimes(angles, q, v)
-    torques = [law.wheel_torque(start.angles["beta"], q[3], v[3])]
+    beta, wheel = place["beta"], place["wheel"]
+    driven = law.wheel_torque(start.angles["beta"], beta.q, beta.v)
+    torques = [if_else(over.rear_down, driven, law.brake_torque(wheel.v + beta.v))]
     torques += [law.torque(k, stage, angles[k], rates[k]) for k in range(3)]
-    u = casadi.vertcat(*torques)
-    stopping = stop_force(air, stop)
-    resting, reactions = pushed(ground, q, v, u, stopping)
-    flying, _ = pushed(air, q, v, u, stopping)
-    a = if_else(on_ground > 0.5, resting, flying)
-    normal = if_else(on_ground > 0.5, reactions[0], 0)
-    centre = air.point("mass centre", q)
-    climb = casadi.jtimes(centre, q, v)[1]
-    height, at_rest, airborne = q[1] - data.radius, landed(ground, q, v), on_ground < 0.5
-    falling = casadi.logic_and(airborne, stage > 1.5)
-    rising = casadi.logic_and(airborne, casadi.logic_and(stage > 0.5, stage < 1.5))
-    leaving = casadi.logic_and(airborne, stage < 0.5)
-    # The torques jump only once the wheel is clear: at the take-off itself they could push it back into the ground.
-    events = (
-        Event("take-off", if_else(on_ground > 0.5, normal, 1), -1, casadi.vertcat(q, v, 0, stage)),
-        Event("touch-down", if_else(airborne, if_else(falling, 1, height), 1), -1, casadi.vertcat(q, at_rest, 1, stage)),
-        Event("tuck", if_else(leaving, height - CLEAR, -1), 1, casadi.vertcat(q, v, 0, 1)),
-        Event("top", if_else(rising, climb, 1), -1, casadi.vertcat(q, v, 0, 2)),
-        Event("landing", if_else(falling, height, 1), -1, casadi.vertcat(q, at_rest, 1, 2), terminal=True),
+    climb = casadi.jtimes(machine.point("mass centre", q), q, v)[1]
+    airborne = casadi.logic_not(over.rear_down)
+    # The torques jump only once the wheel is clear: at the take-off itself they could press it back onto the ground.
+    switches = (
+        ("tuck", if_else(casadi.logic_and(airborne, stage < 0.5), over.gap - CLEAR, -1), 1, 1),
+        ("top", if_else(casadi.logic_and(stage > 0.5, stage < 1.5), climb, 1), -1, 2),
     )
     at = {"y": data.radius, **{name: start.angles[name] for name in ("beta", "ankle", "knee", "waist")}}
     outputs = {
-        "clearance": (height, "m"),
-        "ground_force": (normal, "N"),
-        "traction": (if_else(on_ground > 0.5, reactions[1], 0), "N"),
-        "mass_centre_x": (centre[0], "m"),
-        "mass_centre_y": (centre[1], "m"),
+        "clearance": (over.gap, "m"),
         "elbow": (angles[2], "rad"),
         **{f"{name}_torque": (SX(torque), "N m") for name, torque in zip(("wheel", *CONTROLLED), torques, strict=True)},
     }
-    states = (*air.mechanism.starting_at(at).state_variables(), Variable("on_ground", 1.0), Variable("stage", 0.0))
-    return System(
+    return over.system(
         "daniel-pd",
-        SX.sym("t"),
-        casadi.vertcat(q, v, on_ground, stage),
-        states,
-        casadi.vertcat(v, a, 0, 0),
-        outputs=outputs,
-        events=events,
+        casadi.vertcat(*torques),
+        (stage, Variable("stage", 0.0), switches),
+        outputs,
+        at,
         until=until,
         description="a hop on the rear wheel by PD control",
         drawing=seven_link_drawing(),

@@ -246,6 +246,23 @@ def five_link(data: FiveLink = FIVE_LINK, front_down: bool = False) -> Machine:
     )
 
 
+def free_five_link(data: FiveLink = FIVE_LINK) -> Machine:
+    """On no contact: x and y of the rear axle, a wheel that turns by itself (clockwise), beta and torso."""
+    x, y, beta = Coordinate("x", unit="m"), Coordinate("y", data.radius, unit="m"), Coordinate("beta", unit="rad")
+    wheel, torso = Coordinate("wheel", unit="rad"), Coordinate("torso", data.torso_start_deg * casadi.pi / 180, unit="rad")
+    drive, waist = Quantity("wheel_torque", 0.0, "N m"), Quantity("waist_torque", 0.0, "N m")
+    return machine(
+        "five-link, free",
+        five_link_posture(data),
+        (x, y, wheel, beta, torso),
+        casadi.vertcat(x.q, y.q, beta.q, torso.q + beta.q),
+        (data.wheel_mass, data.wheel_inertia, -wheel.v),
+        data.gravity,
+        forces={"wheel": drive.symbol, "beta": drive.symbol + waist.symbol, "torso": waist.symbol},
+        controls=(drive, waist),
+    )
+
+
 # Seven links ----------------------------------------------------------------------------------------------------------------
 
 
@@ -344,5 +361,27 @@ def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True, rolling: bool 
         (data.wheel_mass, data.wheel_inertia, spin),
         data.gravity,
         forces=forces,
+        controls=torques,
+    )
+
+
+def free_seven_link(data: SevenLink = SEVEN_LINK) -> Machine:
+    """On no contact: x and y of the rear axle, a wheel that turns by itself (clockwise), beta, ankle, knee and waist."""
+    names = (("x", "m"), ("y", "m"), ("wheel", "rad"), ("beta", "rad"), ("ankle", "rad"), ("knee", "rad"), ("waist", "rad"))
+    coordinates = [Coordinate(name, unit=unit) for name, unit in names]
+    x, y, wheel, beta, *limbs = coordinates
+    torques = [Quantity(f"{name}_torque", 0.0, "N m") for name in ("wheel", "knee", "waist", "elbow")]
+    posture = seven_link_posture(data)
+    here = casadi.vertcat(*[c.q for c in limbs])
+    lever = casadi.substitute(casadi.gradient(posture.angles["elbow"], posture.shape), posture.shape, here) * torques[3].symbol
+    drive, knee, waist, _ = (t.symbol for t in torques)
+    return machine(
+        "seven-link, free",
+        posture,
+        coordinates,
+        casadi.vertcat(x.q, y.q, beta.q, here),
+        (data.wheel_mass, data.wheel_inertia, -wheel.v),
+        data.gravity,
+        forces={"wheel": drive, "beta": drive, "ankle": lever[0], "knee": knee + lever[1], "waist": waist + lever[2]},
         controls=torques,
     )

@@ -181,7 +181,9 @@ def _carried(system: System, driven: System, y: casadi.SX, held: casadi.SX, held
         rate=casadi.vertcat(driven.rate, held_rate),
         p=system.p,
         parameters=system.parameters,
-        events=tuple(replace(e, reset=renewed(system.time, e.reset)) if isinstance(e.reset, casadi.SX) else e for e in driven.events),
+        events=tuple(
+            replace(e, reset=renewed(system.time, e.reset)) if isinstance(e.reset, casadi.SX) else e for e in driven.events
+        ),
         through_reactions=None,
     )
     return Prepared(carried, project=casadi.Function("project", [system.time, x], [renewed(system.time, system.x)]), own=n)

@@ -1,9 +1,10 @@
-"""Unilateral contacts with Coulomb friction: rigid points that lift off, land, slip and stick, one set of equations for all modes.
+"""Unilateral contacts with Coulomb friction: rigid points that lift off, land, slip and stick.
 
 Each contact is open, or closed and sticking, or closed and sliding. For every contact either the force is zero and the point does
-not approach the ground, or the point stays on the ground and the force does not pull (Signorini); the friction force is inside its
-cone, or on its edge against the slip (Coulomb). ``settled`` chooses the mode for which these complementarity conditions hold.
-Events fire where the condition of the present mode ends. See Brogliato, Nonsmooth Mechanics, chapters 5 and 6.
+not approach the ground, or the point stays on the ground and the force does not pull (Signorini); the friction force is inside
+its cone, or on its edge against the slip (Coulomb). At an event the modes are chosen for which these complementarity conditions
+hold; a point that comes down is stopped by an impact without rebound, under the same conditions on impulses (Brogliato,
+Nonsmooth Mechanics, chapters 5 and 6). Events fire where the condition of the present mode ends.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ class Unilateral:
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """The modes as states; ``settled`` corrects them where they cannot be."""
-        return tuple(Variable(f"{c.name}_contact", float(STICK)) for c in self.contacts)
+        """The modes as states; events correct them at the start where they cannot be."""
+        return tuple(Variable(f"{c.name.replace(' ', '_')}_contact", float(STICK)) for c in self.contacts)
 
     def motion(self, force: casadi.SX) -> ContactMotion:
         """The equations of motion under generalized forces (n,), which may depend on the modes."""
@@ -159,9 +160,7 @@ class Unilateral:
             held = mode > OPEN + 0.5
             if tangential:
                 slides, held = mode > STICK + 0.5, casadi.logic_and(held, mode < STICK + 0.5)
-                unit[k - 1] = casadi.if_else(
-                    slides, casadi.if_else(mode < FORWARD + 0.5, 1, -1) * self.contacts[i].friction, 0
-                )
+                unit[k - 1] = casadi.if_else(slides, casadi.if_else(mode < FORWARD + 0.5, 1, -1) * self.contacts[i].friction, 0)
             system[k, :] = casadi.if_else(held, W[k, :], unit)
             right[k] = casadi.if_else(held, -b[k], 0)
         return casadi.solve(system, right)
@@ -258,8 +257,6 @@ class Unilateral:
                     return False
                 if mode in SENSE and STICK in offered[i] and SENSE[mode] * change[k] < -size:
                     return False
-            elif mode != OPEN and force[k] < -size:
-                return False
-            elif mode == OPEN and len(offered[i]) > 1 and change[k] < -size:
+            elif (mode != OPEN and force[k] < -size) or (mode == OPEN and len(offered[i]) > 1 and change[k] < -size):
                 return False
         return True
