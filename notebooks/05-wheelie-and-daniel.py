@@ -184,10 +184,10 @@ figure, axes = plt.subplots(figsize=(7.5, 3.4))
 for name, phase in jump.phases.items():
     t = np.linspace(phase.t0, phase.tf, 120)
     above = centre_over_axle(phase, t)
-    centre = SEVEN_LINK.radius + above if name == "stance" else phase["centre_y"](t)
+    centre = SEVEN_LINK.wheel_radius + above if name == "stance" else phase["centre_y"](t)
     labels = ("mass centre", "clearance of the rear wheel") if name == "stance" else (None, None)
     axes.plot(t, centre, color="C0", label=labels[0])
-    axes.plot(t, centre - above - SEVEN_LINK.radius, color="C1", label=labels[1])
+    axes.plot(t, centre - above - SEVEN_LINK.wheel_radius, color="C1", label=labels[1])
 axes.axvline(jump.phases["flight"].t0, color="0.5", linewidth=0.9, linestyle="--")
 axes.set(xlabel="t [s]", ylabel="height [m]", title="Stance, take-off (dashed), flight")
 axes.legend()
@@ -202,7 +202,7 @@ clearance = rise + tuck
 speed = float(flight["centre_y_rate"](flight.t0))
 print(f"clearance {clearance:.3f} m = {rise:.3f} m flight + {tuck:.3f} m tuck")
 print(f"take-off at {speed:.2f} m/s, which carries the mass centre {speed**2 / (2 * 9.80665):.3f} m up")
-assert abs(clearance - (flight["centre_y"](flight.tf) - above[1] - SEVEN_LINK.radius)) < 1e-6
+assert abs(clearance - (flight["centre_y"](flight.tf) - above[1] - SEVEN_LINK.wheel_radius)) < 1e-6
 assert clearance > 3 * hop["clearance"].max()
 
 # %% [markdown]

@@ -52,7 +52,7 @@ def _seven(data: SevenLink) -> casadi.Function:
     """(beta, ankle, knee, waist) -> mass centre from the contact, the five joint angles."""
     machine = seven_link(data)
     q = machine.mechanism.q
-    contact = casadi.vertcat(-data.radius * q[0], 0)
+    contact = casadi.vertcat(-data.wheel_radius * q[0], 0)
     angles = [machine.seen(expression, q) for expression in machine.posture.angles.values()]
     return casadi.Function("seven", [q], [machine.point("mass centre", q) - contact, casadi.vertcat(*angles)])
 
@@ -72,19 +72,19 @@ def pointing_region(rise_deg: float, data: FiveLink = FIVE_LINK, points: int = 4
     c, s = np.cos(radians(rise_deg)), np.sin(radians(rise_deg))
 
     def placed(point: tuple[float, float]) -> np.ndarray:
-        return np.array([point[0] * c - point[1] * s, data.radius + point[0] * s + point[1] * c])
+        return np.array([point[0] * c - point[1] * s, data.wheel_radius + point[0] * s + point[1] * c])
 
     saddle, hand, frame = placed(data.saddle), placed(data.handlebar), placed(data.bicycle_centre)
     first, second = (np.stack([np.sin(a), np.cos(a)], axis=1) for a in (theta1, theta1 + theta2))
-    shoulder_at = saddle + data.torso[0] * first
-    elbow_at = shoulder_at + data.upper_arm[0] * second
+    shoulder_at = saddle + data.torso.length * first
+    elbow_at = shoulder_at + data.upper_arm.length * second
     third = hand - elbow_at
     third /= np.linalg.norm(third, axis=1, keepdims=True)
-    masses = (data.wheel_mass, data.bicycle_mass, data.torso[1], data.upper_arm[1], data.forearm[1])
+    masses = (data.wheel_mass, data.bicycle_mass, data.torso.mass, data.upper_arm.mass, data.forearm.mass)
     middles = (
-        saddle + data.torso[0] / 2 * first,
-        shoulder_at + data.upper_arm[0] / 2 * second,
-        elbow_at + data.forearm[0] / 2 * third,
+        saddle + data.torso.length / 2 * first,
+        shoulder_at + data.upper_arm.length / 2 * second,
+        elbow_at + data.forearm.length / 2 * third,
     )
     total = masses[0] * placed((0.0, 0.0)) + masses[1] * frame + sum(m * p for m, p in zip(masses[2:], middles, strict=True))
     theta3 = np.arctan2(third[:, 0], third[:, 1]) - theta1 - theta2

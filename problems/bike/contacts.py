@@ -16,6 +16,7 @@ from casadi import SX, fmax, fmin
 
 from problems.bike.models import FiveLink, Machine, SevenLink
 from trajopt.mechanics.unilateral import ContactMotion, PointContact, Unilateral
+from trajopt.parameters import setting_field
 from trajopt.system import Event, System, Variable
 
 
@@ -26,9 +27,9 @@ class ElbowStop:
     The damping grows with the depth (Hunt and Crossley), so that the force does not jump.
     """
 
-    reach: float  # m
-    stiffness: float = 1e6  # N/m
-    damping: float = 5.0  # s/m
+    reach: float = setting_field(0.838, "m", "distance of shoulder and hand at which it begins", 0.1, 1.5)
+    stiffness: float = setting_field(1e6, "N/m", "stiffness", 1e4, 1e7)
+    damping: float = setting_field(5.0, "s/m", "damping by stiffness and depth", 0, 50)
 
     def pull(self, reach: Any, rate: Any) -> Any:
         """The force between shoulder and hand; it never pushes."""
@@ -48,9 +49,9 @@ class OnWheels:
     def of(machine: Machine, data: FiveLink | SevenLink, friction: float, stop: ElbowStop) -> OnWheels:
         m = machine.mechanism
         rates = {c.name: c.v for c in m.coordinates}
-        slip = rates["x"] - data.radius * rates["wheel"]
-        rear = PointContact("rear", machine.point("rear axle", m.q)[1] - data.radius, slip, friction)
-        front = PointContact("front", machine.point("front axle", m.q)[1] - data.radius)
+        slip = rates["x"] - data.wheel_radius * rates["wheel"]
+        rear = PointContact("rear", machine.point("rear axle", m.q)[1] - data.wheel_radius, slip, friction)
+        front = PointContact("front", machine.point("front axle", m.q)[1] - data.wheel_radius)
         return OnWheels(machine, data, Unilateral(m, (rear, front)), stop)
 
     @property
@@ -103,7 +104,8 @@ class OnWheels:
             *(Event(what, g, sense, casadi.vertcat(x[:-1], after)) for what, g, sense, after in switches),
             Event("rider on the ground", self.lowest, -1, terminal=True, level=True),
         )
-        states = (*m.starting_at(dict(start)).state_variables(), *self.contacts.variables, stage_start)
+        begins = m.starting_at(dict(start))
+        states = (*begins.state_variables(), *self.contacts.variables(begins.start[0]), stage_start)
         return System(
             name,
             time,

@@ -5,10 +5,11 @@ The thesis (chapter 6) has the machine and the aim; the statement is ours.
 
 from __future__ import annotations
 
-from problems.bike.jump import HOP, PUSH, Jump, effort, flight, stance, take_off
-from problems.bike.models import SEVEN_LINK
+from problems.bike.jump import HOP, JUMP, PUSH, Jump, effort, flight, stance, take_off
+from problems.bike.models import SEVEN_LINK, SevenLink
 from problems.bike.pictures import seven_link_drawing as drawing  # noqa: F401  # what an animation shows
 from trajopt import Problem, Reference
+from trajopt.parameters import settable
 
 REFERENCE = Reference(
     objective=0.63608664,
@@ -18,11 +19,11 @@ REFERENCE = Reference(
 )
 
 
-def daniel_jump(knee: float = 250.0, waist: float = 300.0, elbow: float = 100.0, rate_weight: float = 1e-3) -> Problem:
-    """The greatest clearance of the rear wheel (m) less a little effort; torque limits in N m."""
+@settable
+def daniel_jump(jump: Jump = JUMP, data: SevenLink = SEVEN_LINK) -> Problem:
+    """The greatest clearance of the rear wheel (m) less a little effort."""
     ocp = Problem("daniel-jump")
-    jump = Jump((knee, waist, elbow), rate_weight=rate_weight)
-    ground, air = stance(ocp, jump, PUSH), flight(ocp, jump, HOP)
+    ground, air = stance(ocp, jump, PUSH, data=data), flight(ocp, jump, HOP, data=data)
     take_off(ocp, ground, air)
-    ocp.maximize(air.phase.final(air.axle[1]) - SEVEN_LINK.radius - effort(ground) - effort(air))
+    ocp.maximize(air.phase.final(air.axle[1]) - data.wheel_radius - effort(ground) - effort(air))
     return ocp

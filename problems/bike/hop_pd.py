@@ -19,47 +19,63 @@ from problems.bike.analyses import lowest_posture
 from problems.bike.contacts import ElbowStop, OnWheels
 from problems.bike.models import SEVEN_LINK, SevenLink, free_seven_link
 from problems.bike.pictures import seven_link_drawing
+from trajopt.parameters import settable, setting, setting_field
 from trajopt.system import System, Variable
 
 CONTROLLED = ("knee", "waist", "elbow")
-STOP = ElbowStop(0.645)  # m from shoulder to hand; the arm is straight at 0.652
-CLEAR = 2e-2  # m, the wheel above the ground where the jump begins; ours
 
 
 @dataclass(frozen=True)
 class DanielLaw:
-    """Table 6-3: targets (rad) by stage and gains (N m/rad, N m s/rad) of knee, waist and elbow; limits are ours."""
+    """Table 6-3: targets (rad) at take-off, in the jump and for the landing, and gains; limits and the wheel's law are ours."""
 
-    targets: tuple[tuple[float, float, float], ...] = ((0.3, 1.5, 0.3), (3 - pi, 2 - pi, 2.5 - pi), (0.0, 1.9, 0.7))
-    gains: tuple[tuple[float, float], ...] = ((15000.0, 600.0), (3000.0, 300.0), (15000.0, 650.0))
-    limits: tuple[float, float, float] = (250.0, 300.0, 100.0)
-    wheel: tuple[float, float] = (300.0, 20.0)  # ours
-    wheel_limit: float = 80.0
+    knee_targets: tuple[float, ...] = setting_field((0.3, 1.5, 0.3), "rad", "knee at take-off, in the jump, for the landing")
+    waist_targets: tuple[float, ...] = setting_field(
+        (3 - pi, 2 - pi, 2.5 - pi), "rad", "waist at take-off, in the jump, for the landing"
+    )
+    elbow_targets: tuple[float, ...] = setting_field((0.0, 1.9, 0.7), "rad", "elbow at take-off, in the jump, for the landing")
+    knee_gains: tuple[float, float] = setting_field((15000.0, 600.0), "N m/rad", "gains of the knee, on angle and rate (s)")
+    waist_gains: tuple[float, float] = setting_field((3000.0, 300.0), "N m/rad", "gains of the waist, on angle and rate (s)")
+    elbow_gains: tuple[float, float] = setting_field((15000.0, 650.0), "N m/rad", "gains of the elbow, on angle and rate (s)")
+    limits: tuple[float, float, float] = setting_field((250.0, 300.0, 100.0), "N m", "torque limits of knee, waist and elbow")
+    wheel_gains: tuple[float, float] = setting_field((300.0, 20.0), "N m/rad", "gains of the wheel, on angle and rate (s)")
+    wheel_limit: float = setting_field(80.0, "N m", "limit of the wheel's torque and of the brake in the air", 20, 200)
+    elbow_stop: ElbowStop = ElbowStop(0.645)  # the arm is straight at 0.652 m
 
     def torque(self, joint: int, stage: Any, angle: Any, rate: Any) -> Any:
-        first, second, third = self.targets[joint]
+        first, second, third = (self.knee_targets, self.waist_targets, self.elbow_targets)[joint]
         target = if_else(stage < 0.5, first, if_else(stage < 1.5, second, third))
-        stiffness, damping = self.gains[joint]
+        stiffness, damping = (self.knee_gains, self.waist_gains, self.elbow_gains)[joint]
         return _clipped(stiffness * (target - angle) - damping * rate, self.limits[joint])
 
     def brake_torque(self, rate: Any) -> Any:
         """Of the brake, which holds the wheel to the bicycle in the air; ``rate`` is that of the wheel against the bicycle."""
-        return _clipped(-self.wheel[1] * rate, self.wheel_limit)
+        return _clipped(-self.wheel_gains[1] * rate, self.wheel_limit)
 
     def wheel_torque(self, rise: float, beta: Any, rate: Any) -> Any:
-        return _clipped(self.wheel[0] * (rise - beta) - self.wheel[1] * rate, self.wheel_limit)
+        return _clipped(self.wheel_gains[0] * (rise - beta) - self.wheel_gains[1] * rate, self.wheel_limit)
 
 
 def _clipped(torque: Any, limit: float) -> Any:
     return fmax(fmin(torque, limit), -limit)
 
 
-def daniel_pd(friction: float = 0.9, until: float = 1.2, data: SevenLink = SEVEN_LINK) -> System:
-    """From the lowest balanced posture: take-off, a tuck until the top of the flight, landing posture, landing."""
-    law, machine = DanielLaw(), free_seven_link(data)
+LAW = DanielLaw()
+
+
+@settable
+def daniel_pd(
+    law: DanielLaw = LAW,
+    data: SevenLink = SEVEN_LINK,
+    friction: float = setting(0.9, "1", "friction of the rear tyre", 0.3, 1.5),
+    clear: float = setting(2e-2, "m", "height of the rear wheel at which the targets of the jump begin", 5e-3, 0.1),
+    until: float = setting(1.2, "s", "duration of the run", 0.1, 5),
+) -> System:
+    """From the lowest balanced posture: take-off, a tuck until the top of the flight, the posture for the landing."""
+    machine = free_seven_link(data)
     m = machine.mechanism
     q, v, place = m.q, m.v, {c.name: c for c in m.coordinates}
-    over = OnWheels.of(machine, data, friction, STOP)
+    over = OnWheels.of(machine, data, friction, law.elbow_stop)
     stage = SX.sym("stage")
     start = lowest_posture((18.0, 22.0), data)
     angles = casadi.vertcat(*[machine.seen(machine.posture.angles[joint], q) for joint in CONTROLLED])
@@ -72,10 +88,10 @@ def daniel_pd(friction: float = 0.9, until: float = 1.2, data: SevenLink = SEVEN
     airborne = casadi.logic_not(over.rear_down)
     # The torques jump only once the wheel is clear: at the take-off itself they could press it back onto the ground.
     switches = (
-        ("tuck", if_else(casadi.logic_and(airborne, stage < 0.5), over.gap - CLEAR, -1), 1, 1),
+        ("tuck", if_else(casadi.logic_and(airborne, stage < 0.5), over.gap - clear, -1), 1, 1),
         ("top", if_else(casadi.logic_and(stage > 0.5, stage < 1.5), climb, 1), -1, 2),
     )
-    at = {"y": data.radius, **{name: start.angles[name] for name in ("beta", "ankle", "knee", "waist")}}
+    at = {"y": data.wheel_radius, **{name: start.angles[name] for name in ("beta", "ankle", "knee", "waist")}}
     outputs = {
         "clearance": (over.gap, "m"),
         "elbow": (angles[2], "rad"),
@@ -89,5 +105,5 @@ def daniel_pd(friction: float = 0.9, until: float = 1.2, data: SevenLink = SEVEN
         at,
         until=until,
         description="a hop on the rear wheel by PD control",
-        drawing=seven_link_drawing(),
+        drawing=seven_link_drawing(data=data),
     )

@@ -22,6 +22,7 @@ import scipy.interpolate
 from problems.bike.models import SEVEN_LINK, Machine, SevenLink, seven_link
 from trajopt import Problem, free
 from trajopt.mechanics.formulations import solve_symmetric
+from trajopt.parameters import setting_field
 
 LIMBS = ("ankle", "knee", "waist")
 WEIGHT = 700.0  # N, a size of forces
@@ -32,18 +33,23 @@ TORQUES = ("knee_torque", "waist_torque", "elbow_torque")
 class Jump:
     """What a jump must respect. ``limits``: torques of knee, waist and elbow, N m; rates in rad/s; angles in deg."""
 
-    limits: tuple[float, float, float] = (250.0, 300.0, 100.0)
-    rate: float = 15.0
-    friction: float = 0.9
-    dent: float = 1e-3  # m, that the tyre may be pressed in after take-off
-    adhesion: float = 1.0  # N, by which the friction cone is wider than it should be
-    longest_push: float = 0.35  # s; with more time it may crouch first, for hardly any height
-    rise: tuple[float, float] = (15.0, 45.0)  # of the front wheel at the start
-    margin: float = 0.5  # from all stops, at the start and at the end: there the motion is not to lean on them
-    straightest_elbow: float = 15.0  # a straight arm (0) is a dead centre of the loop
-    effort_weight: float = 0.01  # m/s, of the squared torques by their limits
-    rate_weight: float = 1e-3  # m s, of the squared torque rates by the limits
+    limits: tuple[float, float, float] = setting_field((250.0, 300.0, 100.0), "N m", "torque limits of knee, waist and elbow")
+    rate: float = setting_field(15.0, "rad/s", "limit of the joint rates", 5, 50)
+    friction: float = setting_field(0.9, "1", "friction of the tyres", 0.1, 3)
+    dent: float = setting_field(1e-3, "m", "how far the tyre may be pressed in after take-off", 0, 0.01)
+    adhesion: float = setting_field(1.0, "N", "by how much the friction cone is wider than it should be", 0, 10)
+    # With more time it may crouch first, for hardly any height.
+    longest_push: float = setting_field(0.35, "s", "longest time on the ground before take-off", 0.15, 2)
+    rise: tuple[float, float] = setting_field((15.0, 45.0), "deg", "range of the front's rise at the start")
+    margin: float = setting_field(0.5, "deg", "distance from all stops at the start and at the end", 0, 5)
+    # A straight arm (0) is a dead centre of the loop.
+    straightest_elbow: float = setting_field(15.0, "deg", "straightest elbow, 0 for a straight arm", 0.5, 60)
+    effort_weight: float = setting_field(0.01, "m/s", "weight of the squared torques by their limits", 0, 10)
+    rate_weight: float = setting_field(1e-3, "m s", "weight of the squared torque rates by the limits", 1e-5, 1)
     guard: float = 0.0  # keeps numbers where the hand is out of reach, as may be between the nodes of a coarse mesh
+
+
+JUMP = Jump()
 
 
 @dataclass(frozen=True)
@@ -133,6 +139,7 @@ class Stage:
     axle_rate: Any
     centre: Any  # (2,) the mass centre
     centre_rate: Any
+    data: SevenLink = SEVEN_LINK
 
 
 def effort(stage: Stage) -> Any:
@@ -165,7 +172,7 @@ def stance(
     ocp.require(ph.initial(centre[0] - axle[0]), equals=0, name="mass centre above the contact")
     ocp.require(ph.initial(beta), lower=radians(jump.rise[0]), upper=radians(jump.rise[1]), name="rise at the start")
     ocp.require(ph.final(ground) / WEIGHT, equals=0, name="ground force at take-off by the weight")
-    return Stage(ph, t, cost, axle, casadi.jtimes(axle, q, v), centre, casadi.jtimes(centre, q, v))
+    return Stage(ph, t, cost, axle, casadi.jtimes(axle, q, v), centre, casadi.jtimes(centre, q, v), data)
 
 
 def _rolling(ph: Any, jump: Jump, wheel: Wheel, joints: dict[Any, Any], data: SevenLink) -> tuple[dict[Any, Any], Any, Any]:
@@ -180,7 +187,7 @@ def _rolling(ph: Any, jump: Jump, wheel: Wheel, joints: dict[Any, Any], data: Se
     if not wheel.drive:
         beta_rate = next(iter(joints.values()))
         # A brake only slows the wheel down. Nothing else depends on the speed.
-        ph.path(wheel.speed + x_rate + data.radius * beta_rate, lower=0, name="wheel turns forwards")
+        ph.path(wheel.speed + x_rate + data.wheel_radius * beta_rate, lower=0, name="wheel turns forwards")
     cost = jump.effort_weight * (torque / size) ** 2 + jump.rate_weight * (rate / size) ** 2
     return {x: x_rate, **joints}, torque, cost
 
@@ -192,13 +199,19 @@ def keep_grip(ph: Any, jump: Jump, force: Any, where: str = "") -> None:
 
 
 def flight(
-    ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, wheel: Wheel | None = None, last: bool = True
+    ocp: Problem,
+    jump: Jump,
+    sketch: Sketch,
+    strength: Any = None,
+    wheel: Wheel | None = None,
+    last: bool = True,
+    data: SevenLink = SEVEN_LINK,
 ) -> Stage:
     """In the air the mass centre falls freely; the posture follows from what is left of the equations without the axle.
 
     Where it is not the ``last`` phase it may end in any posture.
     """
-    data = in_the_air(wheel)
+    data = in_the_air(wheel, data)
     machine = seven_link(data, stance=False, guard=jump.guard)
     ph = ocp.phase("flight")
     t = ph.time(end=free(0.15, 2.5, guess=0.25 + sketch.duration))
@@ -220,13 +233,13 @@ def flight(
         rest_shoulder(ocp, ph, ranges["shoulder"], jump, data)
     axle = casadi.vertcat(*centre) - arm
     # The wheel leaves the ground where its force has gone, so slowly that this would hold with equality for an instant.
-    ph.path(axle[1], lower=data.radius - jump.dent, name="rear wheel above the ground")
-    ph.path(axle[1] + data.wheelbase * casadi.sin(q[0]), lower=data.radius, name="front wheel above the ground")
+    ph.path(axle[1], lower=data.wheel_radius - jump.dent, name="rear wheel above the ground")
+    ph.path(axle[1] + data.wheelbase * casadi.sin(q[0]), lower=data.wheel_radius, name="front wheel above the ground")
     axle_rate = casadi.vertcat(*rate) - casadi.jtimes(arm, q, v)
-    return Stage(ph, t, cost, axle, axle_rate, casadi.vertcat(*centre), casadi.vertcat(*rate))
+    return Stage(ph, t, cost, axle, axle_rate, casadi.vertcat(*centre), casadi.vertcat(*rate), data)
 
 
-def in_the_air(wheel: Wheel | None, data: SevenLink = SEVEN_LINK) -> SevenLink:
+def in_the_air(wheel: Wheel | None, data: SevenLink) -> SevenLink:
     """The machine without contact of its rear wheel: one that is not braked spins on, and turns nothing else."""
     return data if wheel is None else replace(data, wheel_inertia=0.0)
 

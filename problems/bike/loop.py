@@ -17,8 +17,23 @@ import casadi
 import numpy as np
 from casadi import SX, cos, sin
 
+from trajopt.parameters import setting_field
+
 Point = tuple[float, float]
-Limb = tuple[float, float, float]  # length, mass, inertia about its middle
+
+
+@dataclass(frozen=True)
+class Limb:
+    """A link of the rider; its mass centre is in its middle. Mass and inertia may be symbols of a problem."""
+
+    length: float = setting_field(0.5, "m", "length", 0.1, 1.5)
+    mass: Any = setting_field(10.0, "kg", "mass", 0.1, 100)
+    inertia: Any = setting_field(0.2, "kg m^2", "moment of inertia about the middle", 1e-3, 20)
+
+
+def total(factors: Any, masses: Sequence[Any]) -> Any:
+    """The sum of factors times masses, which may be symbols."""
+    return sum((float(f) * mass for f, mass in zip(factors, masses, strict=True) if f), 0.0)
 
 
 def turned(beta: Any, point: Any) -> Any:
@@ -54,10 +69,10 @@ class Loop:
         return [*(casadi.vertcat(cos(a), sin(a)) for a in self.directions), *self.arms]
 
     @cached_property
-    def weights(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def weights(self) -> tuple[list[Any], np.ndarray, np.ndarray]:
         """Of the frame and each link: mass; its point v of the bicycle; its factors c_j of the links' directions."""
         n = len(self.links)
-        lengths = [length for length, _, _ in (*self.links, *self.arm_links)]
+        lengths = [link.length for link in (*self.links, *self.arm_links)]
         points, factors = [self.frame[2]], [np.zeros(n + 2)]
         for k in range(n):
             points.append(self.root)
@@ -66,18 +81,19 @@ class Loop:
         for upper, fore in ((-lengths[n] / 2, -lengths[n + 1]), (0.0, -lengths[n + 1] / 2)):
             points.append(self.hand)
             factors.append(np.array([*np.zeros(n), upper, fore]))
-        masses = [self.frame[0], *(mass for _, mass, _ in (*self.links, *self.arm_links))]
-        return np.array(masses), np.array(points), np.array(factors)
+        masses = [self.frame[0], *(link.mass for link in (*self.links, *self.arm_links))]
+        return masses, np.array(points), np.array(factors)
 
     @cached_property
-    def mass(self) -> float:
-        return float(self.weights[0].sum())
+    def mass(self) -> Any:
+        return sum(self.weights[0])
 
     @cached_property
     def moments(self) -> list[SX]:
         """Mass times lever of the bicycle and of each link: what couples their rates to the axle, (2,) each."""
         m, v, c = self.weights
-        return [SX(casadi.DM(m @ v)), *(float(s) * E for s, E in zip(m @ c, self.units, strict=True))]
+        levers = [total(column, m) * E for column, E in zip(c.T, self.units, strict=True)]
+        return [casadi.vertcat(total(v[:, 0], m), total(v[:, 1], m)), *levers]
 
     @cached_property
     def couplings(self) -> list[list[Any]]:
@@ -92,18 +108,18 @@ class Loop:
     def _products(self, product: Any, diagonal: bool) -> list[list[Any]]:
         m, v, c = self.weights
         n = len(self.units) + 1
-        K = c.T @ np.diag(m) @ c
-        inertias = [self.frame[1], *(inertia for _, _, inertia in (*self.links, *self.arm_links))]
-        own = [float(m @ (v**2).sum(axis=1)), *np.diag(K)]
+        K = [[total(first * second, m) for second in c.T] for first in c.T]
+        inertias = [self.frame[1], *(link.inertia for link in (*self.links, *self.arm_links))]
+        own = [total((v**2).sum(axis=1), m), *(K[j][j] for j in range(n - 1))]
         found: list[list[Any]] = [[0.0] * n for _ in range(n)]
         for i in range(n):
             found[i][i] = own[i] + inertias[i] if diagonal else 0.0
         for j, E in enumerate(self.units, start=1):
-            V = SX(casadi.DM((m * c[:, j - 1]) @ v))
+            V = casadi.vertcat(*[total(c[:, j - 1] * v[:, axis], m) for axis in range(2)])
             found[0][j], found[j][0] = product(V, E), product(E, V)
             for i, D in enumerate(self.units, start=1):
-                if i != j and K[i - 1, j - 1] != 0:
-                    found[i][j] = float(K[i - 1, j - 1]) * product(D, E)
+                if i != j and np.any(c[:, i - 1] * c[:, j - 1]):
+                    found[i][j] = K[i - 1][j - 1] * product(D, E)
         return found
 
     @cached_property
@@ -114,24 +130,25 @@ class Loop:
 
     def _closed(self, vector: Any, columns: Any) -> SX:
         """The arms' share, (2, ...), of the closure ``sum l_j vector_j columns_j = 0`` over all links."""
-        lengths = [length for length, _, _ in self.links]
+        lengths = [link.length for link in self.links]
         upper, fore = self.arms
         total = sum((l * vector(j, E) @ columns[j, :] for j, (l, E) in enumerate(zip(lengths, self.units, strict=False))), SX(0))
         sine = casadi.dot(quarter(upper), fore)  # of the elbow: a straight arm is a dead centre
         return casadi.vertcat(
-            -(fore.T @ total) / (self.arm_links[0][0] * sine), (upper.T @ total) / (self.arm_links[1][0] * sine)
+            -(fore.T @ total) / (self.arm_links[0].length * sine), (upper.T @ total) / (self.arm_links[1].length * sine)
         )
 
     def drift(self, rates: SX) -> SX:
         """Accelerations of all directions, (n + 2,), that are there without any acceleration of the shape."""
         turning = self.slopes @ rates
-        lengths = [length for length, _, _ in (*self.links, *self.arm_links)]
+        lengths = [link.length for link in (*self.links, *self.arm_links)]
         # sum l_j (quarter(E_j) a_j - E_j w_j^2) = 0, solved for the arms' a.
         bend = sum((l * E * turning[j] ** 2 for j, (l, E) in enumerate(zip(lengths, self.units, strict=True))), SX.zeros(2, 1))
         upper, fore = self.arms
         sine = casadi.dot(quarter(upper), fore)
         arms = casadi.vertcat(
-            casadi.dot(fore, bend) / (self.arm_links[0][0] * sine), -casadi.dot(upper, bend) / (self.arm_links[1][0] * sine)
+            casadi.dot(fore, bend) / (self.arm_links[0].length * sine),
+            -casadi.dot(upper, bend) / (self.arm_links[1].length * sine),
         )
         return casadi.vertcat(SX.zeros(len(self.links)), arms)
 

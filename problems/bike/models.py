@@ -11,7 +11,7 @@ y up, ``beta`` is the rise of the front wheel. Values marked "ours" are not in t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from casadi import SX, cos, sin
 
 from problems.bike.loop import Free, Limb, Loop, Point, quarter, turned
 from trajopt.mechanics import Coordinate, Holonomic, Inertia, Mechanism, Quantity
+from trajopt.parameters import setting_field
 
 G = 9.80665
 
@@ -28,8 +29,8 @@ G = 9.80665
 class Part:
     """A rigid body seen from the bicycle: mass centre from the rear axle, (2,), and direction, by the rider's shape."""
 
-    mass: float
-    inertia: float
+    mass: Any
+    inertia: Any
     centre: SX
     angle: Any = 0.0
 
@@ -46,7 +47,7 @@ class Posture:
     loop: Loop
 
     @cached_property
-    def mass(self) -> float:
+    def mass(self) -> Any:
         return sum(p.mass for p in self.parts)
 
     @cached_property
@@ -80,7 +81,9 @@ class Machine:
     def ground_force(self, q: Any, v: Any, a: Any) -> Any:
         """The force (2,) of the ground on the machine, all wheels together: what gravity leaves of the change of momentum."""
         m = self.mechanism
-        return casadi.Function("ground_force", [m.q, m.v, self.accelerations], [self.ground])(q, v, a)
+        return casadi.Function("ground_force", [m.q, m.v, self.accelerations, m.p], [self.ground])(
+            q, v, a, m.p if m.parameters else []
+        )
 
     def seen(self, expression: Any, q: Any) -> Any:
         """An expression of the posture (a joint angle, a point in the bicycle's axes) at coordinates."""
@@ -95,7 +98,7 @@ class Machine:
             return place[:2] + self.posture.mass / total * turned(place[2], self.seen(self.posture.centre, q))
         return place[:2] + turned(place[2], self.seen(self.posture.points[name], q))
 
-    wheel_mass: float = 0.0
+    wheel_mass: Any = 0.0
 
 
 def reduced(
@@ -135,7 +138,8 @@ def machine(
     """A machine in independent coordinates; ``details`` are forces, controls and constraints of the mechanism."""
     beta, rates = SX.sym("beta"), SX.sym("rates", place.numel())
     free = Free(posture.loop, beta, rates)
-    mechanism = Mechanism(name, tuple(coordinates), **reduced(posture, free, coordinates, place, wheel, gravity), **details)
+    energy = reduced(posture, free, coordinates, place, wheel, gravity)
+    mechanism = Mechanism(name, tuple(coordinates), **energy, **details)
     a = SX.sym("a", mechanism.q.numel())
     T = casadi.jacobian(place, mechanism.q)
     force = free.push(T @ a, gravity) + wheel[0] * (T[:2, :] @ a + casadi.vertcat(0, gravity))
@@ -173,23 +177,42 @@ class FiveLink:
     at 30 deg rise and 20 deg backward lean. The bicycle's mass and inertia include the front wheel.
     """
 
-    radius: float = 0.275
-    wheel_mass: float = 1.685
-    wheel_inertia: float = 0.0918
-    bicycle_mass: float = 12.0
-    bicycle_inertia: float = 1.2651
-    torso: Limb = (0.5, 30.0, 0.706)  # length, mass, inertia
-    upper_arm: Limb = (0.4, 10.0, 0.14)
-    forearm: Limb = (0.45, 10.0, 0.1755)
-    handlebar: Point = (0.866, 0.716)  # ours, as the following; from the rear axle
-    bicycle_centre: Point = (0.45, 0.20)
-    saddle: Point = (0.09672, 0.35)
-    wheelbase: float = 1.015
-    gravity: float = G
-    waist_deg: tuple[float, float] = (-30.0, 45.0)
-    shoulder_deg: tuple[float, float] = (90.0, 180.0)
-    elbow_deg: tuple[float, float] = (-90.0, 0.0)
-    torso_start_deg: float = 20.0  # ours
+    wheel_radius: Any = setting_field(0.275, "m", "radius of both wheels", 0.1, 0.6)
+    wheel_mass: Any = setting_field(1.685, "kg", "mass of the rear wheel", 0.1, 20)
+    wheel_inertia: Any = setting_field(0.0918, "kg m^2", "inertia of the rear wheel about its axle", 1e-3, 2)
+    bicycle_mass: Any = setting_field(12.0, "kg", "mass of the bicycle with its front wheel, without the rear wheel", 1, 50)
+    bicycle_inertia: Any = setting_field(1.2651, "kg m^2", "inertia of the bicycle about its mass centre", 0.01, 20)
+    torso: Limb = Limb(0.5, 30.0, 0.706)
+    upper_arm: Limb = Limb(0.4, 10.0, 0.14)
+    forearm: Limb = Limb(0.45, 10.0, 0.1755)
+    handlebar: Point = setting_field(
+        (0.866, 0.716), "m", "handlebar from the rear axle, forwards and up"
+    )  # ours, as the following
+    bicycle_centre: Point = setting_field((0.45, 0.20), "m", "mass centre of the bicycle from the rear axle, forwards and up")
+    saddle: Point = setting_field((0.09672, 0.35), "m", "saddle from the rear axle, forwards and up")
+    wheelbase: float = setting_field(1.015, "m", "distance of the axles", 0.5, 1.5)
+    gravity: float = setting_field(G, "m/s^2", "gravity", 0.1, 30)
+    waist_deg: tuple[float, float] = setting_field((-30.0, 45.0), "deg", "range of the torso's lean, forwards positive")
+    shoulder_deg: tuple[float, float] = setting_field((90.0, 180.0), "deg", "range of the shoulder")
+    elbow_deg: tuple[float, float] = setting_field((-90.0, 0.0), "deg", "range of the elbow")
+    torso_start_deg: float = setting_field(20.0, "deg", "lean of the torso at the start, forwards positive", -30, 45)  # ours
+    symbols: tuple[Quantity, ...] = ()  # that masses depend on
+
+    @property
+    def rider_mass(self) -> Any:
+        """Of all links of the rider (kg)."""
+        return self.torso.mass + self.upper_arm.mass + self.forearm.mass
+
+    def with_rider(self, mass: Quantity) -> FiveLink:
+        """With the rider's mass as a symbol: masses and inertias of all links in proportion."""
+        links = _scaled(self, mass.symbol / self.rider_mass, ("torso", "upper_arm", "forearm"))
+        return replace(self, symbols=(*self.symbols, mass), **links)
+
+
+def _scaled(data: Any, factor: Any, links: Sequence[str]) -> dict[str, Limb]:
+    """Links of a machine with masses and inertias times a factor."""
+    found = {name: getattr(data, name) for name in links}
+    return {name: replace(link, mass=factor * link.mass, inertia=factor * link.inertia) for name, link in found.items()}
 
 
 FIVE_LINK = FiveLink()
@@ -200,23 +223,23 @@ def five_link_posture(data: FiveLink = FIVE_LINK) -> Posture:
     lean = SX.sym("lean")
     saddle, hand = SX(casadi.DM(data.saddle)), SX(casadi.DM(data.handlebar))
     up = casadi.vertcat(sin(lean), cos(lean))
-    shoulder = saddle + data.torso[0] * up
-    elbow, upper, fore = bent_arm(shoulder, hand, data.upper_arm[0], data.forearm[0], -1.0)
+    shoulder = saddle + data.torso.length * up
+    elbow, upper, fore = bent_arm(shoulder, hand, data.upper_arm.length, data.forearm.length, -1.0)
     parts = (
         Part(data.bicycle_mass, data.bicycle_inertia, SX(casadi.DM(data.bicycle_centre))),
-        Part(*data.torso[1:], saddle + data.torso[0] / 2 * up, -lean),
-        Part(*data.upper_arm[1:], (shoulder + elbow) / 2, upper),
-        Part(*data.forearm[1:], (elbow + hand) / 2, fore),
+        Part(data.torso.mass, data.torso.inertia, saddle + data.torso.length / 2 * up, -lean),
+        Part(data.upper_arm.mass, data.upper_arm.inertia, (shoulder + elbow) / 2, upper),
+        Part(data.forearm.mass, data.forearm.inertia, (elbow + hand) / 2, fore),
     )
     reach = casadi.norm_2(hand - shoulder)
     points = {"rear axle": SX.zeros(2, 1), "front axle": SX(casadi.DM([data.wheelbase, 0])), "saddle": saddle}
     points |= {"shoulder": shoulder, "elbow": elbow, "hand": hand}
     angles = {
         "shoulder": casadi.pi / 2 - upper - lean,
-        "elbow": -elbow_flexion(reach, data.upper_arm[0], data.forearm[0]),
+        "elbow": -elbow_flexion(reach, data.upper_arm.length, data.forearm.length),
     }
     frame = (data.bicycle_mass, data.bicycle_inertia, data.bicycle_centre)
-    arms = ((elbow - shoulder) / data.upper_arm[0], (hand - elbow) / data.forearm[0])
+    arms = ((elbow - shoulder) / data.upper_arm.length, (hand - elbow) / data.forearm.length)
     loop = Loop(
         frame, data.saddle, data.handlebar, (data.torso,), (data.upper_arm, data.forearm), lean, (casadi.pi / 2 - lean,), arms
     )
@@ -231,24 +254,25 @@ def five_link(data: FiveLink = FIVE_LINK, front_down: bool = False) -> Machine:
     x, beta = Coordinate("x", unit="m"), Coordinate("beta", unit="rad")
     torso = Coordinate("torso", data.torso_start_deg * casadi.pi / 180, unit="rad")
     drive, waist = Quantity("wheel_torque", 0.0, "N m"), Quantity("waist_torque", 0.0, "N m")
-    wheel = (data.wheel_mass, data.wheel_inertia, -x.v / data.radius)
+    wheel = (data.wheel_mass, data.wheel_inertia, -x.v / data.wheel_radius)
     return machine(
         "five-link, front wheel down" if front_down else "five-link",
         five_link_posture(data),
         (x, beta, torso),
-        casadi.vertcat(x.q, data.radius, beta.q, torso.q + beta.q),
+        casadi.vertcat(x.q, data.wheel_radius, beta.q, torso.q + beta.q),
         wheel,
         data.gravity,
         # The motors sit on the bicycle: a torque that drives the wheel, or bends the torso forwards, lifts the front.
-        forces={"x": drive.symbol / data.radius, "beta": drive.symbol + waist.symbol, "torso": waist.symbol},
+        forces={"x": drive.symbol / data.wheel_radius, "beta": drive.symbol + waist.symbol, "torso": waist.symbol},
         constraints=(Holonomic("front wheel", beta.q),) if front_down else (),
         controls=(drive, waist),
+        parameters=data.symbols,
     )
 
 
 def free_five_link(data: FiveLink = FIVE_LINK) -> Machine:
     """On no contact: x and y of the rear axle, a wheel that turns by itself (clockwise), beta and torso."""
-    x, y, beta = Coordinate("x", unit="m"), Coordinate("y", data.radius, unit="m"), Coordinate("beta", unit="rad")
+    x, y, beta = Coordinate("x", unit="m"), Coordinate("y", data.wheel_radius, unit="m"), Coordinate("beta", unit="rad")
     wheel, torso = Coordinate("wheel", unit="rad"), Coordinate("torso", data.torso_start_deg * casadi.pi / 180, unit="rad")
     drive, waist = Quantity("wheel_torque", 0.0, "N m"), Quantity("waist_torque", 0.0, "N m")
     return machine(
@@ -274,25 +298,27 @@ class SevenLink:
     brake is on: the rear wheel turns with the bicycle.
     """
 
-    radius: float = 0.254
-    wheel_mass: float = 4.0
-    wheel_inertia: float = 0.129
-    bicycle_mass: float = 6.0
-    bicycle_inertia: float = 1.2651
-    shank: Limb = (0.435, 7.0596, 0.114)
-    thigh: Limb = (0.435, 15.1848, 0.246)
-    torso: Limb = (0.653, 28.638, 1.082)
-    upper_arm: Limb = (0.326, 4.7952, 0.044)
-    forearm: Limb = (0.326, 3.8628, 0.036)
-    handlebar: Point = (0.866, 0.716)  # from the rear axle
-    wheelbase: float = 1.015
-    bicycle_centre: Point = (0.45, 0.15)  # ours
-    gravity: float = G
-    ankle_deg: tuple[float, float] = (45.0, 135.0)
-    knee_deg: tuple[float, float] = (0.0, 120.0)
-    waist_deg: tuple[float, float] = (-165.0, 0.0)
-    shoulder_deg: tuple[float, float] = (-180.0, -30.0)
-    elbow_deg: tuple[float, float] = (0.0, 165.0)
+    wheel_radius: Any = setting_field(0.254, "m", "radius of both wheels", 0.1, 0.6)
+    wheel_mass: Any = setting_field(4.0, "kg", "mass of the rear wheel", 0.1, 20)
+    wheel_inertia: Any = setting_field(0.129, "kg m^2", "inertia of the rear wheel about its axle", 0, 2)
+    bicycle_mass: Any = setting_field(6.0, "kg", "mass of the bicycle with its front wheel, without the rear wheel", 1, 50)
+    bicycle_inertia: Any = setting_field(1.2651, "kg m^2", "inertia of the bicycle about its mass centre", 0.01, 20)
+    shank: Limb = Limb(0.435, 7.0596, 0.114)
+    thigh: Limb = Limb(0.435, 15.1848, 0.246)
+    torso: Limb = Limb(0.653, 28.638, 1.082)
+    upper_arm: Limb = Limb(0.326, 4.7952, 0.044)
+    forearm: Limb = Limb(0.326, 3.8628, 0.036)
+    handlebar: Point = setting_field((0.866, 0.716), "m", "handlebar from the rear axle, forwards and up")
+    wheelbase: float = setting_field(1.015, "m", "distance of the axles", 0.5, 1.5)
+    bicycle_centre: Point = setting_field(
+        (0.45, 0.15), "m", "mass centre of the bicycle from the rear axle, forwards and up"
+    )  # ours
+    gravity: float = setting_field(G, "m/s^2", "gravity", 0.1, 30)
+    ankle_deg: tuple[float, float] = setting_field((45.0, 135.0), "deg", "range of the ankle")
+    knee_deg: tuple[float, float] = setting_field((0.0, 120.0), "deg", "range of the knee")
+    waist_deg: tuple[float, float] = setting_field((-165.0, 0.0), "deg", "range of the waist")
+    shoulder_deg: tuple[float, float] = setting_field((-180.0, -30.0), "deg", "range of the shoulder")
+    elbow_deg: tuple[float, float] = setting_field((0.0, 165.0), "deg", "range of the elbow")
 
 
 SEVEN_LINK = SevenLink()
@@ -304,17 +330,17 @@ def seven_link_posture(data: SevenLink = SEVEN_LINK, guard: float = 0.0) -> Post
     Out of the arm's reach nothing is a number; a small ``guard`` keeps numbers there, for solvers that pass through.
     """
     shape = casadi.vertcat(*[SX.sym(name) for name in ("ankle", "knee", "waist")])
-    lengths = (data.shank[0], data.thigh[0], data.torso[0])
+    lengths = (data.shank.length, data.thigh.length, data.torso.length)
     directions = [casadi.sum1(shape[: k + 1]) for k in range(3)]
     joints = [SX.zeros(2, 1)]
     for length, angle in zip(lengths, directions, strict=True):
         joints.append(joints[-1] + length * casadi.vertcat(cos(angle), sin(angle)))
     hand, shoulder = SX(casadi.DM(data.handlebar)), joints[3]
-    elbow, upper, fore = bent_arm(shoulder, hand, data.upper_arm[0], data.forearm[0], -1.0, guard)
+    elbow, upper, fore = bent_arm(shoulder, hand, data.upper_arm.length, data.forearm.length, -1.0, guard)
     chain = [*zip((data.shank, data.thigh, data.torso), joints, joints[1:], directions, strict=False)]
     chain += [(data.upper_arm, shoulder, elbow, upper), (data.forearm, elbow, hand, fore)]
     bicycle = Part(data.bicycle_mass, data.bicycle_inertia, SX(casadi.DM(data.bicycle_centre)))
-    parts = (bicycle, *(Part(mass, inertia, (a + b) / 2, angle) for (_, mass, inertia), a, b, angle in chain))
+    parts = (bicycle, *(Part(link.mass, link.inertia, (a + b) / 2, angle) for link, a, b, angle in chain))
     names = ("rear axle", "knee", "hip", "shoulder", "elbow", "hand", "front axle")
     places = (*joints, elbow, hand, SX(casadi.DM([data.wheelbase, 0])))
     reach = casadi.norm_2(hand - shoulder)
@@ -323,10 +349,10 @@ def seven_link_posture(data: SevenLink = SEVEN_LINK, guard: float = 0.0) -> Post
         "knee": shape[1],
         "waist": shape[2],
         "shoulder": upper - directions[2],
-        "elbow": elbow_flexion(reach, data.upper_arm[0], data.forearm[0], guard),
+        "elbow": elbow_flexion(reach, data.upper_arm.length, data.forearm.length, guard),
     }
     frame = (data.bicycle_mass, data.bicycle_inertia, data.bicycle_centre)
-    arms = ((elbow - shoulder) / data.upper_arm[0], (hand - elbow) / data.forearm[0])
+    arms = ((elbow - shoulder) / data.upper_arm.length, (hand - elbow) / data.forearm.length)
     links, arm_links = (data.shank, data.thigh, data.torso), (data.upper_arm, data.forearm)
     loop = Loop(frame, (0.0, 0.0), data.handlebar, links, arm_links, shape, tuple(directions), arms)
     return Posture(shape, parts, dict(zip(names, places, strict=True)), angles, reach, loop)
@@ -340,15 +366,15 @@ def seven_link(data: SevenLink = SEVEN_LINK, stance: bool = True, rolling: bool 
     """
     beta = Coordinate("beta", 0.5, unit="rad")
     limbs = [Coordinate(name, start, unit="rad") for name, start in (("ankle", 1.3), ("knee", 1.0), ("waist", -1.8))]
-    x, y = Coordinate("x", 0.0, unit="m"), Coordinate("y", data.radius, unit="m")
+    x, y = Coordinate("x", 0.0, unit="m"), Coordinate("y", data.wheel_radius, unit="m")
     axle = [] if stance else [x, y]
-    at = casadi.vertcat(-data.radius * beta.q, data.radius) if stance else casadi.vertcat(x.q, y.q)
+    at = casadi.vertcat(-data.wheel_radius * beta.q, data.wheel_radius) if stance else casadi.vertcat(x.q, y.q)
     torques = [Quantity(f"{name}_torque", 0.0, "N m") for name in ("knee", "waist", "elbow")]
     spin, forces = beta.v, {}
     if stance and rolling:
-        axle, at, spin = [x], casadi.vertcat(x.q, data.radius), -x.v / data.radius
+        axle, at, spin = [x], casadi.vertcat(x.q, data.wheel_radius), -x.v / data.wheel_radius
         torques.append(Quantity("wheel_torque", 0.0, "N m"))
-        forces = {"x": torques[3].symbol / data.radius, "beta": torques[3].symbol}
+        forces = {"x": torques[3].symbol / data.wheel_radius, "beta": torques[3].symbol}
     posture = seven_link_posture(data, guard)
     lever = (posture.loop.slopes[-1, :] - posture.loop.slopes[-2, :]).T  # the elbow's rate by those of the shape
     lever = casadi.substitute(lever, posture.shape, casadi.vertcat(*[c.q for c in limbs])) * torques[2].symbol

@@ -15,49 +15,73 @@ import casadi
 from casadi import SX, fmax, fmin, if_else
 
 from problems.bike.contacts import ElbowStop, OnWheels
-from problems.bike.models import FIVE_LINK, free_five_link
+from problems.bike.models import FIVE_LINK, FiveLink, free_five_link
 from problems.bike.pictures import five_link_drawing
+from trajopt.parameters import settable, setting, setting_field
 from trajopt.system import System, Variable
 
 # lift-off (s), PD on (s), peak of the front (deg), rise and lean at 3 s (deg), for a pull of 60 N m.
 REFERENCE = {"lift-off": 0.107, "pd on": 0.397, "peak": 37.1, "rise": 30.18, "lean": -21.03}
-STOP = ElbowStop(0.838)  # m from shoulder to hand; the arm is straight at 0.85
 
 
 @dataclass(frozen=True)
 class PdLaw:
     """Gains of Table 5-1, N m/rad and N m s/rad; targets in deg, forwards and up positive."""
 
-    rise: float = 30.0
-    lean: float = -20.0
-    wheel: tuple[float, float] = (300.0, 20.0)
-    waist: tuple[float, float] = (500.0, 80.0)
-    waist_limit: float = 150.0
+    rise: float = setting_field(30.0, "deg", "target of the front's rise", 5, 60)
+    lean: float = setting_field(-20.0, "deg", "target of the torso's lean, forwards positive", -30, 20)
+    wheel_gains: tuple[float, float] = setting_field((300.0, 20.0), "N m/rad", "gains of the wheel, on angle and rate (s)")
+    waist_gains: tuple[float, float] = setting_field((500.0, 80.0), "N m/rad", "gains of the waist, on angle and rate (s)")
+    waist_limit: float = setting_field(150.0, "N m", "limit of the waist's torque", 50, 300)
+    elbow_stop: ElbowStop = ElbowStop(0.838)  # the arm is straight at 0.85 m
 
     def wheel_torque(self, beta: Any, rate: Any) -> Any:
-        return self.wheel[0] * (radians(self.rise) - beta) - self.wheel[1] * rate
+        return self.wheel_gains[0] * (radians(self.rise) - beta) - self.wheel_gains[1] * rate
 
     def waist_torque(self, torso: Any, rate: Any) -> Any:
-        torque = self.waist[0] * (radians(self.lean) - torso) - self.waist[1] * rate
+        torque = self.waist_gains[0] * (radians(self.lean) - torso) - self.waist_gains[1] * rate
         return fmax(fmin(torque, self.waist_limit), -self.waist_limit)
 
 
-def wheelie_pd(pull_torque: float = 60.0, switch: float = 20.0, friction: float = 0.8, until: float = 3.0) -> System:
-    """Wheelie: a constant wheel torque (N m) until the front has risen ``switch`` deg, from then on PD of the wheel too."""
-    law = PdLaw()
+LAW = PdLaw()
+PULL = setting(60.0, "N m", "constant torque of the wheel at first", 40, 150)
+FRICTION = setting(0.8, "1", "friction of the rear tyre", 0.3, 1.5)
+
+
+@settable
+def wheelie_pd(
+    law: PdLaw = LAW,
+    data: FiveLink = FIVE_LINK,
+    pull_torque: float = PULL,
+    switch: float = setting(20.0, "deg", "rise of the front at which PD control of the wheel begins", 5, 30),
+    friction: float = FRICTION,
+    until: float = setting(3.0, "s", "duration of the run", 0.1, 20),
+) -> System:
+    """Wheelie: a constant wheel torque until the front has risen by ``switch``, from then on PD of the wheel too."""
     what = "a wheelie by PD control, after a pull"
-    return _controlled("wheelie-pd", (pull_torque, switch), law.wheel_torque, friction, until=until, description=what)
+    pulling = (pull_torque, switch)
+    return _controlled("wheelie-pd", data, law, pulling, law.wheel_torque, friction, until=until, description=what)
 
 
-def front_up_pd(pull_torque: float = 60.0, release: float = 5.0, friction: float = 0.8, until: float = 1.2) -> System:
-    """Front-up: a constant wheel torque (N m) until the front has risen ``release`` deg, then none; the front falls back."""
+@settable
+def front_up_pd(
+    law: PdLaw = LAW,
+    data: FiveLink = FIVE_LINK,
+    pull_torque: float = PULL,
+    release: float = setting(5.0, "deg", "rise of the front at which the wheel's torque ends", 2, 10),
+    friction: float = FRICTION,
+    until: float = setting(1.2, "s", "duration of the run", 0.1, 20),
+) -> System:
+    """Front-up: a constant wheel torque until the front has risen by ``release``, then none; the front falls back."""
     what = "a pull that lifts the front wheel"
-    return _controlled("front-up-pd", (pull_torque, release), lambda beta, rate: 0.0, friction, until=until, description=what)
+    pulling = (pull_torque, release)
+    return _controlled("front-up-pd", data, law, pulling, lambda *state: 0.0, friction, until=until, description=what)
 
 
-def _controlled(name: str, pulling: tuple[float, float], after: Any, friction: float, **details: Any) -> System:
+def _controlled(
+    name: str, data: FiveLink, law: PdLaw, pulling: tuple[float, float], after: Any, friction: float, **details: Any
+) -> System:
     """The machine on both wheels; ``pulling`` is a wheel torque (N m) and the rise (deg) that ends it."""
-    data, law = FIVE_LINK, PdLaw()
     machine = free_five_link(data)
     m = machine.mechanism
     place = {c.name: c for c in m.coordinates}
@@ -66,7 +90,7 @@ def _controlled(name: str, pulling: tuple[float, float], after: Any, friction: f
     wheel = if_else(pull_over > 0.5, after(beta.q, beta.v), pull)
     waist = law.waist_torque(torso.q, torso.v)
     ends = if_else(pull_over > 0.5, 1, beta.q - radians(pulling[1]))
-    return OnWheels.of(machine, data, friction, STOP).system(
+    return OnWheels.of(machine, data, friction, law.elbow_stop).system(
         name,
         casadi.vertcat(wheel, waist),
         (pull_over, Variable("pull_over", 0.0), (("pull over", ends, 1, 1),)),
@@ -74,6 +98,6 @@ def _controlled(name: str, pulling: tuple[float, float], after: Any, friction: f
         {},
         p=pull,
         parameters=(Variable("pull_torque", pulling[0], "N m"),),
-        drawing=five_link_drawing(follow=True),
+        drawing=five_link_drawing(data=data, follow=True),
         **details,
     )

@@ -10,8 +10,9 @@ from typing import Any
 
 from casadi import SX, norm_2, sin, substitute, vertcat
 
-from problems.bike.models import FIVE_LINK, SEVEN_LINK, five_link, seven_link
+from problems.bike.models import FIVE_LINK, SEVEN_LINK, FiveLink, SevenLink, five_link, seven_link
 from problems.bike.support import axle_above, carried
+from trajopt.parameters import settable
 from trajopt.show.drawing import Arrow, Disc, Drawing, Either, Ground, Mark, Rod, Trail, Where
 
 FORCE = 6e-4  # m drawn for 1 N
@@ -23,23 +24,29 @@ CAPTION = "dot and trail: mass centre; arrows: forces of the ground"
 GROUND = Ground(((-100.0, 0.0), (100.0, 0.0)), 1.6)
 
 
-def five_link_drawing(follow: bool = False) -> Drawing:
+@settable
+def five_link_drawing(data: FiveLink = FIVE_LINK, follow: bool = False) -> Drawing:
     """The five-link machine; ``follow`` keeps the bicycle in the middle, for runs that go far."""
-    data, machine = FIVE_LINK, five_link()
+    machine = five_link(data)
     x, beta, torso = (SX.sym(name) for name in ("x", "beta", "torso"))
     q = vertcat(x, beta, torso)
+    lift = vertcat(0, SX.sym("y") - data.wheel_radius)  # in a simulation the rear wheel may leave the ground
 
     def place(expression: SX) -> Either:
-        return Either(expression, substitute(expression, beta, 0))
+        return Either(expression + lift, expression, substitute(expression, beta, 0))
 
     at = {name: machine.point(name, q) for name in (*machine.posture.points, "mass centre")}
     rear, front, saddle, shoulder, hand = (at[n] for n in ("rear axle", "front axle", "saddle", "shoulder", "hand"))
-    down = vertcat(0, -data.radius)
-    traction, rear_force, front_force = _five_forces(q)
+    down = vertcat(0, -data.wheel_radius)
+    traction, rear_force, front_force = _five_forces(q, data)
+    rolled = Either(-SX.sym("wheel"), -x / data.wheel_radius)
     shapes = (
         GROUND,
         Trail(place(at["mass centre"]), CENTRE),
-        *(Disc(place(axle), data.radius, -x / data.radius, colour=WHEEL) for axle in (rear, front)),
+        *(
+            Disc(place(axle), data.wheel_radius, turned, colour=WHEEL)
+            for axle, turned in ((rear, rolled), (front, -x / data.wheel_radius))
+        ),
         Rod(tuple(map(place, (rear, saddle, hand, front))), FRAME),
         Rod(tuple(map(place, (saddle, shoulder, at["elbow"], hand))), RIDER, 5),
         Disc(place(_head(saddle, shoulder)), HEAD, colour=RIDER, spoke=False),
@@ -56,7 +63,7 @@ def _upwards(force: Any) -> Any:
     return Where(force.variable, (0.0, force.place)) if isinstance(force, Where) else vertcat(0, force)
 
 
-def _five_forces(q: SX) -> tuple[list[Any], list[Any], list[Any]]:
+def _five_forces(q: SX, data: FiveLink) -> tuple[list[Any], list[Any], list[Any]]:
     """Traction and normal force of the rear wheel and normal force of the front wheel, each in three ways:
 
     as a simulation tells them; from torques with the front wheel up; from torques with the front wheel down.
@@ -65,9 +72,9 @@ def _five_forces(q: SX) -> tuple[list[Any], list[Any], list[Any]]:
     v = vertcat(*[SX.sym(name) for name in ("x_rate", "beta_rate", "torso_rate")])
     u = vertcat(SX.sym("wheel_torque"), SX.sym("waist_torque"))
     for front_down in (False, True):
-        machine = five_link(front_down=front_down)
+        machine = five_link(data, front_down=front_down)
         m = machine.mechanism
-        front = m.reactions(q, v, u) / FIVE_LINK.wheelbase if front_down else SX(0)
+        front = m.reactions(q, v, u) / data.wheelbase if front_down else SX(0)
         ground = machine.ground_force(q, v, m.acceleration(q, v, u))
         forces = vertcat(ground[0], ground[1] - front, front)
         ways.append(list(_rows(substitute(forces, vertcat(q[1], v[1]), vertcat(0, 0)) if front_down else forces)))
@@ -76,12 +83,16 @@ def _five_forces(q: SX) -> tuple[list[Any], list[Any], list[Any]]:
     return traction, rear, front_forces
 
 
-def seven_link_drawing() -> Drawing:
+@settable
+def seven_link_drawing(data: SevenLink = SEVEN_LINK) -> Drawing:
     """The seven-link machine on the ground and in the air."""
-    return Drawing((GROUND, *_seven_link_shapes(SX.sym("height"))), unit="m", caption=CAPTION)
+    return Drawing((GROUND, *_seven_link_shapes(data, SX.sym("height"))), unit="m", caption=CAPTION)
 
 
-def platform_drawing(height: float | None = None, speed: float | None = None, front_brake: bool = True) -> Drawing:
+@settable
+def platform_drawing(
+    height: float | None = None, speed: float | None = None, front_brake: bool = True, data: SevenLink = SEVEN_LINK
+) -> Drawing:
     """The seven-link machine and a platform beside it, of a height (m) that is given or part of the answer.
 
     One that comes with a ``speed`` (m/s) needs a longer platform.
@@ -89,14 +100,14 @@ def platform_drawing(height: float | None = None, speed: float | None = None, fr
     top = SX.sym("height") if height is None else SX(height)
     left, right = BESIDE[0], BESIDE[1] + 0.6 * (speed or 0.0)
     platform = Rod(((left, 0), (left, top), (right, top), (right, 0)), PLATFORM, 2.0)
-    shapes = (GROUND, platform, *_seven_link_shapes(top, front_brake, speed or 0.0))
+    shapes = (GROUND, platform, *_seven_link_shapes(data, top, front_brake, speed or 0.0))
     return Drawing(shapes, unit="m", caption=f"{CAPTION}; blue: platform beside the machine")
 
 
-def _seven_link_shapes(height: SX, front_brake: bool = True, speed: float = 0.0) -> tuple[Any, ...]:
+def _seven_link_shapes(data: SevenLink, height: SX, front_brake: bool = True, speed: float = 0.0) -> tuple[Any, ...]:
     """Rider, bicycle, mass centre and forces; ``height`` of what the front wheel stands on where it carries, ``speed`` of the
     point from which places are counted."""
-    data, machine = SEVEN_LINK, seven_link(stance=False, guard=1e-9)
+    machine = seven_link(data, stance=False, guard=1e-9)
     beta, *limbs = (SX.sym(name) for name in ("beta", "ankle", "knee", "waist"))
     q = vertcat(0, 0, beta, *limbs)
     points = {name: machine.point(name, q) for name in (*machine.posture.points, "mass centre")}
@@ -104,9 +115,9 @@ def _seven_link_shapes(height: SX, front_brake: bool = True, speed: float = 0.0)
     axles = (
         vertcat(x, SX.sym("y")),  # in a simulation
         vertcat(along, SX.sym("centre_y") - points["mass centre"][1]),  # in flight, where the mass centre is a state
-        vertcat(along, data.radius + height - data.wheelbase * sin(beta)),  # with the front wheel on the platform
-        vertcat(x, data.radius),  # on the rolling wheel
-        vertcat(-data.radius * beta, data.radius),  # on the braked wheel
+        vertcat(along, data.wheel_radius + height - data.wheelbase * sin(beta)),  # with the front wheel on the platform
+        vertcat(x, data.wheel_radius),  # on the rolling wheel
+        vertcat(-data.wheel_radius * beta, data.wheel_radius),  # on the braked wheel
     )
 
     def place(expression: SX) -> Either:
@@ -115,14 +126,14 @@ def _seven_link_shapes(height: SX, front_brake: bool = True, speed: float = 0.0)
     at = {name: place(point) for name, point in points.items()}
     rear, front = at["rear axle"], at["front axle"]
     rider = tuple(at[name] for name in ("rear axle", "knee", "hip", "shoulder", "elbow", "hand"))
-    rear_force, front_force = _seven_forces(vertcat(beta, *limbs), height, front_brake)
-    down = vertcat(0, -data.radius)
+    rear_force, front_force = _seven_forces(data, vertcat(beta, *limbs), height, front_brake)
+    down = vertcat(0, -data.wheel_radius)
     # Spokes stand off the frame, which would hide them. A wheel that has not been braked rolls with about the speed.
-    turned = beta if not speed else -speed * SX.sym("t") / data.radius
+    turned = beta if not speed else -speed * SX.sym("t") / data.wheel_radius
     return (
         Trail(at["mass centre"], CENTRE),
-        Disc(rear, data.radius, turned + SPOKE, colour=WHEEL),
-        Disc(front, data.radius, beta + SPOKE, colour=WHEEL),
+        Disc(rear, data.wheel_radius, turned + SPOKE, colour=WHEEL),
+        Disc(front, data.wheel_radius, beta + SPOKE, colour=WHEEL),
         Rod((rear, at["hand"], front), FRAME),
         Rod((rear, front), FRAME, 3),
         Rod(rider, RIDER, 5),
@@ -134,7 +145,7 @@ def _seven_link_shapes(height: SX, front_brake: bool = True, speed: float = 0.0)
     )
 
 
-def _seven_forces(q: SX, height: SX, front_brake: bool) -> tuple[Either, Either]:
+def _seven_forces(data: SevenLink, q: SX, height: SX, front_brake: bool) -> tuple[Either, Either]:
     """Forces on the rear and on the front wheel: as a simulation tells them; none in flight; on the front wheel in the support;
     from torques on a rolling and on a braked rear wheel."""
     v = vertcat(*[SX.sym(f"{name}_rate") for name in ("beta", "ankle", "knee", "waist")])
@@ -142,15 +153,15 @@ def _seven_forces(q: SX, height: SX, front_brake: bool) -> tuple[Either, Either]
     none = (0.0, 0.0)
     ways = []
     for rolling in (True, False):
-        machine = seven_link(rolling=rolling, guard=1e-9)
+        machine = seven_link(data, rolling=rolling, guard=1e-9)
         m = machine.mechanism
         here = (vertcat(0, q), vertcat(0, v), vertcat(u, SX.sym("wheel_torque"))) if rolling else (q, v, u)
         ways.append(machine.ground_force(*here[:2], m.acceleration(*here)))
-    air = seven_link(stance=False, guard=1e-9)
-    _, carrying = carried(air, axle_above(height, q, front_brake), q, v, u, front_brake)
-    told = vertcat(SX.sym("traction"), SX.sym("ground_force"))
+    air = seven_link(data, stance=False, guard=1e-9)
+    _, carrying = carried(air, axle_above(height, q, front_brake, data), q, v, u, front_brake)
+    told = vertcat(SX.sym("traction"), SX.sym("rear_force"))
     rear = Either(told, Where("centre_y", none), Where("centre_x", none), *ways)
-    return rear, Either(Where("ground_force", none), Where("centre_y", none), Where("centre_x", carrying), none)
+    return rear, Either(vertcat(0, SX.sym("front_force")), Where("centre_y", none), Where("centre_x", carrying), none)
 
 
 def _head(below: SX, shoulder: SX) -> SX:

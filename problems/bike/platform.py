@@ -10,6 +10,7 @@ braked wheel, come rolling, or put the front wheel on the platform first.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from problems.bike.jump import (
@@ -28,82 +29,103 @@ from problems.bike.jump import (
     stance,
     take_off,
 )
-from problems.bike.models import SEVEN_LINK
+from problems.bike.models import SEVEN_LINK, SevenLink
 from problems.bike.pictures import platform_drawing as drawing  # noqa: F401  # what an animation shows
 from problems.bike.support import LIFT, REACH, support
 from trajopt import Problem
+from trajopt.parameters import settable, setting
+
+STRENGTH = setting(1.0, "1", "factor on the torque limits", 0.1, 20)
+HEIGHT = setting(1.0, "m", "height of the platform", 0.05, 2)
+LEAST_EFFORT = Jump(effort_weight=1.0, rate_weight=0.01)
+HIGHEST = Jump(rate_weight=2e-3)
+QUICK = Jump(rate=25.0, guard=1e-3)
+SUPPORTED = Jump(rate=20.0, guard=1e-3)
 
 
-def platform_jump(height: float = 0.5, strength: float = 1.0, rate_weight: float = 0.01) -> Problem:
-    """Onto a platform (height in m) with the least effort; ``strength`` multiplies the torque limits 250, 300 and 100 N m."""
-    knee, waist, elbow = (strength * limit for limit in Jump().limits)
+@settable
+def platform_jump(
+    jump: Jump = LEAST_EFFORT,
+    data: SevenLink = SEVEN_LINK,
+    height: float = setting(0.5, "m", "height of the platform", 0.05, 2),
+    strength: float = STRENGTH,
+) -> Problem:
+    """Onto a platform with the least effort."""
     ocp = Problem("platform-jump")
-    stages = _onto_platform(ocp, Jump((knee, waist, elbow), effort_weight=1.0, rate_weight=rate_weight), height)
+    stages = _onto_platform(ocp, _stronger(jump, strength), height, data=data)
     ocp.minimize(sum(effort(stage) for stage in stages))
     return ocp
 
 
-def platform_highest(strength: float = 1.0, rate: float = 15.0, rate_weight: float = 2e-3) -> Problem:
-    """The highest platform (m) that can be reached, less a little effort; ``strength`` multiplies the torque limits."""
-    knee, waist, elbow = (strength * limit for limit in Jump().limits)
+@settable
+def platform_highest(jump: Jump = HIGHEST, data: SevenLink = SEVEN_LINK, strength: float = STRENGTH) -> Problem:
+    """The highest platform that can be reached, less a little effort."""
     ocp = Problem("platform-highest")
     height = ocp.variable("height", lower=0.0, upper=3.0, guess=0.6, unit="m")
-    jump = Jump((knee, waist, elbow), rate=rate, rate_weight=rate_weight)
-    stages = _onto_platform(ocp, jump, height, sketches=(PUSH, HOP))
+    stages = _onto_platform(ocp, _stronger(jump, strength), height, sketches=(PUSH, HOP), data=data)
     ocp.maximize(height - sum(effort(stage) for stage in stages))
     return ocp
 
 
-def platform_strength(height: float = 1.0, rate: float = 25.0, rate_weight: float = 1e-3) -> Problem:
-    """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a little effort is added.
-
-    ``rate`` limits the joint rates, rad/s; the other jumps have 15.
-    """
-    ocp, jump, strength = _least_strength("platform-strength", rate, rate_weight)
-    stages = _onto_platform(ocp, jump, height, strength)
+@settable
+def platform_strength(jump: Jump = QUICK, data: SevenLink = SEVEN_LINK, height: float = HEIGHT) -> Problem:
+    """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a little effort is added."""
+    ocp, strength = _least_strength("platform-strength")
+    stages = _onto_platform(ocp, jump, height, strength, data=data)
     ocp.minimize(strength + sum(effort(stage) for stage in stages))
     return ocp
 
 
+@settable
 def platform_runup(
-    height: float = 1.0, speed: float = 1.0, rate: float = 25.0, drive: float = 80.0, rate_weight: float = 1e-3
+    jump: Jump = QUICK,
+    data: SevenLink = SEVEN_LINK,
+    height: float = HEIGHT,
+    speed: float = setting(1.0, "m/s", "speed of the run-up", 0, 10),
+    drive: float = setting(80.0, "N m", "greatest torque that drives the rear wheel", 0, 500),
 ) -> Problem:
-    """As ``platform_strength``, with a run-up: the machine comes rolling on its rear wheel, at a ``speed`` in m/s.
+    """As ``platform_strength``, with a run-up: the machine comes rolling on its rear wheel.
 
-    The wheel is slowed down by up to 150 N m, or driven by up to ``drive`` N m, and leaves the ground free to turn. The speed
+    The wheel is slowed down by up to 150 N m, or driven by up to ``drive``, and leaves the ground free to turn. The speed
     matters only without a drive: then the wheel must keep turning forwards.
     """
-    ocp, jump, strength = _least_strength("platform-runup", rate, rate_weight)
-    stages = _onto_platform(ocp, jump, height, strength, (ROLLING_PUSH, ROLLING_HOP), Wheel(speed, drive=drive))
+    ocp, strength = _least_strength("platform-runup")
+    stages = _onto_platform(ocp, jump, height, strength, (ROLLING_PUSH, ROLLING_HOP), Wheel(speed, drive=drive), data)
     ocp.minimize(strength + sum(effort(stage) for stage in stages))
     return ocp
 
 
+@settable
 def platform_support(
-    height: float = 1.0,
-    rate: float = 20.0,
-    front_brake: bool = True,
-    speed: float | None = None,
-    drive: float = 0.0,
-    rate_weight: float = 1e-3,
+    jump: Jump = SUPPORTED,
+    data: SevenLink = SEVEN_LINK,
+    height: float = HEIGHT,
+    front_brake: bool = setting(True, "", "whether the front wheel is braked on the platform"),
+    speed: float | None = setting(None, "m/s", "speed of a run-up", 0, 10, optional=True),
+    drive: float = setting(0.0, "N m", "greatest torque that drives the rear wheel in a run-up", 0, 500),
 ) -> Problem:
     """As ``platform_strength``, with the front wheel first: it touches the platform, carries, and the rear wheel follows.
 
     With a ``speed`` the machine comes rolling, as in ``platform_runup``.
     """
-    ocp, jump, strength = _least_strength("platform-support", rate, rate_weight)
+    ocp, strength = _least_strength("platform-support")
     wheel = None if speed is None else Wheel(speed, drive=drive)
-    ground = stance(ocp, jump, LIFT if wheel is None else ROLLING_PUSH, strength, wheel)
-    air = flight(ocp, jump, REACH, strength, wheel, last=False)
+    ground = stance(ocp, jump, LIFT if wheel is None else ROLLING_PUSH, strength, wheel, data)
+    air = flight(ocp, jump, REACH, strength, wheel, last=False, data=data)
     take_off(ocp, ground, air)
     held = support(ocp, jump, air, height, strength, front_brake, wheel)
     ocp.minimize(strength + sum(effort(stage) for stage in (ground, air, held)))
     return ocp
 
 
-def _least_strength(name: str, rate: float, rate_weight: float) -> tuple[Problem, Jump, Any]:
+def _stronger(jump: Jump, strength: float) -> Jump:
+    knee, waist, elbow = jump.limits
+    return replace(jump, limits=(strength * knee, strength * waist, strength * elbow))
+
+
+def _least_strength(name: str) -> tuple[Problem, Any]:
     ocp = Problem(name)
-    return ocp, Jump(rate=rate, rate_weight=rate_weight, guard=1e-3), ocp.variable("strength", lower=0.05, upper=20.0, guess=1.5)
+    return ocp, ocp.variable("strength", lower=0.05, upper=20.0, guess=1.5)
 
 
 def _onto_platform(
@@ -113,12 +135,14 @@ def _onto_platform(
     strength: Any = None,
     sketches: tuple[Sketch, Sketch] = (PLATFORM_PUSH, PLATFORM_HOP),
     wheel: Wheel | None = None,
+    data: SevenLink = SEVEN_LINK,
 ) -> tuple[Stage, Stage]:
     """Stance and flight that end in a landing."""
-    ground, air = stance(ocp, jump, sketches[0], strength, wheel), flight(ocp, jump, sketches[1], strength, wheel)
+    ground = stance(ocp, jump, sketches[0], strength, wheel, data)
+    air = flight(ocp, jump, sketches[1], strength, wheel, data=data)
     take_off(ocp, ground, air)
     final = air.phase.final
-    ocp.require(final(air.axle[1]) - height, equals=SEVEN_LINK.radius, name="rear wheel on the platform")
+    ocp.require(final(air.axle[1]) - height, equals=data.wheel_radius, name="rear wheel on the platform")
     ocp.require(final(air.axle_rate[1]), lower=-1.5, upper=0.0, name="landing speed")
     ocp.require(final(air.centre[0] - air.axle[0]), lower=-0.1, upper=0.1, name="mass centre above the contact at the landing")
     return ground, air

@@ -51,13 +51,13 @@ def flown(solution: Solution, gain: float = 50.0, front_brake: bool = True, spee
         loop, n = tree.function(tree.position_residual[:2]), len(tree.coordinates)
         gap = max(gap, *(float(casadi.norm_2(loop(y[:n], y[n:], np.zeros(len(torques)), [], 0))) for y in run.y.T))
         state = run.y[:, -1]
-    return Flown(float(state[1]) - SEVEN_LINK.radius, gap)
+    return Flown(float(state[1]) - SEVEN_LINK.wheel_radius, gap)
 
 
 def _footing(tree: Mechanism, state: np.ndarray, brake: bool) -> Footing:
     """Where the front wheel has come to."""
     x, y, beta = (state[[c.name for c in tree.coordinates].index(name)] for name in ("x", "y", "beta"))
-    radius, wheelbase = SEVEN_LINK.radius, SEVEN_LINK.wheelbase
+    radius, wheelbase = SEVEN_LINK.wheel_radius, SEVEN_LINK.wheelbase
     along = x + wheelbase * np.cos(beta) + radius * beta
     return Footing(float(y + wheelbase * np.sin(beta) - radius), float(along) if brake else None)
 
@@ -86,7 +86,7 @@ def _start(ph: PhaseSolution, tree: Mechanism) -> Any:
         machine.mechanism.function(angles)([start[n] for n in JOINTS], np.zeros(4), [0, 0, 0], [], 0)
     ).ravel()
     start |= {"shoulder": float(shoulder), "elbow": float(elbow)}
-    start["x"] = 0.0 if "wheel" in [c.name for c in tree.coordinates] else -SEVEN_LINK.radius * start["beta"]
+    start["x"] = 0.0 if "wheel" in [c.name for c in tree.coordinates] else -SEVEN_LINK.wheel_radius * start["beta"]
     return tree.starting_at(start).consistent(hold=("x", "y", *JOINTS)).start
 
 

@@ -19,7 +19,6 @@ from problems.bike.jump import (
     Wheel,
     columns,
     drives,
-    in_the_air,
     joint_states,
     keep_grip,
     keep_ranges,
@@ -78,7 +77,7 @@ def support(ocp: Problem, jump: Jump, air: Stage, height: float, strength: Any, 
 
     A rear ``wheel`` that has rolled spins on; then stance and flight are seen from a point that comes along, the support is not.
     """
-    data, speed = in_the_air(wheel), 0.0 if wheel is None else wheel.speed
+    data, speed = air.data, 0.0 if wheel is None else wheel.speed
     ph = ocp.phase("support")
     t = ph.time(end=free(0.2, 2.5, guess=0.25 + REACH.duration + FOLLOW.duration))
     joints = joint_states(ph, jump, data, FOLLOW, apart=("end",), rise=(-45.0, 80.0))
@@ -103,15 +102,17 @@ def support(ocp: Problem, jump: Jump, air: Stage, height: float, strength: Any, 
     ocp.require(final(q[0]), equals=0, name="rear wheel on the platform")
     ocp.require(final(axle_rate[1]), lower=-1.5, upper=0.0, name="landing speed")
     ocp.require(final(arm[0]), lower=-0.1, upper=data.wheelbase, name="mass centre between the contacts at the landing")
-    held = Stage(ph, t, cost, axle, axle_rate, axle + arm, centre_rate)
+    held = Stage(ph, t, cost, axle, axle_rate, axle + arm, centre_rate, data)
     _touch(ocp, air, held, brake, speed)
     return held
 
 
 def axle_above(height: float, q: Any, brake: bool, data: SevenLink = SEVEN_LINK) -> Any:
     """The rear axle (2,) while the front wheel stands on a platform, along it from some point: q is (beta, ...)."""
-    along = -data.radius * q[0] if brake else 0
-    return casadi.vertcat(along - data.wheelbase * casadi.cos(q[0]), data.radius + height - data.wheelbase * casadi.sin(q[0]))
+    along = -data.wheel_radius * q[0] if brake else 0
+    return casadi.vertcat(
+        along - data.wheelbase * casadi.cos(q[0]), data.wheel_radius + height - data.wheelbase * casadi.sin(q[0])
+    )
 
 
 def carried(machine: Machine, axle: Any, q: Any, v: Any, torques: Any, brake: bool) -> tuple[Any, Any]:

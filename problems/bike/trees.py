@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from problems.bike.loop import Limb
 from problems.bike.models import FIVE_LINK, SEVEN_LINK, FiveLink, SevenLink
 from trajopt.mechanics import Coordinate, Holonomic, Level, Link, Mechanism, Quantity, Slide, Tree, Turn
 
@@ -18,13 +19,13 @@ CLOCKWISE = (0.0, 0.0, -1.0)
 
 def five_link_tree(data: FiveLink = FIVE_LINK, front_down: bool = False) -> Mechanism:
     """Coordinates x, y, wheel (clockwise), beta, torso, shoulder, elbow."""
-    names = (("x", 0.0, "m"), ("y", data.radius, "m"), ("wheel", 0.0, "rad"), ("beta", 0.0, "rad"), ("torso", 0.35, "rad"))
+    names = (("x", 0.0, "m"), ("y", data.wheel_radius, "m"), ("wheel", 0.0, "rad"), ("beta", 0.0, "rad"), ("torso", 0.35, "rad"))
     x, y, wheel, beta, torso = (Coordinate(name, start, unit=unit) for name, start, unit in names)
     shoulder, elbow = Coordinate("shoulder", 2.2, unit="rad"), Coordinate("elbow", -1.5, unit="rad")
     drive, waist = Quantity("wheel_torque", 0.0, "N m"), Quantity("waist_torque", 0.0, "N m")
 
-    def limb(name: str, parent: str, joint: tuple[object, ...], link: tuple[float, float, float]) -> Link:
-        return Link(name, parent, joint, link[1], (0.0, link[0] / 2, 0.0), link[2])  # type: ignore[arg-type]
+    def limb(name: str, parent: str, joint: tuple[object, ...], link: Limb) -> Link:
+        return Link(name, parent, joint, link.mass, (0.0, link.length / 2, 0.0), link.inertia)  # type: ignore[arg-type]
 
     at_saddle = (Slide("x", data.saddle[0]), Slide("y", data.saddle[1]))
     tree = Tree(
@@ -34,15 +35,15 @@ def five_link_tree(data: FiveLink = FIVE_LINK, front_down: bool = False) -> Mech
             Link("rear wheel", "axle", (Turn(CLOCKWISE, wheel),), data.wheel_mass, inertia=data.wheel_inertia),
             Link("bicycle", "axle", (Turn("z", beta),), data.bicycle_mass, (*data.bicycle_centre, 0.0), data.bicycle_inertia),
             limb("torso", "bicycle", (*at_saddle, Level(), Turn(CLOCKWISE, torso)), data.torso),
-            limb("upper arm", "torso", (Slide("y", data.torso[0]), Turn(CLOCKWISE, shoulder)), data.upper_arm),
-            limb("forearm", "upper arm", (Slide("y", data.upper_arm[0]), Turn(CLOCKWISE, elbow)), data.forearm),
+            limb("upper arm", "torso", (Slide("y", data.torso.length), Turn(CLOCKWISE, shoulder)), data.upper_arm),
+            limb("forearm", "upper arm", (Slide("y", data.upper_arm.length), Turn(CLOCKWISE, elbow)), data.forearm),
         ),
         gravity=(0.0, -data.gravity, 0.0),
     )  # fmt: skip
-    hand = tree.closure("hand", "forearm", "bicycle", ((0, data.forearm[0], 0), (*data.handlebar, 0)), axes="xy")
-    contacts = [Holonomic("rear", y.q - data.radius), Holonomic("rolling", x.q - data.radius * wheel.q)]
+    hand = tree.closure("hand", "forearm", "bicycle", ((0, data.forearm.length, 0), (*data.handlebar, 0)), axes="xy")
+    contacts = [Holonomic("rear", y.q - data.wheel_radius), Holonomic("rolling", x.q - data.wheel_radius * wheel.q)]
     if front_down:
-        contacts.append(Holonomic("front", tree.point("bicycle", (data.wheelbase, 0, 0))[1] - data.radius))
+        contacts.append(Holonomic("front", tree.point("bicycle", (data.wheelbase, 0, 0))[1] - data.wheel_radius))
     # The motors: between wheel and bicycle, and between torso and bicycle.
     forces = {"wheel": drive.symbol, "beta": drive.symbol + waist.symbol, "torso": waist.symbol}
     return tree.mechanism(forces, (*hand, *contacts), (drive, waist))
@@ -66,7 +67,7 @@ def seven_link_tree(
 
     A wheel that does not roll is braked, and part of the bicycle. ``front``: the front wheel carries.
     """
-    x, y = Coordinate("x", 0.0, unit="m"), Coordinate("y", data.radius, unit="m")
+    x, y = Coordinate("x", 0.0, unit="m"), Coordinate("y", data.wheel_radius, unit="m")
     wheel = Coordinate("wheel", 0.0, unit="rad")
     starts = (("beta", 0.5), ("ankle", 1.1), ("knee", 1.6), ("waist", -2.4), ("shoulder", -1.2), ("elbow", 1.2))
     joints = {name: Coordinate(name, start, unit="rad") for name, start in starts}
@@ -89,17 +90,16 @@ def seven_link_tree(
         ("shoulder", data.upper_arm),
         ("elbow", data.forearm),
     )
-    for name, (own, mass, inertia) in limbs:
-        links.append(
-            Link(f"after {name}", parent, (Slide("x", length), Turn("z", joints[name])), mass, (own / 2, 0.0, 0.0), inertia)
-        )
-        parent, length = f"after {name}", own
+    for name, limb in limbs:
+        joint, centre = (Slide("x", length), Turn("z", joints[name])), (limb.length / 2, 0.0, 0.0)
+        links.append(Link(f"after {name}", parent, joint, limb.mass, centre, limb.inertia))
+        parent, length = f"after {name}", limb.length
     tree = Tree("seven-link tree", tuple(links), gravity=(0.0, -data.gravity, 0.0))
     hand = tree.closure("hand", "after elbow", "bicycle", ((length, 0, 0), (*data.handlebar, 0)), axes="xy")
     contacts: list[Holonomic] = []
     if stance:
         turned = -wheel.q if rolling else joints["beta"].q
-        contacts += [Holonomic("rear", y.q - data.radius), Holonomic("rolling", x.q + data.radius * turned)]
+        contacts += [Holonomic("rear", y.q - data.wheel_radius), Holonomic("rolling", x.q + data.wheel_radius * turned)]
     if front is not None:
         contacts += _standing(tree.point("bicycle", (data.wheelbase, 0, 0)), joints["beta"].q, front, data)
     forces = {q.name.removesuffix("_torque"): q.symbol for q in torques}
@@ -109,7 +109,7 @@ def seven_link_tree(
 
 
 def _standing(axle: Any, beta: Any, front: Footing, data: SevenLink) -> list[Holonomic]:
-    contacts = [Holonomic("front", axle[1] - data.radius - front.height)]
+    contacts = [Holonomic("front", axle[1] - data.wheel_radius - front.height)]
     if front.along is not None:
-        contacts.append(Holonomic("front rolling", axle[0] + data.radius * beta - front.along))
+        contacts.append(Holonomic("front rolling", axle[0] + data.wheel_radius * beta - front.along))
     return contacts

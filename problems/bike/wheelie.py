@@ -16,6 +16,8 @@ import casadi
 from problems.bike.models import FIVE_LINK, FiveLink, Machine, five_link
 from problems.bike.pictures import five_link_drawing as drawing  # noqa: F401  # what an animation shows
 from trajopt import Problem, Reference, free
+from trajopt.mechanics import Quantity
+from trajopt.parameters import settable, setting, setting_field
 
 REFERENCE = Reference(
     objective=0.2086902327,
@@ -28,23 +30,32 @@ REFERENCE = Reference(
 class Entry:
     """What an entry must respect; torques in N m, forces in N, angles in deg."""
 
-    wheel_torque: float = 80.0
-    waist_torque: float = 150.0
-    friction: float = 0.8
-    least_rear_force: float = 50.0
-    lean_start: float = 20.0
-    rise: float = 30.0
-    lean: float = -20.0
-    straightest_elbow: float = -0.5  # a straight arm (0) is a dead centre of the loop
-    unloaded: bool = False  # whether the front force is to be zero at the last instant on the ground, too
+    wheel_torque: float = setting_field(80.0, "N m", "limit of the wheel's torque", 1, 1000)
+    waist_torque: float = setting_field(150.0, "N m", "limit of the waist's torque", 1, 2000)
+    friction: float = setting_field(0.8, "1", "friction of the rear tyre", 0.1, 3)
+    least_rear_force: float = setting_field(50.0, "N", "least force of the rear wheel", 0, 500)
+    lean_start: float = setting_field(20.0, "deg", "lean of the torso at the start, forwards positive", -30, 45)
+    rise: float = setting_field(30.0, "deg", "rise of the front at the end", 5, 60)
+    lean: float = setting_field(-20.0, "deg", "lean of the torso at the end, forwards positive", -30, 45)
+    # A straight arm (0) is a dead centre of the loop.
+    straightest_elbow: float = setting_field(-0.5, "deg", "straightest elbow, 0 for a straight arm", -45, 0)
+    unloaded: bool = setting_field(False, "", "whether the front force is zero at the last instant on the ground, too")
 
 
+ENTRY = Entry()
+
+
+@settable
 def wheelie_entry(
-    wheel_torque: float = 80.0, waist_torque: float = 150.0, friction: float = 0.8, time_weight: float = 0.05
+    entry: Entry = ENTRY,
+    data: FiveLink = FIVE_LINK,
+    time_weight: float = setting(0.05, "1/s", "weight of the duration beside the effort", 0, 10),
 ) -> Problem:
-    """Minimum effort: the integral of the squared torques, each by its limit, and a little time."""
-    entry = Entry(wheel_torque, waist_torque, friction)
-    ocp, phases = state_entry("wheelie-entry", entry)
+    """Minimum effort: the integral of the squared torques, each by its limit, and a little time.
+
+    The rider's mass is a parameter of the problem, ``rider_mass``: masses and inertias of all links in proportion.
+    """
+    ocp, phases = state_entry("wheelie-entry", entry, data)
     up, _, t = phases[-1]
     ocp.minimize(effort_of(entry, phases) + time_weight * up.final(t))
     return ocp
@@ -55,14 +66,21 @@ def effort_of(entry: Entry, phases: list[Any]) -> Any:
     return sum(ph.integral((u[0] / entry.wheel_torque) ** 2 + (u[1] / entry.waist_torque) ** 2) for ph, u, _ in phases)
 
 
-def state_entry(name: str, entry: Entry) -> tuple[Problem, list[Any]]:
+def state_entry(name: str, entry: Entry, data: FiveLink = FIVE_LINK) -> tuple[Problem, list[Any]]:
     """Both phases of an entry that ends in the wheelie: the problem, and (phase, torques, time) of each."""
     ocp = Problem(name)
-    down = front_down(ocp, entry)
+    data = with_rider(ocp, data)
+    down = front_down(ocp, entry, data)
     ends = {"beta": {"end": radians(entry.rise)}, "torso": {"end": radians(entry.lean)}}
-    up = front_up(ocp, entry, {**ends, "beta_rate": {"end": 0.0}, "torso_rate": {"end": 0.0}})
+    up = front_up(ocp, entry, {**ends, "beta_rate": {"end": 0.0}, "torso_rate": {"end": 0.0}}, data=data)
     ocp.connect(down[0], up[0])
     return ocp, [down, up]
+
+
+def with_rider(ocp: Problem, data: FiveLink) -> FiveLink:
+    """The machine with the rider's mass as a parameter of the problem."""
+    usual = data.rider_mass
+    return data.with_rider(Quantity("rider_mass", usual, "kg", ocp.parameter("rider_mass", usual, unit="kg")))
 
 
 def front_down(ocp: Problem, entry: Entry, data: FiveLink = FIVE_LINK) -> tuple[Any, Any, Any]:
@@ -78,7 +96,7 @@ def front_down(ocp: Problem, entry: Entry, data: FiveLink = FIVE_LINK) -> tuple[
     ph.path(front, lower=0, name="front force")
     if entry.unloaded:
         ocp.require(ph.final(front), equals=0, name="front force at lift-off")
-    _keep_limits(ph, entry, machine.seen(_angles(machine), q), traction, rear)
+    _keep_limits(ph, entry, machine.seen(_angles(machine), q), traction, rear, data)
     return ph, u, t
 
 
@@ -97,7 +115,7 @@ def front_up(
     a, _, traction, rear = _motion(machine, data, q, v, u)
     for k in range(3):
         ph.dynamics({states[k]: states[3 + k], states[3 + k]: a[k]})
-    _keep_limits(ph, entry, machine.seen(_angles(machine), q), traction, rear)
+    _keep_limits(ph, entry, machine.seen(_angles(machine), q), traction, rear, data)
     return ph, u, t
 
 
@@ -117,7 +135,7 @@ def _angles(machine: Machine) -> Any:
     return casadi.vertcat(*[machine.posture.angles[joint] for joint in ("shoulder", "elbow")])
 
 
-def _keep_limits(ph: Any, entry: Entry, angles: Any, traction: Any, rear: Any, data: FiveLink = FIVE_LINK) -> None:
+def _keep_limits(ph: Any, entry: Entry, angles: Any, traction: Any, rear: Any, data: FiveLink) -> None:
     """The rear wheel stays loaded and within its friction cone, shoulder and elbow within their ranges."""
     ph.path(rear, lower=entry.least_rear_force, name="rear force")
     ph.path(entry.friction * rear - traction, lower=0, name="grip forwards")
@@ -130,8 +148,8 @@ def _keep_limits(ph: Any, entry: Entry, angles: Any, traction: Any, rear: Any, d
 def _motion(machine: Machine, data: FiveLink, q: Any, v: Any, u: Any) -> tuple[Any, Any, Any, Any]:
     """Accelerations, front force, traction and rear force."""
     m = machine.mechanism
-    a = m.acceleration(q, v, u)
-    front = m.reactions(q, v, u) / data.wheelbase if m.rows else casadi.SX(0)
+    a = m.acceleration(q, v, u, m.p)
+    front = m.reactions(q, v, u, m.p) / data.wheelbase if m.rows else casadi.SX(0)
     ground = machine.ground_force(q, v, a)
     # One pass over all of them: they share most of their terms, and second derivatives of the rest cost a third.
     shared: tuple[Any, Any, Any, Any] = tuple(casadi.cse([a, front, ground[0], ground[1] - front]))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from math import radians
 
+from problems.bike.models import FIVE_LINK, FiveLink
 from problems.bike.pictures import five_link_drawing as drawing  # noqa: F401  # what an animation shows
-from problems.bike.wheelie import Entry, effort_of, front_down, front_up
+from problems.bike.wheelie import ENTRY, Entry, effort_of, front_down, front_up, with_rider
 from trajopt import Problem, Reference, free
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=0.28879826,
@@ -20,17 +22,24 @@ REFERENCE = Reference(
 )
 
 
-def wheelie_hold(duration: float = 1.0, band: float = 5.0, time_weight: float = 0.05) -> Problem:
+@settable
+def wheelie_hold(
+    entry: Entry = ENTRY,
+    data: FiveLink = FIVE_LINK,
+    duration: float = setting(1.0, "s", "how long the front stays near its rise", 0.2, 3),
+    band: float = setting(5.0, "deg", "how far from its rise the front may be meanwhile", 0.5, 20),
+    time_weight: float = setting(0.05, "1/s", "weight of the duration beside the effort", 0, 10),
+) -> Problem:
     """Least effort, and a little time: into the wheelie, then ``duration`` s within ``band`` deg of its rise, to a standstill."""
-    entry = Entry()
     rise, lean = radians(entry.rise), radians(entry.lean)
     low, high = rise - radians(band), rise + radians(band)
     ocp = Problem("wheelie-hold")
-    down = front_down(ocp, entry)
-    up = front_up(ocp, entry, {"beta": {"end": free(low, high)}}, until=free(0.2, 5.0, guess=0.8))
+    data = with_rider(ocp, data)
+    down = front_down(ocp, entry, data)
+    up = front_up(ocp, entry, {"beta": {"end": free(low, high)}}, until=free(0.2, 5.0, guess=0.8), data=data)
     given = {name: {"end": 0.0} for name in ("x_rate", "beta_rate", "torso_rate")}
     given |= {"beta": {"lower": low, "upper": high, "end": rise, "guess": rise}, "torso": {"end": lean, "guess": lean}}
-    hold = front_up(ocp, entry, given, "hold", until=free(0.2, 5.0, guess=0.8 + duration))
+    hold = front_up(ocp, entry, given, "hold", until=free(0.2, 5.0, guess=0.8 + duration), data=data)
     ocp.connect(down[0], up[0])
     ocp.connect(up[0], hold[0])
     ocp.require(hold[0].final(hold[2]) - hold[0].initial(hold[2]), equals=duration, name="duration of the hold")

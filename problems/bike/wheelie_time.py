@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from problems.bike.models import FIVE_LINK, FiveLink
 from problems.bike.pictures import five_link_drawing as drawing  # noqa: F401  # what an animation shows
-from problems.bike.wheelie import Entry, effort_of, state_entry
+from problems.bike.wheelie import ENTRY, Entry, effort_of, state_entry
 from trajopt import Problem
+from trajopt.parameters import settable, setting
 
 
+@settable
 def wheelie_entry_time(
-    wheel_torque: float = 80.0, waist_torque: float = 150.0, friction: float = 0.8, effort_weight: float = 0.0
+    entry: Entry = ENTRY,
+    data: FiveLink = FIVE_LINK,
+    effort_weight: float = setting(0.0, "s", "weight of the effort beside the duration", 0, 10),
 ) -> Problem:
     """Minimum time: the torques run from limit to limit, and along the friction cone. A little effort keeps them steep."""
-    entry = Entry(wheel_torque, waist_torque, friction)
-    ocp, phases = state_entry("wheelie-entry-time", entry)
+    ocp, phases = state_entry("wheelie-entry-time", entry, data)
     up, _, t = phases[-1]
     # Without effort the Hamiltonian is affine in the torques, which only a statement without that integral shows.
     effort = effort_of(entry, phases) if effort_weight else 0

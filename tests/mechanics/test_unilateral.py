@@ -21,7 +21,7 @@ def system_of(model, contacts, force, start, until=2.0):
     pull = force(t, model.q, model.v)
     motion = touching.motion(pull)
     x = vertcat(model.q, model.v, touching.modes)
-    states = (*model.state_variables(), *touching.variables)
+    states = (*model.state_variables(), *touching.variables(model.start[0]))
     outputs = {f"{c.name}_normal": (n, "N") for c, n in zip(touching.contacts, motion.normal, strict=True)}
     outputs |= {f"{c.name}_friction": (f, "N") for c, f in zip(touching.contacts, motion.tangential, strict=True)}
     return System(

@@ -101,10 +101,10 @@ def wheelie():
 def test_the_five_links_keep_their_lengths_and_the_wheels_their_ground(wheelie):
     seen = scene(wheelie, wheelie.system.drawing, 13)
     rider = strokes(seen, Role.LINE)[1]
-    expected = (FIVE_LINK.torso[0], FIVE_LINK.upper_arm[0], FIVE_LINK.forearm[0])
+    expected = (FIVE_LINK.torso.length, FIVE_LINK.upper_arm.length, FIVE_LINK.forearm.length)
     np.testing.assert_allclose(lengths(rider), np.tile(expected, (13, 1)), atol=1e-12)
     rear, front = (wheel[:, :-1] for wheel in strokes(seen, Role.WHEEL)[:2])
-    np.testing.assert_allclose(rear[..., 1].min(axis=1), 0.0, atol=FIVE_LINK.radius * (1 - cos(pi / 48)))
+    np.testing.assert_allclose(rear[..., 1].min(axis=1), 0.0, atol=FIVE_LINK.wheel_radius * (1 - cos(pi / 48)))
     beta = wheelie.at(seen.t, "beta")
     np.testing.assert_allclose(
         front[..., 1].mean(axis=1) - rear[..., 1].mean(axis=1), FIVE_LINK.wheelbase * np.sin(beta), atol=1e-9
@@ -159,9 +159,10 @@ def test_the_seven_links_stand_and_fly():
     seen = scene(jump(), platform_drawing(0.5), 9)
     rider = strokes(seen, Role.LINE)[3]
     limbs = (SEVEN_LINK.shank, SEVEN_LINK.thigh, SEVEN_LINK.torso, SEVEN_LINK.upper_arm, SEVEN_LINK.forearm)
-    np.testing.assert_allclose(lengths(rider), np.tile([limb[0] for limb in limbs], (9, 1)), atol=1e-9)
+    np.testing.assert_allclose(lengths(rider), np.tile([limb.length for limb in limbs], (9, 1)), atol=1e-9)
     centre, flying = strokes(seen, Role.MARK)[-1][:, 0], seen.t >= 1
-    np.testing.assert_allclose(rider[~flying, 0], np.tile([-SEVEN_LINK.radius * 0.4, SEVEN_LINK.radius], (4, 1)), atol=1e-12)
+    axle = [-SEVEN_LINK.wheel_radius * 0.4, SEVEN_LINK.wheel_radius]
+    np.testing.assert_allclose(rider[~flying, 0], np.tile(axle, (4, 1)), atol=1e-12)
     np.testing.assert_allclose(centre[flying], np.stack([0.1 * seen.t, 1 + seen.t], axis=1)[flying], atol=1e-12)
     push, front = (ends[:, 1] - ends[:, 0] for ends in strokes(seen, Role.ARROW))
     np.testing.assert_array_equal(front, 0.0)

@@ -75,10 +75,11 @@ class Unilateral:
         """One symbol for each contact."""
         return casadi.vertcat(*[casadi.SX.sym(f"{c.name}_contact") for c in self.contacts])
 
-    @cached_property
-    def variables(self) -> tuple[Variable, ...]:
-        """The modes as states; events correct them at the start where they cannot be."""
-        return tuple(Variable(f"{c.name.replace(' ', '_')}_contact", float(STICK)) for c in self.contacts)
+    def variables(self, q: Any) -> tuple[Variable, ...]:
+        """The modes as states, closed where the gap is zero at coordinates q; at the start events correct what cannot be."""
+        gaps = np.array(casadi.Function("gaps", [self.mechanism.q], [casadi.vertcat(*[c.gap for c in self.contacts])])(q)).ravel()
+        modes = [float(OPEN if gap > DRIFT else STICK) for gap in gaps]
+        return tuple(Variable(f"{c.name}_contact", mode) for c, mode in zip(self.contacts, modes, strict=True))
 
     def motion(self, force: casadi.SX) -> ContactMotion:
         """The equations of motion under generalized forces (n,), which may depend on the modes."""
@@ -122,7 +123,7 @@ class Unilateral:
     def _velocity(self) -> casadi.SX:
         """Normal and tangential velocities of the contact points, row by row."""
         m = self.mechanism
-        along = [casadi.SX(c.slip) if t else casadi.jtimes(c.gap, m.q, m.v) for c, t in self._with_contact]
+        along: list[Any] = [c.slip if t else casadi.jtimes(c.gap, m.q, m.v) for c, t in self._with_contact]
         return casadi.vertcat(*along)
 
     @property
@@ -208,7 +209,7 @@ class Unilateral:
         What sticks comes before what slides, and that before what lets go.
         """
         at = {row: k for k, row in enumerate(self._rows)}
-        choices = []
+        choices: list[tuple[int, ...]] = []
         for i, c in enumerate(self.contacts):
             leaves = velocity is not None and velocity[at[i, False]] > SPEED
             slip = 0.0 if velocity is None or c.slip is None else velocity[at[i, True]]

@@ -32,7 +32,7 @@ def test_the_highest_hop_clears_what_it_says():
     machine = bike.seven_link(stance=False)
     place = [0.0, 0.0, *(float(flight[name](flight.tf)) for name in JOINTS)]
     arm = float(casadi.evalf(machine.point("mass centre", casadi.SX(place)))[1])
-    clearance = float(flight["centre_y"](flight.tf)) - arm - bike.SEVEN_LINK.radius
+    clearance = float(flight["centre_y"](flight.tf)) - arm - bike.SEVEN_LINK.wheel_radius
     again = flown(hop)
     assert clearance > 0.7
     assert again.clearance == pytest.approx(clearance, abs=1e-3)
@@ -95,7 +95,7 @@ def test_sketched_postures_stay_within_reach_of_the_handlebar(sketch):
     reach = casadi.Function("reach", [machine.mechanism.q], [machine.seen(machine.posture.reach, machine.mechanism.q)])
     for s in np.linspace(0, 1, 51):
         place = [float(sketch.angle(k)[0](s)) for k in range(4)]
-        assert float(reach(place)) < bike.SEVEN_LINK.upper_arm[0] + bike.SEVEN_LINK.forearm[0] - 1e-4
+        assert float(reach(place)) < bike.SEVEN_LINK.upper_arm.length + bike.SEVEN_LINK.forearm.length - 1e-4
 
 
 @pytest.fixture(scope="module")
@@ -106,17 +106,25 @@ def hop():
 @pytest.mark.slow
 def test_pd_control_hops_and_lands(hop):
     names = [event.name for event in hop.events]
-    assert names[-4:] == ["take-off", "tuck", "top", "landing"]
-    assert 0.1 < hop["clearance"].max() < 0.3
-    assert hop["clearance"].min() > -1e-9
+    assert names[-6:] == ["rear lift-off", "tuck", "top", "rear touch-down", "rear slip", "rider on the ground"]
+    assert hop["clearance"].max() == pytest.approx(0.16003, abs=1e-4)
     assert hop["elbow"].min() > 0  # the stop holds the arm from straightening
+    assert np.abs(hop["wheel_rate"]).max() < 40.0  # in the air the brake holds the wheel
+
+
+@pytest.mark.slow
+def test_no_force_of_the_pd_hop_pulls(hop):
+    assert hop["rear_force"].min() > -1e-4
+    assert np.all(np.abs(hop["traction"]) <= 0.9 * hop["rear_force"] + 1e-4)
+    assert min(hop["rear_gap"].min(), hop["front_gap"].min(), hop["lowest_point"].min()) > -1e-6
 
 
 @pytest.mark.slow
 def test_the_mass_centre_of_the_pd_hop_is_thrown(hop):
     """In the air no torque moves the mass centre off its parabola."""
-    begin = [event.time for event in hop.events if event.name == "take-off"][-1]
-    chosen = (hop.t > begin) & (hop.t < hop.t[-1])
+    begin = [event.time for event in hop.events if event.name == "rear lift-off"][-1]
+    end = [event.time for event in hop.events if event.name == "rear touch-down"][-1]
+    chosen = (hop.t > begin) & (hop.t < end)
     t, y = hop.t[chosen] - begin, hop["mass_centre_y"][chosen]
     parabola = np.polyfit(t, y, 2)
     assert -2 * parabola[0] == pytest.approx(bike.SEVEN_LINK.gravity, rel=1e-6)

@@ -111,7 +111,7 @@ def test_the_pointing_region_contains_the_rider_only_where_the_forearm_has_its_l
     nearest = np.min(np.linalg.norm(region.centres[:, None, :] - inside[None], axis=2), axis=0)
     assert nearest.max() < 5e-3
     assert np.ptp(region.centres[:, 1]) > 2 * np.ptp(inside[:, 1])
-    assert data.forearm[0] == 0.45
+    assert data.forearm.length == 0.45
 
 
 def test_seven_link_region_reaches_the_contact_only_with_the_front_up():

@@ -65,7 +65,7 @@ def test_machine_on_its_front_wheel_moves_alike_by_reduction_and_by_closures(bra
     machine = bike.seven_link(stance=False)
     here = casadi.Function("here", [s, w], [axle, *carried(machine, axle, s, w, casadi.DM(torques), brake)])
     place, found, push = (_numbers(value) for value in here(q, v))
-    along = float(place[0]) + data.wheelbase * np.cos(POSTURE["beta"]) + data.radius * POSTURE["beta"]
+    along = float(place[0]) + data.wheelbase * np.cos(POSTURE["beta"]) + data.wheel_radius * POSTURE["beta"]
     tree = bike.seven_link_tree(stance=False, front=Footing(height, along if brake else None))
     tree = tree.starting_at({**POSTURE, "x": place[0], "y": place[1]}, {**RATES, "x": 0.8})
     tree = tree.consistent(hold=JOINTS if brake else ("x", *JOINTS))
