@@ -12,6 +12,7 @@ from trajopt.mechanics.impacts import NewtonImpact, PoissonImpact, impact
 from trajopt.mechanics.inverse import ClosedLoop, ParallelTorques, newton_euler, parallel
 from trajopt.mechanics.kinematics import Kinematics, kinematics
 from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity
+from trajopt.mechanics.unilateral import PointContact, Unilateral
 
 __all__ = [
     "Arctangent",
@@ -47,6 +48,7 @@ __all__ = [
     "Nonholonomic",
     "ParallelTorques",
     "Penalty",
+    "PointContact",
     "PoissonImpact",
     "Prismatic",
     "Quantity",
@@ -59,6 +61,7 @@ __all__ = [
     "TorsionSpring",
     "Tree",
     "Turn",
+    "Unilateral",
     "Voronets",
     "assemble",
     "check_model",

@@ -124,7 +124,8 @@ class Unilateral:
         """Normal and tangential velocities of the contact points, row by row."""
         m = self.mechanism
         along: list[Any] = [c.slip if t else casadi.jtimes(c.gap, m.q, m.v) for c, t in self._with_contact]
-        return casadi.vertcat(*along)
+        velocity: casadi.SX = casadi.vertcat(*along)
+        return velocity
 
     @property
     def _with_contact(self) -> Iterator[tuple[PointContact, bool]]:

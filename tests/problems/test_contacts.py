@@ -1,0 +1,53 @@
+"""A fixed sample of the contact benchmark: no force pulls, no point is below the ground, nothing slips that friction holds."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from trajopt.integrate import simulate
+
+FILE = Path(__file__).parent.parent / "benchmarks" / "contacts.py"
+
+
+@pytest.fixture(scope="module")
+def contacts():
+    spec = importlib.util.spec_from_file_location("contacts_benchmark", FILE)
+    sys.modules["contacts_benchmark"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["contacts_benchmark"]
+
+
+SAMPLE = [
+    ("wheelie-pd", {"pull_torque": 40.0}, 1.2),
+    ("wheelie-pd", {"pull_torque": 100.0}, 0.6),
+    ("wheelie-pd", {"pull_torque": 150.0}, 0.6),
+    ("wheelie-pd", {"friction": 0.3}, 0.6),
+    ("front-up-pd", {"pull_torque": 100.0}, 1.0),
+    ("front-up-pd", {"pull_torque": 150.0}, None),
+    ("daniel-pd", {}, 0.16),
+]
+
+
+@pytest.mark.parametrize(("name", "settings", "until"), SAMPLE)
+def test_contacts_are_consistent(contacts, name, settings, until):
+    end, faults = contacts.checked(name, settings, until)
+    assert not faults
+    assert not end.startswith("said")
+
+
+def test_a_pulling_force_is_a_fault(contacts):
+    """The check sees what it is there for: the forces of a run with their sign changed."""
+    run = simulate(contacts.builder("wheelie-pd")(), until=0.2)
+    false = {"rear_force": -run["rear_force"], "front_gap": run["front_gap"] - 1.0}
+    forged = type("Forged", (), {"__getitem__": lambda self, key: false.get(key, run[key])})()
+    assert len(contacts.faults("wheelie-pd", forged, 0.8)) >= 2
+
+
+def test_every_range_is_sampled_at_both_ends_and_five_points(contacts):
+    pulls = [case["pull_torque"] for case in contacts.cases("wheelie-pd", {"pull_torque"})]
+    assert pulls[0] == 40.0
+    assert pulls[-1] == 150.0
+    assert len(pulls) == 7
