@@ -1,0 +1,276 @@
+/* Dense fronts; see dense.h. Candidate columns are kept up to date in all their rows; the remaining columns are updated once, at
+ * the end, by all pivots together. No fused multiply-add: the bits do not depend on the processor. */
+#include "dense.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double STABLE = 0.64;  /* a pivot of this part of its column is taken at once (Bunch and Kaufman 1977) */
+static const double VANISHED = 1e-14; /* relative to the size of the whole matrix' column: rounding is left */
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define VECTOR __attribute__((target("avx2")))
+static int has_vectors(void) { return __builtin_cpu_supports("avx2"); }
+#else
+#define VECTOR
+static int has_vectors(void) { return 0; }
+#endif
+#define INLINED static inline __attribute__((always_inline))
+
+/* ---- updates -------------------------------------------------------------------------------------------------------------- */
+
+/* c -= u x + v y over rows first .. n - 1 of each of the columns first .. last - 1, lower triangle; u, v: (n,) multipliers. */
+INLINED void update_columns(int64_t n, int64_t first, int64_t last, double *a, const double *x, const double *y, const double *u,
+                            const double *v) {
+    for (int64_t j = first; j < last; j++) {
+        double *restrict c = a + j * n;
+        const double s = u[j], t = v[j];
+        if (s == 0 && t == 0) continue;
+        for (int64_t i = j; i < n; i++) c[i] -= x[i] * s + y[i] * t;
+    }
+}
+
+static void update_columns_baseline(int64_t n, int64_t first, int64_t last, double *a, const double *x, const double *y,
+                                    const double *u, const double *v) {
+    update_columns(n, first, last, a, x, y, u, v);
+}
+
+VECTOR static void update_columns_vector(int64_t n, int64_t first, int64_t last, double *a, const double *x, const double *y,
+                                         const double *u, const double *v) {
+    update_columns(n, first, last, a, x, y, u, v);
+}
+
+/* Columns from `first` on: C -= L D L', L the first `pivots` columns; blocks: D as in `diagonal`, not inverted; w: (pivots + 3,). */
+INLINED void update_rest(int64_t n, int64_t first, int64_t pivots, double *a, const double *blocks, double *w) {
+    for (int64_t j = first; j < n; j++) {
+        double *restrict c = a + j * n;
+        for (int64_t k = 0; k < pivots; k++) {
+            const double l = a[j + k * n];
+            if (blocks[2 * k + 1] == 0) {
+                w[k] = blocks[2 * k] * l;
+            } else {
+                const double m = a[j + (k + 1) * n];
+                w[k] = blocks[2 * k] * l + blocks[2 * k + 1] * m;
+                w[k + 1] = blocks[2 * k + 1] * l + blocks[2 * k + 2] * m;
+                k++;
+            }
+        }
+        int64_t k = 0;
+        for (; k + 4 <= pivots; k += 4) {
+            const double *p = a + k * n, *q = p + n, *r = q + n, *s = r + n;
+            const double wp = w[k], wq = w[k + 1], wr = w[k + 2], ws = w[k + 3];
+            for (int64_t i = j; i < n; i++) c[i] -= (p[i] * wp + q[i] * wq) + (r[i] * wr + s[i] * ws);
+        }
+        for (; k < pivots; k++) {
+            const double *p = a + k * n, wp = w[k];
+            for (int64_t i = j; i < n; i++) c[i] -= p[i] * wp;
+        }
+    }
+}
+
+static void update_rest_baseline(int64_t n, int64_t first, int64_t pivots, double *a, const double *blocks, double *w) {
+    update_rest(n, first, pivots, a, blocks, w);
+}
+
+VECTOR static void update_rest_vector(int64_t n, int64_t first, int64_t pivots, double *a, const double *blocks, double *w) {
+    update_rest(n, first, pivots, a, blocks, w);
+}
+
+/* ---- pivots --------------------------------------------------------------------------------------------------------------- */
+
+static double entry(const dense_front *f, int64_t i, int64_t j) { return i > j ? f->a[i + j * f->n] : f->a[j + i * f->n]; }
+
+static void exchange(double *a, double *b) {
+    const double kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Symmetric exchange of k and j, k < j, in rows and columns from 0 on. */
+static void swap_candidates(dense_front *f, int64_t k, int64_t j) {
+    if (k == j) return;
+    const int64_t n = f->n;
+    double *a = f->a;
+    for (int64_t c = 0; c < k; c++) exchange(&a[k + c * n], &a[j + c * n]);
+    for (int64_t i = k + 1; i < j; i++) exchange(&a[i + k * n], &a[j + i * n]);
+    for (int64_t i = j + 1; i < n; i++) exchange(&a[i + k * n], &a[i + j * n]);
+    exchange(&a[k + k * n], &a[j + j * n]);
+    const int64_t kept = f->index[k];
+    f->index[k] = f->index[j];
+    f->index[j] = kept;
+}
+
+/* Largest entry of column j below the eliminated ones, without rows j and `without`; `at`: the row of the largest candidate. */
+static double largest(const dense_front *f, int64_t j, int64_t without, int64_t *at) {
+    const int64_t n = f->n, k = f->eliminated;
+    double most = 0, most_candidate = 0;
+    *at = -1;
+    for (int64_t c = k; c < n; c++) {
+        if (c == j || c == without) continue;
+        const double v = fabs(c < j ? f->a[j + c * n] : f->a[c + j * n]);
+        if (v > most) most = v;
+        if (c < f->candidates && v > most_candidate) most_candidate = v, *at = c;
+    }
+    return most;
+}
+
+/* The best pivot that begins with candidate j: growth of entries, and the partner of a 2x2 pivot or -1. */
+typedef struct {
+    double growth;
+    int64_t partner;
+} pivot_choice;
+
+static pivot_choice consider(const dense_front *f, int64_t j) {
+    pivot_choice choice = {INFINITY, -1};
+    int64_t r, other;
+    const double below = largest(f, j, -1, &r), own = entry(f, j, j), size = VANISHED * f->column_size[f->index[j]];
+    if (fabs(own) <= size && below <= size) return choice;
+    if (fabs(own) > size) choice.growth = below / fabs(own);
+    if (fabs(own) >= STABLE * below || r < 0) return choice;
+    const double b = entry(f, r, j), c = entry(f, r, r), det = own * c - b * b;
+    if (fabs(b) <= size || fabs(det) <= 1e-14 * (fabs(own * c) + b * b)) return choice;
+    const double first = largest(f, j, r, &other), second = largest(f, r, j, &other);
+    const double p = fabs(c) * first + fabs(b) * second, q = fabs(b) * first + fabs(own) * second;
+    const double growth = (p > q ? p : q) / fabs(det);
+    if (growth < choice.growth) {
+        choice.growth = growth;
+        choice.partner = r;
+    }
+    return choice;
+}
+
+/* ---- elimination ---------------------------------------------------------------------------------------------------------- */
+
+/* blocks: D itself, for the update of the remaining columns. */
+static void eliminate_one(dense_front *f, double *blocks, int vectors) {
+    const int64_t n = f->n, k = f->eliminated;
+    double *a = f->a + k * n, *column = f->work, *zeros = f->work + n;
+    const double d = a[k];
+    f->negative += d < 0;
+    f->diagonal[2 * k] = 1 / d;
+    f->diagonal[2 * k + 1] = 0;
+    blocks[2 * k] = d;
+    blocks[2 * k + 1] = 0;
+    for (int64_t i = k + 1; i < n; i++) {
+        column[i] = a[i];
+        zeros[i] = 0;
+        a[i] /= d;
+    }
+    (vectors ? update_columns_vector : update_columns_baseline)(n, k + 1, f->candidates, f->a, a, a, column, zeros);
+    f->eliminated += 1;
+}
+
+static void eliminate_two(dense_front *f, double *blocks, int vectors) {
+    const int64_t n = f->n, k = f->eliminated;
+    double *x = f->a + k * n, *y = x + n, *u = f->work, *v = f->work + n;
+    const double a = x[k], b = x[k + 1], c = y[k + 1], det = a * c - b * b;
+    f->negative += det < 0 ? 1 : a + c < 0 ? 2 : 0;
+    const double inverse[4] = {c / det, -b / det, a / det, 0}, block[4] = {a, b, c, 0};
+    memcpy(f->diagonal + 2 * k, inverse, sizeof inverse);
+    memcpy(blocks + 2 * k, block, sizeof block);
+    x[k + 1] = 0; /* L has the identity there */
+    for (int64_t i = k + 2; i < n; i++) {
+        u[i] = x[i];
+        v[i] = y[i];
+        x[i] = (u[i] * c - v[i] * b) / det;
+        y[i] = (v[i] * a - u[i] * b) / det;
+    }
+    (vectors ? update_columns_vector : update_columns_baseline)(n, k + 2, f->candidates, f->a, x, y, u, v);
+    f->eliminated += 2;
+}
+
+/* A column of a root that vanished: one as pivot, so that its unknown comes out as it is in the right-hand side. */
+static void eliminate_zero(dense_front *f, double *blocks) {
+    const int64_t n = f->n, k = f->eliminated;
+    f->zero++;
+    f->diagonal[2 * k] = blocks[2 * k] = 1;
+    f->diagonal[2 * k + 1] = blocks[2 * k + 1] = 0;
+    for (int64_t i = k; i < n; i++) f->a[i + k * n] = 0;
+    f->eliminated += 1;
+}
+
+static void take(dense_front *f, int64_t j, int64_t partner, double *blocks, int vectors) {
+    int64_t k = f->eliminated;
+    swap_candidates(f, k, j);
+    if (partner < 0) {
+        eliminate_one(f, blocks, vectors);
+        return;
+    }
+    if (partner == k) partner = j; /* where the exchange has moved it */
+    swap_candidates(f, k + 1, partner);
+    eliminate_two(f, blocks, vectors);
+}
+
+/* The candidate whose pivot makes entries grow least, eliminated whatever the growth; zero columns last. */
+static void force(dense_front *f, double *blocks, int vectors) {
+    pivot_choice best = {INFINITY, -1};
+    int64_t at = f->eliminated;
+    for (int64_t j = f->eliminated; j < f->candidates; j++) {
+        pivot_choice choice = consider(f, j);
+        if (choice.growth < best.growth) best = choice, at = j;
+    }
+    if (best.growth < INFINITY)
+        take(f, at, best.partner, blocks, vectors);
+    else
+        eliminate_zero(f, blocks);
+}
+
+void dense_factor(dense_front *f, double threshold, int root) {
+    const int vectors = has_vectors();
+    double *blocks = f->work + 2 * f->n;
+    int64_t failed = 0, j = 0;
+    while (f->eliminated < f->candidates) {
+        if (failed >= f->candidates - f->eliminated) { /* none of those that are left is stable */
+            if (!root) break;
+            force(f, blocks, vectors);
+            failed = 0;
+            continue;
+        }
+        if (j < f->eliminated || j >= f->candidates) j = f->eliminated;
+        pivot_choice choice = consider(f, j);
+        if (choice.growth * threshold > 1) {
+            failed++;
+            j++;
+            continue;
+        }
+        take(f, j, choice.partner, blocks, vectors);
+        failed = 0;
+    }
+    (vectors ? update_rest_vector : update_rest_baseline)(f->n, f->candidates, f->eliminated, f->a, blocks, f->work);
+}
+
+/* ---- solution ------------------------------------------------------------------------------------------------------------- */
+
+void dense_forward(int64_t n, int64_t pivots, const double *L, double *x) {
+    for (int64_t k = 0; k < pivots; k++) {
+        const double *l = L + k * n, v = x[k];
+        if (v == 0) continue;
+        for (int64_t i = k + 1; i < n; i++) x[i] -= l[i] * v;
+    }
+}
+
+void dense_backward(int64_t n, int64_t pivots, const double *L, const double *diagonal, double *x) {
+    for (int64_t k = 0; k < pivots; k++) {
+        if (diagonal[2 * k + 1] == 0) {
+            x[k] *= diagonal[2 * k];
+        } else {
+            const double u = x[k], v = x[k + 1];
+            x[k] = diagonal[2 * k] * u + diagonal[2 * k + 1] * v;
+            x[k + 1] = diagonal[2 * k + 1] * u + diagonal[2 * k + 2] * v;
+            k++;
+        }
+    }
+    for (int64_t k = pivots - 1; k >= 0; k--) {
+        const double *l = L + k * n;
+        double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        int64_t i = k + 1;
+        for (; i + 4 <= n; i += 4) {
+            s0 += l[i] * x[i];
+            s1 += l[i + 1] * x[i + 1];
+            s2 += l[i + 2] * x[i + 2];
+            s3 += l[i + 3] * x[i + 3];
+        }
+        for (; i < n; i++) s0 += l[i] * x[i];
+        x[k] -= (s0 + s1) + (s2 + s3);
+    }
+}

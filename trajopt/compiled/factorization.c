@@ -1,0 +1,264 @@
+/* Multifrontal LDL'; see factorization.h.
+ *
+ * A front is a dense symmetric matrix, its lower triangle stored by columns with leading dimension n. Its indices are, in order:
+ * columns that the children delayed, its own pivots, the other rows. The first two kinds are candidates for pivots. */
+#include "factorization.h"
+#include "dense.h"
+#include "memory.h"
+#include "ordering.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The numbers of a factored front; indices in the order in which its columns were eliminated, then the remaining ones. */
+typedef struct {
+    int64_t n, pivots;   /* size of the front, eliminated columns */
+    int64_t delayed;     /* candidates that were not eliminated: the first of the remaining indices */
+    int64_t index;       /* where its indices begin in `indices` */
+    int64_t factor;      /* where its columns begin in `factors`: n x pivots */
+    int64_t diagonal;    /* where its inverted diagonal blocks begin in `diagonals`: 2 x pivots */
+} factored_front;
+
+struct factorization {
+    int64_t size, entries;
+    front_tree *tree;
+    int64_t *before;      /* (fronts,) the front before the subtree of each: its children are q - 1, before[q - 1], ... */
+    int64_t *place_of;    /* (all front indices,) where the parent has each remaining row among its own indices; -1 for pivots */
+    int64_t *entry_start; /* (fronts + 1,) */
+    int64_t *entry;       /* (entries,) number of the entry; by fronts */
+    int64_t *entry_row, *entry_column; /* (entries,) places in the front without delayed columns, row >= column */
+    double *column_size;  /* (size,) largest entry of each column of A */
+    factored_front *front;
+    /* Stacks that grow as needed. */
+    double *factors, *diagonals, *contributions;
+    int64_t *indices, *position;
+    int64_t factors_room, diagonals_room, contributions_room, indices_room;
+    double *dense; /* the front that is being factored */
+    int64_t dense_room;
+    double *work; /* (4 * size of the largest front,) */
+    int64_t work_room;
+};
+
+/* ---- analysis ----------------------------------------------------------------------------------------------------------- */
+
+/* at[i]: place of index i in the current front; where[i]: the front that eliminates it. */
+static int place_entries(factorization *f, const int64_t *row, const int64_t *column) {
+    const front_tree *t = f->tree;
+    int64_t *at = new_integers(f->size), *where = new_integers(f->size);
+    int fine = at && where && (f->entry_start = new_integers(t->fronts + 2)) && (f->entry = new_integers(f->entries)) &&
+               (f->entry_row = new_integers(f->entries)) && (f->entry_column = new_integers(f->entries)) &&
+               (f->place_of = new_integers(t->start[t->fronts])) && (f->before = new_integers(t->fronts));
+    for (int64_t q = 0; fine && q < t->fronts; q++) {
+        f->before[q] = q - 1;
+        while (f->before[q] >= 0 && t->parent[f->before[q]] == q) f->before[q] = f->before[f->before[q]];
+    }
+    for (int64_t q = 0; fine && q < t->fronts; q++)
+        for (int64_t k = 0; k < t->pivots[q]; k++) where[t->index[t->start[q] + k]] = q;
+    for (int64_t e = 0; fine && e < f->entries; e++) {
+        int64_t a = where[row[e]], b = where[column[e]];
+        f->entry_start[(a < b ? a : b) + 2]++;
+    }
+    for (int64_t q = 0; fine && q < t->fronts; q++) f->entry_start[q + 2] += f->entry_start[q + 1];
+    for (int64_t e = 0; fine && e < f->entries; e++) {
+        int64_t a = where[row[e]], b = where[column[e]];
+        f->entry[f->entry_start[(a < b ? a : b) + 1]++] = e;
+    }
+    for (int64_t q = 0; fine && q < t->fronts; q++) {
+        for (int64_t k = t->start[q]; k < t->start[q + 1]; k++) at[t->index[k]] = k - t->start[q];
+        for (int64_t k = f->entry_start[q]; k < f->entry_start[q + 1]; k++) {
+            int64_t a = at[row[f->entry[k]]], b = at[column[f->entry[k]]];
+            f->entry_row[k] = a > b ? a : b;
+            f->entry_column[k] = a > b ? b : a;
+        }
+    }
+    for (int64_t q = 0; fine && q < t->fronts; q++) {
+        int64_t p = t->parent[q];
+        if (p >= 0)
+            for (int64_t k = t->start[p]; k < t->start[p + 1]; k++) at[t->index[k]] = k - t->start[p];
+        for (int64_t k = t->start[q]; k < t->start[q + 1]; k++)
+            f->place_of[k] = k < t->start[q] + t->pivots[q] || p < 0 ? -1 : at[t->index[k]];
+    }
+    free(at);
+    free(where);
+    return fine;
+}
+
+factorization *factorization_new(int64_t size, int64_t entries, const int64_t *row, const int64_t *column, const int64_t *mate) {
+    factorization *f = calloc(1, sizeof *f);
+    if (!f) return NULL;
+    f->size = size;
+    f->entries = entries;
+    f->tree = front_tree_new(size, entries, row, column, mate);
+    int fine = f->tree && place_entries(f, row, column) && (f->column_size = new_doubles(size)) &&
+               (f->position = new_integers(size)) &&
+               (f->front = calloc((size_t)(f->tree->fronts + 1), sizeof(factored_front)));
+    if (fine) return f;
+    factorization_free(f);
+    return NULL;
+}
+
+void factorization_free(factorization *f) {
+    if (!f) return;
+    front_tree_free(f->tree);
+    free(f->before);
+    free(f->place_of);
+    free(f->entry_start);
+    free(f->entry);
+    free(f->entry_row);
+    free(f->entry_column);
+    free(f->column_size);
+    free(f->front);
+    free(f->factors);
+    free(f->diagonals);
+    free(f->contributions);
+    free(f->indices);
+    free(f->position);
+    free(f->dense);
+    free(f->work);
+    free(f);
+}
+
+/* ---- assembly ----------------------------------------------------------------------------------------------------------- */
+
+static int make_room(double **array, int64_t *room, int64_t needed) {
+    if (needed <= *room) return 1;
+    int64_t more = needed + needed / 2 + 1024;
+    if (!grow_doubles(array, more)) return 0;
+    *room = more;
+    return 1;
+}
+
+static int make_room_for_indices(factorization *f, int64_t needed) {
+    if (needed <= f->indices_room) return 1;
+    int64_t more = needed + needed / 2 + 1024;
+    if (!grow(&f->indices, more)) return 0;
+    f->indices_room = more;
+    return 1;
+}
+
+/* Stacks: how much of each is in use. Contributions of children lie on top, the last child's uppermost. */
+typedef struct {
+    int64_t factors, diagonals, contributions, indices;
+} stack_tops;
+
+/* Add a child's contribution, which holds its remaining rows: delayed ones, then those of the tree. `position`: (its rows,). */
+static void extend_add(const double *contribution, int64_t rows, const int64_t *position, double *dense, int64_t n) {
+    for (int64_t j = 0; j < rows; j++) {
+        const int64_t b = position[j];
+        const double *from = contribution + j * rows;
+        for (int64_t i = j; i < rows; i++) {
+            const int64_t a = position[i];
+            dense[a > b ? a + b * n : b + a * n] += from[i];
+        }
+    }
+}
+
+/* Build the dense front q: its entries of A, and the contributions of its children. Returns its size, -1 without memory. */
+static int64_t assemble(factorization *f, int64_t q, const double *values, stack_tops *top) {
+    const front_tree *t = f->tree;
+    const int64_t own = t->start[q + 1] - t->start[q];
+    int64_t delayed = 0;
+    for (int64_t c = q - 1; c > f->before[q]; c = f->before[c]) delayed += f->front[c].delayed;
+    const int64_t n = own + delayed;
+    if (!make_room(&f->dense, &f->dense_room, n * n) || !make_room_for_indices(f, top->indices + n)) return -1;
+    if (!make_room(&f->work, &f->work_room, 4 * n + 4)) return -1;
+    memset(f->dense, 0, (size_t)(n * n) * sizeof(double));
+    int64_t *index = f->indices + top->indices;
+    memcpy(index + delayed, t->index + t->start[q], (size_t)own * sizeof(int64_t));
+    for (int64_t k = f->entry_start[q]; k < f->entry_start[q + 1]; k++)
+        f->dense[f->entry_row[k] + delayed + (f->entry_column[k] + delayed) * n] += values[f->entry[k]];
+    int64_t at = 0;
+    for (int64_t c = q - 1; c > f->before[q]; c = f->before[c]) {
+        const factored_front *child = &f->front[c];
+        const int64_t rows = child->n - child->pivots, *remaining = f->indices + child->index + child->pivots;
+        int64_t *position = f->position; /* fits: a child's remaining indices are different ones */
+        for (int64_t k = 0; k < child->delayed; k++) {
+            index[at] = remaining[k];
+            position[k] = at++;
+        }
+        const int64_t kept = rows - child->delayed;
+        for (int64_t k = 0; k < kept; k++) position[child->delayed + k] = f->place_of[t->start[c + 1] - kept + k] + delayed;
+        top->contributions -= rows * rows;
+        extend_add(f->contributions + top->contributions, rows, position, f->dense, n);
+    }
+    return n;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------------------------ */
+
+/* Factor front q, keep its columns, push its contribution. */
+static int factor_front(factorization *f, int64_t q, const double *values, double threshold, stack_tops *top,
+                        factorization_report *report) {
+    const front_tree *t = f->tree;
+    const int64_t n = assemble(f, q, values, top);
+    if (n < 0) return -1;
+    factored_front *front = &f->front[q];
+    int64_t *index = f->indices + top->indices;
+    const int64_t own = t->start[q + 1] - t->start[q], candidates = n - own + t->pivots[q];
+    if (!make_room(&f->diagonals, &f->diagonals_room, top->diagonals + 2 * candidates)) return -1;
+    dense_front d = {n, candidates, f->dense, index, f->diagonals + top->diagonals, f->work, f->column_size, 0, 0, 0};
+    dense_factor(&d, threshold, t->parent[q] < 0);
+    const int64_t pivots = d.eliminated, rows = n - pivots;
+    *front = (factored_front){n, pivots, candidates - pivots, top->indices, top->factors, top->diagonals};
+    report->negative += d.negative;
+    report->zero += d.zero;
+    report->delayed += front->delayed;
+    report->entries += n * pivots;
+    if (!make_room(&f->factors, &f->factors_room, top->factors + n * pivots) ||
+        !make_room(&f->contributions, &f->contributions_room, top->contributions + rows * rows))
+        return -1;
+    memcpy(f->factors + top->factors, f->dense, (size_t)(n * pivots) * sizeof(double));
+    double *contribution = f->contributions + top->contributions;
+    for (int64_t j = 0; j < rows && t->parent[q] >= 0; j++)
+        memcpy(contribution + j * rows + j, f->dense + (pivots + j) * n + pivots + j, (size_t)(rows - j) * sizeof(double));
+    top->factors += n * pivots;
+    top->diagonals += 2 * pivots;
+    top->indices += n;
+    if (t->parent[q] >= 0) top->contributions += rows * rows;
+    return 0;
+}
+
+static void measure_columns(factorization *f, const double *values) {
+    const front_tree *t = f->tree;
+    memset(f->column_size, 0, (size_t)f->size * sizeof(double));
+    for (int64_t q = 0; q < t->fronts; q++)
+        for (int64_t k = f->entry_start[q]; k < f->entry_start[q + 1]; k++) {
+            const int64_t i = t->index[t->start[q] + f->entry_row[k]], j = t->index[t->start[q] + f->entry_column[k]];
+            const double v = fabs(values[f->entry[k]]);
+            if (v > f->column_size[i]) f->column_size[i] = v;
+            if (v > f->column_size[j]) f->column_size[j] = v;
+        }
+}
+
+int factorization_compute(factorization *f, const double *values, double threshold, factorization_report *report) {
+    stack_tops top = {0, 0, 0, 0};
+    memset(report, 0, sizeof *report);
+    double sum = 0;
+    for (int64_t e = 0; e < f->entries; e++) sum += fabs(values[e]);
+    if (!isfinite(sum)) return -1;
+    measure_columns(f, values);
+    for (int64_t q = 0; q < f->tree->fronts; q++)
+        if (factor_front(f, q, values, threshold, &top, report)) return -1;
+    return 0;
+}
+
+/* ---- solution ----------------------------------------------------------------------------------------------------------- */
+
+void factorization_solve(factorization *f, double *b) {
+    double *x = f->work;
+    for (int64_t q = 0; q < f->tree->fronts; q++) {
+        const factored_front *front = &f->front[q];
+        const int64_t *index = f->indices + front->index;
+        for (int64_t i = 0; i < front->n; i++) x[i] = b[index[i]];
+        dense_forward(front->n, front->pivots, f->factors + front->factor, x);
+        for (int64_t i = 0; i < front->n; i++) b[index[i]] = x[i];
+    }
+    for (int64_t q = f->tree->fronts - 1; q >= 0; q--) {
+        const factored_front *front = &f->front[q];
+        const int64_t *index = f->indices + front->index;
+        for (int64_t i = 0; i < front->n; i++) x[i] = b[index[i]];
+        dense_backward(front->n, front->pivots, f->factors + front->factor, f->diagonals + front->diagonal, x);
+        for (int64_t i = 0; i < front->pivots; i++) b[index[i]] = x[i];
+    }
+}
