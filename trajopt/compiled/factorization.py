@@ -82,7 +82,7 @@ class Factorization:
 def _check(size: int, rows: NDArray[np.int64], columns: NDArray[np.int64], mates: NDArray[np.int64]) -> None:
     if rows.shape != columns.shape or mates.shape != (size,):
         raise ValueError("rows and columns must be as many as entries, mates as many as unknowns")
-    if rows.size and not (0 <= min(rows.min(), columns.min()) and max(rows.max(), columns.max()) < size):
+    if rows.size and not (min(rows.min(), columns.min()) >= 0 and max(rows.max(), columns.max()) < size):
         raise ValueError(f"entries outside a matrix of size {size}")
     pairs = np.flatnonzero(mates >= 0)
     if np.any(mates < LAST) or np.any(mates >= size) or np.any(mates[mates[pairs]] != pairs) or np.any(mates[pairs] == pairs):

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-INTERFACE = 1  # the number that `core_interface` of version.c returns: a library of other sources is not used
+INTERFACE = 2  # the number that `core_interface` of version.c returns: a library of other sources is not used
 SWITCH = "TRAJOPT_COMPILED"  # environment variable; 0 switches the core off
 
 

@@ -1,0 +1,209 @@
+/* The interior-point method; see interior_point.h and iterate.h. */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#include "interior_point.h"
+#include "iterate.h"
+#include "memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------------------------------------- */
+
+static int is_solved(iterate *w, int64_t *nearly) {
+    const interior_point_options *o = w->s->options;
+    const int small_products = w->complementarity <= o->complementarity * fmin(1, w->s->objective_scale);
+    if (w->error <= o->tolerance && (small_products || w->restoring)) return 1;
+    /* Rounding may keep the error above the tolerance for good. */
+    *nearly = w->error <= fmax(1e-9, o->tolerance) ? *nearly + 1 : 0;
+    return *nearly >= 4 && !w->restoring;
+}
+
+/* 0: go on; else 1 + status. */
+static int stops(iterate *w) {
+    scaled_program *s = w->s;
+    const double objective = w->f / s->objective_scale;
+    if (s->report->iterations >= s->options->max_iterations) return 1 + IP_ITERATIONS;
+    if (seconds_now() - s->began > s->options->seconds) return 1 + IP_TIME;
+    if (s->callback && s->callback(s->report->iterations, objective, w->violation, w->dual_error, w->mu))
+        return 1 + IP_INTERRUPTED;
+    return 0;
+}
+
+/* Whether the restoration phase has found what the main algorithm accepts: less violation, and past its filter. */
+static int is_restored(iterate *w) {
+    iterate *outer = w->outer;
+    const int64_t own = outer->size;
+    double f, violation = 0, before = 0;
+    memcpy(outer->trial, w->x, (size_t)own * sizeof(double));
+    if (point_values(outer, outer->trial, &f, outer->trial_g)) return 0;
+    point_residuals(outer, outer->trial, outer->trial_g, outer->trial_c);
+    for (int64_t i = 0; i < w->s->rows; i++) violation += fabs(outer->trial_c[i]), before += fabs(outer->c[i]);
+    if (violation > 0.9 * before) return 0;
+    return filter_accepts(&outer->line_filter, violation, point_barrier_function(outer, outer->trial, f));
+}
+
+int run(iterate *w) {
+    int64_t nearly = 0;
+    if (point_derivatives(w)) return IP_FAILED;
+    for (w->iteration = 0;; w->iteration++) {
+        point_errors(w);
+        if (w->outer && w->iteration > 0 && is_restored(w)) return IP_SOLVED;
+        if (is_solved(w, &nearly)) return w->outer ? IP_INFEASIBLE : IP_SOLVED;
+        const int stop = stops(w);
+        if (stop) return stop - 1;
+        barrier_update(w);
+        if (point_hessian(w) || kkt_factor(w)) {
+            /* No shift gives the right inertia: the rows depend on each other here. */
+            if (w->outer) return IP_FAILED;
+            const int status = restore(w);
+            if (status != IP_SOLVED) return status;
+            continue;
+        }
+        barrier_direction(w);
+        const int failed = line_search(w);
+        w->s->report->iterations++;
+        if (failed < 0) return IP_FAILED;
+        if (failed) {
+            if (w->error <= 1e-8 && !w->outer) return IP_SOLVED; /* rounding leaves no step */
+            const int status = w->outer ? IP_FAILED : restore(w);
+            if (status != IP_SOLVED) return status;
+        }
+        if (point_derivatives(w)) return IP_FAILED;
+    }
+}
+
+/* ---- the scaled program --------------------------------------------------------------------------------------------------------- */
+
+static int new_scaled_program(scaled_program *s, const interior_point_bounds *b) {
+    const int64_t n = s->p->unknowns;
+    s->rows = s->p->constraints;
+    s->objective_scale = 1;
+    if (!(s->e = evaluation_new(s->p))) return 0;
+    int fine = (s->unknown = new_integers(n)) && (s->free_of = new_integers(n)) && (s->y = new_doubles(2 * n)) &&
+               (s->row_scale = new_doubles(s->rows)) && (s->row_sums = new_doubles(s->rows)) &&
+               (s->jacobian = new_doubles(s->e->jacobian.nonzeros)) && (s->hessian = new_doubles(s->e->hessian.nonzeros));
+    for (int64_t i = 0; fine && i < n; i++) {
+        const int fixed = b->lower[i] >= b->upper[i];
+        s->y[i] = fixed ? b->lower[i] : b->start[i];
+        s->free_of[i] = fixed ? -1 : s->free;
+        if (!fixed) s->unknown[s->free++] = i;
+    }
+    for (int64_t i = 0; fine && i < s->rows; i++) s->row_scale[i] = 1;
+    return fine;
+}
+
+static void free_scaled_program(scaled_program *s) {
+    factorization_free(s->kkt);
+    evaluation_free(s->e);
+    void *all[] = {s->unknown, s->free_of, s->y, s->row_scale, s->row_sums, s->jacobian, s->hessian, s->entry_row,
+                   s->entry_column, s->hessian_entry, s->jacobian_entry, s->entry_value, s->right, s->solution, s->residual};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) free(all[k]);
+}
+
+/* Gradients at the start have no component above 100, WB section 3.8. */
+static int choose_scales(scaled_program *s) {
+    const placement *j = &s->e->jacobian;
+    double steepest = 0, *gradient = s->y + s->p->unknowns;
+    if (evaluation_gradient(s->e, s->y, gradient) || evaluation_jacobian(s->e, s->y, s->jacobian)) return 0;
+    for (int64_t i = 0; i < s->free; i++) steepest = fmax(steepest, fabs(gradient[s->unknown[i]]));
+    for (int64_t k = 0; k < j->nonzeros; k++)
+        if (s->free_of[j->column[k]] >= 0) s->row_sums[j->row[k]] = fmax(s->row_sums[j->row[k]], fabs(s->jacobian[k]));
+    if (steepest > 100) s->objective_scale = fmax(100 / steepest, 1e-8);
+    for (int64_t i = 0; i < s->rows; i++)
+        if (s->row_sums[i] > 100) s->row_scale[i] = fmax(100 / s->row_sums[i], 1e-8);
+    return 1;
+}
+
+/* ---- start and end ---------------------------------------------------------------------------------------------------------------- */
+
+static int64_t count_slacks(const interior_point_bounds *b, int64_t rows) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < rows; i++) count += b->g_lower[i] < b->g_upper[i];
+    return count;
+}
+
+/* Bounds and start of all variables; a slack begins as its row. */
+static int begin(iterate *w, const interior_point_bounds *b) {
+    scaled_program *s = w->s;
+    const interior_point_options *o = s->options;
+    for (int64_t i = 0; i < s->free; i++) {
+        w->x[i] = b->start[s->unknown[i]];
+        w->lower[i] = b->lower[s->unknown[i]];
+        w->upper[i] = b->upper[s->unknown[i]];
+    }
+    if (evaluation_constraints(s->e, s->y, w->g)) return IP_FAILED;
+    int64_t a = 0;
+    for (int64_t i = 0; i < s->rows; i++) {
+        if (b->g_lower[i] < b->g_upper[i]) {
+            const int64_t v = s->free + a;
+            w->row[a] = i;
+            w->sign[a++] = -1;
+            w->x[v] = w->g[i] * s->row_scale[i];
+            w->lower[v] = b->g_lower[i] * s->row_scale[i];
+            w->upper[v] = b->g_upper[i] * s->row_scale[i];
+        } else {
+            w->target[i] = b->g_lower[i] * s->row_scale[i];
+        }
+    }
+    for (int64_t i = 0; i < w->size; i++) {
+        if (isfinite(w->lower[i])) w->lower[i] -= o->relax * fmax(1, fabs(w->lower[i]));
+        if (isfinite(w->upper[i])) w->upper[i] += o->relax * fmax(1, fabs(w->upper[i]));
+    }
+    point_inside(w, o->push);
+    w->mu = o->barrier;
+    w->mu_min = 0.5 * fmin(o->tolerance, o->complementarity);
+    w->freely = !o->steady;
+    for (int64_t i = 0; i < w->size; i++) {
+        if (isfinite(w->lower[i])) w->z_lower[i] = o->fitted ? w->mu / (w->x[i] - w->lower[i]) : 1;
+        if (isfinite(w->upper[i])) w->z_upper[i] = o->fitted ? w->mu / (w->upper[i] - w->x[i]) : 1;
+    }
+    const int outcome = point_values(w, w->x, &w->f, w->g);
+    if (outcome) return outcome > 0 ? IP_NOT_A_NUMBER : IP_FAILED;
+    return point_derivatives(w) ? IP_FAILED : IP_SOLVED;
+}
+
+static void answer_of(iterate *w, const interior_point_answer *answer) {
+    scaled_program *s = w->s;
+    const placement *j = &s->e->jacobian;
+    const double scale = s->objective_scale;
+    for (int64_t i = 0; i < s->free; i++) s->y[s->unknown[i]] = w->x[i];
+    memcpy(answer->y, s->y, (size_t)s->p->unknowns * sizeof(double));
+    double *gradient = s->y + s->p->unknowns;
+    if (evaluation_gradient(s->e, answer->y, gradient)) memset(gradient, 0, (size_t)s->p->unknowns * sizeof(double));
+    /* The multiplier of a fixed unknown is what makes its component of the Lagrangian's gradient vanish. */
+    for (int64_t i = 0; i < s->p->unknowns; i++) answer->bound[i] = -gradient[i];
+    for (int64_t k = 0; k < j->nonzeros; k++)
+        answer->bound[j->column[k]] -= s->jacobian[k] * w->lambda[j->row[k]] / scale;
+    for (int64_t i = 0; i < s->free; i++) answer->bound[s->unknown[i]] = (w->z_upper[i] - w->z_lower[i]) / scale;
+    for (int64_t i = 0; i < s->rows; i++) {
+        answer->constraint[i] = w->lambda[i] * s->row_scale[i] / scale;
+        answer->g[i] = w->g[i] / s->row_scale[i];
+    }
+    s->report->objective = w->f / scale;
+    s->report->error = w->error;
+}
+
+int interior_point_solve(const program *p, const interior_point_bounds *bounds, const interior_point_options *options,
+                         interior_point_callback *callback, const interior_point_answer *answer, interior_point_report *report) {
+    scaled_program s = {.p = p, .options = options, .callback = callback, .report = report, .began = seconds_now()};
+    memset(report, 0, sizeof *report);
+    iterate *w = NULL;
+    int status = IP_FAILED;
+    if (new_scaled_program(&s, bounds) && choose_scales(&s) &&
+        (w = iterate_new(&s, count_slacks(bounds, p->constraints)))) {
+        status = begin(w, bounds);
+        if (status == IP_SOLVED) status = kkt_new(&s, bounds) && !kkt_multipliers(w) ? run(w) : IP_FAILED;
+        answer_of(w, answer);
+    }
+    iterate_free(w);
+    free_scaled_program(&s);
+    return (int)(report->status = status);
+}

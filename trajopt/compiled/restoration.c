@@ -1,0 +1,84 @@
+/* The restoration phase, WB section 3.3: reduce the violation of the rows, and stay close to the point where the line search failed,
+ *
+ *     minimize  1000 * sum of (p + n)  +  sqrt(mu) / 2 |weight (x - centre)|^2      subject to   rows - p + n = 0,  p, n >= 0,
+ *
+ * by the same algorithm: p and n are attached variables. */
+#include "iterate.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double PENALTY = 1000;
+
+/* p and n of a row for given residual c = p - n: the minimum of the barrier problem in them, WB (33). */
+static void split(double c, double mu, double *p, double *n) {
+    const double a = (mu - PENALTY * c) / (2 * PENALTY);
+    *n = a + sqrt(a * a + mu * c / (2 * PENALTY));
+    *p = c + *n;
+}
+
+static void begin(iterate *r, iterate *w) {
+    const scaled_program *s = w->s;
+    const int64_t rows = s->rows, own = w->attached;
+    memcpy(r->row, w->row, (size_t)own * sizeof(int64_t));
+    memcpy(r->sign, w->sign, (size_t)own * sizeof(double));
+    memcpy(r->target, w->target, (size_t)rows * sizeof(double));
+    memcpy(r->x, w->x, (size_t)w->size * sizeof(double));
+    memcpy(r->lower, w->lower, (size_t)w->size * sizeof(double));
+    memcpy(r->upper, w->upper, (size_t)w->size * sizeof(double));
+    memcpy(r->g, w->g, (size_t)rows * sizeof(double));
+    r->restoring = 1;
+    r->outer = w;
+    r->mu = fmax(w->mu, w->violation);
+    r->mu_min = w->mu_min;
+    r->proximity = sqrt(r->mu);
+    for (int64_t i = 0; i < s->free; i++) {
+        r->centre[i] = w->x[i];
+        r->weight[i] = fmin(1, 1 / fmax(fabs(w->x[i]), 1e-300));
+    }
+    for (int64_t i = 0; i < rows; i++)
+        for (int part = 0; part < 2; part++) {
+            const int64_t a = own + 2 * i + part, v = s->free + a;
+            r->row[a] = i;
+            r->sign[a] = part ? 1 : -1; /* p enters with -1, n with 1 */
+            r->cost[a] = PENALTY;
+            r->lower[v] = 0;
+            r->upper[v] = INFINITY;
+        }
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t v = s->free + own + 2 * i;
+        split(w->c[i], r->mu, &r->x[v], &r->x[v + 1]);
+        r->z_lower[v] = r->mu / r->x[v];
+        r->z_lower[v + 1] = r->mu / r->x[v + 1];
+    }
+    for (int64_t i = 0; i < w->size; i++) {
+        r->z_lower[i] = fmin(w->z_lower[i], PENALTY);
+        r->z_upper[i] = fmin(w->z_upper[i], PENALTY);
+    }
+    memset(r->lambda, 0, (size_t)rows * sizeof(double));
+}
+
+/* Back to the main algorithm: multipliers of bounds as the barrier has them, those of rows anew. */
+static int end(iterate *w, const iterate *r) {
+    memcpy(w->x, r->x, (size_t)w->size * sizeof(double));
+    if (point_values(w, w->x, &w->f, w->g) || point_derivatives(w)) return IP_FAILED;
+    for (int64_t i = 0; i < w->size; i++) {
+        if (isfinite(w->lower[i])) w->z_lower[i] = fmin(w->mu / (w->x[i] - w->lower[i]), PENALTY);
+        if (isfinite(w->upper[i])) w->z_upper[i] = fmin(w->mu / (w->upper[i] - w->x[i]), PENALTY);
+    }
+    if (kkt_multipliers(w)) return IP_FAILED;
+    w->tiny = 0;
+    return IP_SOLVED;
+}
+
+int restore(iterate *w) {
+    scaled_program *s = w->s;
+    iterate *r = iterate_new(s, w->attached + 2 * s->rows);
+    if (!r) return IP_FAILED;
+    s->report->restorations++;
+    begin(r, w);
+    int status = point_values(r, r->x, &r->f, r->g) ? IP_FAILED : run(r);
+    if (status == IP_SOLVED) status = end(w, r);
+    iterate_free(r);
+    return status;
+}
