@@ -54,8 +54,8 @@ def compare(name, verbose):
     for reference, compiled, report, slow, fast in rows if verbose else ():
         print(
             f"    ipopt {reference.message} {reference.iterations} {reference.f:.10g} {slow:.3f} s; compiled {compiled.message}"
-            f" {compiled.iterations} {compiled.f:.10g} {fast:.3f} s, error {report.error:.1e}, {report.restorations} restorations,"
-            f" {report.factorizations} factorizations, {report.delayed} delayed"
+            f" {compiled.iterations} {compiled.f:.10g} {fast:.3f} s, error {report.error:.1e},"
+            f" {report.restorations} restorations, {report.factorizations} factorizations, {report.delayed} delayed"
         )
     left = sum(c.outcome not in FINAL for _, c, *_ in rows)
     worst = max((difference(r, c) for r, c, *_ in rows), default=0.0)

@@ -78,11 +78,9 @@ def test_kkt_matrices_with_zero_blocks(seed):
 
 
 def test_delayed_pivots_are_needed_and_right():
-    """Rows whose pivots come about only in the parent: without delays they would be divided by zero."""
-    size = 30
-    J = np.eye(size) + np.diag(np.ones(size - 1), 1)
-    matrix = np.block([[np.zeros((size, size)), J.T], [J, np.zeros((size, size))]])
-    assert check(matrix).delayed > 0
+    """Without a Hessian many pivots come about only in the parents of their fronts: without delays they would be zeros."""
+    delayed = [check(kkt(np.random.default_rng(seed), 60, 60, density=0.03, hessian=0.0)).delayed for seed in range(5)]
+    assert sum(delayed) > 0
 
 
 @pytest.mark.parametrize("rank", [0, 1, 5, 9])

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const double STABLE = 0.64;  /* a pivot of this part of its column is taken at once (Bunch and Kaufman 1977) */
-static const double VANISHED = 1e-14; /* relative to the size of the whole matrix' column: rounding is left */
+static const double VANISHED = 1e-13; /* relative to the size of the whole matrix' column: rounding is left */
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define VECTOR __attribute__((target("avx2")))

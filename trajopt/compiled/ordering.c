@@ -32,8 +32,6 @@ typedef struct {
     int64_t *weight;           /* (nodes,) 1 or 2 */
     set *neighbours;           /* (nodes,) not yet eliminated, without the last ones */
     set *last_neighbours;      /* (nodes,) the last ones among the neighbours */
-    set *waiting;              /* (nodes,) single nodes that wait for this pair */
-    int64_t *waits;            /* (nodes,) pairs that a single node waits for */
     char *last;                /* (nodes,) comes last */
     int64_t *order, ordered;   /* (nodes,) in order of elimination, last nodes not among them */
     int64_t *when;             /* (nodes,) 1 + place in the order; 0 before */
@@ -102,19 +100,6 @@ static int set_last_apart(graph *g) {
     return 1;
 }
 
-static int make_waits(graph *g) {
-    for (int64_t k = 0; k < g->nodes; k++) {
-        if (g->weight[k] == 2 || g->last[k]) continue;
-        for (int64_t q = 0; q < g->neighbours[k].count; q++) {
-            int64_t pair = g->neighbours[k].item[q];
-            if (g->weight[pair] != 2) continue;
-            g->waits[k]++;
-            if (!add(&g->waiting[pair], k)) return 0;
-        }
-    }
-    return 1;
-}
-
 /* ---- minimum degree ----------------------------------------------------------------------------------------------------- */
 
 static void insert(graph *g, int64_t k) {
@@ -138,35 +123,73 @@ static void take_out(graph *g, int64_t k) {
     g->listed[k] = 0;
 }
 
-/* Neighbours of an eliminated node become neighbours of each other. */
-static int eliminate(graph *g, int64_t k) {
-    const set *s = &g->neighbours[k];
+static void note(graph *g, int64_t k) {
     g->order[g->ordered++] = k;
     g->when[k] = g->ordered;
+}
+
+/* neighbours[j] := (neighbours[j] and those of k) without j and k. */
+static int join(graph *g, int64_t k, int64_t j) {
+    const set *s = &g->neighbours[k];
+    set *other = &g->neighbours[j];
+    int64_t kept = 0;
+    g->stamp++;
+    g->mark[j] = g->stamp;
+    for (int64_t r = 0; r < other->count; r++)
+        if (other->item[r] != k) {
+            g->mark[other->item[r]] = g->stamp;
+            other->item[kept++] = other->item[r];
+        }
+    other->count = kept;
+    for (int64_t r = 0; r < s->count; r++)
+        if (g->mark[s->item[r]] != g->stamp && !add(other, s->item[r])) return 0;
+    return 1;
+}
+
+/* Neighbours of k that touch nothing but k and its other neighbours are eliminated with it: they add no fill (mass elimination,
+ * George and Liu 1989). The neighbours of the m-th of them are those of k without the first m. */
+static int eliminate_alike(graph *g, int64_t k) {
+    set *s = &g->neighbours[k];
+    int64_t alike = 0;
     for (int64_t q = 0; q < s->count; q++) {
-        int64_t j = s->item[q], kept = 0;
-        set *other = &g->neighbours[j];
-        g->stamp++;
-        g->mark[j] = g->stamp;
-        for (int64_t r = 0; r < other->count; r++)
-            if (other->item[r] != k) {
-                g->mark[other->item[r]] = g->stamp;
-                other->item[kept++] = other->item[r];
-            }
-        other->count = kept;
-        for (int64_t r = 0; r < s->count; r++)
-            if (g->mark[s->item[r]] != g->stamp && !add(other, s->item[r])) return 0;
+        const int64_t j = s->item[q];
+        if (!g->listed[j] || g->neighbours[j].count != s->count - 1) continue;
+        s->item[q] = s->item[alike];
+        s->item[alike++] = j;
     }
-    for (int64_t q = 0; q < s->count; q++)
+    for (int64_t m = 0; m < alike; m++) {
+        const int64_t j = s->item[m];
+        set *own = &g->neighbours[j];
+        take_out(g, j);
+        own->count = 0;
+        for (int64_t q = m + 1; q < s->count; q++)
+            if (!add(own, s->item[q])) return 0;
+    }
+    if (alike) {
+        g->stamp++;
+        for (int64_t m = 0; m < alike; m++) g->mark[s->item[m]] = g->stamp;
+        for (int64_t q = alike; q < s->count; q++) {
+            set *other = &g->neighbours[s->item[q]];
+            int64_t kept = 0;
+            for (int64_t r = 0; r < other->count; r++)
+                if (g->mark[other->item[r]] != g->stamp) other->item[kept++] = other->item[r];
+            other->count = kept;
+        }
+    }
+    for (int64_t q = alike; q < s->count; q++)
         if (g->listed[s->item[q]]) {
             take_out(g, s->item[q]);
             insert(g, s->item[q]);
         }
-    for (int64_t q = 0; q < g->waiting[k].count; q++) {
-        int64_t j = g->waiting[k].item[q];
-        if (--g->waits[j] == 0 && !g->listed[j] && !g->when[j]) insert(g, j);
-    }
+    for (int64_t m = 0; m < alike; m++) note(g, s->item[m]);
     return 1;
+}
+
+static int eliminate(graph *g, int64_t k) {
+    note(g, k);
+    for (int64_t q = 0; q < g->neighbours[k].count; q++)
+        if (!join(g, k, g->neighbours[k].item[q])) return 0;
+    return eliminate_alike(g, k);
 }
 
 static int order_nodes(graph *g) {
@@ -174,12 +197,11 @@ static int order_nodes(graph *g) {
     for (int64_t d = 0; d <= g->top; d++) g->head[d] = -1;
     for (int64_t k = g->nodes - 1; k >= 0; k--) {
         left += !g->last[k];
-        if (!g->last[k] && !g->waits[k]) insert(g, k);
+        if (!g->last[k]) insert(g, k);
     }
     while (g->ordered < left) {
         int64_t degree = 0;
-        while (degree <= g->top && g->head[degree] < 0) degree++;
-        if (degree > g->top) return 0; /* every waiting node waits for a pair that is listed */
+        while (g->head[degree] < 0) degree++;
         int64_t k = g->head[degree];
         take_out(g, k);
         if (!eliminate(g, k)) return 0;
@@ -189,7 +211,7 @@ static int order_nodes(graph *g) {
 
 /* ---- fronts ------------------------------------------------------------------------------------------------------------- */
 
-enum { ZEROS = 16 }; /* a node joins its parent's front where that stores at most so many zeros more */
+enum { ZEROS = 48 }; /* a node joins its parent's front where that stores at most so many zeros more */
 
 /* The node that is eliminated first among the later neighbours: the parent in the elimination tree. */
 static int64_t parent_of(const graph *g, int64_t k) {
@@ -370,15 +392,12 @@ static void free_graph(graph *g) {
     for (int64_t k = 0; k < g->size; k++) {
         if (g->neighbours) free(g->neighbours[k].item);
         if (g->last_neighbours) free(g->last_neighbours[k].item);
-        if (g->waiting) free(g->waiting[k].item);
     }
     free(g->node);
     free(g->member);
     free(g->weight);
     free(g->neighbours);
     free(g->last_neighbours);
-    free(g->waiting);
-    free(g->waits);
     free(g->last);
     free(g->order);
     free(g->when);
@@ -397,7 +416,7 @@ static int new_graph(graph *g, int64_t size) {
     g->top = 2 * size + 1;
     return (g->node = new_integers(size)) && (g->member = calloc(n, sizeof *g->member)) && (g->weight = new_integers(size)) &&
            (g->neighbours = calloc(n, sizeof(set))) && (g->last_neighbours = calloc(n, sizeof(set))) &&
-           (g->waiting = calloc(n, sizeof(set))) && (g->waits = new_integers(size)) && (g->last = calloc(n, 1)) &&
+           (g->last = calloc(n, 1)) &&
            (g->order = new_integers(size)) && (g->when = new_integers(size)) && (g->mark = new_integers(size)) &&
            (g->head = new_integers(g->top + 1)) && (g->next = new_integers(size)) && (g->previous = new_integers(size)) &&
            (g->degree = new_integers(size)) && (g->listed = calloc(n, 1));
@@ -409,8 +428,7 @@ front_tree *front_tree_new(int64_t size, int64_t entries, const int64_t *row, co
     front_tree *t = calloc(1, sizeof *t);
     int fine = new_graph(&g, size);
     fine = new_plan(&p, size) && fine && t;
-    fine = fine && make_nodes(&g, mate) && make_neighbours(&g, entries, row, column) && set_last_apart(&g) && make_waits(&g) &&
-           order_nodes(&g);
+    fine = fine && make_nodes(&g, mate) && make_neighbours(&g, entries, row, column) && set_last_apart(&g) && order_nodes(&g);
     if (fine) {
         plan_fronts(&g, &p, g.ordered < g.nodes);
         fine = fill_tree(t, &g, &p);

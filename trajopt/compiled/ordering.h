@@ -2,8 +2,7 @@
  *
  * The matrix is a KKT matrix of a collocation program. Nodes of the elimination graph are single indices or pairs (an unknown
  * and an equality row that determines it): such a pair is a safe 2x2 pivot whatever the Hessian (Duff and Pralet, SIAM J. Matrix
- * Anal. Appl. 27, 2005). Order: minimum degree; single nodes wait for the pairs that they touch, so that the pivot of a control is
- * its reduced Hessian, which is not zero on singular arcs. Indices that touch almost everything (times, static variables) and
+ * Anal. Appl. 27, 2005). Order: minimum degree. Indices that touch almost everything (times, static variables) and
  * those that the caller names come last, in the root. */
 #ifndef TRAJOPT_ORDERING_H
 #define TRAJOPT_ORDERING_H

@@ -79,6 +79,10 @@ int restore(iterate *w) {
     begin(r, w);
     int status = point_values(r, r->x, &r->f, r->g) ? IP_FAILED : run(r);
     if (status == IP_SOLVED) status = end(w, r);
+    if (status == IP_INFEASIBLE) { /* the answer is the point of least violation */
+        memcpy(w->x, r->x, (size_t)w->size * sizeof(double));
+        if (point_values(w, w->x, &w->f, w->g)) status = IP_FAILED;
+    }
     iterate_free(r);
     return status;
 }

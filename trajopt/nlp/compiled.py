@@ -95,9 +95,10 @@ class Compiled:
         n, m = program.unknowns, program.constraints
         y, g, bound, constraint = np.array(program.start), np.full(m, np.nan), np.zeros(n), np.zeros(m)
         answer = [y, g, bound, constraint]
+        options = self._options(program, warm, deadline)
         core.interior_point_solve(
-            ctypes.byref(owned.c), (_P * 5)(*(a.ctypes.data for a in bounds)), ctypes.byref(self._options(program, warm, deadline)),
-            CALLBACK(watch), (_P * 4)(*(a.ctypes.data for a in answer)), ctypes.byref(report),
+            ctypes.byref(owned.c), (_P * 5)(*(a.ctypes.data for a in bounds)), ctypes.byref(options), CALLBACK(watch),
+            (_P * 4)(*(a.ctypes.data for a in answer)), ctypes.byref(report),
         )  # fmt: skip
         message, outcome = STATUS[report.status]
         if isinstance(owned.failure, KeyboardInterrupt):
@@ -109,7 +110,6 @@ class Compiled:
 
     def _options(self, program: Program, warm: Warm | None, deadline: Deadline) -> COptions:
         """As IPOPT is told (``Ipopt.solve``)."""
-        cold = warm is None
         return COptions(
             tolerance=self.tolerance,
             complementarity=1e-4 if warm is None or warm.steady else 0.1 * self.tolerance,
@@ -118,7 +118,7 @@ class Compiled:
             relax=min(program.slack, 100 * self.tolerance),
             seconds=min(deadline.remaining, 1e9) if deadline.seconds < math.inf else 1e9,
             max_iterations=self.max_iterations,
-            fitted=int(not cold and warm is not None and warm.fitted),
+            fitted=int(warm is not None and warm.fitted),
             steady=int(warm is not None and warm.steady),
         )
 
@@ -140,6 +140,3 @@ class _Watch:
 
 def _array(values: Any) -> Any:
     return np.ascontiguousarray(values, dtype=float)
-
-
-
