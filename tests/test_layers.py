@@ -17,10 +17,11 @@ LAYERS = (
     {"netcdf"},
     {"system", "nlp", "bounds", "files", "catalogue", "parameters", "reference", "tables", "expression_text"},
     {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate", "sizes"},
-    {"curve", "solution", "comparison", "family", "guess", "storage", "solution_files", "simulation_files"},
+    {"curve", "solution", "comparison", "family", "guess", "rows", "journal", "storage", "solution_files", "simulation_files"},
     {"direct", "indirect"},
     {"solving", "certificate"},
-    {"sweeping", "show"},
+    {"cluster", "workers"},
+    {"sweep_plan", "sweeping", "row_process", "show"},
     {"commands"},
     {"__main__"},
 )

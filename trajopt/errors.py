@@ -6,6 +6,7 @@ TrajoptError
   ModelError        a mechanism, system or constraint set is wrong
   SimulationError   a forward integration could not go on
   SolveError        a solve did not end well and the caller asked for an exception
+  SweepError        a sweep could not go on; what was finished is its ``family``
   FileError         a file cannot be read or written
   UsageError        a name, option or value that does not exist
 
@@ -57,6 +58,16 @@ class SimulationError(TrajoptError):
 
 class SolveError(TrajoptError):
     """A solve did not end well, and the caller asked for an exception."""
+
+
+class SweepError(TrajoptError):
+    """A sweep could not go on; ``family`` has what was finished."""
+
+    def __init__(
+        self, what: str, *, family: object = None, got: object = None, expected: object = None, hint: str | None = None
+    ) -> None:
+        super().__init__(what, got=got, expected=expected, hint=hint)
+        self.family = family
 
 
 class FileError(TrajoptError):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,55 +20,65 @@ from trajopt.labels import component_labels
 from trajopt.solution import Solution
 
 
-def word(value: Any) -> str:
-    """A setting as text.
-
-    >>> word(10.0), word((2, 3.5)), word("euler")
-    ('10', '(2,3.5)', 'euler')
-    """
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return "(" + ",".join(word(item) for item in value) + ")"
-    return f"{value:.12g}" if isinstance(value, (float, np.floating)) else str(value)
-
-
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One problem of a family: what was set, and its answer, or why there is none."""
+    """One problem of a family: what was set, how it ended, and its answer, or why there is none.
+
+    The answer is read from its file when it is asked for, where the family is kept in a folder.
+    """
 
     settings: Mapping[str, Any]
-    solution: Solution | None
+    status: str  # of the solution; or error, exited, crashed, timeout, memory
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
     message: str = ""
     recalled: bool = False  # from the folder of an earlier sweep
+    path: Path | None = None
+    held: Solution | None = None
 
     @property
     def success(self) -> bool:
-        return self.solution is not None and self.solution.success
+        return self.status == "solved"
+
+    @cached_property
+    def solution(self) -> Solution | None:
+        """The answer, with whatever status; None where there is none."""
+        if self.held is not None or self.path is None:
+            return self.held
+        from trajopt.storage import load
+
+        return load(self.path)
 
     @cached_property
     def row(self) -> dict[str, Any]:
         """What a table says of it: the settings, how it ended, and the values at both ends."""
-        if self.solution is None:
-            return {**self.settings, "status": "error"}
-        solution = self.solution
-        row = {
-            **self.settings,
-            "status": solution.status.name.lower(),
-            "objective": solution.objective,
-            "error": solution.error,
-            "iterations": solution.iterations,
-            "seconds": solution.seconds.get("total", np.nan),
-        }
-        for phase in solution.phases.values():
-            of = f"{phase.name} " if len(solution.phases) > 1 else ""
-            row |= {f"{of}t0": phase.t0, f"{of}tf": phase.tf}
-            for when, time in (("initial", phase.t0), ("final", phase.tf)):
-                for group in (phase.states, phase.controls, phase.algebraics):
-                    for name, curve in group.items():
-                        values = np.atleast_1d(curve(time))
-                        row |= {f"{of}{when} {label}": float(v) for label, v in zip(curve.labels(name), values, strict=True)}
-        for name, value in solution.variables.items():
-            row |= dict(zip(component_labels(name, value.size), value.ravel().tolist(), strict=True))
-        return row
+        told = {"message": self.message} if self.message else {}
+        return {**self.settings, "status": self.status, **self.figures, **told}
+
+
+def figures_of(solution: Solution) -> tuple[dict[str, Any], dict[str, str]]:
+    """The columns of a table that an answer fills, and their units."""
+    row: dict[str, Any] = {
+        "objective": solution.objective,
+        "error": solution.error,
+        "iterations": solution.iterations,
+        "seconds": solution.seconds.get("total", np.nan),
+    }
+    units: dict[str, str] = {}
+    for phase in solution.phases.values():
+        of = f"{phase.name} " if len(solution.phases) > 1 else ""
+        row |= {f"{of}t0": phase.t0, f"{of}tf": phase.tf}
+        units |= {f"{of}t0": phase.time_unit, f"{of}tf": phase.time_unit}
+        for when, time in (("initial", phase.t0), ("final", phase.tf)):
+            for group in (phase.states, phase.controls, phase.algebraics):
+                for name, curve in group.items():
+                    values = np.atleast_1d(curve(time))
+                    labels = [f"{of}{when} {label}" for label in curve.labels(name)]
+                    row |= {label: float(v) for label, v in zip(labels, values, strict=True)}
+                    units |= dict.fromkeys(labels, curve.unit)
+    for name, value in solution.variables.items():
+        row |= dict(zip(component_labels(name, value.size), value.ravel().tolist(), strict=True))
+    return row, units
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,21 +120,18 @@ class Family:
 
     def unit(self, name: str) -> str:
         """Of a column, as the problem has it; nothing where that does not say."""
-        for member in self.members:
-            for phase in member.solution.phases.values() if member.solution is not None else ():
-                word = name.removeprefix(f"{phase.name} ")
-                if word in ("t0", "tf"):
-                    return phase.time_unit
-                variable = word.removeprefix("initial ").removeprefix("final ").partition("[")[0]
-                for group in (phase.states, phase.controls, phase.algebraics):
-                    if variable in group and variable != word:
-                        return group[variable].unit
-        return ""
+        return next((member.units[name] for member in self.members if name in member.units), "")
 
     def to_csv(self, path: str | Path) -> None:
         """Write the table."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, self.columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(member.row for member in self.members)
-        write_text(path, text.getvalue())
+        write_text(path, csv_table(member.row for member in self.members))
+
+
+def csv_table(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as text, with all columns that any of them has."""
+    found = list(rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in found for name in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+    return text.getvalue()

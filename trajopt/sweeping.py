@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import inspect
-import itertools
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass, replace
+import os
+import platform
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from trajopt.catalogue import builder, named_problems
-from trajopt.errors import FileError, TrajoptError, UsageError, suggest
-from trajopt.family import Family, Member, word
-from trajopt.files import make_folder
+from trajopt.cluster import complaint, is_lost
+from trajopt.errors import FileError, SweepError, TrajoptError, UsageError
+from trajopt.family import Family, Member, csv_table, figures_of
+from trajopt.files import make_folder, remove_leftovers, write_text
+from trajopt.journal import Journal, Row, locked
 from trajopt.problem import Problem
+from trajopt.rows import KEY, word
 from trajopt.solution import Solution, Status
 from trajopt.solving import Method, Progress, solve
-from trajopt.storage import load, plain_json
+from trajopt.sweep_plan import Build, Limits, Plan, arguments_of, make_plan, message_of, survey_of, unusable
+from trajopt.workers import CRASHED, EXITED, MEMORY, UNSAVED, Outcome, Statement, Task, Unusable, end_all, run_row
 
-Build = Callable[..., Problem] | str
 TABLE = "family.csv"  # in a sweep's folder
+FLUSH = 0.3  # seconds after which finished rows are in the journal at the latest; their files are there before
+AHEAD = 100  # rows that are given to an executor before they can be solved
 
 
 def sweep(
@@ -37,12 +42,17 @@ def sweep(
     chained: bool = True,
     folder: str | Path | None = None,
     again: bool = False,
+    retry_failed: bool = False,
+    workers: int | None = None,
     executor: Executor | None = None,
+    row_time_limit: float | None = None,
+    memory_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Family:
     """Solve a problem for every combination of values.
 
     One that fails is a row that says so, and does not stop the others. Ctrl-C ends the sweep; what was finished is returned.
+    Where the sweep itself cannot go on, the ``SweepError`` has what was finished as its ``family``.
 
     Parameters
     ----------
@@ -59,11 +69,19 @@ def sweep(
         Along the last setting, begin each solve at the answer before it; if that fails, without. Otherwise each begins by itself,
         or at the guess.
     folder : path
-        Where every answer is saved as soon as it is there, with a table. Answers that an earlier sweep left there are used, not
-        solved for again, unless ``again``; those are told apart by their settings, not by what is in the function.
+        Where every answer is saved as soon as it is there, with a journal (``sweep.sqlite``) and a table (``family.csv``). Rows
+        that an earlier sweep finished there are used, not solved for again, unless ``again``: those of the same function and
+        source, settings, method, tolerance, guess and version. Rows that failed are solved again only with ``retry_failed``.
+    workers : int
+        Solve in so many processes: a row that exits, crashes or is killed then ends alone. Without it rows are solved in this
+        process.
     executor : concurrent.futures.Executor
-        Who solves: a pool of processes, or ``dask.distributed.Client(...).get_executor()`` for a cluster. Chains run side by
-        side, and the answers are those of a sweep without it. The function must be one that the workers can import.
+        Who looks after these processes instead, as ``dask.distributed.Client(...).get_executor()`` for a cluster. The answers are
+        those of a sweep without it. The function must be one that other processes can import.
+    row_time_limit : float
+        Seconds for each row.
+    memory_limit : float
+        Bytes for each row; needs workers or an executor.
     progress : function of one string
         Told one line for each answer.
 
@@ -74,201 +92,275 @@ def sweep(
     >>> family.success, family["tf"].round(3).tolist()
     (True, [2.776, 4.164, 6.209])
     """
-    grid = {name: tuple(values) for name, values in over.items()}
-    _check(build, grid, settings or {})
-    points = [{**(settings or {}), **dict(zip(grid, values, strict=True))} for values in itertools.product(*grid.values())]
-    length = len(list(grid.values())[-1]) if chained else 1
-    chains = [range(start, start + length) for start in range(0, len(points), length)]
-    run = _Run(build, points, method, tolerance, guess, None if folder is None else make_folder(Path(folder)), again)
-    found: dict[int, Member] = {}
-    try:
-        for index, member in run.alone(chains) if executor is None else run.shared(chains, executor):
-            more = {**found, index: member}
-            run.keep(member, Family(grid, tuple(more[k] for k in sorted(more))))
-            found = more  # only now: Ctrl-C while it is written leaves it out
-            if progress is not None:
-                progress(f"{len(found)} of {len(points)}: {_told(member, list(grid))}")
-    except KeyboardInterrupt:
-        if progress is not None:
-            progress(f"interrupted after {len(found)} of {len(points)}")
-    return Family(grid, tuple(found[k] for k in sorted(found)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """What all solves of a sweep share, and where their answers go."""
-
-    build: Build
-    points: Sequence[Mapping[str, Any]]
-    method: Method | str | None
-    tolerance: float | None
-    guess: Solution | None
-    folder: Path | None
-    again: bool
-
-    def alone(self, chains: Iterable[range]) -> Iterator[tuple[int, Member]]:
-        """One after the other, here."""
-        for chain in chains:
-            guess = self.guess
-            for index in chain:
-                member = _finished(self.recalled(index) or _member(*self.task(index, guess)))
-                yield index, member
-                guess = member.solution if member.success else None
-
-    def shared(self, chains: Iterable[range], executor: Executor) -> Iterator[tuple[int, Member]]:
-        """The chains side by side, wherever the executor runs them."""
-        pending: dict[Future[Member], range] = {}
+    limits = Limits(row_time_limit, memory_limit, workers)
+    limits.check(executor is not None)
+    plan = make_plan(build, over, settings or {}, method, tolerance, guess, chained)
+    kept = None if folder is None else make_folder(Path(folder))
+    statement = plan.statement(kept, limits)
+    with ExitStack() as stack:
+        journal = None if kept is None else stack.enter_context(_journal(kept))
+        run = _Run(plan, statement, journal, progress or (lambda line: None))
+        run.recall(again, retry_failed)
         try:
-            ready: list[tuple[range, Solution | None]] = [(chain, self.guess) for chain in chains]
+            rows = run.here() if workers is None and executor is None else run.elsewhere(workers or 0, executor)
+            for index, outcome in rows:
+                run.take(index, outcome)
+        except KeyboardInterrupt:
+            run.flush()
+            run.tell(f"interrupted after {len(run.found)} of {len(plan.points)}")
+        except UsageError:
+            raise
+        except TrajoptError as error:
+            family = run.family
+            said = {"got": error.got, "expected": error.expected, "hint": error.hint}
+            raise SweepError(error.what, family=family, **said) from error  # type: ignore[arg-type]
+        run.finish()
+        return run.family
+
+
+@contextmanager
+def _journal(folder: Path) -> Iterator[Journal]:
+    with locked(folder):
+        remove_leftovers(folder)
+        journal = Journal(folder)
+        try:
+            yield journal
+        finally:
+            journal.close()
+
+
+@dataclass(eq=False)
+class _Run:
+    """A sweep under way: what is found, and what still has to be written down."""
+
+    plan: Plan
+    statement: Statement
+    journal: Journal | None
+    tell: Progress
+    found: dict[int, Member] = field(default_factory=dict)
+    unwritten: list[tuple[Row, str]] = field(default_factory=list)  # with the line that is told of each
+    flushed: float = field(default_factory=time.monotonic)
+    changed: bool = False
+
+    @property
+    def folder(self) -> Path | None:
+        return None if self.journal is None else self.journal.folder
+
+    @property
+    def family(self) -> Family:
+        return Family(self.plan.grid, tuple(self.found[k] for k in sorted(self.found)))
+
+    # ---- what is there already
+
+    def recall(self, again: bool, retry_failed: bool) -> None:
+        """Take over rows that an earlier sweep finished in the folder."""
+        if self.journal is None:
+            return
+        for remark in self.journal.remarks:
+            self.tell(remark)
+        facts = {
+            "statement": self.plan.shared,
+            "total": len(self.plan.points),
+            "began": time.time(),
+            "over": list(self.plan.grid),
+        }
+        self.journal.write([], facts)
+        if again:
+            return
+        survey = survey_of(self.plan, self.journal.folder, self.journal.rows(), retry_failed)
+        self.journal.write(survey.adopted)
+        self.changed = bool(survey.adopted)
+        for index, row in survey.there.items():
+            self.found[index] = self._member(index, row, recalled=True)
+            self.tell(self._line(index, self.found[index]))
+        if survey.stale:
+            self.tell(f"{survey.stale} rows in this folder answer another statement of the problem and are solved again")
+
+    # ---- solving
+
+    def here(self) -> Iterator[tuple[int, Outcome]]:
+        """One after the other, in this process."""
+        for chain in self.plan.chains:
+            guess = self.plan.guess
+            for index in chain:
+                if index in self.found:
+                    guess = self.found[index].solution if self.plan.chained and self.found[index].success else None
+                    continue
+                outcome, solution = solve_row(self.plan.build, self.statement, self._task(index, guess))
+                if solution is not None and solution.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt
+                yield index, replace(outcome, solution=None if self.folder else solution, process=os.getpid())
+                guess = solution if outcome.status == "solved" and self.plan.chained else None
+
+    def elsewhere(self, workers: int, executor: Executor | None) -> Iterator[tuple[int, Outcome]]:
+        """Chains side by side: threads that each keep a process, or whoever the executor has."""
+        pool = executor or ThreadPoolExecutor(workers)
+        ready = deque((chain, self.plan.guess) for chain in self.plan.chains)
+        pending: dict[Future[Outcome], tuple[range, int]] = {}
+        try:
             while ready or pending:
-                for chain, guess in ready:
-                    future: Future[Member] = Future()
-                    recalled = self.recalled(chain[0])
-                    if recalled is None:
-                        future = executor.submit(_elsewhere, *self.task(chain[0], guess))
-                    else:
-                        future.set_result(recalled)
-                    pending[future] = chain
-                ready = []
-                for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                    chain, member = pending.pop(future), _result(future)
-                    yield chain[0], member
-                    if len(chain) > 1:
-                        ready.append((chain[1:], member.solution if member.success else None))
+                while ready and len(pending) < (AHEAD if executor is not None else 2 * workers):
+                    self._submit(pool, *ready.popleft(), pending)
+                for future in wait(pending, timeout=FLUSH, return_when=FIRST_COMPLETED).done:
+                    chain, index = pending.pop(future)
+                    outcome = _result(future)
+                    yield index, outcome
+                    rest = chain[chain.index(index) + 1 :]
+                    if rest:
+                        good = outcome.status == "solved" and self.plan.chained
+                        ready.append((rest, (outcome.solution or self.plan.files[index]) if good else None))  # type: ignore[arg-type]
+                self.flush(only_when_due=True)
+                lost = None if executor is None else complaint(executor)
+                if lost is not None:
+                    raise TrajoptError(lost, hint="the same command goes on from here, where a folder was given")
         finally:
             for future in pending:
                 future.cancel()
+            if executor is None:
+                end_all()
+                pool.shutdown(wait=True, cancel_futures=True)
 
-    def task(self, index: int, guess: Solution | None) -> tuple[Any, ...]:
-        bare = None if guess is None else guess.without_form()
-        return self.build, self.points[index], bare, self.method, self.tolerance
-
-    def recalled(self, index: int) -> Member | None:
-        """The answer that an earlier sweep left in the folder."""
-        settings = self.points[index]
-        if self.folder is None or self.again or not (self.folder / _file_name(settings)).is_file():
-            return None
-        try:
-            solution = load(self.folder / _file_name(settings))
-        except FileError:  # torn or foreign: solve again
-            return None
-        same = plain_json(solution.settings) == plain_json(settings)
-        fine = solution.success and (self.tolerance is None or solution.tolerance <= self.tolerance)
-        return Member(settings, solution, recalled=True) if same and fine else None
-
-    def keep(self, member: Member, family: Family) -> None:
-        if self.folder is None:
+    def _submit(self, pool: Executor, chain: range, guess: Any, pending: dict[Future[Outcome], tuple[range, int]]) -> None:
+        """The first row of a chain that is not there yet."""
+        for index in chain:
+            if index in self.found:
+                guess = self._neighbour(index)
+                continue
+            pending[pool.submit(run_row, self.statement, self._task(index, guess))] = (chain, index)
             return
-        if member.solution is not None and not member.recalled:
-            member.solution.save(self.folder / _file_name(member.settings))
-        family.to_csv(self.folder / TABLE)
+
+    def _task(self, index: int, guess: Solution | str | None) -> Task:
+        bare = guess.without_form() if isinstance(guess, Solution) else guess
+        return Task(self.plan.points[index], self.plan.keys[index], self.plan.files[index], bare)
+
+    def _neighbour(self, index: int) -> Solution | str | None:
+        """Where the row after one that is there begins."""
+        member = self.found[index]
+        if not (self.plan.chained and member.success):
+            return None
+        return member.held if member.path is None else self.plan.files[index]
+
+    # ---- writing down
+
+    def take(self, index: int, outcome: Outcome) -> None:
+        """A row that ended: its file is there, the journal has it soon."""
+        if outcome.status == UNSAVED:
+            raise FileError(outcome.message.splitlines()[0], got="\n".join(outcome.message.splitlines()[1:]).strip() or None)
+        row = self._row(index, outcome)
+        member = self._member(index, row, outcome.solution)
+        if self.journal is None:
+            self.found[index] = member
+            self.tell(self._line(index, member))
+            return
+        self.unwritten.append((row, self._line(index, member)))
+        self.flush(only_when_due=outcome.process != os.getpid())
+        self.found[index] = member  # only now: Ctrl-C while it is written leaves it out
+
+    def flush(self, only_when_due: bool = False) -> None:
+        """Write finished rows into the journal, all at once, and tell of them."""
+        if self.journal is None or not self.unwritten or (only_when_due and time.monotonic() - self.flushed < FLUSH):
+            return
+        rows, self.unwritten = self.unwritten, []
+        self.journal.write(row for row, _ in rows)
+        self.changed = True
+        self.flushed = time.monotonic()
+        for _, line in rows:
+            self.tell(line)
+
+    def finish(self) -> None:
+        """The table in the folder: this family, and what other sweeps left in the journal."""
+        self.flush()
+        if self.journal is None or self.folder is None or not (self.changed or not (self.folder / TABLE).is_file()):
+            return
+        own = {self.plan.files[index] for index in self.found}
+        others = [row for file, row in self.journal.rows().items() if file not in own]
+        mark = any(row.statement != self.plan.shared for row in others)
+        members = [({"statement": self.plan.shared[:8]} if mark else {}) | m.row for m in self.family.members]
+        rest = [({"statement": row.statement[:8]} if mark else {}) | _table_row(row) for row in others]
+        write_text(self.folder / TABLE, csv_table([*members, *rest]))
+
+    def _row(self, index: int, outcome: Outcome) -> Row:
+        names = ("status", "message", "figures", "units", "began", "ended", "attempts", "host", "process")
+        about = {name: getattr(outcome, name) for name in names}
+        row = Row(self.plan.files[index], self.plan.keys[index], self.plan.shared, self.plan.points[index], **about)
+        return row if self.folder is None else row.with_file(self.folder)
+
+    def _member(self, index: int, row: Row, held: Solution | None = None, recalled: bool = False) -> Member:
+        path = None if self.folder is None or row.size < 0 else self.folder / row.file
+        return Member(self.plan.points[index], row.status, row.figures, row.units, row.message, recalled, path, held)
+
+    def _line(self, index: int, member: Member) -> str:
+        where = ", ".join(f"{name} = {word(member.settings[name])}" for name in self.plan.grid)
+        count = f"{len(self.found) + len(self.unwritten) + (not member.recalled)} of {len(self.plan.points)}: {where}"
+        if "objective" not in member.figures:
+            return f"{count}: {member.status}: {(member.message.splitlines() or [''])[0]}"
+        how = "there already" if member.recalled else member.status
+        return f"{count}: {how}, objective {member.figures['objective']:.9g}, {member.figures['seconds']:.2f} s"
 
 
-def _member(
-    build: Build, settings: Mapping[str, Any], guess: Solution | None, method: Method | str | None, tolerance: float | None
-) -> Member:
+def _table_row(row: Row) -> dict[str, Any]:
+    return Member(row.settings, row.status, row.figures, row.units, row.message).row
+
+
+def solve_row(build: Any, statement: Statement, task: Task) -> tuple[Outcome, Solution | None]:
     """Solve for one; whatever goes wrong is said in its message."""
+    began = time.time()
+    outcome, solution = _solved(build, statement, task)
+    return replace(outcome, began=began, ended=time.time(), host=platform.node()), solution
+
+
+def _solved(build: Any, statement: Statement, task: Task) -> tuple[Outcome, Solution | None]:
     try:
-        problem, parameters = _instance(build, settings)
-        answer = solve(problem, method, guess, parameters, tolerance)
-        if guess is not None and not answer.success and answer.status is not Status.INTERRUPTED:
-            plain = solve(problem, method, None, parameters, tolerance)
-            answer = plain if plain.success else answer
+        problem, parameters = _instance(build, task.settings)
+        answer = _answer(problem, parameters, statement, task)
+    except SystemExit as error:  # it would end the sweep, or the caller's program, without a word
+        return Outcome(EXITED, f"the model called sys.exit({error.code!r})"), None
+    except MemoryError as error:
+        return Outcome(MEMORY, f"MemoryError: {error}"), None
     except TrajoptError as error:
-        return Member(settings, None, str(error))
+        return Outcome("error", str(error)), None
     except Exception as error:  # a person's own model may raise anything, and the others are still to come
-        return Member(settings, None, f"{type(error).__name__}: {error}")
+        return Outcome(MEMORY if "bad_alloc" in str(error) else "error", f"{type(error).__name__}: {error}"), None
     source = build if isinstance(build, str) and build in named_problems() else ""
-    message = "" if answer.success else "\n".join([answer.status.value, *answer.explanation])
-    return Member(settings, replace(answer, source=source, settings=dict(settings)), message)
+    options = {**answer.options, KEY: task.key}
+    answer = replace(answer, source=source, settings=dict(task.settings), options=options)
+    if statement.folder is not None and answer.status is not Status.INTERRUPTED:
+        try:
+            answer.save(Path(statement.folder) / task.file)
+        except FileError as error:
+            return Outcome(UNSAVED, f"{error.what}\n{error.got or ''}"), None
+    figures, units = figures_of(answer)
+    bare = answer.without_form() if statement.folder is None else None
+    return Outcome(answer.status.name.lower(), message_of(answer), figures, units, bare), answer
 
 
-def _elsewhere(*task: Any) -> Member:
-    """In another process: symbols do not travel."""
-    member = _member(*task)
-    return member if member.solution is None else replace(member, solution=member.solution.without_form())
+def _answer(problem: Problem, parameters: Mapping[str, Any], statement: Statement, task: Task) -> Solution:
+    """From the neighbour's answer; where that fails, without it."""
+    end = None if statement.time_limit is None else time.monotonic() + statement.time_limit
+    limit: dict[str, Any] = {} if statement.time_limit is None else {"time_limit": statement.time_limit}
+    answer = solve(problem, statement.method, task.guess, parameters, statement.tolerance, **limit)
+    if task.guess is None or answer.success or answer.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+        return answer
+    if end is not None:
+        limit = {"time_limit": max(end - time.monotonic(), 1e-3)}
+    plain = solve(problem, statement.method, None, parameters, statement.tolerance, **limit)
+    return plain if plain.success else answer
 
 
-def _result(future: Future[Member]) -> Member:
+def _result(future: Future[Outcome]) -> Outcome:
     try:
-        return _finished(future.result())
+        return future.result()
+    except Unusable as error:
+        raise unusable(str(error)) from error
     except Exception as error:
-        raise UsageError(
-            "the workers cannot solve this",
-            got=f"{type(error).__name__}: {error}",
-            hint='they must be able to import the function; its name, as in "./mine.py:build", will do',
-        ) from error
-
-
-def _finished(member: Member) -> Member:
-    """The member, unless Ctrl-C ended its solve: that is for the whole sweep."""
-    if member.solution is not None and member.solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return member
+        if is_lost(error):
+            return Outcome(CRASHED, f"the workers that tried to solve it died: {error}")
+        raise unusable(f"{type(error).__name__}: {error}") from error
 
 
 def _instance(build: Build, settings: Mapping[str, Any]) -> tuple[Problem, dict[str, Any]]:
     """The problem of these settings; those that the function does not take are parameters of the problem."""
     function = builder(build, "problem") if isinstance(build, str) else build
-    taken = _arguments(function)
+    taken = arguments_of(function)
     own = {name: value for name, value in settings.items() if taken is None or name in taken}
     return function(**own), {name: value for name, value in settings.items() if name not in own}
-
-
-def _arguments(function: Callable[..., Any]) -> list[str] | None:
-    """The names of its arguments; None where it takes any."""
-    parameters = inspect.signature(function).parameters.values()
-    return None if any(p.kind is p.VAR_KEYWORD for p in parameters) else [p.name for p in parameters]
-
-
-def _check(build: Build, grid: Mapping[str, tuple[Any, ...]], settings: Mapping[str, Any]) -> None:
-    """Raise for what would make every member fail."""
-    if not grid:
-        raise UsageError("a sweep needs something to sweep over", expected='as in {"mass": [60, 70, 80]}')
-    for name, values in grid.items():
-        if not values:
-            raise UsageError(f"a sweep over '{name}' needs values", got="none")
-        if name in settings:
-            raise UsageError(f"'{name}' is both swept over and set")
-    for name, values in {**grid, **{name: (value,) for name, value in settings.items()}}.items():
-        if any(_not_finite(value) for value in values):
-            raise UsageError(f"a value of '{name}' is not a finite number", got=", ".join(map(word, values)))
-    function = builder(build, "problem") if isinstance(build, str) else build
-    taken = _arguments(function)
-    others = [name for name in (*grid, *settings) if taken is not None and name not in taken]
-    if taken is not None and others:
-        first = {**settings, **{name: values[0] for name, values in grid.items()}}
-        problem = function(**{name: value for name, value in first.items() if name in taken})
-        known = [*taken, *problem.parameters]
-        for name in others:
-            if name not in problem.parameters:
-                raise UsageError(
-                    f"'{problem.name}' has no argument or parameter '{name}'",
-                    expected=", ".join(known) or "none",
-                    hint=suggest(name, known),
-                )
-
-
-def _not_finite(value: Any) -> bool:
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return any(_not_finite(item) for item in value)
-    return isinstance(value, (float, np.floating)) and not np.isfinite(value)
-
-
-def _file_name(settings: Mapping[str, Any]) -> str:
-    """Of an answer in a sweep's folder.
-
-    >>> _file_name({"height": 10.0, "target": (2, 3)})
-    'height=10,target=(2,3).nc'
-    """
-    words = [f"{name}={word(value)}" for name, value in settings.items()]
-    return re.sub(r"[^\w=.,()+-]", "_", ",".join(words)) + ".nc"
-
-
-def _told(member: Member, names: Sequence[str]) -> str:
-    where = ", ".join(f"{name} = {word(member.settings[name])}" for name in names)
-    if member.solution is None:
-        return f"{where}: {member.message.splitlines()[0]}"
-    solution = member.solution
-    how = "there already" if member.recalled else solution.status.name.lower()
-    return f"{where}: {how}, objective {solution.objective:.9g}, {solution.seconds.get('total', 0.0):.2f} s"

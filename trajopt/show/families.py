@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
 from trajopt.errors import UsageError
-from trajopt.family import Family, Member, word
+from trajopt.family import Family, Member
+from trajopt.rows import word
 from trajopt.show.look import COLOURS, STYLE, balanced, heading, legend_below, line_style, panels, settle, tidy, write_figure
 
 

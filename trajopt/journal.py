@@ -1,0 +1,235 @@
+"""The journal of a sweep: one SQLite database in its folder, written by the process that coordinates the sweep, and by no other.
+
+A row that is in the journal stays there until it is solved again. SQLite's rollback journal keeps the database whole when the
+process is killed or the disk is full; a lock beside it names the process that works in the folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trajopt.errors import FileError
+
+NAME, LOCK = "sweep.sqlite", "sweep.lock"
+VERSION = 1
+SOLVED, FAILED = "solved", "failed"
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS rows (
+  file TEXT PRIMARY KEY, key TEXT NOT NULL, statement TEXT NOT NULL, settings TEXT NOT NULL, status TEXT NOT NULL,
+  message TEXT NOT NULL, figures TEXT NOT NULL, units TEXT NOT NULL, began REAL NOT NULL, ended REAL NOT NULL,
+  attempts INTEGER NOT NULL, host TEXT NOT NULL, process INTEGER NOT NULL, size INTEGER NOT NULL, modified INTEGER NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is known of one row: its settings, how it ended, its figures, and what became of its file."""
+
+    file: str
+    key: str
+    statement: str
+    settings: Mapping[str, Any]
+    status: str  # of the solution; or error, exited, crashed, timeout, memory
+    message: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict)  # the columns of the table beside settings and status
+    units: Mapping[str, str] = field(default_factory=dict)
+    began: float = 0.0
+    ended: float = 0.0
+    attempts: int = 1
+    host: str = ""
+    process: int = 0
+    size: int = -1  # of the file, -1 where there is none
+    modified: int = 0  # nanoseconds
+
+    @property
+    def success(self) -> bool:
+        return self.status == SOLVED
+
+    def with_file(self, folder: Path) -> Row:
+        """The row with the size and the time of its file."""
+        from dataclasses import replace
+
+        try:
+            about = os.stat(folder / self.file)
+        except OSError:
+            return replace(self, size=-1, modified=0)
+        return replace(self, size=about.st_size, modified=about.st_mtime_ns)
+
+    def file_is_untouched(self, folder: Path) -> bool:
+        """Whether the file is as it was when the row was written."""
+        now = self.with_file(folder)
+        return (now.size, now.modified) == (self.size, self.modified)
+
+
+class Journal:
+    """The database of a folder, open for writing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.remarks: list[str] = []
+        try:
+            self._database = self._opened()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise _unwritable(folder, error) from error
+            damaged = folder / f"{NAME}.damaged"
+            os.replace(folder / NAME, damaged)
+            self.remarks.append(f"the journal was damaged and is now '{damaged.name}'; finished files are taken into a new one")
+            self._database = self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.folder / NAME, timeout=10.0)
+        database.execute("PRAGMA journal_mode = DELETE")
+        database.execute("PRAGMA synchronous = FULL")
+        database.executescript(SCHEMA)
+        found = dict(database.execute("SELECT name, value FROM facts"))
+        if int(found.get("version", VERSION)) > VERSION:
+            raise FileError(f"'{self.folder / NAME}' was written by a newer trajopt", hint="upgrade trajopt")
+        with database:
+            database.execute("INSERT OR REPLACE INTO facts VALUES ('version', ?)", (str(VERSION),))
+        return database
+
+    def rows(self) -> dict[str, Row]:
+        """All rows by file name, in the order in which they came."""
+        return read_rows(self._database)
+
+    def write(self, rows: Iterable[Row], facts: Mapping[str, Any] | None = None) -> None:
+        """Take rows in, all or none."""
+        content = [tuple(_stored(row).values()) for row in rows]
+        marks = ", ".join("?" * len(Row.__dataclass_fields__))
+        try:
+            with self._database:
+                self._database.executemany(f"INSERT OR REPLACE INTO rows VALUES ({marks})", content)
+                texts = [(name, json.dumps(value)) for name, value in (facts or {}).items()]
+                self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", texts)
+        except sqlite3.Error as error:
+            raise _unwritable(self.folder, error) from error
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _unwritable(folder: Path, error: Exception) -> FileError:
+    return FileError(f"cannot write '{folder / NAME}'", got=str(error))
+
+
+def _stored(row: Row) -> dict[str, Any]:
+    return {
+        k: json.dumps(v, default=_plain) if k in ("settings", "figures", "units") else _clean(v) for k, v in asdict(row).items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def _clean(value: Any) -> Any:
+    """SQLite takes no lone surrogates."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def read_rows(database: sqlite3.Connection) -> dict[str, Row]:
+    """All rows of a database by file name."""
+    names = list(Row.__dataclass_fields__)
+    found = {}
+    for values in database.execute(f"SELECT {', '.join(names)} FROM rows ORDER BY rowid"):
+        stored = dict(zip(names, values, strict=True))
+        stored |= {name: json.loads(stored[name]) for name in ("settings", "figures", "units")}
+        stored["settings"] = {name: _tuples(value) for name, value in stored["settings"].items()}
+        found[stored["file"]] = Row(**stored)
+    return found
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the journal of a running or dead sweep says."""
+
+    facts: Mapping[str, Any]
+    rows: Mapping[str, Row]
+    worker: Mapping[str, Any] | None  # host, process and start of the sweep that works there, if one does
+
+
+def read_progress(folder: Path) -> Progress:
+    """Of a sweep in a folder, whether it runs or not."""
+    if not (folder / NAME).is_file():
+        raise FileError(
+            f"there is no sweep in '{folder}'", expected=f"a folder with '{NAME}', from 'trajopt sweep --save {folder}'"
+        )
+    try:
+        database = sqlite3.connect(folder / NAME, timeout=10.0)
+        try:
+            facts = {name: json.loads(value) for name, value in database.execute("SELECT name, value FROM facts")}
+            rows = read_rows(database)
+        finally:
+            database.close()
+    except (sqlite3.Error, ValueError, TypeError) as error:
+        raise FileError(f"cannot read '{folder / NAME}'", got=str(error)) from error
+    return Progress(facts, rows, who_works(folder))
+
+
+# ---- the lock
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other sweeps out of a folder; a ``FileError`` names the one that works there. The lock ends with its process."""
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise FileError(
+                f"another sweep works in '{folder}'",
+                got=_named(_owner(handle)),
+                hint="wait for it, end it, or use another folder",
+            ) from error
+        about = {"host": platform.node(), "process": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps(about).encode(), 0)
+        yield
+        os.ftruncate(handle, 0)
+    finally:
+        os.close(handle)
+
+
+def who_works(folder: Path) -> Mapping[str, Any] | None:
+    """Who has the lock of a folder."""
+    try:
+        handle = os.open(folder / LOCK, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return _owner(handle)
+    finally:
+        os.close(handle)
+    return None
+
+
+def _owner(handle: int) -> Mapping[str, Any]:
+    try:
+        found = json.loads(os.pread(handle, 1000, 0))
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def _named(owner: Mapping[str, Any]) -> str:
+    return f"process {owner.get('process', '?')} on {owner.get('host', '?')} since {owner.get('since', '?')}"

@@ -1,0 +1,84 @@
+"""The process that solves rows of a sweep: it reads tasks from its standard input and writes outcomes to its standard output."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import platform
+import signal
+import sys
+from dataclasses import replace
+
+from trajopt.solution import Solution
+from trajopt.workers import Outcome, Statement, Task, receive, send
+
+PR_SET_PDEATHSIG = 1  # of Linux' prctl: a signal when the parent ends
+
+
+def main() -> None:
+    """Solve what comes until there is no more."""
+    into, out = os.dup(0), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what models and solvers print is no answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who gives out the work
+    try:
+        parent, statement = receive(into)
+    except EOFError:
+        return
+    _end_with(parent)
+    try:
+        build = _builder(statement)
+    except BaseException as error:  # whatever a person's module does when it is imported
+        send(out, ("unusable", f"{type(error).__name__}: {error}"))
+        return
+    send(out, ("ready", None))
+    _serve(into, out, statement, build)
+
+
+def _serve(into: int, out: int, statement: Statement, build: object) -> None:
+    last: tuple[str, Solution | None] = ("", None)
+    while True:
+        try:
+            task: Task = receive(into)
+        except EOFError:
+            return
+        outcome, solution = _solved(statement, build, task, last)
+        send(out, ("done", replace(outcome, host=platform.node())))
+        last = (task.file, solution)
+
+
+def _solved(
+    statement: Statement, build: object, task: Task, last: tuple[str, Solution | None]
+) -> tuple[Outcome, Solution | None]:
+    from pathlib import Path
+
+    from trajopt.errors import FileError
+    from trajopt.storage import load
+    from trajopt.sweeping import solve_row
+
+    guess = task.guess
+    if isinstance(guess, str):
+        try:
+            guess = last[1] if last[0] == guess else load(Path(statement.folder or "") / guess)
+        except FileError:
+            guess = None
+    return solve_row(build, statement, replace(task, guess=guess))
+
+
+def _builder(statement: Statement) -> object:
+    from trajopt.catalogue import builder
+
+    sys.path[:] = [*statement.paths, *(p for p in sys.path if p not in statement.paths)]
+    build = pickle.loads(statement.blob)
+    if isinstance(build, str):
+        builder(build, "problem")
+    return build
+
+
+def _end_with(parent: int) -> None:
+    """Be killed when the parent ends, however it ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)

@@ -1,0 +1,196 @@
+"""The plan of a sweep: its rows with their keys and files, what all of them share, and what a folder has of them already."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trajopt.catalogue import builder
+from trajopt.errors import TrajoptError, UsageError, suggest
+from trajopt.family import figures_of
+from trajopt.journal import Row
+from trajopt.problem import Problem
+from trajopt.rows import KEY, file_name, row_key, statement_hash, word
+from trajopt.solution import Solution
+from trajopt.solving import Method
+from trajopt.storage import load
+from trajopt.workers import Statement, packed
+
+Build = Callable[..., Problem] | str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What each row may use, and how many processes there are."""
+
+    seconds: float | None = None
+    memory: float | None = None
+    workers: int | None = None
+
+    def check(self, shared: bool) -> None:
+        """Raise for what cannot be a limit."""
+        for name, value in (("row_time_limit", self.seconds), ("memory_limit", self.memory)):
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise UsageError(name, got=value, expected="a finite number above zero")
+        if self.workers is not None and self.workers < 1:
+            raise UsageError("workers", got=self.workers, expected="1 or more")
+        if self.memory is not None and self.workers is None and not shared:
+            raise UsageError("memory_limit needs rows in processes of their own", hint="workers=1, or more")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The rows of a sweep, and what all of them share."""
+
+    build: Build
+    grid: Mapping[str, tuple[Any, ...]]
+    points: Sequence[Mapping[str, Any]]
+    method: Method | str | None
+    tolerance: float | None
+    guess: Solution | None
+    chained: bool
+    shared: str  # hash of the statement
+
+    @property
+    def chains(self) -> list[range]:
+        """Rows that are solved one after the other."""
+        length = len(list(self.grid.values())[-1]) if self.chained else 1
+        return [range(start, start + length) for start in range(0, len(self.points), length)]
+
+    @cached_property
+    def keys(self) -> list[str]:
+        return [row_key(self.shared, point) for point in self.points]
+
+    @cached_property
+    def files(self) -> list[str]:
+        return [file_name(point) for point in self.points]
+
+    def statement(self, folder: Path | None, limits: Limits) -> Statement:
+        """What a process has to know to solve a row."""
+        try:
+            blob = packed(self.build)
+        except Exception as error:  # a lambda, a method of something that does not travel
+            if limits.workers is not None:
+                raise unusable(f"{type(error).__name__}: {error}") from error
+            blob = b""
+        place = None if folder is None else str(folder.resolve())
+        return Statement(blob, self.method, self.tolerance, place, limits.seconds, limits.memory, tuple(sys.path))
+
+
+def make_plan(
+    build: Build,
+    over: Mapping[str, Iterable[Any]],
+    settings: Mapping[str, Any],
+    method: Method | str | None,
+    tolerance: float | None,
+    guess: Solution | None,
+    chained: bool,
+) -> Plan:
+    """The rows of a sweep, checked."""
+    grid = {name: tuple(values) for name, values in over.items()}
+    _check(build, grid, settings)
+    points = [{**settings, **dict(zip(grid, values, strict=True))} for values in itertools.product(*grid.values())]
+    shared = statement_hash(build, method, tolerance, guess)
+    return Plan(build, grid, points, method, tolerance, guess, chained, shared)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a folder has of a sweep: rows that are there, those of them that the journal lacked, and rows of another statement."""
+
+    there: Mapping[int, Row]
+    adopted: Sequence[Row]
+    stale: int
+
+
+def survey_of(plan: Plan, folder: Path, rows: Mapping[str, Row], retry_failed: bool) -> Survey:
+    """Look what a folder has; nothing is written."""
+    there: dict[int, Row] = {}
+    adopted, stale = [], 0
+    files = set(os.listdir(folder))
+    for index in range(len(plan.points)):
+        file, key = plan.files[index], plan.keys[index]
+        row = rows.get(file)
+        known = row is not None and row.key == key and row.file_is_untouched(folder)
+        if not known and file in files:
+            row = _read_row(plan, index, folder)
+            known = row is not None and row.key == key
+            if known and row is not None:
+                adopted.append(row)
+        if known and row is not None and (row.success or not retry_failed):
+            there[index] = row
+        elif row is not None and row.key != key:
+            stale += 1
+    return Survey(there, adopted, stale)
+
+
+def _read_row(plan: Plan, index: int, folder: Path) -> Row | None:
+    """The row of a finished file that the journal does not have; None where it is not whole."""
+    try:
+        solution = load(folder / plan.files[index])
+        figures, units = figures_of(solution)
+    except TrajoptError:
+        return None
+    ended = os.stat(folder / plan.files[index]).st_mtime
+    key = str(solution.options.get(KEY, "none"))
+    about = (solution.status.name.lower(), message_of(solution), figures, units, ended, ended, 1, platform.node(), 0)
+    return Row(plan.files[index], key, plan.shared, plan.points[index], *about).with_file(folder)
+
+
+def message_of(solution: Solution) -> str:
+    return "" if solution.success else "\n".join([solution.status.value, *solution.explanation])
+
+
+def unusable(reason: str) -> UsageError:
+    hint = 'they must be able to import the function; its name, as in "./mine.py:build", will do'
+    return UsageError("the workers cannot solve this", got=reason, hint=hint)
+
+
+def arguments_of(function: Callable[..., Any]) -> list[str] | None:
+    """The names of its arguments; None where it takes any."""
+    parameters = inspect.signature(function).parameters.values()
+    return None if any(p.kind is p.VAR_KEYWORD for p in parameters) else [p.name for p in parameters]
+
+
+def _check(build: Build, grid: Mapping[str, tuple[Any, ...]], settings: Mapping[str, Any]) -> None:
+    """Raise for what would make every member fail."""
+    if not grid:
+        raise UsageError("a sweep needs something to sweep over", expected='as in {"mass": [60, 70, 80]}')
+    for name, values in grid.items():
+        if not values:
+            raise UsageError(f"a sweep over '{name}' needs values", got="none")
+        if name in settings:
+            raise UsageError(f"'{name}' is both swept over and set")
+    for name, values in {**grid, **{name: (value,) for name, value in settings.items()}}.items():
+        if any(_not_finite(value) for value in values):
+            raise UsageError(f"a value of '{name}' is not a finite number", got=", ".join(map(word, values)))
+    function = builder(build, "problem") if isinstance(build, str) else build
+    taken = arguments_of(function)
+    others = [name for name in (*grid, *settings) if taken is not None and name not in taken]
+    if taken is not None and others:
+        first = {**settings, **{name: values[0] for name, values in grid.items()}}
+        problem = function(**{name: value for name, value in first.items() if name in taken})
+        known = [*taken, *problem.parameters]
+        for name in others:
+            if name not in problem.parameters:
+                raise UsageError(
+                    f"'{problem.name}' has no argument or parameter '{name}'",
+                    expected=", ".join(known) or "none",
+                    hint=suggest(name, known),
+                )
+
+
+def _not_finite(value: Any) -> bool:
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return any(_not_finite(item) for item in value)
+    return isinstance(value, (float, np.floating)) and not np.isfinite(value)

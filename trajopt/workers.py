@@ -1,0 +1,249 @@
+"""Rows of a sweep in processes of their own: one that exits, crashes, hangs or grows ends alone, and is said to have done so.
+
+``run_row`` solves one row in such a process. Threads of the coordinating process call it for a sweep on this machine, workers
+of a cluster call it on theirs: the processes, the limits and the second attempts are the same.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from trajopt.solution import Solution
+
+ATTEMPTS = 2  # of a row whose process crashes or is killed: that may be the machine's fault; every other end is the row's own
+STARTING = 120.0  # seconds within which a process has to be ready
+GRACE = 1.0  # seconds that a row may go on after its time limit to hand over what it has
+LOOK = 0.1  # seconds between two looks at a process
+CRASHED, EXITED, TIMEOUT, MEMORY, UNSAVED = "crashed", "exited", "timeout", "memory", "unsaved"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What all rows of a sweep share. ``blob`` is the pickled function, or the name of one."""
+
+    blob: bytes
+    method: Any = None
+    tolerance: float | None = None
+    folder: str | None = None
+    time_limit: float | None = None
+    memory_limit: float | None = None  # bytes
+    paths: tuple[str, ...] = ()  # where modules are looked for
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row to solve, and the answer to begin at: one in memory, or its file."""
+
+    settings: Mapping[str, Any]
+    key: str
+    file: str
+    guess: Solution | str | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a row ended. The solution is here only where it is kept in no file."""
+
+    status: str
+    message: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    solution: Solution | None = None
+    began: float = 0.0
+    ended: float = 0.0
+    attempts: int = 1
+    host: str = ""
+    process: int = 0
+
+
+class Unusable(Exception):
+    """The processes cannot build the problem at all."""
+
+
+def run_row(statement: Statement, task: Task) -> Outcome:
+    """Solve a row in a process of its own, which this thread keeps for the next row of the same statement."""
+    began = time.time()
+    outcome, attempts = _worker_of_this_thread(statement).run(task), 1
+    while outcome.status == CRASHED and attempts < ATTEMPTS and not _stopping.is_set():
+        outcome, attempts = _worker_of_this_thread(statement).run(task), attempts + 1
+    return replace(outcome, began=began, ended=time.time(), attempts=attempts)
+
+
+class Worker:
+    """A process that solves rows, one after the other."""
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in statement.paths if p)}
+        environment.setdefault("OMP_NUM_THREADS", "1")  # the processes share the cores by themselves
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "from trajopt.row_process import main; main()"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, process_group=0,
+        )  # fmt: skip
+        _running.add(self)
+        send(self._into, (os.getpid(), statement))
+        answer = self._answer(STARTING, None)
+        if answer is None or answer[0] != "ready":
+            self.end()
+            raise Unusable(answer[1] if answer else "the process ended before it was ready")
+
+    @property
+    def _into(self) -> int:
+        assert self.process.stdin is not None
+        return self.process.stdin.fileno()
+
+    @property
+    def _from(self) -> int:
+        assert self.process.stdout is not None
+        return self.process.stdout.fileno()
+
+    def run(self, task: Task) -> Outcome:
+        """The outcome of a row; one that ends the process, or has to be ended, too."""
+        process = self.process.pid
+        limit = self.statement.time_limit
+        try:
+            send(self._into, task)
+            answer = self._answer(None if limit is None else limit + max(GRACE, 0.1 * limit), self.statement.memory_limit)
+        except (OSError, EOFError):
+            answer = None
+        except _Late:
+            self.end()
+            return Outcome(TIMEOUT, f"no answer within {limit:g} s", process=process)
+        except _Large as error:
+            self.end()
+            return Outcome(MEMORY, f"more than {self.statement.memory_limit or 0:.0f} bytes of memory: {error}", process=process)
+        if answer is None:
+            self.end()
+            return Outcome(CRASHED, f"its process {_ending(self.process.returncode)}", process=process)
+        outcome: Outcome = answer[1]
+        return replace(outcome, process=process)
+
+    def _answer(self, seconds: float | None, memory: float | None) -> Any:
+        """What the process says next; None where it ended instead."""
+        began = time.monotonic()
+        while True:
+            if select.select([self._from], [], [], LOOK)[0]:
+                try:
+                    return receive(self._from)
+                except (EOFError, OSError, pickle.UnpicklingError):
+                    return None
+            if seconds is not None and time.monotonic() - began > seconds:
+                raise _Late
+            if memory is not None and (used := resident(self.process.pid)) > memory:
+                raise _Large(str(used))
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        _running.discard(self)
+        with suppress(OSError):
+            self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):
+                if stream is not None:
+                    stream.close()
+
+
+class _Late(Exception):
+    pass
+
+
+class _Large(Exception):
+    pass
+
+
+_here = threading.local()
+_running: set[Worker] = set()
+_stopping = threading.Event()
+
+
+def _worker_of_this_thread(statement: Statement) -> Worker:
+    worker: Worker | None = getattr(_here, "worker", None)
+    if worker is not None and worker.statement == statement and worker in _running:
+        return worker
+    if worker is not None:
+        worker.end()
+    worker = Worker(statement)
+    _here.worker = worker
+    return worker
+
+
+def end_all() -> None:
+    """End all processes that solve rows for this one."""
+    _stopping.set()
+    for worker in list(_running):
+        worker.end()
+    _stopping.clear()
+
+
+def _ending(code: int | None) -> str:
+    if code is not None and code < 0:
+        try:
+            return f"was ended by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"was ended by signal {-code}"
+    return f"ended with exit code {code}"
+
+
+def resident(process: int) -> int:
+    """Bytes of memory that a process has; 0 where that cannot be known."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+# ---- messages: their length, then a pickle
+
+
+def send(place: int, message: Any) -> None:
+    """Write a message into a pipe."""
+    content = pickle.dumps(message)
+    _write(place, struct.pack(">Q", len(content)) + content)
+
+
+def _write(place: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(place, view) :]
+
+
+def receive(place: int) -> Any:
+    """Read a message from a pipe; ``EOFError`` at its end."""
+    (length,) = struct.unpack(">Q", _read(place, 8))
+    return pickle.loads(_read(place, length))
+
+
+def _read(place: int, length: int) -> bytes:
+    parts = []
+    while length:
+        part = os.read(place, min(length, 2**20))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def packed(build: Callable[..., Any] | str) -> bytes:
+    """A function or the name of one for other processes; one of a script becomes its name there."""
+    main = sys.modules.get("__main__")
+    if not isinstance(build, str) and getattr(build, "__module__", "") == "__main__" and getattr(main, "__file__", None):
+        name = getattr(build, "__qualname__", "")
+        if name.isidentifier() and getattr(main, name, None) is build:
+            return pickle.dumps(f"{Path(str(main.__file__)).resolve()}:{name}")  # type: ignore[union-attr]
+    return pickle.dumps(build)
