@@ -227,6 +227,16 @@ def sweep(
     cluster: Annotated[
         str | None, typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler, as in tcp://host:8786.")
     ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Solve those again that failed in an earlier sweep in the folder.")
+    ] = False,
+    row_time_limit: Annotated[
+        float | None, typer.Option("--row-time-limit", metavar="SECONDS", help="For each row; one that takes longer is ended.")
+    ] = None,
+    memory_limit: Annotated[
+        float | None, typer.Option("--memory-limit", metavar="MIB", help="For each row; one that takes more is ended.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is to solve, and solve nothing.")] = False,
     plot: Plot = None,
     column: Annotated[
         list[str] | None,
@@ -236,14 +246,16 @@ def sweep(
 ) -> int:  # fmt: skip
     """Solve a problem for many values of its settings.
 
-    One that fails is noted and does not stop the others.
+    Rows are solved in processes of their own. One that fails, exits, crashes or takes too long is noted and does not stop the
+    others. Exit code 0 only when all rows are solved.
     """
     from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.solving import Wish
     from trajopt.commands.sweeping import SweepWish, parse_over, run_sweep
 
-    how = SweepWish(save, again, chained, workers, cluster, tuple(column or ["objective"]))
+    drawn = tuple(column or ["objective"])
+    how = SweepWish(save, again, chained, workers, cluster, drawn, retry_failed, row_time_limit, memory_limit, dry_run)
     wish = Wish(method.value, tolerance, guess, quiet=quiet)
     return run_sweep(
         name,
@@ -253,6 +265,18 @@ def sweep(
         how,
         Outputs(plot=plot, csv=csv, json=json),
     )
+
+
+@app.command("sweep-status", epilog="Example: trajopt sweep-status landings")
+@reported
+def sweep_status(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Of 'trajopt sweep --save FOLDER'.")], json: Json = None
+) -> int:
+    """How far a sweep is, whether it runs or was ended; exit code 0 when all rows are solved."""
+    from trajopt.commands.outputs import Outputs
+    from trajopt.commands.sweeping import run_sweep_status
+
+    return run_sweep_status(folder, Outputs(json=json))
 
 
 @app.command(epilog="Example: trajopt compare a.nc b.nc --tolerance 1e-6")

@@ -19,7 +19,7 @@ def connected(address: str) -> Iterator[Executor]:
     try:
         from dask.distributed import Client
     except ImportError as error:
-        raise UsageError("--cluster needs Dask, which is not installed", hint="pip install 'trajopt[cluster]'") from error
+        raise UsageError("--cluster needs Dask, which is not installed", hint="pip install distributed") from error
     try:
         client = Client(address, timeout=PATIENCE, name="trajopt")
     except (OSError, ValueError, TimeoutError) as error:

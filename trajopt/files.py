@@ -78,7 +78,7 @@ def write_text(path: str | Path, text: str) -> None:
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
         Path(path).write_text(text, encoding="utf-8")  # a pipe or a terminal cannot be replaced
         return
-    write_bytes(path, text.encode("utf-8", "surrogateescape"))
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -174,6 +174,8 @@ def read_progress(folder: Path) -> Progress:
     try:
         database = sqlite3.connect(folder / NAME, timeout=10.0)
         try:
+            if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'rows'").fetchone():
+                return Progress({}, {}, who_works(folder))  # it begins just now
             facts = {name: json.loads(value) for name, value in database.execute("SELECT name, value FROM facts")}
             rows = read_rows(database)
         finally:

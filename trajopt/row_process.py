@@ -9,8 +9,13 @@ import platform
 import signal
 import sys
 from dataclasses import replace
+from pathlib import Path
 
+from trajopt.catalogue import builder
+from trajopt.errors import FileError
 from trajopt.solution import Solution
+from trajopt.storage import load
+from trajopt.sweeping import solve_row
 from trajopt.workers import Outcome, Statement, Task, receive, send
 
 PR_SET_PDEATHSIG = 1  # of Linux' prctl: a signal when the parent ends
@@ -51,12 +56,6 @@ def _serve(into: int, out: int, statement: Statement, build: object) -> None:
 def _solved(
     statement: Statement, build: object, task: Task, last: tuple[str, Solution | None]
 ) -> tuple[Outcome, Solution | None]:
-    from pathlib import Path
-
-    from trajopt.errors import FileError
-    from trajopt.storage import load
-    from trajopt.sweeping import solve_row
-
     guess = task.guess
     if isinstance(guess, str):
         try:
@@ -67,8 +66,6 @@ def _solved(
 
 
 def _builder(statement: Statement) -> object:
-    from trajopt.catalogue import builder
-
     sys.path[:] = [*statement.paths, *(p for p in sys.path if p not in statement.paths)]
     build = pickle.loads(statement.blob)
     if isinstance(build, str):

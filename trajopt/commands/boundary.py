@@ -11,7 +11,7 @@ from typing import ParamSpec
 
 import typer
 
-from trajopt.errors import SimulationError, SolveError, TrajoptError
+from trajopt.errors import SimulationError, SolveError, SweepError, TrajoptError
 
 SOLVED, NOT_SOLVED, BAD_INPUT = 0, 1, 2
 P = ParamSpec("P")
@@ -26,7 +26,7 @@ def reported(command: Callable[P, int]) -> Callable[P, None]:
         try:
             code = command(*args, **kwargs)
         except TrajoptError as error:
-            code = NOT_SOLVED if isinstance(error, (SolveError, SimulationError)) else BAD_INPUT
+            code = NOT_SOLVED if isinstance(error, (SolveError, SweepError, SimulationError)) else BAD_INPUT
             _say(f"error: {error}", verbose and error.__cause__ is not None)
         except KeyboardInterrupt:
             code = NOT_SOLVED

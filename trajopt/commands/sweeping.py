@@ -1,9 +1,9 @@
-"""``sweep``: a named problem for many values of its settings, on several cores or on a cluster."""
+"""``sweep`` and ``sweep-status``: a named problem for many values of its settings, on several cores or on a cluster."""
 
 from __future__ import annotations
 
-import os
-import signal
+import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,12 +15,16 @@ from trajopt.commands.building import build_problem, finite_setting, parse_setti
 from trajopt.commands.display import console, number, progress_lines, say_written, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.solving import Wish
-from trajopt.errors import UsageError
+from trajopt.errors import SweepError, UsageError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from trajopt.family import Family
+    from trajopt.journal import Row
+
+MANY = 200  # rows of a table on a terminal
+FAILURES = 20  # that are told one by one
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,18 @@ class SweepWish:
     workers: int = 1
     cluster: str | None = None
     columns: Sequence[str] = ("objective",)  # of the picture
+    retry_failed: bool = False
+    row_time_limit: float | None = None
+    memory_limit: float | None = None  # MiB
+    dry_run: bool = False
+
+    def check(self) -> None:
+        """Raise for what cannot be."""
+        if self.workers < 1:
+            raise UsageError("--workers", got=self.workers, expected="1 or more")
+        for option, value in (("--row-time-limit", self.row_time_limit), ("--memory-limit", self.memory_limit)):
+            if value is not None and not 0 < value < float("inf"):
+                raise UsageError(option, got=value, expected="a finite number above zero")
 
 
 def parse_over(options: Sequence[str]) -> dict[str, tuple[Any, ...]]:
@@ -73,45 +89,142 @@ def run_sweep(
     name: str, over: Mapping[str, tuple[Any, ...]], settings: Mapping[str, Any], wish: Wish, how: SweepWish, outputs: Outputs
 ) -> int:
     """Solve for all, show, write."""
-    from trajopt.storage import plain_json
-    from trajopt.sweeping import sweep
-
     outputs.check()
     if not over:
         raise UsageError("a sweep needs something to sweep over", hint=f"trajopt sweep {name} --over name=from:to:count")
-    if how.workers < 1:
-        raise UsageError("--workers", got=how.workers, expected="1 or more")
+    how.check()
     build_problem(name, {**settings, **{key: values[0] for key, values in over.items()}})  # its messages know the options
-    with (
-        outputs.clean_standard_output(),
-        _workers(how) as executor,
-        progress_lines(f"sweeping {name}", wish.quiet) as show,
-    ):
-        family = sweep(
+    if how.dry_run:
+        return _dry_run(name, over, settings, wish, how)
+    trouble = None
+    with outputs.clean_standard_output():
+        try:
+            family = _solved(name, over, settings, wish, how)
+        except SweepError as error:
+            if error.family is None:
+                raise
+            family, trouble = error.family, error  # type: ignore[assignment]
+        if not wish.quiet:
+            print_family(family, error=outputs.json_on_standard_output)
+    _write(name, family, how, outputs)
+    written = [*outputs.named.values()] + ([] if how.folder is None else [how.folder])
+    say_written(written, wish.quiet, [] if family.complete else ["not complete; with --save the same command goes on from here"])
+    if trouble is not None:
+        raise trouble
+    return SOLVED if family.success else NOT_SOLVED
+
+
+def _solved(name: str, over: Mapping[str, tuple[Any, ...]], settings: Mapping[str, Any], wish: Wish, how: SweepWish) -> Family:
+    from trajopt.sweeping import sweep
+
+    with _executor(how) as executor, progress_lines(f"sweeping {name}", wish.quiet) as show:
+        return sweep(
             name, over, settings, method=wish.method, tolerance=wish.tolerance, guess=wish.earlier(), chained=how.chained,
-            folder=how.folder, again=how.again, executor=executor, progress=show,
+            folder=how.folder, again=how.again, retry_failed=how.retry_failed, progress=show, executor=executor,
+            workers=None if executor is not None else how.workers, row_time_limit=how.row_time_limit,
+            memory_limit=None if how.memory_limit is None else how.memory_limit * 2**20,
         )  # fmt: skip
-    if not wish.quiet:
-        print_family(family, error=outputs.json_on_standard_output)
+
+
+def _write(name: str, family: Family, how: SweepWish, outputs: Outputs) -> None:
+    from trajopt.storage import plain_json
+
     if outputs.csv is not None:
         family.to_csv(outputs.csv)
-    members = [
-        {"settings": dict(m.settings), "success": m.success, "message": m.message}
-        | {name: value for name, value in m.row.items() if name not in m.settings}
-        for m in family.members
-    ]
-    outputs.write_json(
-        plain_json(
-            {"problem": name, "over": dict(over), "complete": family.complete, "success": family.success, "members": members}
-        )
-    )
+    if outputs.json is not None:
+        members = [
+            {"settings": dict(m.settings), "success": m.success, "message": m.message}
+            | {name: value for name, value in m.row.items() if name not in m.settings}
+            for m in family.members
+        ]
+        content = {"problem": name, "over": dict(family.over), "complete": family.complete, "success": family.success}
+        outputs.write_json(plain_json({**content, "members": members}))
     if outputs.plot is not None and family.members:
         from trajopt.show.families import plot_family
 
         plot_family(family, outputs.plot, how.columns)
-    written = [*outputs.named.values()] + ([] if how.folder is None else [how.folder])
-    say_written(written, wish.quiet, [] if family.complete else ["interrupted; with --save the same command goes on from here"])
-    return SOLVED if family.success else NOT_SOLVED
+
+
+@contextmanager
+def _executor(how: SweepWish) -> Iterator[Executor | None]:
+    """A cluster, where one was named; otherwise the sweep has processes of its own."""
+    if how.cluster is None:
+        yield None
+        return
+    from trajopt.cluster import connected
+
+    with connected(how.cluster) as executor:
+        yield executor
+
+
+def _dry_run(name: str, over: Mapping[str, tuple[Any, ...]], settings: Mapping[str, Any], wish: Wish, how: SweepWish) -> int:
+    """What a sweep would do."""
+    from trajopt.journal import NAME, read_progress
+    from trajopt.sweep_plan import make_plan, survey_of
+
+    plan = make_plan(name, over, settings, wish.method, wish.tolerance, wish.earlier(), how.chained)
+    total, screen = len(plan.points), console()
+    if how.folder is None or how.again or not how.folder.is_dir():
+        screen.print(f"{total} rows to solve")
+        return SOLVED
+    rows = read_progress(how.folder).rows if (how.folder / NAME).is_file() else {}
+    survey = survey_of(plan, how.folder, rows, how.retry_failed)
+    failed = sum(not row.success for row in survey.there.values())
+    screen.print(
+        f"{total - len(survey.there)} rows to solve of {total}: {len(survey.there) - failed} are solved, {failed} failed"
+    )
+    if survey.stale:
+        screen.print(f"  {survey.stale} rows in '{how.folder}' answer another statement of the problem")
+    if failed:
+        screen.print("  --retry-failed solves those again that failed")
+    return SOLVED
+
+
+def run_sweep_status(folder: Path, outputs: Outputs) -> int:
+    """How far a sweep in a folder is, whether it runs or not; exit code 0 where all rows are solved."""
+    from trajopt.journal import read_progress
+    from trajopt.storage import plain_json
+
+    progress = read_progress(folder)
+    rows = [row for row in progress.rows.values() if row.statement == progress.facts.get("statement")]
+    others, total = len(progress.rows) - len(rows), int(progress.facts.get("total", len(rows)))
+    counts = Counter(row.status for row in rows)
+    done = counts.get("solved", 0) >= total
+    content = {"rows": total, "finished": len(rows), "by_status": dict(counts), "of_other_statements": others}
+    if not outputs.json_on_standard_output:
+        _print_status(folder, content, rows, progress.worker)
+    failures = {row.file: {"status": row.status, "message": row.message} for row in rows if not row.success}
+    outputs.write_json(plain_json({**content, "running": progress.worker, "failures": failures}))
+    return SOLVED if done else NOT_SOLVED
+
+
+def _print_status(folder: Path, content: Mapping[str, Any], rows: Sequence[Row], worker: Mapping[str, Any] | None) -> None:
+    screen = console()
+    by_status = ", ".join(f"{count} {status}" for status, count in sorted(content["by_status"].items()))
+    screen.print(
+        f"{folder}: {content['finished']} of {content['rows']} rows" + (f": {by_status}" if by_status else ""), style="bold"
+    )
+    if worker is not None:
+        who = f"process {worker.get('process', '?')} on {worker.get('host', '?')} since {worker.get('since', '?')}"
+        screen.print(f"  running: {who}" + _left(content["rows"] - len(rows), rows))
+    elif content["finished"] < content["rows"]:
+        screen.print("  not running; the same 'trajopt sweep' command goes on from here", style="yellow")
+    if content["of_other_statements"]:
+        screen.print(f"  {content['of_other_statements']} more rows answer other statements of the problem")
+    failed = [row for row in rows if not row.success]
+    for row in failed[:FAILURES]:
+        screen.print(f"  {row.file}: {row.status}: {(row.message.splitlines() or [''])[0]}", style="yellow")
+    if len(failed) > FAILURES:
+        screen.print(f"  and {len(failed) - FAILURES} more; --json FILE has all", style="yellow")
+
+
+def _left(missing: int, rows: Sequence[Row]) -> str:
+    """How long the rest takes, at the pace of the last minute."""
+    recent = [row for row in rows if time.time() - row.ended < 60.0]
+    span = time.time() - min((row.began for row in recent), default=time.time())
+    if not recent or span <= 0 or missing <= 0:
+        return ""
+    return f", about {missing * span / len(recent):.0f} s left"
 
 
 def print_family(family: Family, error: bool = False) -> None:
@@ -120,56 +233,25 @@ def print_family(family: Family, error: bool = False) -> None:
     names = list(family.over)
     figures = ("objective", "error", "iterations", "seconds")
     content = table(*names, "status", *figures, right=(*names, *figures))
-    for member in family.members:
+    for member in family.members[:MANY]:
         row = member.row
-        cells = [_cell(row[name]) for name in names] + [str(row["status"])]
-        if member.solution is None:
+        cells = [_cell(row[name]) for name in names] + [member.status]
+        if "objective" not in row:
             content.add(*cells, "", "", "", "")
         else:
             content.add(
                 *cells, number(row["objective"], 9), f"{row['error']:.1e}", str(row["iterations"]), f"{row['seconds']:.2f}"
             )
     content.print(screen)
-    for member in family.members:
-        if not member.success:
-            where = ", ".join(f"{name} = {_cell(member.settings[name])}" for name in names)
-            screen.print(f"  {where}: " + member.message.replace("\n", "\n    "), style="yellow")
+    if len(family.members) > MANY:
+        screen.print(f"  and {len(family.members) - MANY} more rows; --csv FILE has all")
+    failed = [member for member in family.members if not member.success]
+    for member in failed[:FAILURES]:
+        where = ", ".join(f"{name} = {_cell(member.settings[name])}" for name in names)
+        screen.print(f"  {where}: " + member.message.replace("\n", "\n    "), style="yellow")
+    if len(failed) > FAILURES:
+        screen.print(f"  and {len(failed) - FAILURES} more without an answer", style="yellow")
 
 
 def _cell(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
-
-
-def _deaf() -> None:
-    """In a worker: Ctrl-C is for the one who gives out the work."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextmanager
-def _workers(how: SweepWish) -> Iterator[Executor | None]:
-    """Who solves: this process, several, or a cluster."""
-    if how.cluster is not None:
-        try:
-            from dask.distributed import Client
-        except ImportError as error:
-            raise UsageError("--cluster needs Dask, which is not installed", hint="pip install distributed") from error
-        try:
-            client = Client(how.cluster, timeout=10)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise UsageError("no cluster answers", got=how.cluster, expected="the address of a Dask scheduler") from error
-        with client:
-            yield client.get_executor()
-    elif how.workers > 1:
-        import multiprocessing
-        from concurrent.futures import ProcessPoolExecutor
-
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores by themselves
-        pool = ProcessPoolExecutor(how.workers, multiprocessing.get_context("spawn"), _deaf)
-        try:
-            yield pool
-        finally:  # after Ctrl-C, nobody waits for what is still being solved
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in multiprocessing.active_children():
-                child.terminate()
-    else:
-        yield None
