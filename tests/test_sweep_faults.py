@@ -41,7 +41,7 @@ def build(a=1.0, trouble=False) -> Problem:
     if trouble and a == 6:
         time.sleep(1000)
     if trouble and a == 7:
-        content = np.ones(70_000_000)
+        content = np.ones(30_000_000)
         time.sleep(1000)
     if trouble and a == 8:
         raise ArithmeticError("no such a")
@@ -73,7 +73,7 @@ def statuses(folder="rows"):
 
 def test_rows_that_end_badly_end_alone(folder):
     line = "sweep ./model.py:build --over a=1:9:9 --set trouble=True --save rows -q --workers 2 --single"
-    result = run(*line.split(), "--row-time-limit", "8", "--memory-limit", "450")
+    result = run(*line.split(), "--row-time-limit", "8", "--memory-limit", "200")
     assert result.exit_code == 1, result.output
     ends = ["solved", "exited", "crashed", "crashed", "solved", "timeout", "memory", "error", "solved"]
     assert statuses() == ends
@@ -86,6 +86,13 @@ def test_rows_that_end_badly_end_alone(folder):
     status = run("sweep-status", "rows")
     assert status.exit_code == 1
     assert "9 of 9 rows: 2 crashed, 1 error, 1 exited, 1 memory, 3 solved, 1 timeout" in status.output
+
+
+def test_no_row_is_built_by_the_coordinating_process(folder):
+    """The first one may be the one that hangs or exits."""
+    result = run(*["sweep", "./model.py:build", "--over", "a=3,2", "--set", "trouble=True", "--save", "rows", "-q"])
+    assert result.exit_code == 1
+    assert statuses() == ["exited", "crashed"]
 
 
 def test_sys_exit_in_a_model_does_not_end_the_program_of_the_caller(folder):

@@ -179,7 +179,7 @@ def _check(build: Build, grid: Mapping[str, tuple[Any, ...]], settings: Mapping[
     others = [name for name in (*grid, *settings) if taken is not None and name not in taken]
     if taken is not None and others:
         first = {**settings, **{name: values[0] for name, values in grid.items()}}
-        problem = function(**{name: value for name, value in first.items() if name in taken})
+        problem = function(**{name: value for name, value in first.items() if name in _required(function)})  # no row of its own
         known = [*taken, *problem.parameters]
         for name in others:
             if name not in problem.parameters:
@@ -188,6 +188,10 @@ def _check(build: Build, grid: Mapping[str, tuple[Any, ...]], settings: Mapping[
                     expected=", ".join(known) or "none",
                     hint=suggest(name, known),
                 )
+
+
+def _required(function: Callable[..., Any]) -> list[str]:
+    return [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty]
 
 
 def _not_finite(value: Any) -> bool:

@@ -99,6 +99,23 @@ def build_problem(name: str, settings: Mapping[str, Any]) -> Built:
     return Built(problem, rest, None if settings else reference_of(build), {**own, **rest})
 
 
+def check_settings(name: str, settings: Mapping[str, Any]) -> None:
+    """Raise for settings that a problem does not have; it is not built with them: that may take long, or go wrong.
+
+    Only where some are no arguments of the builder it is built, with its defaults, since its parameters are not known otherwise.
+    """
+    build = _guarded(name, lambda: builder(name, "problem"))
+    known = settings_of(build)
+    own = read_settings(build, {key: value for key, value in settings.items() if key in known})
+    required = {key: own.get(key) for key, one in known.items() if one.default is inspect.Parameter.empty}
+    missing = [key for key in required if key not in own]
+    if missing:
+        raise UsageError(f"'{name}' needs a value for '{missing[0]}'", hint=f"--set {missing[0]}=...")
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(build).parameters.values())
+    if not takes_any and len(own) < len(settings):
+        build_problem(name, {**required, **{key: value for key, value in settings.items() if key not in known}})
+
+
 def build_system(name: str, settings: Mapping[str, Any]) -> System:
     """The system of a name; settings that its builder does not take are initial values or parameters of the system."""
     build, system, _, rest = _build(name, settings, "system")

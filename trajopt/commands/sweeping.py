@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
-from trajopt.commands.building import build_problem, finite_setting, parse_settings
+from trajopt.commands.building import check_settings, finite_setting, parse_settings
 from trajopt.commands.display import console, number, progress_lines, say_written, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.solving import Wish
@@ -93,7 +93,7 @@ def run_sweep(
     if not over:
         raise UsageError("a sweep needs something to sweep over", hint=f"trajopt sweep {name} --over name=from:to:count")
     how.check()
-    build_problem(name, {**settings, **{key: values[0] for key, values in over.items()}})  # its messages know the options
+    check_settings(name, {**settings, **{key: values[0] for key, values in over.items()}})  # its messages know the options
     if how.dry_run:
         return _dry_run(name, over, settings, wish, how)
     trouble = None
