@@ -23,7 +23,7 @@ def switches(arcs):
 
 @pytest.mark.parametrize("name", CASES)
 def test_both_methods_agree(name):
-    problem = importlib.import_module(f"problems.{name}").build()
+    problem = importlib.import_module(f"problems.classical.{name}").build()
     both = Both()
     direct = solve(problem, both.direct)
     indirect = solve(problem, both.indirect, guess=direct).check()

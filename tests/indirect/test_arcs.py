@@ -17,7 +17,7 @@ def direct():
 
     def get(name):
         if name not in kept:
-            problem = importlib.import_module(f"problems.{name}").build()
+            problem = importlib.import_module(f"problems.classical.{name}").build()
             kept[name] = (problem.finish(), solve(problem))
         return kept[name]
 

@@ -35,7 +35,7 @@ def solved():
 
     def get(name):
         if name not in kept:
-            module = importlib.import_module(f"problems.{name}")
+            module = importlib.import_module(f"problems.classical.{name}")
             problem = module.build()
             direct = solve(problem)
             kept[name] = (problem.finish(), module.REFERENCE, direct, Shooting().solve(problem.finish(), direct))

@@ -14,7 +14,7 @@ from trajopt.indirect.minimize import Minimizer
 
 
 def hamiltonian(name):
-    return hamiltonians(importlib.import_module(f"problems.{name}").build().finish())[0]
+    return hamiltonians(importlib.import_module(f"problems.classical.{name}").build().finish())[0]
 
 
 def value(law, expression, t, x, costate, v=(), weight=(), s=(), p=()):

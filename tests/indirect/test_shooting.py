@@ -20,7 +20,7 @@ from trajopt.solution import Arc, Status
 
 
 def form_of(name):
-    module = importlib.import_module(f"problems.{name}")
+    module = importlib.import_module(f"problems.classical.{name}")
     return module.build().finish(), module.REFERENCE
 
 
