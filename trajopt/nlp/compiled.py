@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,16 +52,13 @@ FINAL = (Outcome.SOLVED, Outcome.ITERATIONS, Outcome.TIME_LIMIT, Outcome.INTERRU
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """The compiled interior-point method; where it finds no solution, IPOPT continues from its last point.
+class Compiled(Ipopt):
+    """IPOPT's algorithm in the compiled core; where it finds no solution, IPOPT continues from its last point.
 
-    Without the compiled core IPOPT solves everything.
+    The settings are IPOPT's; of ``options`` the compiled method knows ``mu_strategy``. Without the compiled core IPOPT solves
+    everything.
     """
 
-    tolerance: float = 1e-11
-    max_iterations: int = 1000
-    verbose: bool = False
-    options: dict[str, Any] = field(default_factory=dict)  # IPOPT's own, for the programs that it solves
     name: str = "compiled"
 
     def tightened(self, tolerance: float) -> Compiled:
@@ -119,7 +116,7 @@ class Compiled:
             seconds=min(deadline.remaining, 1e9) if deadline.seconds < math.inf else 1e9,
             max_iterations=self.max_iterations,
             fitted=int(warm is not None and warm.fitted),
-            steady=int(warm is not None and warm.steady),
+            steady=int((warm is not None and warm.steady) or self.options.get("mu_strategy") == "monotone"),
         )
 
 
