@@ -8,6 +8,7 @@ PUBLIC = {
     "Both",
     "Certificate",
     "Collocation",
+    "Compiled",
     "Family",
     "Gauss",
     "Ipopt",

@@ -161,13 +161,16 @@ def solve(
     max_passes: Annotated[
         int | None, typer.Option("--max-passes", metavar="N", help="Most meshes to solve; 1 keeps the first.")
     ] = None,
+    backend: Annotated[
+        str | None, typer.Option("--backend", metavar="NAME", help="What solves the programs: compiled or ipopt.")
+    ] = None,
 ) -> int:  # fmt: skip
     """Solve a problem."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.solving import Wish, run_solve
 
-    wish = Wish(method.value, tolerance, guess, verbose, quiet, time_limit, mesh, max_passes)
+    wish = Wish(method.value, tolerance, guess, verbose, quiet, time_limit, mesh, max_passes, backend)
     return run_solve(name, given_settings(settings, parameters), wish, Outputs(save, plot, csv, json, animate, plot_kind))
 
 

@@ -45,6 +45,7 @@ class MeshPass:
     objective: float
     seconds: float
     remark: str = ""
+    backend: str = ""  # that solved its program
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ KINDS = {
     "path_multipliers": "multiplier",
 }
 MESH = {"integrals": "integral", "breaks": "break", "degrees": "interval", "errors": "interval"}  # with their dimensions
-HISTORY = ("intervals", "points", "iterations", "error", "objective", "seconds", "remark")
+HISTORY = ("intervals", "points", "iterations", "error", "objective", "seconds", "remark", "backend")
 JSON = ("seconds", "explanation", "log", "options", "versions", "settings")  # fields that are JSON text
 
 
@@ -203,7 +203,7 @@ def _solution(reader: Reader, stored: Mapping[str, Any]) -> Solution:
         parameters=_columns(reader, "parameters"),
         multipliers={_word(name): _number(value) for name, value in multipliers},
         arcs=tuple(_arc(row) for row in _rows(reader, "arcs", ("phase", "start", "end", "roles"))),
-        history=tuple(_mesh_pass(row) for row in _rows(reader, "history", HISTORY)),
+        history=tuple(_mesh_pass(row) for row in _rows(reader, "history", _history_names(reader))),
         error=_number(stored["error"]),
         tolerance=_number(stored["tolerance"]),
         iterations=_whole(stored["iterations"]),
@@ -311,9 +311,16 @@ def _arc(row: tuple[Any, ...]) -> Arc:
 
 
 def _mesh_pass(row: tuple[Any, ...]) -> MeshPass:
-    intervals, points, iterations, error, objective, seconds, remark = row
+    intervals, points, iterations, error, objective, seconds, remark, *backend = row
     counts = (_whole(intervals), _whole(points), _whole(iterations))
-    return MeshPass(*counts, _number(error), _number(objective), _number(seconds), _word(remark))
+    return MeshPass(*counts, _number(error), _number(objective), _number(seconds), *(_word(text) for text in (remark, *backend)))
+
+
+def _history_names(reader: Reader) -> tuple[str, ...]:
+    """Files of earlier versions do not name the backends."""
+    reader.group("history")
+    names = reader.names("history")
+    return HISTORY if not names or "backend" in names else HISTORY[:-1]
 
 
 def _word(value: Any) -> str:

@@ -87,6 +87,7 @@ def solve(
     tolerance: float | None = None,
     progress: Progress | None = None,
     time_limit: float | None = None,
+    verify: bool = False,
 ) -> Solution:
     """Solve an optimal-control problem.
 
@@ -105,6 +106,9 @@ def solve(
         Told one line for each mesh and each further attempt.
     time_limit : float
         Wall-clock seconds. When they are over the best answer so far is returned, with the status ``TIME_LIMIT``.
+    verify : bool
+        Solve the last mesh of collocation once more, with IPOPT. The log has its objective; where it differs by more than the
+        estimated error the status is ``FAILED``.
 
     Returns
     -------
@@ -129,7 +133,10 @@ def solve(
     deadline = UNLIMITED if time_limit is None else Deadline(time_limit)
     task = _Task(problem.finish(), parameters, tolerance, progress or (lambda line: None), deadline)
     if isinstance(chosen, Collocation):
-        return task.directly(chosen, guess)
+        solution = task.directly(chosen, guess)
+        return _verified(task, chosen, solution) if verify and solution.success else solution
+    if verify:
+        raise UsageError("verify belongs to collocation", got=repr(method), expected="method None, 'direct' or Collocation(...)")
     if isinstance(chosen, Both):
         return _both(task, chosen, guess)
     if guess is not None:
@@ -152,6 +159,20 @@ def _chosen(method: Method | str | None) -> Method:
         return method
     expected = ", ".join(f"'{name}'" for name in NAMES) + ", or Collocation(...), Shooting(...), Both(...)"
     raise UsageError("solve: unknown method", got=repr(method), expected=expected)
+
+
+def _verified(task: _Task, method: Collocation, solution: Solution) -> Solution:
+    """The solution, failed where IPOPT's answer on the same mesh is another one."""
+    tolerance = getattr(method.backend, "tolerance", 1e-11)
+    again = task.directly(replace(method, backend=Ipopt(tolerance=tolerance), max_passes=1), solution)
+    scale = max(abs(solution.objective), 1e-12)
+    difference = abs(again.objective - solution.objective) / scale
+    line = f"verified by IPOPT: objective {again.objective:.12g}, relative difference {difference:.1e}"
+    task.tell(line)
+    log = (*solution.log, line)
+    if difference <= max(1e-8, solution.error + again.error):
+        return replace(solution, log=log)
+    return replace(solution, status=Status.FAILED, log=log, explanation=("IPOPT has another answer on the same mesh", line))
 
 
 def _from_collocation(task: _Task, method: Shooting) -> Solution:

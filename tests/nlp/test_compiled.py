@@ -3,19 +3,22 @@
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import casadi
 import numpy as np
 import pytest
 
-from trajopt import builder, solve
+from trajopt import builder, load, solve
 from trajopt.compiled.library import library
 from trajopt.deadline import Deadline
 from trajopt.direct.collocation import Collocation
+from trajopt.errors import UsageError
 from trajopt.nlp.backends import Ipopt, Outcome, Warm
 from trajopt.nlp.compiled import Compiled
 from trajopt.nlp.lines import Lines
 from trajopt.nlp.program import Block, Program, make_kernel
+from trajopt.solution import Status
 
 pytestmark = pytest.mark.skipif(library() is None, reason="the compiled core is not available")
 INF = np.inf
@@ -193,3 +196,32 @@ def test_named_problems_as_with_ipopt(name):
     theirs = solve(builder(name)(), Collocation(backend=Ipopt()))
     assert ours.status is theirs.status
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
+
+
+def test_who_solved_each_mesh_is_in_the_history_and_the_file(tmp_path):
+    for backend in (Compiled(), Ipopt()):
+        solution = solve(builder("block-move")(), Collocation(backend=backend))
+        assert {one.backend for one in solution.history} == {backend.name}
+        solution.save(tmp_path / "a.nc")
+        assert {one.backend for one in load(tmp_path / "a.nc").history} == {backend.name}
+
+
+def test_verified_by_ipopt():
+    solution = solve(builder("brachistochrone")(), Collocation(backend=Compiled()), verify=True)
+    assert solution.success
+    assert "verified by IPOPT" in solution.log[-1]
+    with pytest.raises(UsageError, match="collocation"):
+        solve(builder("brachistochrone")(), "both", verify=True)
+
+
+def test_a_wrong_answer_is_not_verified(monkeypatch):
+    """As if the backend had stopped short of the optimum, and called it solved."""
+    honest = Compiled.run
+
+    def short(self, program, *rest):
+        return honest(replace(self, tolerance=1e-2), program, *rest)
+
+    monkeypatch.setattr(Compiled, "run", short)
+    solution = solve(builder("brachistochrone")(), Collocation(backend=Compiled(), max_passes=1, tolerance=INF), verify=True)
+    assert solution.status is Status.FAILED
+    assert "IPOPT" in solution.explanation[0]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trajopt.direct.collocation import Collocation
     from trajopt.direct.mesh import Mesh
     from trajopt.integrate.simulate import Simulation
+    from trajopt.nlp.backends import Backend
     from trajopt.reference import Reference
     from trajopt.show.drawing import Drawing
     from trajopt.solution import PhaseSolution, Solution
@@ -38,15 +39,15 @@ class Wish:
     time_limit: float | None = None
     mesh: str | None = None
     max_passes: int | None = None
+    backend: str | None = None
 
     def chosen(self) -> Method | str:
         """The method with the settings of its collocation; with its own log on the screen where that is wanted."""
-        given = [self.mesh is not None and "--mesh", self.max_passes is not None and "--max-passes"]
-        if self.method == "indirect" and any(given):
-            raise UsageError(
-                f"{next(filter(None, given))} belongs to collocation", got="--method indirect", expected="--method direct or both"
-            )
-        if self.method == "indirect" or not (self.verbose or any(given)):
+        values = {"--mesh": self.mesh, "--max-passes": self.max_passes, "--backend": self.backend}
+        given = [name for name, value in values.items() if value is not None]
+        if self.method == "indirect" and given:
+            raise UsageError(f"{given[0]} belongs to collocation", got="--method indirect", expected="--method direct or both")
+        if self.method == "indirect" or not (self.verbose or given):
             return self.method
         from trajopt.direct.collocation import Collocation
         from trajopt.solving import Both
@@ -63,6 +64,8 @@ class Wish:
             if self.max_passes < 1:
                 raise UsageError("--max-passes", got=self.max_passes, expected="a whole number of at least 1")
             method = replace(method, max_passes=self.max_passes)
+        if self.backend is not None:
+            method = replace(method, backend=_backend(self.backend, method.backend))
         return _with_log(method) if self.verbose else method
 
     def earlier(self) -> Solution | None:
@@ -84,6 +87,17 @@ def parse_mesh(text: str) -> Mesh:
     if not 1 <= len(parts) <= 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
         raise UsageError("--mesh", got=text, expected="intervals, or intervals and degree: 20 or 20x5")
     return Mesh.uniform(int(parts[0]), int(parts[1]) if len(parts) == 2 else 4)
+
+
+def _backend(name: str, before: Backend) -> Backend:
+    """The backend of a name with the tolerance of another."""
+    from trajopt.nlp.backends import Ipopt
+    from trajopt.nlp.compiled import Compiled
+
+    known: dict[str, type[Ipopt]] = {"compiled": Compiled, "ipopt": Ipopt}
+    if name not in known:
+        raise UsageError("--backend", got=name, expected=" or ".join(known))
+    return known[name](tolerance=before.tolerance) if isinstance(before, Ipopt) else known[name]()
 
 
 def _with_log(method: Collocation) -> Collocation:

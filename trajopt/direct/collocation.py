@@ -175,6 +175,7 @@ def solve_on(
         objective=result.f * session.form.sense,
         seconds=time.perf_counter() - began,
         remark=remark,
+        backend=result.solved_by,
     )
     iterate = Iterate(
         layout,

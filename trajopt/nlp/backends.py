@@ -47,6 +47,7 @@ class Result:
     iterations: int
     seconds: float
     build_seconds: float
+    solved_by: str = "ipopt"  # the backend that had the last word
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,9 @@ class Compiled(Ipopt):
         elif owned.failure is not None:
             raise owned.failure
         seconds = time.perf_counter() - began
-        return Result(outcome, message, y, report.objective, g, bound, constraint, report.iterations, seconds, 0.0), report
+        return Result(
+            outcome, message, y, report.objective, g, bound, constraint, report.iterations, seconds, 0.0, self.name
+        ), report
 
     def _options(self, program: Program, warm: Warm | None, deadline: Deadline) -> COptions:
         """As IPOPT is told (``Ipopt.solve``)."""
