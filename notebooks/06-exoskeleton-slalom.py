@@ -69,7 +69,7 @@ print(f"within 4 s: torque up to {torque:.0f} N m, blade force up to {force:.0f}
 # The appendix' programme (amplitude 10, links of variable length) with Euler's scheme, as the document does it:
 
 # %%
-appendix = snowboarder("appendix", track="heading")
+appendix = snowboarder("appendix", track="heading", snow="two-sided")
 known = {None: 0.0265, 10.0: 0.0099, 50.0: 0.0019}
 constraints = ("lengths", "leaning", "heading", "blade")
 found = {}

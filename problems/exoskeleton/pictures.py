@@ -112,7 +112,7 @@ def programme_picture(simulation: Any = None) -> Any:
     from trajopt.integrate import Baumgarte, Euler, simulate
     from trajopt.show.deviations import plot_deviations
 
-    system = snowboarder("appendix", track="heading")
+    system = snowboarder("appendix", track="heading", snow="two-sided")
     ways = {"not stabilized": None, "Baumgarte, gain 10": Baumgarte(10.0), "Baumgarte, gain 50": Baumgarte(50.0)}
     return plot_deviations({label: simulate(system, Euler(1e-3), 0.5, way) for label, way in ways.items()})
 

@@ -36,6 +36,7 @@ def snowboarder(
     tied: bool | None = None,
     hold: bool = False,
     potential: str | None = None,
+    snow: str = "unilateral",
 ) -> System:
     """A slalom y = A sin(k x) downhill, from rest.
 
@@ -50,12 +51,15 @@ def snowboarder(
     tied : whether leg and body keep the foot's heading (the text's programme does, the appendix' does not).
     hold : psi1, psi2 and every extension held each by a constraint of its own: for long runs.
     potential : "full" (the appendix'), "slope" (no part normal to the slope) or "foot" (all weight at the foot, the text's).
+    snow : "unilateral": the run ends where the snow would have to pull at the board; "two-sided", as in the document, holds it.
 
     The motion speeds up without end: with an integrator of fixed step an event tells when board, or leg and body on their circle,
     turn more than 0.1 rad in a step.
     """
     if programme not in UPRIGHT:
         raise ModelError("programme of the snowboarder", got=programme, expected="text or appendix")
+    if snow not in ("unilateral", "two-sided"):
+        raise ModelError("snow under the snowboarder", got=snow, expected="unilateral or two-sided")
     by_text = programme == "text"
     A = float((1.0 if by_text else 10.0) if amplitude is None else amplitude)
     lengths = lengths or ("constant" if by_text else "variable")
@@ -80,7 +84,7 @@ def snowboarder(
         drawing=snowboarder_drawing(tree, A, wave),
         events=(Event("step too long", step.symbol**2 * _turning(q, None if hold else delta) ** 2 - TURN_PER_STEP**2, 1),),
     )
-    return with_muscles(system, tree)
+    return with_muscles(system, tree, snow == "unilateral")
 
 
 def _turning(q: dict[str, Coordinate], delta: float | None) -> SX:
@@ -89,7 +93,7 @@ def _turning(q: dict[str, Coordinate], delta: float | None) -> SX:
     return board if delta is None else fmax(board, sqrt(q["psi1"].v ** 2 + q["psi2"].v ** 2) / delta)
 
 
-def with_muscles(system: System, tree: Tree) -> System:
+def with_muscles(system: System, tree: Tree, unilateral: bool = True) -> System:
     """The system with the multipliers as forces: ``control_<coordinate>`` of all programme constraints together,
     ``blade_force`` across the blade, ``normal_force`` of the slope on the foot."""
     model = system.mechanism
@@ -104,16 +108,17 @@ def with_muscles(system: System, tree: Tree) -> System:
     }
     heading = next(c.q for c in model.coordinates if c.name == "phi0")
     weight = -sum(MASSES) * float(tree.gravity[2])
-    ground = {
-        "blade_force": (system.outputs["reaction_blade"][0] / cos(heading), "N"),
-        "normal_force": (jtimes(height_momentum(tree), system.x, system.rate) + weight, "N"),
-    }
+    normal = jtimes(height_momentum(tree), system.x, system.rate) + weight
+    ground = {"blade_force": (system.outputs["reaction_blade"][0] / cos(heading), "N"), "normal_force": (normal, "N")}
     rebuild = system.through_reactions
+    # The programme holds the board on the slope; once that takes a pull of the snow, the programme cannot be followed.
+    leaves = (Event("board leaves the snow", normal, -1, terminal=True, level=True),) if unilateral else ()
     return replace(
         system,
         name="snowboarder",
         outputs={**system.outputs, **controls, **ground},
-        through_reactions=None if rebuild is None else lambda law, *held: with_muscles(rebuild(law, *held), tree),
+        events=(*system.events, *leaves),
+        through_reactions=None if rebuild is None else lambda law, *held: with_muscles(rebuild(law, *held), tree, unilateral),
     )
 
 

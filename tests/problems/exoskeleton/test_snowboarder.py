@@ -134,7 +134,7 @@ def test_every_programme_is_a_sound_mechanism(settings, potential):
 
 @pytest.mark.parametrize(("tied", "norms"), [(False, (0.0265, 0.0099, 0.0019)), (True, (0.0275, 0.0105, 0.0043))])
 def test_appendix_slalom_strays_by_the_known_amounts(tied, norms):
-    system = snowboarder("appendix", track="heading", tied=tied)
+    system = snowboarder("appendix", track="heading", tied=tied, snow="two-sided")
     for gain, norm in zip((None, 10.0, 50.0), norms, strict=True):
         run = simulate(system, Euler(1e-3), 0.5, None if gain is None else Baumgarte(gain))
         ends = [run.drift[name].end for name in ("lengths", "leaning", "heading", "blade")]
@@ -159,7 +159,7 @@ def test_unknown_choices_are_refused(settings):
 @pytest.mark.parametrize("potential", ["foot", "full"])
 def test_ten_seconds_of_the_text_slalom_stay_on_the_programme(integrator, potential):
     """At the gain that suits step and scheme. Where leg and body whirl, RK4 loses the motion by then, but not the programme."""
-    run = simulate(snowboarder("text", amplitude=1, potential=potential), integrator, 10.0, Baumgarte())
+    run = simulate(snowboarder("text", amplitude=1, potential=potential, snow="two-sided"), integrator, 10.0, Baumgarte())
     deviations = [run.drift[i.name].max for i in run.system.invariants if i.order > 0]
     assert np.linalg.norm(deviations) < (1e-9 if integrator.fixed_step is None else 1e-6)
     assert run["x0"][-1] > 80.0
@@ -171,7 +171,8 @@ def test_ten_seconds_of_the_text_slalom_stay_on_the_programme(integrator, potent
 @pytest.mark.slow
 @pytest.mark.parametrize(("way", "limit"), [("baumgarte", 1e-6), ("projection", 1e-12)])
 def test_the_command_of_the_long_slalom_stays_on_the_programme(way, limit):
-    command = f"simulate snowboarder --set programme=text --set amplitude=1 --integrator rk4 --step 0.001 --stabilize {way}"
+    settings = "--set programme=text --set amplitude=1 --set snow=two-sided"
+    command = f"simulate snowboarder {settings} --integrator rk4 --step 0.001 --stabilize {way}"
     result = CliRunner().invoke(app, [*command.split(), "--json", "-", "-q"])
     assert result.exit_code == 0
     report = json.loads(result.stdout)
@@ -181,7 +182,10 @@ def test_the_command_of_the_long_slalom_stays_on_the_programme(way, limit):
 
 def test_held_posture_carries_a_long_run():
     run = simulate(
-        snowboarder("appendix", amplitude=1, track="heading", hold=True, tied=True), Dop853(1e-10), 5.0, Baumgarte(20.0)
+        snowboarder("appendix", amplitude=1, track="heading", hold=True, tied=True, snow="two-sided"),
+        Dop853(1e-10),
+        5.0,
+        Baumgarte(20.0),
     )
     assert max(run.drift[i.name].max for i in run.system.invariants if i.order > 0) < 1e-9
     # With a rigid posture the slope carries the weight alone, and the energy is that of a body on a track.
@@ -190,7 +194,7 @@ def test_held_posture_carries_a_long_run():
 
 
 def test_multipliers_are_the_forces_and_torques_that_the_motion_takes():
-    system = snowboarder("appendix", track="heading", amplitude=1)
+    system = snowboarder("appendix", track="heading", amplitude=1, snow="two-sided")
     run = simulate(system, Dop853(1e-10), 0.3, Baumgarte(10.0))
     model, n = system.mechanism, 10
     k = len(run.t) // 2
@@ -209,7 +213,7 @@ def test_multipliers_are_the_forces_and_torques_that_the_motion_takes():
 
 
 def test_appendix_gains_damp_nothing_and_a_nonlinear_law_does():
-    system = snowboarder("appendix", track="heading")
+    system = snowboarder("appendix", track="heading", snow="two-sided")
     roots = np.linalg.eigvals(APPENDIX_LAW.matrix(system))
     assert np.sort(roots.real)[1:] == pytest.approx(np.zeros(6), abs=1e-6)
 
@@ -237,7 +241,7 @@ def test_run_says_when_the_step_becomes_too_long(way):
 
 def test_run_says_when_the_step_is_too_long_for_the_whirl_of_leg_and_body():
     delta = 0.1
-    run = simulate(snowboarder(delta=delta), Rk4(5e-3), 8.0, Projection())
+    run = simulate(snowboarder(delta=delta, snow="two-sided"), Rk4(5e-3), 8.0, Projection())
     first = run.events[0]
     assert first.name == "step too long"
     phi, *psi = (abs(run.at(first.time, f"{n}_rate")) for n in ("phi0", "psi1", "psi2"))
@@ -254,3 +258,15 @@ def test_start_is_on_the_programme():
     start = {s.name: s.value for s in snowboarder("appendix", track="heading").states}
     assert [start[n] for n in EXTENSIONS] == pytest.approx([1 / sqrt(3)] * 3)
     assert (start["psi1"], start["psi2"]) == pytest.approx((pi / 3, 2 * pi / 3 - 0.1))
+
+
+@pytest.mark.parametrize("settings", [{"programme": "appendix", "track": "heading"}, {"delta": 0.3}, {"wave": 2.0}])
+def test_a_run_ends_where_the_snow_would_have_to_pull(settings):
+    """The two-sided run goes on with a pull; the other ends at its first instant."""
+    run = simulate(snowboarder(**settings))
+    assert run.events[-1].name == "board leaves the snow"
+    assert run["normal_force"].min() > -1e-6
+    held = simulate(snowboarder(**settings, snow="two-sided"), until=run.t[-1] + 0.01)
+    pulls = held.t[held["normal_force"] < -1e-3]
+    assert pulls.size
+    assert pulls[0] >= run.t[-1]
