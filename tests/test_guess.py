@@ -6,7 +6,7 @@ from casadi import exp, log
 
 from trajopt import Problem, free, solve
 from trajopt.errors import GuessError
-from trajopt.guess import check_guess, guess_from_solution, nudged, plain_guess, sound_guess
+from trajopt.guess import check_guess, guess_from_solution, perturbed, plain_guess, sound_guess
 
 tau = np.linspace(0, 1, 5)
 
@@ -113,10 +113,10 @@ def test_phases_begin_where_the_last_one_ended():
     assert guess.phases[1].x(np.zeros(1))[0, 0] == 2
 
 
-def test_nudged_moves_every_state_and_keeps_the_rest():
+def test_perturbed_moves_every_state_and_keeps_the_rest():
     form = statement(x={"start": 1, "end": 1}).finish()
     plain = plain_guess(form)
-    moved = nudged(plain, 0.01)
+    moved = perturbed(plain, 0.01)
     gap = moved.phases[0].x(tau) - plain.phases[0].x(tau)
     assert np.all(gap > 0)
     assert gap.max() < 0.05

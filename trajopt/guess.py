@@ -127,7 +127,7 @@ def _check_finite(earlier: PhaseSolution) -> None:
         )
 
 
-def nudged(guess: Guess, amount: float = 1e-2) -> Guess:
+def perturbed(guess: Guess, amount: float = 1e-2) -> Guess:
     """The guess with every state moved a little, away from places where derivatives do not exist."""
 
     def moved(line: Callable[[Array], Array]) -> Callable[[Array], Array]:
@@ -142,7 +142,7 @@ def nudged(guess: Guess, amount: float = 1e-2) -> Guess:
     return Guess(tuple(PhaseGuess(ph.t0, ph.tf, moved(ph.x), ph.z, ph.u) for ph in guess.phases), guess.s)
 
 
-def swung(guess: Guess, amount: float) -> Guess:
+def detoured(guess: Guess, amount: float) -> Guess:
     """The guess with every state sent on a detour, out and back, half of them to the other side."""
 
     def moved(line: Callable[[Array], Array]) -> Callable[[Array], Array]:

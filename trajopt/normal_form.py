@@ -7,6 +7,7 @@ over all phases b_lo <= b(e, s, p) <= b_hi and the cost phi(e, s, p), minimized,
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +26,23 @@ if TYPE_CHECKING:
     from trajopt.problem import Declared, Phase, Problem
 
 
+class ConditionKind(enum.Enum):
+    """Where a condition over endpoints comes from."""
+
+    STATED = enum.auto()  # ocp.require
+    LINK = enum.auto()  # ocp.connect
+    DURATION = enum.auto()  # time does not run backwards
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a condition comes from; a link makes ``variable`` (a state's name, or t) continuous into ``phase``."""
+
+    kind: ConditionKind = ConditionKind.STATED
+    variable: str = ""
+    phase: str = ""
+
+
 @dataclass(frozen=True)
 class Condition:
     """A named column with its bound: a path constraint, a boundary condition."""
@@ -32,6 +50,7 @@ class Condition:
     name: str
     expression: Any
     bound: Bound
+    origin: Origin = Origin()
 
 
 @dataclass(frozen=True)
@@ -186,6 +205,7 @@ class NormalForm:
     b_names: tuple[str, ...]  # one for each row
     phi: Any
     sense: int  # objective as the user sees it = sense * phi
+    b_origins: tuple[Origin, ...] = ()  # one for each row
 
     def parameter_values(self, overrides: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
         """The parameter column, with some values replaced by name."""
@@ -263,6 +283,7 @@ def normal_form(problem: Problem) -> NormalForm:
         b_names=_row_names(conditions),
         phi=phi,
         sense=problem.sense,
+        b_origins=tuple(c.origin for c in conditions for _ in range(c.expression.numel())),
     )
     check_form(problem, form)
     return form
@@ -353,7 +374,8 @@ def _link_conditions(problem: Problem) -> list[Condition]:
             pairs.append(("t", a.t_end, b.t_start))
         for name, end, start in pairs:
             zero = np.zeros(end.numel())
-            conditions.append(Condition(f"{name} from '{a.name}' to '{b.name}'", start - end, Bound(zero, zero)))
+            origin = Origin(ConditionKind.LINK, name, b.name)
+            conditions.append(Condition(f"{name} from '{a.name}' to '{b.name}'", start - end, Bound(zero, zero), origin))
     return conditions
 
 
@@ -363,11 +385,8 @@ def _durations(problem: Problem) -> list[Condition]:
     for phase in problem.phases.values():
         start, end = _start_time(problem, phase), phase.end_time or Bound.open(1)
         if end.lower[0] < start.upper[0]:
-            conditions.append(
-                Condition(
-                    f"duration of phase '{phase.name}'", phase.t_end - phase.t_start, Bound(np.zeros(1), np.full(1, np.inf))
-                )
-            )
+            bound, origin = Bound(np.zeros(1), np.full(1, np.inf)), Origin(ConditionKind.DURATION)
+            conditions.append(Condition(f"duration of phase '{phase.name}'", phase.t_end - phase.t_start, bound, origin))
     return conditions
 
 

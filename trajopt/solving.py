@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 from trajopt.comparison import Comparison, Verdict, compare_methods
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
-from trajopt.direct.ladder import solve_directly
+from trajopt.direct.strategy import solve_directly
 from trajopt.errors import UsageError
 from trajopt.guess import guess_from_solution
 from trajopt.nlp.backends import Ipopt

@@ -17,7 +17,7 @@ from problems.rocket.coordinates import chosen
 from problems.rocket.thrust import Engine, Spiral, fly
 from trajopt import Problem, Solution, solve
 from trajopt.direct.collocation import Collocation
-from trajopt.direct.ladder import solve_directly
+from trajopt.direct.strategy import solve_directly
 from trajopt.errors import ProblemError
 from trajopt.guess import guess_from_solution
 from trajopt.indirect.continuation import Continuation, ContinuationPath, PathPoint

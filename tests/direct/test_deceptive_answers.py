@@ -8,9 +8,10 @@ from casadi import cos, exp, pi, sin, tan
 
 from trajopt import Problem, Status, free, solve
 from trajopt.catalogue import builder
-from trajopt.direct import collocation
-from trajopt.direct.collocation import Collocation
+from trajopt.direct import arc_refinement, refinement
+from trajopt.direct.collocation import ArcDetection, Collocation
 from trajopt.direct.mesh import Mesh
+from trajopt.direct.mesh_solution import PassKind
 from trajopt.nlp.backends import Outcome
 
 
@@ -45,9 +46,8 @@ def test_a_control_kept_constant_where_a_constraint_decides_it_is_an_error():
     assert solution.error > 1e-2
 
 
-def test_without_arcs_such_a_control_is_set_free(monkeypatch):
-    monkeypatch.setattr(collocation, "MOST_REFUSALS", 0)
-    solution = solve(drive(True))
+def test_without_arcs_such_a_control_is_set_free():
+    solution = solve(drive(True), Collocation(arcs=ArcDetection(proposals=0)))
     assert all(record.remark == "" for record in solution.history)
     assert solution.objective == pytest.approx(solve(drive(False)).objective, rel=1e-4)
 
@@ -131,7 +131,7 @@ def test_a_turn_of_zero_is_not_the_largest_turn():
 
 
 def test_an_answer_that_stays_coarse_is_the_best_of_its_meshes(monkeypatch):
-    monkeypatch.setattr(collocation, "refined", lambda *_: Mesh.uniform(5, 3))  # a next mesh that is worse
+    monkeypatch.setattr(refinement, "refined", lambda *_: Mesh.uniform(5, 3))  # a next mesh that is worse
     solution = solve(builder("cart-pole")(), Collocation(max_passes=2))
     first, second = (record.error for record in solution.history)
     assert second > first > solution.tolerance
@@ -143,14 +143,14 @@ def test_arcs_that_hold_are_kept_where_their_refinement_fails(monkeypatch):
     solved = []
 
     def failing_second(*arguments, **options):
-        iterate = solve_on(*arguments, **options)
-        if iterate.record.remark != collocation.ON_ARCS:
-            return iterate
-        solved.append(iterate)
-        return iterate if len(solved) == 1 else replace(iterate, result=replace(iterate.result, outcome=Outcome.FAILED))
+        solution = solve_mesh(*arguments, **options)
+        if solution.kind is not PassKind.ARCS:
+            return solution
+        solved.append(solution)
+        return solution if len(solved) == 1 else replace(solution, result=replace(solution.result, outcome=Outcome.FAILED))
 
-    solve_on = collocation.solve_on
-    monkeypatch.setattr(collocation, "solve_on", failing_second)
+    solve_mesh = arc_refinement.solve_mesh
+    monkeypatch.setattr(arc_refinement, "solve_mesh", failing_second)
     solution = solve(drive(True), Collocation(tolerance=1e-13, max_passes=3))
     assert len(solved) == 2
     assert solution.status is Status.COARSE

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from trajopt import Problem, free, solve
-from trajopt.direct.implied import without_implied_bounds
+from trajopt.direct.presolve import without_implied_bounds
 
 
 def thrust(bounds, constrain):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from trajopt import Problem, Status, free, solve
-from trajopt.direct import redundant
-from trajopt.direct.collocation import Collocation
-from trajopt.direct.redundant import without_redundant_limits
+from trajopt.direct import presolve
+from trajopt.direct.collocation import Collocation, Presolve
+from trajopt.direct.presolve import without_redundant_limits
 
 HALF = np.sqrt(0.5)
 
@@ -37,7 +37,7 @@ def slew(end=(HALF, HALF, 0, 0), least_time=True, **bounds):
 
 def relieved(ocp):
     form = ocp.finish()
-    after = without_redundant_limits(form, form.parameter_values())
+    after = without_redundant_limits(form, form.parameter_values(), Presolve())
     return form.phases[0], after.phases[0]
 
 
@@ -120,11 +120,8 @@ def test_a_turn_about_one_axis_alone_is_not_the_quickest():
 def test_what_is_no_integral_after_all_is_asked_for_again(monkeypatch):
     """The solver is told that a cart cannot move, and lets its end go; the answer is found out, and solved again."""
 
-    def claim(form, index, parameters, states, sizes):
-        return np.eye(5)[:, :1]
-
-    monkeypatch.setattr(redundant, "_integrals", claim)
-    monkeypatch.setattr(redundant, "SAME", np.inf)
+    monkeypatch.setattr(presolve, "_integrals", lambda *_: np.eye(5)[:, :1])
+    monkeypatch.setattr(presolve, "_windows", lambda *_: np.array([1.0, 0.0]))
     ocp = Problem("cart")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -134,4 +131,4 @@ def test_what_is_no_integral_after_all_is_asked_for_again(monkeypatch):
     solution = solve(ocp, Collocation())
     assert solution.status is Status.SOLVED
     assert solution.objective == pytest.approx(12.0, rel=1e-9)
-    assert any("integral of motion" in line for line in solution.log)
+    assert any("first integrals" in line for line in solution.log)

@@ -145,7 +145,7 @@ def test_steps_into_what_is_not_a_number_are_shortened():
     assert result.y == pytest.approx([1.0])
 
 
-@pytest.mark.parametrize("warm", [None, Warm(1e-6), Warm(1e-3, steady=True), Warm(1e-2, fitted=False)])
+@pytest.mark.parametrize("warm", [None, Warm(1e-6), Warm(1e-3, monotone=True), Warm(1e-2, mu_based_multipliers=False)])
 def test_warm_starts(warm):
     near = Compiled().run(hs71())[0].y
     p = hs71()

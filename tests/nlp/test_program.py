@@ -10,8 +10,9 @@ from trajopt.compiled.library import library
 from trajopt.deadline import Deadline
 from trajopt.direct.kernels import make_kernels
 from trajopt.direct.mesh import AT_LOWER, FREE, Mesh
+from trajopt.direct.packing import make_layout
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
-from trajopt.direct.transcribe import make_layout, transcribe
+from trajopt.direct.transcription import transcribe
 from trajopt.nlp.backends import Ipopt, Outcome, Sqp, Warm
 from trajopt.nlp.evaluation import Evaluation
 from trajopt.nlp.lines import Lines, compressed

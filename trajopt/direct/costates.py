@@ -7,138 +7,91 @@ at a collocation point it is the derivative of the Lagrangian by the rate there,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve
-from trajopt.direct.kernels import Kernels, PhaseKernels
-from trajopt.direct.transcribe import Layout, PhaseLayout
-from trajopt.direct.values import PhaseValues
-from trajopt.nlp.program import Block, Program, places
+
+if TYPE_CHECKING:
+    from trajopt.direct.phase_view import PhaseView
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class PhaseMultipliers:
+class Costates:
     """The dual values of one phase."""
 
     nodes: Array  # (intervals + 1, nx): costates just after each node, and at the end
     before: Array  # (intervals, nx): costates just before the end of each interval
     points: Array  # (points, nx): costates at the collocation points
     path: Array  # (points, nc): multiplier densities of the path constraints
-    algebraic: Array  # (points, nz)
+    algebraic: Array  # (points, ng)
 
 
-def multipliers_of(
-    kernels: Kernels,
-    layout: Layout,
-    program: Program,
-    values: tuple[PhaseValues, ...],
-    bound_multipliers: Array,
-    constraint_multipliers: Array,
-) -> tuple[PhaseMultipliers, ...]:
-    """Costates and path multipliers of every phase, from the multipliers in physical units."""
-    result = []
-    for i, (ph, phase_values) in enumerate(zip(layout.phases, values, strict=True)):
-        lam = constraint_multipliers
-        mu = lam[ph.rows : ph.g_rows].reshape(-1, ph.nx)  # (defects, nx)
-        lengths = np.diff(phase_values.spans)[ph.mesh.spans[1]]  # (intervals,) times of the spans
-        # Width times Q^T mu, as the scatter matrix has it, for the rows that are rates.
-        rates = program.blocks[i].scatter.along(lam).reshape(ph.points, -1)[:, : ph.nx]
-        nodes = np.zeros((ph.mesh.intervals + 1, ph.nx))
-        for rule, here in ph.groups:
-            nodes[here] = rule.P[:, 0] @ mu[ph.defect_first[here][:, None] + np.arange(rule.defects)]
-        if layout.scheme.shares_nodes:
-            nodes[:-1] += _at_shared_nodes(ph, layout, program, i, mu)
-        x_multipliers = bound_multipliers[ph.x : ph.z].reshape(-1, ph.nx)
-        pushes = x_multipliers[ph.first[1:]] + _path_pushes(kernels.phases[i], ph, program, i, lam)
-        nodes[-1] = _end_costate(kernels, layout, program, ph, lam) + pushes[-1]
-        before = nodes[1:].copy()
-        before[:-1] += pushes[:-1]
-        density = (ph.weights * lengths[ph.interval_of])[:, None]
-        density = np.where(density > 0, density, np.inf)  # nothing pushes on an arc without length
-        result.append(
-            PhaseMultipliers(
-                nodes, before, rates / ph.weights[:, None],
-                lam[ph.c_rows : ph.q_rows].reshape(ph.points, -1) / density if ph.form.c.numel() else np.zeros((ph.points, 0)),
-                lam[ph.g_rows : ph.c_rows].reshape(ph.points, -1) / density if ph.form.g.numel() else np.zeros((ph.points, 0)),
-            )
-        )  # fmt: skip
-    return tuple(result)
+def costates_of(view: PhaseView) -> Costates:
+    """Costates and multiplier densities, from the multipliers in physical units."""
+    ph, lam = view.layout, view.constraint_multipliers
+    mu = ph.defect_rows(lam)
+    nodes = np.zeros((ph.mesh.intervals + 1, ph.nx))
+    for rule, here in ph.groups:
+        nodes[here] = rule.P[:, 0] @ mu[ph.defect_first[here][:, None] + np.arange(rule.defects)]
+    if ph.shares_nodes:
+        nodes[:-1] += _at_shared_nodes(view, mu)
+    jumps = view.state_multipliers[ph.first[1:]] + _path_jumps(view)
+    nodes[-1] = view.end_gradient + jumps[-1]
+    before = nodes[1:].copy()
+    before[:-1] += jumps[:-1]
+    density = (ph.weights * view.lengths[ph.interval_of])[:, None]
+    density = np.where(density > 0, density, np.inf)  # an arc without length has no multipliers
+    # Width times Q^T mu, as the scatter matrix has it, for the rows that are rates.
+    points = view.point_multipliers[:, : ph.nx] / ph.weights[:, None]
+    return Costates(nodes, before, points, ph.path_rows(lam) / density, ph.algebraic_rows(lam) / density)
 
 
-def _path_pushes(kernels: PhaseKernels, ph: PhaseLayout, program: Program, index: int, lam: Array) -> Array:
-    """(intervals, nx): by what path constraints on states alone make the costates jump at the end of each interval.
+def _path_jumps(view: PhaseView) -> Array:
+    """(intervals, nx): jumps of the costates at the end of each interval, caused by path constraints on states alone.
 
     As with bounds of states, the whole multiplier of a node is the jump there, and not a density around it.
     """
+    ph, on_states = view.layout, view.kernels.state_paths
     result = np.zeros((ph.mesh.intervals, ph.nx))
-    if not kernels.state_paths.any():
+    if not on_states.any():
         return result
-    first, count = ph.nx + ph.form.g.numel(), ph.form.c.numel()
-    rows = np.where(kernels.state_paths, lam[ph.c_rows : ph.q_rows].reshape(ph.points, count), 0.0)
-    gradients = point_derivatives(program.blocks[index], program)[0][:, first : first + count, : ph.nx]
+    rows = np.where(on_states, ph.path_rows(view.constraint_multipliers), 0.0)
+    gradients = view.derivatives[0][:, ph.outputs[2], : ph.nx]
     for k, rule in enumerate(ph.rules):
         if rule.points[-1] == 1.0:
-            last = int(ph.first_point[k]) + rule.points.size - 1
+            last = ph.points_of(k).stop - 1
             result[k] = rows[last] @ gradients[last]
     return result
 
 
-def _at_shared_nodes(ph: PhaseLayout, layout: Layout, program: Program, index: int, mu: Array) -> Array:
+def _at_shared_nodes(view: PhaseView, mu: Array) -> Array:
     """What the rates at a shared node contribute to the interval on its right: h (Q[:, 0] . mu) f_x + h b_0 L_x."""
-    block = program.blocks[index]
-    jacobian, gradient = point_derivatives(block, program)
+    ph = view.layout
+    jacobian, gradient = view.derivatives
     result = np.zeros((ph.mesh.intervals, ph.nx))
     for k, (rule, width) in enumerate(zip(ph.rules, ph.widths, strict=True)):
         here = mu[ph.defect_first[k] : ph.defect_first[k] + rule.defects]
-        point = int(ph.first_point[k])
+        point = ph.points_of(k).start
         result[k] = width * (rule.Q[:, 0] @ here) @ jacobian[point, : ph.nx, : ph.nx]
         if gradient is not None:
             result[k] += width * rule.weights[0] * gradient[point, 0, : ph.nx]
     return result
 
 
-def point_derivatives(block: Block, program: Program) -> tuple[Array, Array | None]:
-    """(points, rows, inputs) of the kernel at the program's start."""
-    kernel = block.kernel
-    arguments = places(block, program)
-    jacobian = np.zeros((block.count, kernel.constraint_rows, kernel.inputs))
-    rows, columns = kernel.constraint_pattern
-    if rows.size:
-        jacobian[:, rows, columns] = np.asarray(kernel.constraint_jacobian(*arguments)).T
-    if not kernel.objective_rows:
-        return jacobian, None
-    gradient = np.zeros((block.count, kernel.objective_rows, kernel.inputs))
-    rows, columns = kernel.objective_pattern
-    gradient[:, rows, columns] = np.asarray(kernel.objective_jacobian(*arguments)).T
-    return jacobian, gradient
-
-
-def _end_costate(kernels: Kernels, layout: Layout, program: Program, ph: PhaseLayout, lam: Array) -> Array:
-    """The derivative of the endpoint Lagrangian by the final state."""
-    block = program.blocks[-1]
-    jacobian, gradient = point_derivatives(block, program)
-    total = lam[layout.b_rows :] @ jacobian[0] + (gradient[0, 0] if gradient is not None else 0.0)
-    first = 0
-    for other in layout.phases:
-        if other is ph:
-            break
-        first += 2 + 2 * (other.nx + other.nz + other.nu) + other.form.l.numel()
-    start = first + 2 + ph.nx
-    return np.asarray(total[start : start + ph.nx])
-
-
-def costate_curve(ph: PhaseLayout, values: PhaseValues, multipliers: PhaseMultipliers) -> Curve:
+def costate_curve(view: PhaseView) -> Curve:
     """Polynomials through the costates at both nodes and at the collocation points between them."""
+    ph, costates = view.layout, view.costates
     nodes, pieces = [np.zeros(0)] * ph.mesh.intervals, [np.zeros((0, ph.nx))] * ph.mesh.intervals
     for rule, here in ph.groups:
         inside = np.flatnonzero((rule.points > 0) & (rule.points < 1))
         at = np.concatenate([[0.0], rule.points[inside], [1.0]])
-        stages = multipliers.points[ph.first_point[here][:, None] + inside]
-        parts = multipliers.nodes[here][:, None], stages, multipliers.before[here][:, None]
+        stages = costates.points[ph.first_point[here][:, None] + inside]
+        parts = costates.nodes[here][:, None], stages, costates.before[here][:, None]
         for k, piece in zip(here.tolist(), np.concatenate(parts, axis=1), strict=True):
             nodes[k], pieces[k] = at, piece
-    return Curve(values.breaks, tuple(nodes), tuple(pieces))
+    return Curve(view.values.breaks, tuple(nodes), tuple(pieces))

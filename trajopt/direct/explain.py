@@ -2,256 +2,299 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.direct.iterate import Iterate
-from trajopt.direct.nearest import END_PRICE, NEAREST, condition_name, end_asked, price_of
-from trajopt.direct.transcribe import PhaseLayout, control_unknowns
-from trajopt.direct.values import PhaseValues
+from trajopt.direct.elastic import condition_origin, condition_weight, end_required
+from trajopt.direct.mesh_solution import MeshSolution
+from trajopt.direct.phase_view import PhaseView
 from trajopt.nlp.backends import Outcome
-from trajopt.nlp.program import Program, places
+from trajopt.nlp.program import Program, arguments
+from trajopt.normal_form import ConditionKind
+from trajopt.solution import Status
 
 Array = NDArray[np.float64]
 
-ENOUGH = 1e-6  # of a constraint's size: below it a violation is not worth naming
-PRESSED = 1e-2  # of all that is missed: what it must be worth to have a bound out of the way
+
+class RowKind(enum.Enum):
+    """What a constraint row, or a bound, belongs to."""
+
+    DYNAMICS = "dynamics of state"
+    ALGEBRAIC = "algebraic equation"
+    PATH = "path constraint"
+    INTEGRAL = "the integral"
+    KNOTS = "the order of the switching times"
+    CONDITION = "condition"
+    START = "path constraint at the start"
+    END_VALUE = "the end value of state"
+    BOUND = "the bound of state"
+
+
+@dataclass(frozen=True)
+class RowName:
+    """The user's name for a constraint row."""
+
+    kind: RowKind
+    name: str
+    phase: str = ""
+    time: float | None = None
+
+    @property
+    def what(self) -> str:
+        quote = '"' if "'" in self.name else "'"
+        return f"{self.kind.value} {quote}{self.name}{quote}" if self.name else self.kind.value
+
+    @property
+    def key(self) -> tuple[RowKind, str, str]:
+        return self.kind, self.name, self.phase
+
+    @property
+    def text(self) -> str:
+        where = (f" in phase '{self.phase}'" if self.phase else "") + (
+            f" at t = {self.time:.4g}" if self.time is not None else ""
+        )
+        return self.what + where
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Something that an iterate does not meet, and by how much."""
+    """Something that a solution violates, and by how much."""
 
-    what: str
-    phase: str
-    time: float | None
+    of: RowName
     amount: float
     relative: float  # in units of its size
-    price: float  # the same, weighed by how much it matters (``nearest``)
-    wanted: str  # what it comes to and what was asked for, where a person asked
+    weighted: float  # the same, times its weight in the least-violation problem
+    required: str  # its value and what is required, where the user required it
 
     @property
     def line(self) -> str:
-        return f"{self.what}{_where(self.phase, self.time)} is violated by {self.amount:.3g}{self.wanted}"
+        return f"{self.of.text} is violated by {self.amount:.3g}{self.required}"
 
 
-def explain(iterate: Iterate) -> tuple[str, ...]:
+def explain(solution: MeshSolution, status: Status) -> tuple[str, ...]:
     """One line for each thing to know, the most important first."""
-    lines = _not_numbers(iterate)
+    if status is Status.SOLVED:
+        return ()
+    if status is Status.COARSE:
+        return _coarse(solution)
+    if status is Status.TIME_LIMIT and solution.solved:
+        return _coarse(solution)[0], _ADVICE[Outcome.TIME_LIMIT]
+    lines = [f"{name.text}: its {what} is not a number" for what, name in _not_numbers(solution)[:3]]
     if not lines:
-        lines = [v.line for v in violations(iterate)[:3]]
-    lines += _saturated(iterate)
-    if iterate.result.message == NEAREST:
-        lines += _pressed(iterate)
-    return (*lines, *_advice(iterate, lines))
+        lines = [v.line for v in violations(solution)[:3]]
+    lines += _saturated(solution)
+    if solution.outcome is Outcome.LEAST_VIOLATION:
+        lines += _limiting(solution)
+    return (*lines, *_advice(solution, bool(lines)))
 
 
-def violations(iterate: Iterate) -> list[Violation]:
-    """All that is not met, the worst first; of one constraint, where it is worst."""
-    found = sorted([*_row_violations(iterate), *_bound_violations(iterate)], key=lambda v: -v.relative)
-    worst: dict[tuple[str, str], Violation] = {}
+def _coarse(solution: MeshSolution) -> tuple[str, ...]:
+    view, estimate = max(zip(solution.phases, solution.estimates, strict=True), key=lambda pair: pair[1].errors.max())
+    k, method = int(np.argmax(estimate.errors)), view.method
+    if method.max_passes == 1:
+        advice = "only one mesh was allowed; try: more, Collocation(max_passes=12), a finer one, or tolerance=inf to accept this"
+    elif estimate.errors[k] > method.refinement.rough:
+        advice = (
+            "the error is too large to trust: the trajectory between collocation points is wrong; try: more meshes, "
+            "Collocation(max_passes=30), a guess= closer to the answer, or a phase of its own where the motion is fast"
+        )
+    else:
+        advice = "try: a larger tolerance, or more meshes: Collocation(max_passes=30)"
+    return (
+        f"the estimated error is {estimate.errors[k]:.1e} in phase '{view.layout.form.name}' "
+        f"at t = {view.values.breaks[k]:.4g} to {view.values.breaks[k + 1]:.4g}; required is {method.tolerance:.0e}",
+        advice,
+    )
+
+
+def violations(solution: MeshSolution) -> list[Violation]:
+    """All that is violated, the worst first; of one constraint, where it is worst."""
+    found = sorted([*_row_violations(solution), *_bound_violations(solution)], key=lambda v: -v.relative)
+    worst: dict[tuple[RowKind, str, str], Violation] = {}
     for violation in found:
-        worst.setdefault((violation.what, violation.phase), violation)
+        worst.setdefault(violation.of.key, violation)
     return list(worst.values())
 
 
-def row_name(iterate: Iterate, row: int) -> tuple[str, str, float | None]:
+def total_violation(solution: MeshSolution) -> float:
+    """The weighted sum of all that is violated."""
+    return sum(v.weighted for v in violations(solution))
+
+
+def row_name(solution: MeshSolution, row: int) -> RowName:
     """The name, phase and time of a constraint row."""
-    layout = iterate.layout
-    for ph, values in zip(layout.phases, iterate.values, strict=True):
-        if ph.rows <= row < ph.rows_end:
-            return _row_of_phase(ph, values, row)
-    name = condition_name(layout, row)
-    if name not in layout.form.b_names:
-        return name, "", None
-    quote = '"' if "'" in name else "'"
-    return f"condition {quote}{name}{quote}", "", None
+    layout = solution.layout
+    for view in solution.phases:
+        if row < view.layout.rows[-1]:
+            return _row_of_phase(view, row)
+    k = row - layout.phases[-1].rows[-1]
+    return RowName(RowKind.CONDITION, layout.form.b_names[k]) if k < len(layout.form.b_names) else RowName(RowKind.START, "")
 
 
-def _row_of_phase(ph: PhaseLayout, values: PhaseValues, row: int) -> tuple[str, str, float | None]:
-    name = ph.form.name
-    if row < ph.g_rows:
-        defect, state = divmod(row - ph.rows, ph.nx)
+def _row_of_phase(view: PhaseView, row: int) -> RowName:
+    ph, form = view.layout, view.layout.form
+    part = int(np.searchsorted(ph.rows, row, side="right")) - 1
+    place = row - ph.rows[part]
+    if part == 0:
+        defect, state = divmod(place, ph.nx)
         interval = int(np.searchsorted(ph.defect_first, defect, side="right")) - 1
-        return f"dynamics of state '{ph.form.x_names[state]}'", name, float(values.breaks[interval])
-    if row < ph.q_rows:
-        first, names, what = (
-            (ph.g_rows, ph.form.g_names, "algebraic equation")
-            if row < ph.c_rows
-            else (ph.c_rows, ph.form.c_names, "path constraint")
-        )
-        point, which = divmod(row - first, len(names))
-        times = np.interp(ph.point_times(), ph.mesh.spans[0], values.spans)
-        return f"{what} '{names[which]}'", name, float(times[point])
-    return ("the integral" if row < ph.span_rows else "the order of the switching times"), name, None
+        return RowName(RowKind.DYNAMICS, form.x_names[state], form.name, float(view.values.breaks[interval]))
+    if part <= 2:
+        kind, names = ((RowKind.ALGEBRAIC, form.g_names), (RowKind.PATH, form.c_names))[part - 1]
+        point, which = divmod(place, len(names))
+        return RowName(kind, names[which], form.name, float(view.times[point]))
+    return RowName(RowKind.INTEGRAL if part == 3 else RowKind.KNOTS, "", form.name)
 
 
-def _row_violations(iterate: Iterate) -> Iterator[Violation]:
-    program, g = iterate.program, iterate.constraint_values
+def _row_violations(solution: MeshSolution) -> Iterator[Violation]:
+    program, g, layout = solution.program, solution.constraint_values, solution.layout
     amount = np.nan_to_num(np.maximum(np.maximum(program.g_lower - g, g - program.g_upper), 0.0), nan=0.0)
-    relative = amount * iterate.row_scales
-    for row in np.flatnonzero(relative >= ENOUGH):
-        name, phase, time = row_name(iterate, int(row))
-        asked = name.startswith(("condition", "path"))
-        wanted = _wanted(g[row], program.g_lower[row], program.g_upper[row]) if asked else ""
-        price = float(relative[row]) * price_of(iterate.layout, int(row))
-        yield Violation(name, phase, time, float(amount[row]), float(relative[row]), price, wanted)
+    relative = amount * solution.row_scales
+    settings = solution.phases[0].method
+    for row in np.flatnonzero(relative >= settings.round_off):
+        of, k = row_name(solution, int(row)), int(row) - layout.phases[-1].rows[-1]
+        stated = of.kind in (RowKind.CONDITION, RowKind.PATH, RowKind.START)
+        required = _required(g[row], program.g_lower[row], program.g_upper[row]) if stated else ""
+        weight = condition_weight(layout, settings.elastic, k) if k >= 0 else 1.0
+        yield Violation(of, float(amount[row]), float(relative[row]), weight * float(relative[row]), required)
 
 
-def _bound_violations(iterate: Iterate) -> Iterator[Violation]:
-    """End values and bounds of states: only the nearest motion ever misses these."""
-    program = iterate.program
-    for ph, values in zip(iterate.layout.phases, iterate.values, strict=True):
-        lower, upper = (side[ph.x : ph.z].reshape(-1, ph.nx) for side in (program.lower, program.upper))
-        excess = np.maximum(np.maximum(lower - values.X, values.X - upper), 0.0)
-        relative = excess * iterate.row_scales[ph.rows : ph.rows + ph.nx]  # defects are in units of their states
-        times = np.interp(ph.state_times(), ph.mesh.spans[0], values.spans)
-        asked = end_asked(ph)
-        for point, i in np.argwhere(relative >= ENOUGH):
-            what, price = ("end value", END_PRICE) if point == ph.state_points - 1 and asked[i] else ("bound", 1.0)
-            yield Violation(
-                f"the {what} of state '{ph.form.x_names[i]}'", ph.form.name, float(times[point]), float(excess[point, i]),
-                float(relative[point, i]), float(relative[point, i]) * price,
-                _wanted(values.X[point, i], lower[point, i], upper[point, i]),
-            )  # fmt: skip
+def _bound_violations(solution: MeshSolution) -> Iterator[Violation]:
+    """End values and bounds of states: only least-violation solutions violate these."""
+    for view in solution.phases:
+        ph, X, settings = view.layout, view.values.X, view.method
+        lower, upper = ph.states(solution.program.lower), ph.states(solution.program.upper)
+        excess = np.maximum(np.maximum(lower - X, X - upper), 0.0)
+        relative = excess * ph.defect_rows(solution.row_scales)[0]  # defects are in units of their states
+        times = np.interp(ph.state_times, ph.mesh.spans[0], view.values.spans)
+        required = end_required(ph)
+        for point, i in np.argwhere(relative >= settings.round_off):
+            last = point == ph.state_points - 1 and required[i]
+            kind, weight = (RowKind.END_VALUE, settings.elastic.end_weight) if last else (RowKind.BOUND, 1.0)
+            of = RowName(kind, ph.form.x_names[i], ph.form.name, float(times[point]))
+            text = _required(X[point, i], lower[point, i], upper[point, i])
+            yield Violation(of, float(excess[point, i]), float(relative[point, i]), weight * float(relative[point, i]), text)
 
 
-def _wanted(got: float, lower: float, upper: float) -> str:
+def _required(got: float, lower: float, upper: float) -> str:
     if lower == upper:
-        asked = f"{lower:.4g}"
+        limit = f"{lower:.4g}"
     elif np.isfinite(lower) and np.isfinite(upper):
-        asked = f"{lower:.4g} to {upper:.4g}"
+        limit = f"{lower:.4g} to {upper:.4g}"
     else:
-        asked = f"at least {lower:.4g}" if np.isfinite(lower) else f"at most {upper:.4g}"
-    return f": it comes to {got:.4g}, asked for {asked}"
+        limit = f"at least {lower:.4g}" if np.isfinite(lower) else f"at most {upper:.4g}"
+    return f": its value is {got:.4g}, required is {limit}"
 
 
-def _where(phase: str, time: float | None) -> str:
-    return (f" in phase '{phase}'" if phase else "") + (f" at t = {time:.4g}" if time is not None else "")
-
-
-def _saturated(iterate: Iterate) -> list[str]:
+def _saturated(solution: MeshSolution) -> list[str]:
     lines = []
-    for ph, values in zip(iterate.layout.phases, iterate.values, strict=True):
-        bound = ph.form.u_bound
-        for j, name in enumerate(ph.form.u_names):
+    for view in solution.phases:
+        form, bound = view.layout.form, view.layout.form.u_bound
+        for j, name in enumerate(form.u_names):
             for side, limit in (("lower", bound.lower[j]), ("upper", bound.upper[j])):
-                if (
-                    np.isfinite(limit)
-                    and bound.lower[j] < bound.upper[j]
-                    and np.all(np.abs(values.U[:, j] - limit) < 1e-3 * max(1.0, abs(limit)))
-                ):
-                    lines.append(f"control '{name}' stays at its {side} bound {limit:g} all along phase '{ph.form.name}'")
+                margin = view.method.arcs.at_bound * view.u_range[j]
+                if np.isfinite(limit) and view.u_range[j] > 0 and np.all(np.abs(view.values.U[:, j] - limit) < margin):
+                    lines.append(f"control '{name}' stays at its {side} bound {limit:g} all along phase '{form.name}'")
     return lines
 
 
-def _pressed(iterate: Iterate) -> list[str]:
-    """What the nearest motion presses against: with that out of the way it would miss less."""
+def _limiting(solution: MeshSolution) -> list[str]:
+    """The constraints that keep a least-violation solution from violating less."""
     worths: dict[str, float] = {}
-    for worth, name in (*_pressed_bounds(iterate), *_pressed_conditions(iterate)):
+    for worth, name in (*_limiting_bounds(solution), *_limiting_conditions(solution)):
         worths[name] = worths.get(name, 0.0) + worth
-    missed = sum(v.price for v in violations(iterate))
-    names = [name for name, worth in sorted(worths.items(), key=lambda item: -item[1]) if worth > PRESSED * missed]
-    return [f"what stands in the way: {', '.join(names[:4])}"] if names else []
+    violated = total_violation(solution)
+    names = [name for name, worth in sorted(worths.items(), key=lambda item: -item[1]) if 100 * worth > violated]
+    return [f"limiting constraints: {', '.join(names[:4])}"] if names else []
 
 
-def _pressed_bounds(iterate: Iterate) -> Iterator[tuple[float, str]]:
+def _limiting_bounds(solution: MeshSolution) -> Iterator[tuple[float, str]]:
     """(what it is worth to move it by its size, name) of the bounds of times, states, controls and variables."""
-    multipliers, program = iterate.bound_multipliers, iterate.program
-    for ph, values in zip(iterate.layout.phases, iterate.values, strict=True):
-        last = ph.integrals - 1
-        above = bool(multipliers[last] > 0)
-        fixed = program.lower[last] == program.upper[last]
-        side = "end time" if fixed else f"{'upper' if above else 'lower'} bound of the end time"
-        phase = f" of phase '{ph.form.name}'" if len(iterate.layout.phases) > 1 else ""
-        name = f"the {side}{phase} ({(program.lower, program.upper)[above][last]:.4g})"
-        yield abs(multipliers[last]) * (values.tf - values.t0), name
-        states = np.abs(multipliers[ph.x : ph.z].reshape(-1, ph.nx)[1:-1]).sum(axis=0) * np.abs(values.X).max(axis=0)
-        yield from ((s, f"the bounds of state '{name}'") for s, name in zip(states, ph.form.x_names, strict=True))
-        for j, name in enumerate(ph.form.u_names):
-            unknowns = [control_unknowns(ph, k, j) for k in range(ph.mesh.intervals)]
-            push = float(np.abs(multipliers[np.concatenate(unknowns)]).sum())
-            yield push * float(np.abs(values.U[:, j]).max()), f"the bounds of control '{name}'"
-    for q in iterate.layout.form.statics:
-        here = slice(iterate.layout.s + q.rows.start, iterate.layout.s + q.rows.stop)
-        yield float(np.abs(multipliers[here] * program.start[here]).sum()), f"the bounds of variable '{q.name}'"
+    program = solution.program
+    for view in solution.phases:
+        ph, form, multipliers = view.layout, view.layout.form, view.bound_multipliers
+        lower, upper, end = (float(ph.span_times(y)[-1]) for y in (program.lower, program.upper, multipliers))
+        side = "end time" if lower == upper else f"{'upper' if end > 0 else 'lower'} bound of the end time"
+        phase = f" of phase '{form.name}'" if len(solution.phases) > 1 else ""
+        yield abs(end) * (view.values.tf - view.values.t0), f"the {side}{phase} ({upper if end > 0 else lower:.4g})"
+        states = np.abs(view.state_multipliers[1:-1]).sum(axis=0) * np.abs(view.values.X).max(axis=0)
+        yield from ((s, f"the bounds of state '{name}'") for s, name in zip(states, form.x_names, strict=True))
+        for j, name in enumerate(form.u_names):
+            total = sum(float(np.abs(ph.control_on(multipliers, k, j)).sum()) for k in range(ph.mesh.intervals))
+            yield total * float(np.abs(view.values.U[:, j]).max()), f"the bounds of control '{name}'"
+    worth = np.abs(solution.layout.statics(solution.phases[0].bound_multipliers) * solution.layout.statics(solution.y))
+    for q in solution.layout.form.statics:
+        yield float(worth[q.rows].sum()), f"the bounds of variable '{q.name}'"
 
 
-def _pressed_conditions(iterate: Iterate) -> Iterator[tuple[float, str]]:
+def _limiting_conditions(solution: MeshSolution) -> Iterator[tuple[float, str]]:
     """The same for conditions that are met, path constraints, and start values that a phase before has to reach."""
-    layout = iterate.layout
-    worth = np.abs(iterate.constraint_multipliers) / iterate.row_scales
-    missed = {v.what for v in violations(iterate)}
-    starts = {
-        f"{q.name} from '{before.form.name}' to '{ph.form.name}'": (q, ph.form.name)
-        for ph in layout.phases for before in layout.phases for q in ph.form.states
-    }  # fmt: skip
-    for row in range(layout.b_rows, layout.constraints):
-        name = condition_name(layout, row)
-        q, phase = starts.get(name.split("[")[0], (None, ""))
-        if q is not None and np.all(q.start.fixed):
-            yield float(worth[row]), f"the start value of state '{q.name}' in phase '{phase}'"
-        elif q is None and row_name(iterate, row)[0] not in missed and price_of(layout, row) == 1.0:
-            yield float(worth[row]), row_name(iterate, row)[0]
-    for ph in layout.phases:
-        for row, name in enumerate(ph.form.c_names):
-            if f"path constraint '{name}'" not in missed:
-                push = float(worth[ph.c_rows + row : ph.q_rows : len(ph.form.c_names)].sum())
-                yield push, f"path constraint '{name}'"
+    layout = solution.layout
+    worth = np.abs(solution.phases[0].constraint_multipliers) / solution.row_scales
+    violated = {v.of.key for v in violations(solution)}
+    fixed = {(ph.form.name, q.name) for ph in layout.phases for q in ph.form.states if np.all(q.start.fixed)}
+    for k, row in enumerate(layout.condition_rows(np.arange(layout.constraints))):
+        origin, name = condition_origin(layout, k), row_name(solution, int(row))
+        if origin.kind is ConditionKind.LINK and (origin.phase, origin.variable) in fixed:
+            yield float(worth[row]), f"the start value of state '{origin.variable}' in phase '{origin.phase}'"
+        elif origin.kind is ConditionKind.STATED and name.key not in violated:
+            yield float(worth[row]), name.what
+    for view in solution.phases:
+        rows = view.layout.path_rows(worth).sum(axis=0)
+        for total, path in zip(rows, view.layout.form.c_names, strict=True):
+            of = RowName(RowKind.PATH, path, view.layout.form.name)
+            if of.key not in violated:
+                yield float(total), of.what
 
 
-def _not_numbers(iterate: Iterate) -> list[str]:
-    lines = []
-    for what, row, _ in not_a_number_sites(iterate.program):
-        name, phase, time = row_name(iterate, row)
-        lines.append(f"{name}{_where(phase, time)}: its {what} is not a number")
-        if len(lines) == 3:
-            break
-    return lines
+def _not_numbers(solution: MeshSolution) -> list[tuple[str, RowName]]:
+    sites = not_a_number_sites(solution.program, solution.y)
+    return [(what, row_name(solution, row)) for what, row, _ in sites]
 
 
-def not_a_number_sites(program: Program) -> Iterator[tuple[str, int, int]]:
-    """(value or derivative, constraint row, place) wherever a kernel is not finite at the program's start."""
+def not_a_number_sites(program: Program, y: Array) -> Iterator[tuple[str, int, int]]:
+    """(value or derivative, constraint row, place) wherever a kernel is not finite at ``y``."""
     for block in program.blocks:
         kernel = block.kernel
-        arguments = places(block, program)
+        at = arguments(block, y, program.parameters)
         for what, function, rows in (
             ("value", kernel.constraints, np.arange(kernel.constraint_rows)),
             ("derivative", kernel.constraint_jacobian, kernel.constraint_pattern[0]),
         ):
             if not rows.size:
                 continue
-            bad = np.argwhere(~np.isfinite(np.asarray(function(*arguments))))
+            bad = np.argwhere(~np.isfinite(np.asarray(function(*at))))
             for entry, place in bad[:1]:
                 output = place * kernel.constraint_rows + rows[entry]
                 yield what, int(block.scatter.indices[block.scatter.pointers[output]]), int(place)
 
 
-def _advice(iterate: Iterate, found: list[str]) -> list[str]:
-    outcome = iterate.result.outcome
-    if iterate.unbounded:
-        return ["the cost falls without end: bound the controls, the states or the time that let it"]
-    if outcome is Outcome.NOT_A_NUMBER:
-        return [
-            "try: bounds or guesses that keep variables away from divisions by zero, roots and logarithms of negative numbers"
-        ]
-    if iterate.result.message == NEAREST:
-        return [
-            "this is the motion that misses least, as far as can be seen from here; "
-            "try: loosen what is named above, or give a guess= closer to a motion that meets it"
-        ]
-    if outcome is Outcome.INFEASIBLE:
-        return [
-            "try: loosen the conditions named above, widen the controls' bounds or the end time, or give a guess closer to them"
-        ]
-    if outcome is Outcome.TIME_LIMIT:
-        return ["try: a longer time limit, a guess= closer to the answer, or a larger tolerance"]
-    if outcome is Outcome.ITERATIONS:
-        return [
-            "try: a guess= closer to the answer, scale= for variables of unusual size, or more iterations: "
-            "Collocation(backend=Ipopt(max_iterations=3000))"
-        ]
+def _advice(solution: MeshSolution, found: bool) -> list[str]:
+    if solution.unbounded:
+        return ["the cost has no lower bound: bound the controls, the states or the time that let it fall"]
+    if solution.outcome in _ADVICE:
+        return [_ADVICE[solution.outcome]]
     return ["try: a guess= closer to the answer, or simpler conditions first and their solution as guess="] if found else []
+
+
+_ADVICE = {
+    Outcome.NOT_A_NUMBER: (
+        "try: bounds or guesses that keep variables away from divisions by zero, roots and logarithms of negative numbers"
+    ),
+    Outcome.LEAST_VIOLATION: (
+        "this is the solution that violates least, locally; "
+        "try: loosen the constraints named above, or give a guess= closer to a trajectory that meets them"
+    ),
+    Outcome.INFEASIBLE: (
+        "try: loosen the conditions named above, widen the controls' bounds or the end time, or give a guess closer to them"
+    ),
+    Outcome.TIME_LIMIT: "try: a longer time limit, a guess= closer to the answer, or a larger tolerance",
+    Outcome.ITERATIONS: (
+        "try: a guess= closer to the answer, scale= for variables of unusual size, or more iterations: "
+        "Collocation(backend=Ipopt(max_iterations=3000))"
+    ),
+}

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from trajopt.nlp.program import Kernel, make_kernel
 from trajopt.normal_form import NormalForm, PhaseForm
 
+ROUND_OFF = float(np.sqrt(np.finfo(float).eps))
+
 
 @dataclass(frozen=True)
 class PhaseKernels:
@@ -132,7 +134,7 @@ def _angles(form: NormalForm, index: int, affine: NDArray[np.bool_]) -> NDArray[
         return candidates
     generator = np.random.default_rng(0)
     sizes = [n.numel() for n in (phase.t, phase.x, phase.z, phase.u, form.s)]
-    places = [[generator.uniform(0.5, 1.5, size) for size in sizes] for _ in range(3)]
+    places = [[generator.uniform(0.5, 2.0, size) for size in sizes] for _ in range(3)]
     t, x, z, u, s = (np.stack(columns, axis=1) for columns in zip(*places, strict=True))
     p = np.repeat(form.parameter_values()[:, None], len(places), axis=1)
     here = np.asarray(model(t, x, z, u, s, p))
@@ -140,7 +142,7 @@ def _angles(form: NormalForm, index: int, affine: NDArray[np.bool_]) -> NDArray[
         turned = u.copy()
         turned[j] += 2 * np.pi
         there = np.asarray(model(t, x, z, turned, s, p))
-        candidates[j] = bool(np.all(np.isfinite(here)) and np.allclose(here, there, rtol=1e-9, atol=1e-12))
+        candidates[j] = bool(np.all(np.isfinite(here)) and np.allclose(here, there, rtol=ROUND_OFF, atol=ROUND_OFF))
     return candidates
 
 

@@ -26,6 +26,8 @@ class Outcome(enum.Enum):
 
     SOLVED = "solved"
     INFEASIBLE = "infeasible"
+    LEAST_VIOLATION = "least violation"  # solved with some constraints elastic, which could not all be met
+    DIVERGED = "diverged"
     ITERATIONS = "iteration limit"
     NOT_A_NUMBER = "not a number"
     INTERRUPTED = "interrupted"
@@ -46,17 +48,16 @@ class Result:
     constraint_multipliers: Array
     iterations: int
     seconds: float
-    build_seconds: float
     solved_by: str = "ipopt"  # the backend that had the last word
 
 
 @dataclass(frozen=True)
 class Warm:
-    """Word that a program starts near its solution."""
+    """Warm-start settings."""
 
-    barrier: float  # to begin with: the nearer, the smaller
-    steady: bool = False  # lower it step by step: slower, but where false solutions are close it does not jump to one
-    fitted: bool = True  # the bounds' multipliers begin as the barrier has them, to stay close; else as ones, as in cold starts
+    barrier: float  # initial barrier parameter: the nearer the start, the smaller
+    monotone: bool = False  # Fiacco-McCormick: slower than the adaptive update, but it does not jump to a distant solution
+    mu_based_multipliers: bool = True  # multipliers of bounds begin as barrier / slack, to stay close; else as ones
 
 
 class Backend(Protocol):
@@ -70,6 +71,8 @@ class Backend(Protocol):
     def tightened(self, tolerance: float) -> Backend: ...
 
 
+UNBOUNDED = -1e10  # scaled cost below which a solver that has not converged is following one without a minimum
+
 _IPOPT_OUTCOMES = {
     "Solve_Succeeded": Outcome.SOLVED,
     "Solved_To_Acceptable_Level": Outcome.SOLVED,
@@ -79,6 +82,7 @@ _IPOPT_OUTCOMES = {
     "Maximum_Iterations_Exceeded": Outcome.ITERATIONS,
     "Maximum_CpuTime_Exceeded": Outcome.TIME_LIMIT,
     "Maximum_WallTime_Exceeded": Outcome.TIME_LIMIT,
+    "Diverging_Iterates": Outcome.DIVERGED,
     "Invalid_Number_Detected": Outcome.NOT_A_NUMBER,
     "User_Requested_Stop": Outcome.INTERRUPTED,
     "NonIpopt_Exception_Thrown": Outcome.INTERRUPTED,  # Ctrl-C, as CasADi passes it on
@@ -117,11 +121,11 @@ class Ipopt:
         if warm is not None:
             ipopt["mu_init"] = warm.barrier
             ipopt.update(dict.fromkeys(("bound_push", "bound_frac", "slack_bound_push"), min(1e-2, warm.barrier)))
-            if warm.fitted:
+            if warm.mu_based_multipliers:
                 ipopt["bound_mult_init_method"] = "mu-based"
-            if warm.steady:
+            if warm.monotone:
                 ipopt["mu_strategy"] = "monotone"
-            else:  # it may end with a larger barrier than a steady one, which shows in the costates, unless it is told
+            else:  # it may end with a larger barrier than a monotone one, which shows in the costates, unless it is told
                 ipopt.update(adaptive_mu_globalization="kkt-error", compl_inf_tol=0.1 * self.tolerance)
         ipopt.update(self.options)
         if deadline.seconds < math.inf:  # IPOPT asks between iterations, in its restoration phase too; zero is not allowed
@@ -186,7 +190,6 @@ def _run(
         "lbg": program.g_lower,
         "ubg": program.g_upper,
     }
-    built = time.perf_counter()
     try:
         # CasADi warns of programs with more equations than unknowns; the outcome says what came of them.
         with contextlib.nullcontext() if verbose else contextlib.redirect_stderr(io.StringIO()):
@@ -203,25 +206,26 @@ def _run(
             np.zeros(program.unknowns),
             nothing,
             0,
-            time.perf_counter() - built,
-            built - began,
+            time.perf_counter() - began,
         )
     stats = solver.stats()
     if outcomes.get(str(stats["return_status"])) is Outcome.INTERRUPTED:  # the iterate is there, its values are not
         values = _values(nlp, answer["x"], program.parameters)
         answer = {**answer, "f": values[0], "g": values[1]}
     message, iterations = str(stats["return_status"]), int(stats.get("iter_count", 0))
+    outcome, f = outcomes.get(message, Outcome.FAILED), float(answer["f"])
+    if f < UNBOUNDED and outcome in (Outcome.FAILED, Outcome.INFEASIBLE, Outcome.ITERATIONS):
+        outcome = Outcome.DIVERGED
     return Result(
-        outcome=outcomes.get(message, Outcome.FAILED),
+        outcome=outcome,
         message=message,
         y=_array(answer["x"]),
-        f=float(answer["f"]),
+        f=f,
         g=_array(answer["g"]),
         bound_multipliers=_array(answer["lam_x"]),
         constraint_multipliers=_array(answer["lam_g"]),
         iterations=iterations,
-        seconds=time.perf_counter() - built,
-        build_seconds=built - began,
+        seconds=time.perf_counter() - began,
     )
 
 

@@ -103,22 +103,20 @@ class Compiled(Ipopt):
         elif owned.failure is not None:
             raise owned.failure
         seconds = time.perf_counter() - began
-        return Result(
-            outcome, message, y, report.objective, g, bound, constraint, report.iterations, seconds, 0.0, self.name
-        ), report
+        return Result(outcome, message, y, report.objective, g, bound, constraint, report.iterations, seconds, self.name), report
 
     def _options(self, program: Program, warm: Warm | None, deadline: Deadline) -> COptions:
         """As IPOPT is told (``Ipopt.solve``)."""
         return COptions(
             tolerance=self.tolerance,
-            complementarity=1e-4 if warm is None or warm.steady else 0.1 * self.tolerance,
+            complementarity=1e-4 if warm is None or warm.monotone else 0.1 * self.tolerance,
             barrier=0.1 if warm is None else warm.barrier,
             push=1e-2 if warm is None else min(1e-2, warm.barrier),
             relax=min(program.slack, 100 * self.tolerance),
             seconds=min(deadline.remaining, 1e9) if deadline.seconds < math.inf else 1e9,
             max_iterations=self.max_iterations,
-            fitted=int(warm is not None and warm.fitted),
-            steady=int((warm is not None and warm.steady) or self.options.get("mu_strategy") == "monotone"),
+            fitted=int(warm is not None and warm.mu_based_multipliers),
+            steady=int((warm is not None and warm.monotone) or self.options.get("mu_strategy") == "monotone"),
         )
 
 

@@ -122,23 +122,23 @@ class Functions:
     kept: tuple[Any, ...] = ()  # what has to live as long
 
 
-def places(block: Block, program: Program) -> tuple[Array, Array, Array]:
-    """The arguments of the block's kernel at the program's start: inputs, data and parameters, one column a place."""
+def arguments(block: Block, y: Array, parameters: Array) -> tuple[Array, Array, Array]:
+    """The arguments of the block's kernel at ``y``: inputs, data and parameters, one column a place."""
     kernel = block.kernel
-    inputs = block.gather.along(program.start).reshape(block.count, kernel.inputs).T
-    return inputs, block.data.reshape(kernel.data, block.count), np.repeat(program.parameters[:, None], block.count, axis=1)
+    inputs = block.gather.along(y).reshape(block.count, kernel.inputs).T
+    return inputs, block.data.reshape(kernel.data, block.count), np.repeat(parameters[:, None], block.count, axis=1)
 
 
-def cost_at_start(program: Program) -> float:
-    costs = [b.weights @ b.kernel.objective(*places(b, program)).T.ravel() for b in program.blocks if b.weights.size]
-    return float(sum(costs))
+def cost_at(program: Program, y: Array) -> float:
+    blocks = [b for b in program.blocks if b.weights.size]
+    return float(sum(b.weights @ b.kernel.objective(*arguments(b, y, program.parameters)).T.ravel() for b in blocks))
 
 
-def constraints_at_start(program: Program) -> Array:
-    g = program.linear.across(program.start)
+def constraints_at(program: Program, y: Array) -> Array:
+    g = program.linear.across(y)
     for b in program.blocks:
         if b.kernel.constraint_rows:
-            g = g + b.scatter.across(b.kernel.constraints(*places(b, program)).T.ravel())
+            g = g + b.scatter.across(b.kernel.constraints(*arguments(b, y, program.parameters)).T.ravel())
     return np.asarray(g)
 
 

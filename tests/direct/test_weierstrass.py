@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from trajopt import Problem, certify, solve
-from trajopt.direct.collocation import Collocation, Session, first_meshes, solve_on
-from trajopt.direct.needles import SAMPLES, needles
+from trajopt.direct.collocation import Collocation, Search
+from trajopt.direct.first_solution import first_meshes
+from trajopt.direct.solve_mesh import Context, solve_mesh
+from trajopt.direct.weierstrass import better_controls
 from trajopt.guess import plain_guess
 
 
@@ -57,29 +59,28 @@ def test_an_answer_at_a_maximum_of_the_hamiltonian_is_left():
 
 def test_maxima_are_told_from_other_minima():
     form = to_and_fro().finish()
-    session = Session.start(form, Collocation(), np.zeros(0), lambda _: None)
-    found = needles(session, solve_on(session, first_meshes(session), plain_guess(form), None))
+    context = Context.start(form, Collocation(), np.zeros(0), lambda _: None)
+    found = better_controls(solve_mesh(context, first_meshes(context), plain_guess(form), None))
     assert found is not None
     assert found.concave == pytest.approx(1.0)
-    assert found.promise == pytest.approx(1.0)  # all of (u^2 - 1)^2
+    assert found.gain == pytest.approx(1.0)  # all of (u^2 - 1)^2
 
 
 def test_the_promise_is_what_the_cost_falls_by_where_the_state_has_no_say():
     form = wells().finish()
-    session = Session.start(form, Collocation(), np.zeros(0), lambda _: None)
-    iterate = solve_on(session, first_meshes(session), plain_guess(form), None)
-    found = needles(session, iterate)
-    dear, samples = price(stationary()[2]), price(np.linspace(-1.5, 2.5, SAMPLES))
+    context = Context.start(form, Collocation(), np.zeros(0), lambda _: None)
+    found = better_controls(solve_mesh(context, first_meshes(context), plain_guess(form), None))
+    dear, samples = price(stationary()[2]), price(np.linspace(-1.5, 2.5, Search().samples))
     assert found is not None
-    assert found.promise == pytest.approx((dear - samples.min()) / dear, rel=1e-9)
+    assert found.gain == pytest.approx((dear - samples.min()) / dear, rel=1e-9)
     assert found.concave == 0
     assert found.guess.phases[0].u(np.array([0.0, 0.3, 1.0])) == pytest.approx(np.full((3, 1), -1.0))
 
 
 def test_the_best_answer_promises_nothing_more():
     form = wells(tilt=-0.3).finish()
-    session = Session.start(form, Collocation(), np.zeros(0), lambda _: None)
-    assert needles(session, solve_on(session, first_meshes(session), plain_guess(form), None)) is None
+    context = Context.start(form, Collocation(), np.zeros(0), lambda _: None)
+    assert better_controls(solve_mesh(context, first_meshes(context), plain_guess(form), None)) is None
 
 
 def test_a_motion_that_needs_controls_away_from_the_middle_is_found():
@@ -93,5 +94,5 @@ def test_a_motion_that_needs_controls_away_from_the_middle_is_found():
     solution = solve(ocp).check()
     assert solution.objective == pytest.approx(0.25, rel=1e-7)
     # Either sign does, at every point: constant on its intervals the control is one, and there is nothing to refine.
-    assert [record.remark for record in solution.history] == ["", "straight controls", "constant controls"]
+    assert [record.remark for record in solution.history] == ["", "linear controls", "constant controls"]
     assert solution["u"](0.37) ** 2 == pytest.approx(0.5, rel=1e-6)

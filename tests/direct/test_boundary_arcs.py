@@ -6,10 +6,12 @@ import pytest
 from scipy.optimize import brentq
 
 from trajopt import Problem, certify, free, solve, table
-from trajopt.direct import collocation
-from trajopt.direct.collocation import ON_RIDING_ARCS, Collocation, Session, first_meshes, solve_on
+from trajopt.direct import arc_refinement
+from trajopt.direct.arc_structure import Structure, arc_mesh, wrong_signs
+from trajopt.direct.collocation import ArcDetection, Collocation
+from trajopt.direct.first_solution import first_meshes
 from trajopt.direct.mesh import AT_UPPER, FREE
-from trajopt.direct.structure import Structure, arc_mesh
+from trajopt.direct.solve_mesh import Context, solve_mesh
 from trajopt.guess import plain_guess
 
 
@@ -170,8 +172,8 @@ def test_arcs_with_the_wrong_push_are_not_an_answer():
     assert verdicts["stationarity and switching"]
 
 
-@pytest.mark.parametrize(("sense", "doubt"), [("maximize", 0.0), ("minimize", 1.0)])
-def test_a_constraint_that_is_held_must_push_back(sense, doubt):
+@pytest.mark.parametrize(("sense", "fraction"), [("maximize", 0.0), ("minimize", 1.0)])
+def test_the_multiplier_of_a_held_constraint_must_have_the_right_sign(sense, fraction):
     """x' = u along the limit 1: right for the largest integral of x, and refuted for the least."""
     ocp = Problem("held")
     ph = ocp.phase()
@@ -180,13 +182,13 @@ def test_a_constraint_that_is_held_must_push_back(sense, doubt):
     ph.dynamics({x: u})
     getattr(ocp, sense)(ph.integral(x))
     form = ocp.finish()
-    session = Session.start(form, Collocation(), form.parameter_values(), lambda line: None)
+    context = Context.start(form, Collocation(), form.parameter_values(), lambda line: None)
     structure = Structure(np.array([0.0, 3.0]), np.array([[FREE]]), np.array([[AT_UPPER]]))
-    mesh, times = arc_mesh(structure, np.array([True]), 6)
-    iterate = solve_on(session, (mesh,), plain_guess(form), ON_RIDING_ARCS, (times,))
-    assert iterate.solved
-    assert iterate.objective == pytest.approx(3, rel=1e-7)
-    assert iterate.doubt == pytest.approx(doubt, abs=1e-3)
+    mesh, times = arc_mesh(structure, np.array([True]), ArcDetection())
+    solution = solve_mesh(context, (mesh,), plain_guess(form), context.barrier_after_feasible, (times,))
+    assert solution.solved
+    assert solution.objective == pytest.approx(3, rel=1e-7)
+    assert wrong_signs(solution.phases[0]).fraction == pytest.approx(fraction, abs=1e-3)
 
 
 def test_arcs_once_solved_are_not_lost_on_a_finer_mesh():
@@ -218,16 +220,16 @@ def test_many_arcs_along_constraints_are_signs_of_a_poor_mesh(monkeypatch):
         times = np.linspace(0.0, 1.0, arcs + 1)
         roles, held = np.zeros((arcs, 1), dtype=int), np.zeros((arcs, 2), dtype=int)
         held[::2, 1] = 1
-        monkeypatch.setattr(collocation, "find_structure", lambda *_: (Structure(times, roles, held), np.zeros(0, dtype=int)))
+        monkeypatch.setattr(arc_refinement, "find_structure", lambda *_: (Structure(times, roles, held), np.zeros(0, dtype=int)))
         ocp = Problem("cart")
         ph = ocp.phase()
         ph.time(start=0, end=1.0)
         x, v, u = ph.state("x", start=0, end=0.2), ph.state("v", start=0, end=0, upper=0.3), ph.control("u", lower=-1, upper=1)
         ph.dynamics({x: v, v: u})
         ocp.minimize(ph.integral(u * v))
-        session = Session.start(ocp.finish(), Collocation(), np.zeros(0), lambda _: None)
-        iterate = solve_on(session, first_meshes(session), plain_guess(session.form), None)
-        return collocation._structures(session, iterate)[0]
+        context = Context.start(ocp.finish(), Collocation(), np.zeros(0), lambda _: None)
+        solution = solve_mesh(context, first_meshes(context), plain_guess(context.form), None)
+        return arc_refinement.proposed_arcs(solution)
 
-    assert answers(3) is not None
-    assert answers(30) is None
+    assert answers(3).clear
+    assert not answers(30).clear

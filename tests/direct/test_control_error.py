@@ -12,10 +12,12 @@ from scipy.optimize import brentq
 
 from trajopt import Problem, Status, solve
 from trajopt.catalogue import builder
-from trajopt.direct.collocation import Collocation, Session, first_meshes, solve_on
+from trajopt.direct.collocation import Collocation
+from trajopt.direct.control_error import with_control_error
+from trajopt.direct.first_solution import first_meshes
 from trajopt.direct.mesh import Mesh
-from trajopt.direct.optimality import judged
 from trajopt.direct.schemes import Gauss, Radau
+from trajopt.direct.solve_mesh import Context, solve_mesh
 from trajopt.guess import plain_guess
 
 
@@ -96,20 +98,20 @@ def test_the_estimate_is_what_is_lost(scheme):
     solution = solve(ocp, Collocation(scheme, mesh, max_passes=1))
     lost = sum(quad(lambda t: 3 * (solution["u"](t) - bell(t)) ** 2, a, b)[0] for a, b in itertools.pairwise(mesh.breaks))
     assert lost > 1e-6
-    judged_error = judged(*exact_motion(ocp, Collocation(scheme, mesh))).error
-    assert judged_error == pytest.approx(lost, rel=0.02)
+    error = with_control_error(exact_states(ocp, Collocation(scheme, mesh))).error
+    assert error == pytest.approx(lost, rel=0.02)
 
 
-def exact_motion(problem, method):
-    """A session and its first answer, as if its motion were exact."""
+def exact_states(problem, method):
+    """The first mesh solution, as if its states were exact."""
     form = problem.finish()
-    session = Session.start(form, method, form.parameter_values(), lambda line: None)
-    iterate = solve_on(session, first_meshes(session), plain_guess(form), None)
-    assert iterate.solved
-    return session, replace(iterate, estimates=tuple(replace(e, errors=np.zeros_like(e.errors)) for e in iterate.estimates))
+    context = Context.start(form, method, form.parameter_values(), lambda line: None)
+    solution = solve_mesh(context, first_meshes(context), plain_guess(form), None)
+    assert solution.solved
+    return replace(solution, estimates=tuple(replace(e, errors=np.zeros_like(e.errors)) for e in solution.estimates))
 
 
-def test_a_fixed_mesh_is_judged_too():
+def test_the_controls_of_a_fixed_mesh_count_too():
     """The motion alone has seven digits on this mesh, the cost not quite six."""
     mesh = Mesh(np.array([*np.linspace(0, 0.9, 10), 0.95, 1]), np.full(11, 4))
     solution = solve(fence(), Collocation(mesh=mesh, max_passes=1))
@@ -125,4 +127,4 @@ def test_resolved_controls_lose_nothing(name):
     mesh = solve(builder(name)()).check().phases["main"]
     breaks = (mesh.breaks - mesh.t0) / (mesh.tf - mesh.t0)
     own = Mesh(np.concatenate([[0], breaks[1:-1], [1]]), np.array(mesh.degrees))
-    assert judged(*exact_motion(builder(name)(), Collocation(mesh=own))).error < 1e-6
+    assert with_control_error(exact_states(builder(name)(), Collocation(mesh=own))).error < 1e-6

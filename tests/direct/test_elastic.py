@@ -1,13 +1,15 @@
-"""The nearest motion: what it misses has a known amount and a person's name for it; and it finds ways that are not straight."""
+"""The least-violation solution: what it violates has a known amount and a name; it finds trajectories that are not straight."""
 
 import numpy as np
 import pytest
 from casadi import cos, pi, sin, sumsqr
 
 from trajopt import Problem, Status, free, solve
-from trajopt.direct.collocation import Session, first_meshes
-from trajopt.direct.nearest import NEAREST, nearest_motion
+from trajopt.direct.elastic import least_violation
+from trajopt.direct.first_solution import first_meshes
+from trajopt.direct.solve_mesh import Context
 from trajopt.guess import plain_guess
+from trajopt.nlp.backends import Outcome
 from trajopt.solving import Collocation
 
 
@@ -29,7 +31,7 @@ def target_out_of_reach():
     return cart(end=5.0)[0], [
         "end value of state 'x' in phase 'push' at t = 1",
         "4.75",
-        "comes to 0.25, asked for 5",
+        "its value is 0.25, required is 5",
         "control 'u'",
     ]
 
@@ -42,20 +44,20 @@ def time_limit_as_a_condition():
     """The least time to 1 is 2."""
     ocp, ph, t, *_ = cart(end=1.0, time=free(0.1, 9.0))
     ocp.require(ph.final(t), upper=1.5, name="deadline")
-    return ocp, ["condition 'deadline'", "violated by 0.5", "comes to 2, asked for at most 1.5", "control 'u'"]
+    return ocp, ["condition 'deadline'", "violated by 0.5", "its value is 2, required is at most 1.5", "control 'u'"]
 
 
 def budget_too_small():
     """The least effort to 1 in one second is 12."""
     ocp, ph, _, _, _, u = cart(end=1.0, limit=None)
     ocp.require(ph.integral(u**2), upper=3, name="budget")
-    return ocp, ["condition 'budget'", "violated by 9", "comes to 12, asked for at most 3"]
+    return ocp, ["condition 'budget'", "violated by 9", "its value is 12, required is at most 3"]
 
 
 def speed_limit():
     """At a speed of at most 1, and 0.1 s to reach it and to leave it again, two seconds take to 1.9."""
     ocp, *_ = cart(end=5.0, time=2.0, limit=10.0, upper=1.0)
-    return ocp, ["end value of state 'x'", "comes to 1.9", "the bounds of state 'v'"]
+    return ocp, ["end value of state 'x'", "its value is 1.9", "the bounds of state 'v'"]
 
 
 def wall():
@@ -67,7 +69,7 @@ def wall():
     ph.path(x + 0 * u, upper=0.5, name="wall")
     ocp.require(ph.final(x), equals=1, name="home")
     ocp.minimize(ph.integral(u**2))
-    return ocp, ["'wall'", "'home'", "asked for 1", "asked for at most 0.5"]
+    return ocp, ["'wall'", "'home'", "required is 1", "required is at most 0.5"]
 
 
 def engine_too_small():
@@ -79,13 +81,18 @@ def engine_too_small():
     u, gain = ph.control("u", 2, lower=-1, upper=1), ocp.variable("gain", lower=1, upper=3)
     ph.dynamics({x: v, v: gain * u})
     ocp.minimize(ph.integral(sumsqr(u)))
-    return ocp, ["end value of state 'x[0]'", "comes to 0.75, asked for 1", "the bounds of variable 'gain'", "control 'u[0]'"]
+    return ocp, [
+        "end value of state 'x[0]'",
+        "its value is 0.75, required is 1",
+        "the bounds of variable 'gain'",
+        "control 'u[0]'",
+    ]
 
 
 def walls_too_close():
     ocp, ph, _, _, v, _ = cart(end=1.0, time=3.0)
     ph.path(v, upper=0.3, name="slow")
-    return ocp, ["path constraint 'slow' in phase 'push'", "asked for at most 0.3"]
+    return ocp, ["path constraint 'slow' in phase 'push'", "required is at most 0.3"]
 
 
 def falling():
@@ -96,7 +103,7 @@ def falling():
     h, v, u = ph.state("height", start=1, lower=0), ph.state("v", start=0), ph.control("thrust", lower=0, upper=5)
     ph.dynamics({h: v, v: u - 9.81})
     ocp.minimize(ph.integral(u**2))
-    return ocp, ["the bound of state 'height'", "comes to -8.62, asked for at least 0", "control 'thrust'"]
+    return ocp, ["the bound of state 'height'", "its value is -8.62, required is at least 0", "control 'thrust'"]
 
 
 def phases(ends, times):
@@ -113,7 +120,7 @@ def phases(ends, times):
 
 
 def ends_that_do_not_meet():
-    words = ["end value of state 'x' in phase 'a'", "comes to 2, asked for 1", "start value of state 'x' in phase 'b'"]
+    words = ["end value of state 'x' in phase 'a'", "its value is 2, required is 1", "start value of state 'x' in phase 'b'"]
     return phases([(0, 1), (2, 3)], [free(0.1, 5), free(0.1, 9)]), words
 
 
@@ -142,28 +149,27 @@ def test_the_culprit_is_named_in_a_few_attempts(case):
 
 
 @pytest.fixture(scope="module")
-def session_and_motion():
+def elastic():
     form = target_out_of_reach()[0].finish()
-    session = Session.start(form, Collocation(), form.parameter_values(), lambda line: None)
-    return session, nearest_motion(session, first_meshes(session), plain_guess(form))
+    context = Context.start(form, Collocation(), form.parameter_values(), lambda line: None)
+    return least_violation(context, first_meshes(context), plain_guess(form))
 
 
-def test_the_nearest_motion_obeys_its_equations(session_and_motion):
-    """Full push, full brake: t^2 / 2, then the mirror image."""
-    _, motion = session_and_motion
-    assert motion.result.message == NEAREST
-    assert motion.violation < 1e-9
-    x = motion.values[0].X[:, 0]
-    t = motion.layout.phases[0].state_times()
+def test_the_least_violation_solution_obeys_its_equations(elastic):
+    """Full thrust, full brake: t^2 / 2, then the mirror image."""
+    assert elastic.outcome is Outcome.LEAST_VIOLATION
+    assert elastic.violation < 1e-9
+    x = elastic.phases[0].values.X[:, 0]
+    t = elastic.layout.phases[0].state_times
     np.testing.assert_allclose(x, np.where(t < 0.5, t**2 / 2, 0.25 - (1 - t) ** 2 / 2), atol=1e-6)
 
 
 def test_what_can_be_met_is_met():
     form = cart(end=0.2)[0].finish()
-    session = Session.start(form, Collocation(), form.parameter_values(), lambda line: None)
-    motion = nearest_motion(session, first_meshes(session), plain_guess(form))
-    assert motion.solved
-    np.testing.assert_allclose(motion.values[0].X[-1], [0.2, 0.0], atol=1e-6)
+    context = Context.start(form, Collocation(), form.parameter_values(), lambda line: None)
+    solution = least_violation(context, first_meshes(context), plain_guess(form))
+    assert solution.solved
+    np.testing.assert_allclose(solution.phases[0].values.X[-1], [0.2, 0.0], atol=1e-6)
 
 
 def dubins(x_end, y_end, heading):

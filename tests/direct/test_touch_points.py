@@ -6,10 +6,11 @@ import pytest
 from scipy.optimize import brentq, minimize_scalar
 
 from trajopt import Problem, certify, solve
-from trajopt.direct.contacts import TOUCH, Contact, next_places
+from trajopt.direct.collocation import Collocation, Refinement
 from trajopt.direct.mesh import Mesh
-from trajopt.direct.refine import Bend, Estimate, refined
-from trajopt.direct.schemes import Radau
+from trajopt.direct.mesh_solution import Estimate
+from trajopt.direct.next_mesh import Bend, refined
+from trajopt.direct.touch_points import TouchKind, TouchPoint, next_places
 
 
 def bounce(limit, end=-1.0, as_path=False):
@@ -180,7 +181,7 @@ def arm():
 
 
 @pytest.mark.parametrize("build", [round_a_circle, oscillator, arm])
-def test_answers_with_contacts_are_certified(build):
+def test_solutions_with_touch_points_are_certified(build):
     solution = solve(build()).check()
     certificate = certify(solution)
     assert certificate.ok, str(certificate)
@@ -212,34 +213,34 @@ def test_a_limit_that_is_met_at_the_end(as_path):
     assert certificate.ok, str(certificate)
 
 
-def contact(node, place, at_break=True):
-    return Contact(0, 0, TOUCH, node, place, at_break, 1.0, 1.0)
+def touch(node, place, at_break=True):
+    return TouchPoint(0, 0, TouchKind.TOUCH, node, place, at_break, 1.0, 1.0)
 
 
 def test_the_next_place_by_the_secant():
     """A place that answers every move of the node with 3/4 of it, backwards, around 1/2."""
 
     def answer(node):
-        return contact(node, 0.5 - 0.75 * (node - 0.5))
+        return touch(node, 0.5 - 0.75 * (node - 0.5))
 
     first = answer(0.6)
-    (second,) = next_places([], [first])
+    (second,) = next_places([], [first], Refinement())
     assert second == pytest.approx(first.place)
-    (third,) = next_places([[first]], [answer(second)])
+    (third,) = next_places([[first]], [answer(second)], Refinement())
     assert third == pytest.approx(0.5, abs=1e-12)
 
 
 def test_nodes_on_both_sides_hold_the_next_place():
     """The secant of the last two would leave the stretch that earlier nodes have shown."""
-    (place,) = next_places([[contact(0.55, 0.54)], [contact(0.40, 0.43)]], [contact(0.42, 0.449)])
+    (place,) = next_places([[touch(0.55, 0.54)], [touch(0.40, 0.43)]], [touch(0.42, 0.449)], Refinement())
     assert 0.42 < place < 0.55
 
 
-def test_breaks_move_to_contacts():
+def test_breaks_move_to_touch_points():
     mesh, fine = Mesh.uniform(4, 5), Estimate(np.zeros(4), np.full(4, 0.1))
 
     def breaks(*bends):
-        return refined(mesh, fine, 1e-6, Radau(), bends).breaks.tolist()
+        return refined(mesh, fine, Collocation(), bends).breaks.tolist()
 
     assert breaks(Bend(0.26, 0.26)) == [0, 0.26, 0.5, 0.75, 1]  # close to a break
     assert breaks(Bend(0.32, 0.25)) == [0, 0.32, 0.5, 0.75, 1]  # the break was made for it

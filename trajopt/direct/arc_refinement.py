@@ -1,0 +1,251 @@
+"""Solutions on arcs: meshes with moving knots, repaired where multipliers contradict the arcs, and refined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.direct.arc_structure import (
+    Structure,
+    WrongSigns,
+    arc_mesh,
+    collapsed,
+    continuous_knots,
+    find_structure,
+    repaired,
+    with_entries,
+    wrong_signs,
+)
+from trajopt.direct.collocation import Collocation
+from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
+from trajopt.direct.mesh_solution import MeshSolution, PassKind
+from trajopt.direct.next_mesh import refined
+from trajopt.direct.search import State, costs_more
+from trajopt.direct.solve_mesh import solve_mesh
+from trajopt.guess import PhaseGuess
+from trajopt.nlp.backends import Warm
+from trajopt.normal_form import PhaseForm
+
+Array = NDArray[np.float64]
+Meshes = tuple[tuple[Mesh, ...], tuple[Array | None, ...]]  # by phase, with the times of moving knots
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Arcs read off a mesh solution."""
+
+    structures: tuple[Structure | None, ...]  # by phase; None without arcs
+    unclear: tuple[NDArray[np.int_], ...]  # by phase: intervals where arcs cannot be told apart
+
+    @property
+    def clear(self) -> bool:
+        return not any(u.size for u in self.unclear) and any(s is not None for s in self.structures)
+
+
+def proposed_arcs(solution: MeshSolution) -> Proposal:
+    """The arcs of all phases."""
+    found = []
+    for view in solution.phases:
+        bound = view.layout.form.u_bound
+        bounded = np.isfinite(bound.lower) | np.isfinite(bound.upper)
+        # A path constraint on a control bounds it, too.
+        may_switch = np.any(view.kernels.affine & (bounded | np.any(~view.kernels.state_paths)))
+        none = None, np.zeros(0, dtype=int)
+        found.append(find_structure(view) if may_switch and not view.layout.shares_nodes else none)
+    structures, unclear = tuple(s for s, _ in found), tuple(u for _, u in found)
+    most = solution.phases[0].method.arcs.max_arcs
+    if any(s is not None and s.arcs > most and bool(s.held.any()) for s in structures):
+        structures = (None,) * len(structures)  # so many boundary arcs mean an unresolved mesh, and a slow program
+    return Proposal(structures, unclear)
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Whether the multipliers of a solution on arcs confirm these."""
+
+    refuted: bool
+    signs: tuple[WrongSigns, ...]
+
+    def suspects(self, solution: MeshSolution) -> tuple[Array, ...]:
+        """By phase, (n, 2): start and end of the intervals where they do not."""
+        where = [signs.where.any(axis=1) for signs in self.signs]
+        breaks = [view.values.breaks for view in solution.phases]
+        return tuple(np.stack([b[:-1][w], b[1:][w]], axis=1) for b, w in zip(breaks, where, strict=True))
+
+
+def checked(solution: MeshSolution) -> Check:
+    """Held controls and constraints of the wrong sign; those of a rough solution may have it although the arcs are right."""
+    signs, method = tuple(wrong_signs(view) for view in solution.phases), solution.phases[0].method
+    loss = sum(one.loss for one in signs)
+    limit = max(method.tolerance / method.refinement.rough, solution.error)
+    refuted = max(one.fraction for one in signs) > method.arcs.wrong_sign or loss / solution.relative_to_cost(loss) > limit
+    return Check(refuted, signs)
+
+
+@dataclass(frozen=True, eq=False)
+class OnArcs:
+    """What solutions on proposed arcs came to."""
+
+    state: State
+    solution: MeshSolution | None  # the most accurate one that confirms the arcs
+    suspects: tuple[Array, ...] = ()  # by phase, (n, 2): where proposed arcs were refuted
+
+
+def solve_on_arcs(state: State, start: MeshSolution, meshes: Meshes) -> OnArcs:
+    """Solve with moving knots, repair and refine, until the arcs are confirmed and accurate or are given up."""
+    method = state.method
+    current, repairs, confirmed = start, 0, list[MeshSolution]()
+    refuted: list[MeshSolution] = []  # accurate, but with multipliers of the wrong sign
+    while state.may_continue:
+        following = _next_on_arcs(state, current, meshes, current is start, bool(confirmed))
+        state = state.recorded(following)
+        check = checked(following)
+        no_better = repairs > 0 and costs_more(following, current)
+        if not following.solved or (check.refuted and (no_better or repairs == method.arcs.proposals)):
+            return OnArcs(state, _best_on_arcs(confirmed, refuted, method), check.suspects(following))
+        current = following
+        confirmed = [] if check.refuted else [*confirmed, current]
+        refuted += [current] if check.refuted and current.error <= method.tolerance else []
+        if check.refuted or (any(collapsed(view) for view in current.phases) and repairs < method.arcs.proposals):
+            repairs += 1
+            mended = tuple(
+                repaired(view, signs.where if check.refuted else np.zeros_like(signs.where))
+                for view, signs in zip(current.phases, check.signs, strict=True)
+            )
+            if any(structure is not None for structure in mended):
+                meshes = _arc_meshes(current, mended, keep=True)
+                continue
+            if check.refuted:
+                return OnArcs(state, None, check.suspects(current))
+        joins = [continuous_knots(view) for view in current.phases]
+        loose = any(set(j) - set(view.layout.mesh.joined) for view, j in zip(current.phases, joins, strict=True))
+        if current.error <= method.tolerance and not loose:
+            return OnArcs(state, current)
+        meshes = _refined_arcs(current, joins)
+    return OnArcs(state, _best_on_arcs(confirmed, refuted, method))
+
+
+def _best_on_arcs(confirmed: list[MeshSolution], refuted: list[MeshSolution], method: Collocation) -> MeshSolution | None:
+    """Of solutions that confirm their arcs, the last within the tolerance, or else that with the smallest error.
+
+    Where all conditions leave no freedom, multipliers are not unique and their signs tell nothing: a refuted solution stands if
+    the freedom that the repaired arcs have does not pay.
+    """
+    best = min(reversed(confirmed), key=lambda one: max(one.error, method.tolerance), default=None)
+    if best is not None and best.error > method.tolerance:
+        best = next((one for one in refuted if not costs_more(one, best)), best)
+    return best
+
+
+def _next_on_arcs(state: State, current: MeshSolution, meshes: Meshes, first: bool, confirmed: bool) -> MeshSolution:
+    search = state.method.search
+    # Small, since little is left for the bounds to decide, and a larger barrier would move the solution away first. Monotone,
+    # since a singular control hardly changes the cost, and settles at a wrong place where the barrier falls too fast.
+    warm = Warm(search.near_barrier, monotone=True, mu_based_multipliers=confirmed)
+    if first and any(mesh.held is not None and mesh.held.any() for mesh in meshes[0]):
+        warm = state.context.barrier_after_feasible  # the ends of boundary arcs may be far off yet
+    entered = tuple(with_entries(mesh, view) for mesh, view in zip(meshes[0], current.phases, strict=True))
+    return solve_mesh(state.context, entered, current.guess, warm, meshes[1], PassKind.ARCS)
+
+
+def _refined_arcs(current: MeshSolution, joins: list[tuple[int, ...]]) -> Meshes:
+    phases = zip(current.phases, current.estimates, joins, strict=True)
+    meshes = tuple(refined(replace(view.layout.mesh, joined=j), e, view.method) for view, e, j in phases)
+    return meshes, tuple(view.values.spans for view in current.phases)
+
+
+def arc_meshes(solution: MeshSolution, proposal: Proposal) -> Meshes:
+    """The first meshes on proposed arcs."""
+    return _arc_meshes(solution, proposal.structures)
+
+
+def _arc_meshes(solution: MeshSolution, structures: tuple[Structure | None, ...], keep: bool = False) -> Meshes:
+    """With ``keep`` the intervals of the solution stay where they are narrow."""
+    pairs = []
+    for view, structure in zip(solution.phases, structures, strict=True):
+        mesh = view.layout.mesh
+        if structure is None:
+            pairs.append((mesh, view.values.spans))
+        else:
+            kept = (view.values.breaks, mesh.degrees) if keep else None
+            pairs.append(arc_mesh(structure, view.kernels.affine, view.method.arcs, kept))
+    return tuple(mesh for mesh, _ in pairs), tuple(times for _, times in pairs)
+
+
+def arcs_of_guess(state: State) -> State:
+    """An attempt: the arcs of an earlier solution need not be found again, only moved to where they are now."""
+    method = state.method
+    if method.mesh is not None or method.scheme.shares_nodes or method.max_passes == 1:
+        return state
+    meshes = _meshes_of_guess(state)
+    if meshes is None:
+        return state
+    warm = Warm(method.search.near_barrier, monotone=True, mu_based_multipliers=False)
+    first = solve_mesh(state.context.quick, meshes[0], state.guess, warm, meshes[1], PassKind.ARCS)
+    state = state.recorded(first)
+    if not first.solved:
+        return state
+    settled = not any(collapsed(v) or set(continuous_knots(v)) - set(v.layout.mesh.joined) for v in first.phases)
+    if first.error <= method.tolerance and not checked(first).refuted and settled:
+        return state.with_best(first)
+    on_arcs = solve_on_arcs(
+        state, first, (tuple(v.layout.mesh for v in first.phases), tuple(v.values.spans for v in first.phases))
+    )
+    return replace(on_arcs.state, best=on_arcs.solution)
+
+
+def _meshes_of_guess(state: State) -> Meshes | None:
+    """The meshes of the earlier solution with its arcs, and their times; None where nothing switches."""
+    from trajopt.direct.first_solution import first_meshes  # attempts use this module
+
+    context = state.context
+    meshes: list[Mesh] = []
+    knots: list[Array | None] = []
+    plain = first_meshes(context, state.guess)
+    for form, kernels, start, mesh in zip(context.form.phases, context.kernels.phases, state.guess.phases, plain, strict=True):
+        structure = _structure_of_guess(form, start) if kernels.affine.any() else None
+        if structure is None:
+            meshes.append(mesh)
+            knots.append(None)
+            continue
+        own = _own_mesh(structure, start, kernels.affine, state.method)
+        meshes.append(arc_mesh(structure, kernels.affine, state.method.arcs)[0] if own is None else own)
+        knots.append(structure.times)
+    return (tuple(meshes), tuple(knots)) if any(times is not None for times in knots) else None
+
+
+def _structure_of_guess(form: PhaseForm, start: PhaseGuess) -> Structure | None:
+    """The arcs by the names of controls, states and path constraints; None where they do not cover the phase."""
+    arcs = start.arcs
+    if not arcs or any(name not in arc.roles for arc in arcs for name in form.u_names):
+        return None
+    times = np.array([start.t0, *[arc.end for arc in arcs[:-1]], start.tf])
+    if np.any(np.diff(times) <= 0):
+        return None
+    return Structure(times, _roles(start, form.u_names), _roles(start, (*form.x_names, *form.c_names)))
+
+
+def _roles(start: PhaseGuess, names: tuple[str, ...]) -> NDArray[np.int_]:
+    """(arcs, names): which bound each is at, if one."""
+    at = {"lower": AT_LOWER, "upper": AT_UPPER}
+    rows = [[at.get(arc.roles.get(name, ""), FREE) for name in names] for arc in start.arcs]
+    return np.array(rows, dtype=int).reshape(len(start.arcs), len(names))
+
+
+def _own_mesh(structure: Structure, start: PhaseGuess, affine: NDArray[np.bool_], method: Collocation) -> Mesh | None:
+    """The earlier solution's mesh, if its arcs end at breaks."""
+    if start.mesh is None:
+        return None
+    breaks = np.concatenate([[0.0], start.mesh[0][1:-1], [1.0]])
+    ends = (structure.times[1:-1] - start.t0) / (start.tf - start.t0)
+    knots = np.array([int(np.argmin(np.abs(breaks - end))) for end in ends], dtype=int)
+    near = np.sqrt(np.finfo(float).eps)
+    if np.any(np.abs(breaks[knots] - ends) > near) or np.any(np.diff([0, *knots, breaks.size - 1]) < 1):
+        return None
+    of_interval = np.searchsorted(knots, np.arange(breaks.size - 1), side="right")
+    roles, held = structure.roles[of_interval], structure.held[of_interval]
+    singular = (roles == FREE) & affine & (np.abs(held).sum(axis=1) == 0)[:, None]
+    points = np.where(roles != FREE, 1, np.where(singular, method.arcs.singular_points, 0))
+    return Mesh(breaks, np.array(start.mesh[1]), tuple(int(k) for k in knots), roles, points, held)

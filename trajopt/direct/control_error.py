@@ -1,0 +1,228 @@
+"""What the cost could still fall by other controls: the part of the error that concerns optimality.
+
+*At the collocation points* the program has chosen among the controls that the mesh allows. What a freer control would gain
+there is known to first order where controls enter affinely (each could take its better bound), and to second order where they
+enter smoothly.
+
+*Between the points* the program does not ask for optimality: a control is a polynomial there, and where it should not be one,
+H_u differs from zero. The integral of 1/2 H_u . H_uu^-1 H_u is what the cost is off by, to second order. The states may be
+exact to more digits than that, since they average over the control's errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import inverse_legendre
+from trajopt.direct.arc_structure import decided, near_limit
+from trajopt.direct.costates import costate_curve
+from trajopt.direct.mesh import FREE
+from trajopt.direct.mesh_solution import Estimate, MeshSolution
+from trajopt.direct.phase_view import PhaseView
+from trajopt.direct.schemes import gauss_quadrature
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+ROUND_OFF = float(np.sqrt(np.finfo(float).eps))
+
+
+def control_losses(solution: MeshSolution) -> tuple[Estimate, ...]:
+    """By phase: what the controls at the collocation points lose, relative to the cost."""
+    held = [_withheld_curvature(view) + _switching_and_decided(view) for view in solution.phases]
+    singular = [_singular_losses(view) for view in solution.phases]
+    size = solution.relative_to_cost(max(float(loss.max()) for loss in (*held, *singular)))
+    estimates = []
+    for loss, more in zip(held, singular, strict=True):
+        # H_u is zero along a singular arc: a relative loss of first order has a gain of its square.
+        square = np.minimum(more / size, (more / size) ** 2)
+        # The control has few values on an interval of a singular arc whatever its degree, so that only narrower ones help.
+        estimates.append(Estimate(np.maximum(loss / size, square), np.where(more > 0, 1.0, 0.0)))
+    return tuple(estimates)
+
+
+def _first_order(view: PhaseView) -> Array:
+    """(points, controls): what the cost could fall by if an affine control took its better bound; 0 for others.
+
+    Points where a state is at a bound do not count: there the bound, not the Hamiltonian, decides.
+    """
+    bound, s = view.layout.form.u_bound, view.control_slopes
+    which = view.kernels.affine & np.isfinite(bound.lower) & np.isfinite(bound.upper)
+    lower, upper = (np.where(which, side, 0.0) for side in (bound.lower, bound.upper))
+    losses = np.where(which, s * view.values.U - np.minimum(s * lower, s * upper), 0.0)
+    return np.where(near_limit(view)[:, None], 0.0, np.maximum(losses, 0.0))
+
+
+def _by_interval(view: PhaseView, losses: Array) -> Array:
+    return np.asarray(np.add.reduceat(losses, view.layout.first_point, axis=0))
+
+
+def _switching_and_decided(view: PhaseView) -> Array:
+    """(intervals,): losses by switches inside intervals, and by affine controls kept constant where constraints decide them.
+
+    These could change at every point by their own size, no more being known; no error of the states tells of that.
+    """
+    ph = view.layout
+    if ph.mesh.roles is not None or not view.kernels.affine.any():
+        return np.zeros(ph.mesh.intervals)
+    losses = _by_interval(view, _first_order(view)).sum(axis=1)
+    constant = view.kernels.affine & (ph.u_count < ph.sizes[:, None])
+    if constant.any():
+        kept = constant & decided(view)
+        losses = losses + np.where(kept, _by_interval(view, np.abs(view.control_slopes) * view.u_size), 0.0).sum(axis=1)
+    return np.asarray(losses)
+
+
+def _singular_losses(view: PhaseView) -> Array:
+    """(intervals,): losses to first order on singular arcs; those of held controls are judged by their signs."""
+    ph = view.layout
+    if ph.mesh.roles is None or not view.kernels.affine.any():
+        return np.zeros(ph.mesh.intervals)
+    free = (ph.mesh.roles == FREE) & (ph.u_count < ph.sizes[:, None])  # where a constraint decides, a control has all freedom
+    return np.asarray(np.where(free, _by_interval(view, _first_order(view)), 0.0).sum(axis=1))
+
+
+def _withheld_curvature(view: PhaseView) -> Array:
+    """(intervals,): what the cost could fall by, to second order, if smooth controls were free at every point."""
+    ph = view.layout
+    withheld = ~view.kernels.affine & (ph.u_count < ph.sizes[:, None]).any(axis=0)
+    if ph.mesh.control_points is None or not withheld.any():
+        return np.zeros(ph.mesh.intervals)
+    slopes, curvature = view.control_slopes, view.control_curvature
+    inside = view.inside(view.values.U) & (curvature > 0) & withheld
+    return _by_interval(view, np.where(inside, 0.5 * slopes**2 / np.where(inside, curvature, 1.0), 0.0).sum(axis=1))
+
+
+def with_control_error(solution: MeshSolution) -> MeshSolution:
+    """The solution with errors that also count what its smooth controls lose between the points, relative to the cost."""
+    if solution.layout.scheme.shares_nodes or not solution.solved:
+        return solution
+    losses = [_losses_between(view) for view in solution.phases]
+    largest, total = max(float(loss.max()) for loss in losses), sum(float(loss.sum()) for loss in losses)
+    if not largest > 0:
+        return solution
+    share = total / largest / solution.relative_to_cost(total)  # losses add up: the worst interval answers for their sum
+    estimates = tuple(
+        replace(e, errors=np.maximum(e.errors, loss * share)) for e, loss in zip(solution.estimates, losses, strict=True)
+    )
+    return replace(solution, estimates=estimates)
+
+
+def _losses_between(view: PhaseView) -> Array:
+    """(intervals,): of smooth controls inside their bounds, where no constraint decides them."""
+    ph, values, affine = view.layout, view.values, view.kernels.affine
+    # Algebraic variables move with the controls: their curvature is not that of H alone.
+    if affine.all() or ph.nz or ph.mesh.roles is not None:
+        return np.zeros(ph.mesh.intervals)
+    # Losses are of second order in what a control misses: where its last Legendre coefficient is small nothing is lost.
+    least = view.method.refinement.rough * np.sqrt(view.method.tolerance)
+    where = np.flatnonzero((last_coefficients(view) > least) & free_intervals(view))
+    if not where.size:
+        return np.zeros(ph.mesh.intervals)
+    rules = [gauss_quadrature(ph.rules[k].points.size + 2) for k in where]
+    at, weights = (np.concatenate([rule[i] for rule in rules]) for i in (0, 1))
+    interval = np.repeat(where, [rule[0].size for rule in rules])
+    widths = np.diff(values.breaks)[interval]
+    slopes, curvature, u = control_derivatives(view, values.breaks[:-1][interval] + widths * at, interval)
+    losses = weights * widths * _half_steps(slopes, curvature, view.inside(u) & ~affine)
+    return np.asarray(np.bincount(interval, losses, ph.mesh.intervals), dtype=float)
+
+
+def last_coefficients(view: PhaseView) -> Array:
+    """(intervals,): the largest last Legendre coefficient of a control, relative to its size."""
+    ph, result = view.layout, np.zeros(view.layout.mesh.intervals)
+    if not ph.nu:
+        return result
+    for rule, here in ph.groups:
+        U = view.values.U[ph.first_point[here][:, None] + np.arange(rule.points.size)]
+        tail = inverse_legendre(tuple(rule.points.tolist()))[-1] @ U
+        result[here] = (np.abs(tail) / view.u_size).max(axis=1)
+    return result
+
+
+def _half_steps(slopes: Array, curvature: Array, inside: Bools) -> Array:
+    """(places,): 1/2 H_u . H_uu^-1 H_u over the controls inside their bounds; nothing where H is not convex in them."""
+    result = np.zeros(slopes.shape[0])
+    for pattern in np.unique(inside, axis=0):
+        which = np.flatnonzero(pattern)
+        here = np.flatnonzero((inside == pattern).all(axis=1))
+        if not which.size:
+            continue
+        H, g = curvature[np.ix_(here, which, which)], slopes[np.ix_(here, which)]
+        lowest = np.linalg.eigvalsh(H)
+        convex = lowest[:, 0] > ROUND_OFF * np.abs(lowest).max(axis=1)
+        steps = np.linalg.solve(H[convex], g[convex][..., None])[..., 0]
+        result[here[convex]] = 0.5 * (g[convex] * steps).sum(axis=1)
+    return result
+
+
+def free_intervals(view: PhaseView) -> Bools:
+    """(intervals,): where no bound of a state and no path constraint has a multiplier; there costates are smooth."""
+    ph, costates, least = view.layout, view.costates, view.method.round_off
+    size = np.abs(costates.points).max(axis=0)
+    active = np.abs(view.state_multipliers) > least * np.where(size > 0, size, 1.0)
+    active[[0, -1]] = False  # boundary values
+    busy = np.array([active[ph.first[k] : ph.first[k + 1] + 1].any() for k in range(ph.mesh.intervals)])
+    if ph.nc:
+        largest = np.abs(costates.path).max(axis=0)
+        bound = np.abs(costates.path) > least * np.where(largest > 0, largest, 1.0)
+        busy |= np.logical_or.reduceat(np.asarray(bound.any(axis=1)), ph.first_point)
+    return ~busy
+
+
+def control_derivatives(view: PhaseView, times: Array, interval: NDArray[np.int_]) -> tuple[Array, Array, Array]:
+    """(places, controls), (places, controls, controls): H_u and H_uu at times of the phase; and the controls there.
+
+    For phases without algebraic variables, where no path constraint is active.
+    """
+    ph, values, kernel = view.layout, view.values, view.kernel
+    u, x = view.control_curve.evaluate(times), view.state_curve.evaluate(times)
+    spans = values.spans[ph.mesh.spans[1][interval][:, None] + np.arange(2)]
+    length = spans[:, 1] - spans[:, 0]
+    inputs = ph.inputs(x, np.zeros((times.size, 0)), u, view.statics, spans).T
+    at = inputs, ph.data((times - spans[:, 0]) / length, spans), view.repeated_parameters(times.size)
+    rows = _hamiltonian_rows(view, times)
+    slopes = np.zeros((times.size, kernel.inputs))
+    for of, (row, column), offset in (
+        (kernel.constraint_jacobian, kernel.constraint_pattern, 0),
+        (kernel.objective_jacobian, kernel.objective_pattern, kernel.constraint_rows),
+    ):
+        if row.size:
+            np.add.at(slopes.T, column, np.asarray(of(*at)) * rows.T[row + offset])
+    hessian = np.zeros((times.size, kernel.inputs, kernel.inputs))
+    if kernel.hessian_pattern[0].size:
+        entries = np.asarray(kernel.hessian(*at, rows.T)).T
+        hessian[:, kernel.hessian_pattern[0], kernel.hessian_pattern[1]] = entries
+        hessian[:, kernel.hessian_pattern[1], kernel.hessian_pattern[0]] = entries
+    first = ph.control_inputs
+    return slopes[:, first] / length[:, None], hessian[:, first, first] / length[:, None, None], u
+
+
+def hamiltonians(view: PhaseView, points: NDArray[np.int_], controls: Array) -> Array:
+    """(choices, points): H at collocation points with other controls (choices, points, controls), times the span's length."""
+    choices, count = controls.shape[0], points.size
+    inputs, data, parameters = (np.tile(part[:, points], choices) for part in view.arguments)
+    inputs[view.layout.control_inputs] = controls.reshape(choices * count, -1).T
+    kernel = view.kernel
+    values = [
+        np.asarray(of(inputs, data, parameters)).reshape(-1, choices, count) for of in (kernel.constraints, kernel.objective)
+    ]
+    rows = _hamiltonian_rows(view, view.times[points])
+    return np.asarray(np.einsum("pr,rcp->cp", rows, np.concatenate(values)), dtype=float)
+
+
+def _hamiltonian_rows(view: PhaseView, times: Array) -> Array:
+    """(places, rows of the kernel): multipliers of span f, c, span l, and the running cost; c only where it is not active."""
+    ph = view.layout
+    integrals = -ph.integral_rows(view.constraint_multipliers)
+    return np.hstack(
+        [
+            costate_curve(view).evaluate(times),
+            np.zeros((times.size, ph.nc)),
+            np.broadcast_to(integrals, (times.size, integrals.size)),
+            np.ones((times.size, view.kernel.objective_rows)),
+        ]
+    )

@@ -1,0 +1,109 @@
+"""The error of a mesh solution between its nodes.
+
+The rates along the solution's own polynomials are integrated over other points than those where the solver zeroed the defects,
+and compared with the states (Patterson, Hager and Rao 2015).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import inverse_legendre
+from trajopt.direct.mesh_solution import Estimate, MeshSolution
+from trajopt.direct.phase_view import PhaseView
+from trajopt.direct.scaling import row_sizes
+from trajopt.direct.schemes import gauss_quadrature
+
+Array = NDArray[np.float64]
+
+TINY = np.finfo(float).tiny
+EPSILON = np.finfo(float).eps
+
+
+def error_estimate(solution: MeshSolution) -> tuple[Estimate, ...]:
+    """The relative error of every interval, by phase."""
+    return tuple(_phase_estimate(solution, view) for view in solution.phases)
+
+
+def _phase_estimate(solution: MeshSolution, view: PhaseView) -> Estimate:
+    ph, kernel, size = view.layout, view.kernel, view.x_size
+    errors, decay = np.zeros(ph.mesh.intervals), np.ones(ph.mesh.intervals)
+    g_size = row_sizes(view.block, view.y, view.parameters, np.abs(view.y))[ph.outputs[1]]
+    integrals = _integrals_by_interval(view)
+    x, W, D = view.sampled([(here, rule.between) for rule, here in ph.groups])
+    parameters = view.repeated_parameters(W.shape[1])
+    all_outputs = np.asarray(kernel.constraints(W, D, parameters)).T  # one call for all: each costs more than its evaluations
+    all_costs = np.asarray(kernel.objective(W, D, parameters)).T if kernel.objective_rows else np.zeros((W.shape[1], 0))
+    gaps = np.zeros_like(integrals)
+    place = 0
+    for rule, here in ph.groups:
+        at, weights, integration = gauss_quadrature(rule.between.at.size)
+        rows = slice(place, place + here.size * at.size)
+        place = rows.stop
+        widths, X = ph.widths[here], view.node_values(here, rule.nodes.size)
+        between = x[rows].reshape(here.size, at.size, ph.nx)
+        outputs = all_outputs[rows].reshape(here.size, at.size, -1)
+        moved = X[:, :1] + widths[:, None, None] * (integration @ outputs[..., : ph.nx])
+        reached = np.concatenate([between, view.values.X[ph.first[here + 1]][:, None]], axis=1)
+        errors[here] = np.nan_to_num((np.abs(moved - reached) / size).max(axis=(1, 2)), nan=np.inf)
+        errors[here] = np.maximum(errors[here], _residuals(view, between, outputs, g_size))
+        if integrals.shape[1]:
+            finer = np.concatenate([outputs[..., ph.outputs[3]], all_costs[rows].reshape(here.size, at.size, -1)], axis=2)
+            gaps[here] = np.abs(widths[:, None] * (weights @ finer) - integrals[here])
+        decay[here] = _decay(rule.nodes, X, size)
+    return Estimate(np.maximum(errors, _quadrature_errors(solution, view, integrals, gaps)), decay)
+
+
+def _quadrature_errors(solution: MeshSolution, view: PhaseView, integrals: Array, gaps: Array) -> Array:
+    """(intervals,): quadrature errors add up over the phase, so the worst interval answers for their sum."""
+    if not integrals.shape[1]:
+        return np.zeros(integrals.shape[0])
+    total, sums = np.abs(integrals).sum(axis=0), gaps.sum(axis=0)
+    usual = [*view.layout.integral_values(view.sizes), *([solution.cost_reach] if view.kernel.objective_rows else [])]
+    total = np.maximum(np.maximum(total, view.method.round_off * np.array(usual)), TINY)
+    shares = sums / total / np.maximum(gaps.max(axis=0), TINY)
+    return np.asarray((gaps * shares).max(axis=1))
+
+
+def _integrals_by_interval(view: PhaseView) -> Array:
+    """(intervals, integrals): the scheme's own quadrature of each integral that is an unknown, and of the running cost."""
+    ph = view.layout
+    costs = view.running_cost[:, None] if view.kernel.objective_rows else np.zeros((ph.points, 0))
+    values = np.hstack([view.outputs[:, ph.outputs[3]], costs])
+    integrals = np.zeros((ph.mesh.intervals, values.shape[1]))
+    for rule, here in ph.groups:
+        at_points = values[ph.first_point[here][:, None] + np.arange(rule.points.size)]  # (intervals, points, integrals)
+        integrals[here] = ph.widths[here][:, None] * np.einsum("p,kpi->ki", rule.weights, at_points)
+    return integrals
+
+
+def _residuals(view: PhaseView, x: Array, outputs: Array, g_size: Array) -> Array:
+    """(intervals,): how far states and path constraints leave their bounds, and algebraic equations zero, between the nodes.
+
+    A violated constraint costs its multiplier times the violation, often more than an error of the states of that size.
+    """
+    ph, weight = view.layout, view.method.refinement.violation_weight
+    bound = ph.form.x_bound
+    worst = weight * (np.maximum(np.maximum(bound.lower - x, x - bound.upper), 0.0) / view.x_size).max(axis=(1, 2))
+    if ph.ng:
+        g = np.abs(outputs[..., ph.outputs[1]]) / g_size
+        worst = np.maximum(worst, np.nan_to_num(g.max(axis=(1, 2)), nan=np.inf))
+    if ph.nc:
+        c = outputs[..., ph.outputs[2]]
+        reach = np.maximum(1.0, np.abs(c).max(axis=(0, 1)))
+        excess = np.maximum(np.maximum(ph.form.c_bound.lower - c, c - ph.form.c_bound.upper), 0.0) / reach
+        worst = np.maximum(worst, weight * np.nan_to_num(excess.max(axis=(1, 2)), nan=np.inf))
+    return np.asarray(worst)
+
+
+def _decay(support: Array, X: Array, size: Array) -> Array:
+    """(intervals,): fit of abs(a_n) ~ rho^n to the Legendre coefficients of the states on each interval."""
+    degree = support.size - 1
+    if degree < 2:
+        return np.ones(X.shape[0])
+    to_series = inverse_legendre(tuple(support.tolist()))
+    coefficients = (np.abs(to_series @ X) / size).max(axis=2)[:, 1:] + 64 * EPSILON
+    n = np.arange(degree) - (degree - 1) / 2
+    slope = np.log(coefficients) @ n / (n @ n)  # of the straight line through them, by least squares
+    return np.asarray(np.exp(slope))

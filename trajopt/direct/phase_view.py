@@ -1,0 +1,252 @@
+"""PhaseView: one phase of the solution on a mesh, with what follows from it at the collocation points and between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import Curve
+from trajopt.direct.collocation import Collocation
+from trajopt.direct.costates import Costates, costates_of
+from trajopt.direct.kernels import PhaseKernels
+from trajopt.direct.packing import PhaseLayout, PhaseValues
+from trajopt.direct.scaling import limit_sizes
+from trajopt.direct.schemes import Places, integration_matrix
+from trajopt.nlp.program import Block, Kernel, arguments
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+ROUND_OFF = float(np.sqrt(np.finfo(float).eps))
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseView:
+    """One phase of a mesh solution, in physical units."""
+
+    index: int
+    method: Collocation
+    layout: PhaseLayout
+    kernels: PhaseKernels
+    block: Block
+    y: Array  # unknowns of the whole program
+    values: PhaseValues
+    statics: Array
+    parameters: Array
+    sizes: Array  # of the unknowns of the whole program
+    bound_multipliers: Array  # of the whole program
+    constraint_multipliers: Array
+    end_gradient: Array  # (nx,): derivative of the endpoint Lagrangian by the final state
+
+    # Sizes, by which errors and distances are relative. A quantity that is zero to round-off has the size of its limits, or one.
+
+    @cached_property
+    def x_size(self) -> Array:
+        """(nx,)"""
+        return _size(self.values.X, limit_sizes(self.layout.form.states))
+
+    @cached_property
+    def u_size(self) -> Array:
+        """(nu,)"""
+        return _size(self.values.U, limit_sizes(self.layout.form.controls))
+
+    @cached_property
+    def u_range(self) -> Array:
+        """(nu,): distance of the bounds; one where there are none."""
+        span = self.layout.form.u_bound.upper - self.layout.form.u_bound.lower
+        return np.where(np.isfinite(span), span, 1.0)
+
+    def inside(self, u: Array) -> Bools:
+        """(places, nu): where controls are between their bounds, not at them."""
+        bound, margin = self.layout.form.u_bound, self.method.arcs.at_bound * self.u_range
+        return np.asarray((u > bound.lower + margin) & (u < bound.upper - margin))
+
+    # At the collocation points.
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.block.kernel
+
+    @cached_property
+    def lengths(self) -> Array:
+        """(intervals,): duration of the span of each interval."""
+        return np.asarray(np.diff(self.values.spans)[self.layout.mesh.spans[1]])
+
+    @cached_property
+    def times(self) -> Array:
+        """(points,) of the collocation points."""
+        return np.interp(self.layout.point_times, self.layout.mesh.spans[0], self.values.spans)
+
+    @cached_property
+    def arguments(self) -> tuple[Array, Array, Array]:
+        return arguments(self.block, self.y, self.parameters)
+
+    @cached_property
+    def outputs(self) -> Array:
+        """(points, constraint rows of the kernel)"""
+        return np.asarray(self.kernel.constraints(*self.arguments)).T
+
+    @property
+    def path(self) -> Array:
+        """(points, path constraints)"""
+        return self.outputs[:, self.layout.outputs[2]]
+
+    @cached_property
+    def running_cost(self) -> Array:
+        """(points,): the integrand of the cost; empty where there is none."""
+        return np.asarray(self.kernel.objective(*self.arguments)).ravel() if self.kernel.objective_rows else np.zeros(0)
+
+    @cached_property
+    def derivatives(self) -> tuple[Array, Array | None]:
+        """(points, rows, inputs) of constraints and running cost."""
+        return point_derivatives(self.block, self.arguments)
+
+    @cached_property
+    def point_multipliers(self) -> Array:
+        """(points, constraint rows of the kernel)"""
+        return self.block.scatter.along(self.constraint_multipliers).reshape(self.layout.points, -1)
+
+    @property
+    def state_multipliers(self) -> Array:
+        """(state points, nx): of the bounds of states."""
+        return self.layout.states(self.bound_multipliers)
+
+    @cached_property
+    def costates(self) -> Costates:
+        return costates_of(self)
+
+    @cached_property
+    def control_slopes(self) -> Array:
+        """(points, nu): the derivative of the Lagrangian of the program by the controls."""
+        u = self.layout.control_inputs
+        jacobian, gradient = self.derivatives
+        slopes = np.einsum("kr,kru->ku", self.point_multipliers, jacobian[:, :, u])
+        return np.asarray(slopes if gradient is None else slopes + self.block.weights[:, None] * gradient[:, 0, u])
+
+    @cached_property
+    def control_curvature(self) -> Array:
+        """(points, nu): its second derivatives by each control alone."""
+        u = self.layout.control_inputs
+        first, second = self.kernel.hessian_pattern
+        diagonal = np.flatnonzero((first == second) & (first >= u.start) & (first < u.stop))
+        curvature = np.zeros((self.layout.points, self.layout.nu))
+        if diagonal.size:
+            weights = self.block.weights[:, None] if self.kernel.objective_rows else np.zeros((self.layout.points, 0))
+            values = np.asarray(self.kernel.hessian(*self.arguments, np.hstack([self.point_multipliers, weights]).T))
+            curvature[:, first[diagonal] - u.start] = values[diagonal].T
+        return curvature
+
+    @cached_property
+    def switching(self) -> Array:
+        """(points, nu): H_u, path constraints adjoined."""
+        scale = self.layout.weights * np.maximum(self.lengths[self.layout.interval_of], np.finfo(float).tiny)
+        return np.asarray(self.control_slopes / scale[:, None])
+
+    def order(self, column: int) -> int:
+        """The first time derivative of a state or path constraint that the controls enter; 0 if they enter none."""
+        ph, kernel = self.layout, self.kernel
+        rows, columns = kernel.constraint_pattern
+        depends = np.zeros((kernel.constraint_rows, kernel.inputs), dtype=bool)
+        depends[rows, columns] = True
+        rates = depends[: ph.nx, : ph.nx]
+        controls = np.asarray(depends[: ph.nx, ph.control_inputs].any(axis=1))
+        states: Bools = np.eye(ph.nx, dtype=bool)[column] if column < ph.nx else depends[ph.ng + column, : ph.nx]
+        for order in range(1, ph.nx + 1):
+            if controls[states].any():
+                return order
+            states = np.asarray(states | rates[states].any(axis=0), dtype=bool)
+        return 0
+
+    # Between the collocation points.
+
+    def node_values(self, here: NDArray[np.int_], count: int) -> Array:
+        """(intervals, nodes, nx): of the state polynomials."""
+        return np.asarray(self.values.X[self.layout.first[here][:, None] + np.arange(count)])
+
+    def sampled(self, where: Sequence[tuple[NDArray[np.int_], Places]]) -> tuple[Array, Array, Array]:
+        """The polynomials at other places than the collocation points, for groups of intervals of one degree each.
+
+        Gives the states (places, nx), and the kernel's inputs and data, group by group and interval by interval.
+        """
+        ph, values = self.layout, self.values
+        x, z, u = [], [], []
+        for here, to in where:
+            count, points = here.size * to.at.size, ph.first_point[here][:, None] + np.arange(to.from_points.shape[1])
+            nodes = self.node_values(here, to.from_nodes.shape[1])
+            x.append(np.einsum("mn,kni->kmi", to.from_nodes, nodes).reshape(count, ph.nx))
+            z.append((to.from_points @ values.Z[points]).reshape(count, ph.nz))
+            u.append((to.from_points @ values.U[points]).reshape(count, ph.nu))
+        states, bound, within = np.concatenate(x), ph.form.u_bound, ph.form.x_bound
+        interval = np.concatenate([np.repeat(here, to.at.size) for here, to in where])
+        at = np.concatenate([np.tile(to.at, here.size) for here, to in where])
+        normalised = ph.mesh.breaks[interval] + np.diff(ph.mesh.breaks)[interval] * at
+        knots, span = ph.mesh.spans[0], ph.mesh.spans[1][interval]
+        theta = (normalised - knots[span]) / (knots[span + 1] - knots[span])
+        spans = values.spans[span[:, None] + np.arange(2)]
+        # What is beyond a bound may have no value: a table ends there, a root. That it is beyond counts by itself.
+        inside = np.clip(states, within.lower, within.upper), np.clip(np.concatenate(u), bound.lower, bound.upper)
+        W = ph.inputs(inside[0], np.concatenate(z), inside[1], self.statics, spans)
+        return states, W.T, ph.data(theta, spans)
+
+    def repeated_parameters(self, places: int) -> Array:
+        return np.repeat(self.parameters[:, None], places, axis=1)
+
+    @cached_property
+    def state_curve(self) -> Curve:
+        """The state polynomials; collocation at both ends has a degree more than the values at its points show."""
+        ph, values = self.layout, self.values
+        if ph.shares_nodes:
+            return self._integrated()
+        nodes = tuple(r.nodes for r in ph.rules)
+        return Curve(values.breaks, nodes, tuple(values.X[f : f + n.size] for f, n in zip(ph.first[:-1], nodes, strict=True)))
+
+    def _integrated(self) -> Curve:
+        """x_k + h times the integral of the polynomial through the rates.
+
+        A parabola for trapezoids, a cubic for Hermite-Simpson.
+        """
+        ph, values = self.layout, self.values
+        rates = self.outputs[:, : ph.nx] / (values.tf - values.t0)
+        nodes, pieces = [], []
+        for k, rule in enumerate(ph.rules):
+            at = np.linspace(0.0, 1.0, rule.points.size + 1)
+            width = values.breaks[k + 1] - values.breaks[k]
+            nodes.append(at)
+            pieces.append(values.X[ph.first[k]] + width * integration_matrix(rule.points, at) @ rates[ph.points_of(k)])
+        return Curve(values.breaks, tuple(nodes), tuple(pieces))
+
+    def point_curve(self, of: Array) -> Curve:
+        """The polynomials through values at the collocation points."""
+        ph = self.layout
+        pieces = tuple(of[ph.points_of(k)] for k in range(ph.mesh.intervals))
+        return Curve(self.values.breaks, tuple(r.points for r in ph.rules), pieces)
+
+    @cached_property
+    def control_curve(self) -> Curve:
+        """The control polynomials, kept within their bounds; of full degree even where fewer unknowns describe them."""
+        bound, curve = self.layout.form.u_bound, self.point_curve(self.values.U)
+        return Curve(curve.breaks, curve.nodes, curve.values, bound.lower, bound.upper)
+
+
+def _size(values: Array, limits: Array) -> Array:
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    return np.where(largest > ROUND_OFF * limits, largest, limits)
+
+
+def point_derivatives(block: Block, at: tuple[Array, Array, Array]) -> tuple[Array, Array | None]:
+    """(places, rows, inputs): the derivatives of a kernel's constraint rows, and of its objective rows."""
+    kernel = block.kernel
+    jacobian = np.zeros((block.count, kernel.constraint_rows, kernel.inputs))
+    rows, columns = kernel.constraint_pattern
+    if rows.size:
+        jacobian[:, rows, columns] = np.asarray(kernel.constraint_jacobian(*at)).T
+    if not kernel.objective_rows:
+        return jacobian, None
+    gradient = np.zeros((block.count, kernel.objective_rows, kernel.inputs))
+    rows, columns = kernel.objective_pattern
+    gradient[:, rows, columns] = np.asarray(kernel.objective_jacobian(*at)).T
+    return jacobian, gradient

@@ -1,0 +1,310 @@
+"""Presolve: the same problem without what its constraints and its dynamics decide already.
+
+*Implied bounds of controls.* A path constraint may bound a control anyway: a unit vector of components between -1 and 1, a
+thrust of limited size. Such a bound touches the constraint at one point, where their multipliers cannot be told apart, and a
+barrier on the bound keeps the solver away from there. It is moved out of the way.
+
+*First integrals.* The flow keeps a quadratic first integral (the length of a quaternion), and collocation keeps it up to its
+error only. With every end value required the equations are dependent. So one end value for each integral is left to the
+integral; what it then violates is the error of the mesh, which is estimated anyway. Bounds that an integral implies are moved
+out of the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.bounds import Bound
+from trajopt.direct.collocation import Presolve
+from trajopt.normal_form import NormalForm, PhaseForm, Quantity, stacked
+
+if TYPE_CHECKING:
+    from trajopt.direct.mesh_solution import MeshSolution
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int_]
+
+ROUND_OFF = float(np.sqrt(np.finfo(float).eps))  # relative: numbers that differ by less are the same
+
+
+def presolve(form: NormalForm, parameters: Array, settings: Presolve, use_integrals: bool = True) -> NormalForm:
+    """Without bounds of controls that path constraints imply and, with ``use_integrals``, limits that first integrals imply."""
+    form = without_implied_bounds(form, parameters)
+    return without_redundant_limits(form, parameters, settings) if use_integrals else form
+
+
+def without_implied_bounds(form: NormalForm, parameters: Array) -> NormalForm:
+    """The same problem with the bounds that its path constraints imply moved away; the very same form where there are none."""
+    phases = tuple(_loosened(form, phase, parameters) for phase in form.phases)
+    same = all(a is b for a, b in zip(phases, form.phases, strict=True))
+    return form if same else replace(form, phases=phases)
+
+
+def _loosened(form: NormalForm, phase: PhaseForm, parameters: Array) -> PhaseForm:
+    bound = phase.u_bound
+    lower, upper = bound.lower, bound.upper
+    for low, high in _control_boxes(form, phase, parameters):
+        lower, upper = moved_away(Bound(lower, upper), low, high)
+    if np.array_equal(lower, bound.lower) and np.array_equal(upper, bound.upper):
+        return phase
+    return replace(phase, controls=tuple(_rebound(q, lower[q.rows], upper[q.rows]) for q in phase.controls))
+
+
+def moved_away(bound: Bound, low: Array, high: Array) -> tuple[Array, Array]:
+    """Bounds of what stays between ``low`` and ``high`` anyway, moved to twice that range unless they are beyond it already."""
+    with np.errstate(invalid="ignore"):  # a constraint that says nothing about a variable reaches to infinity
+        middle, reach = 0.5 * (low + high), 0.5 * (high - low)
+        below = (bound.lower <= low + ROUND_OFF * reach) & (bound.lower > middle - 2 * reach)
+        above = (bound.upper >= high - ROUND_OFF * reach) & (bound.upper < middle + 2 * reach)
+        return np.where(below, middle - 2 * reach, bound.lower), np.where(above, middle + 2 * reach, bound.upper)
+
+
+def _rebound(q: Quantity, lower: Array, upper: Array) -> Quantity:
+    """The control with other bounds, and the size that its own had."""
+    sides = np.abs([q.bound.lower, q.bound.upper])
+    size = np.where(np.isfinite(sides), sides, 0.0).max(axis=0)
+    scale = q.scale if q.scale is not None else np.where(size > 0, size, 1.0)
+    moved = not (np.array_equal(lower, q.bound.lower) and np.array_equal(upper, q.bound.upper))
+    return replace(q, bound=Bound(lower, upper, q.bound.guess), scale=scale) if moved else q
+
+
+def _control_boxes(form: NormalForm, phase: PhaseForm, parameters: Array) -> Iterator[tuple[Array, Array]]:
+    """(controls,), (controls,): the least and largest values that each ellipsoid leaves to the controls."""
+    bounded = np.isfinite(phase.u_bound.lower) | np.isfinite(phase.u_bound.upper)
+    if not bounded.any():
+        return
+    others = [symbol for symbol in (phase.t, phase.x, phase.z, form.s) if symbol.numel()]
+    for row in range(phase.c.numel()):
+        expression = phase.c[row]
+        if any(casadi.depends_on(expression, other) for other in others) or not casadi.depends_on(expression, phase.u):
+            continue
+        upper, lower = float(phase.c_bound.upper[row]), float(phase.c_bound.lower[row])
+        if expression.is_op(casadi.OP_SQRT) and upper >= 0:  # a length
+            expression, upper, lower = expression.dep(0), upper**2, -np.inf
+        if not casadi.is_quadratic(expression, phase.u):
+            continue
+        A, b, c = _coefficients(form, phase, expression, parameters)
+        for sign, limit in ((1.0, upper), (-1.0, -lower)):
+            reach = ellipsoid(sign * A, sign * b, limit - sign * c) if np.isfinite(limit) else None
+            if reach is not None:
+                yield reach
+
+
+def _coefficients(form: NormalForm, phase: PhaseForm, expression: Any, parameters: Array) -> tuple[Array, Array, float]:
+    """A, b, c of u . A u / 2 + b . u + c."""
+    parts = [casadi.densify(part) for part in casadi.quadratic_coeff(expression, phase.u)]
+    A, b, c = casadi.Function("coefficients", [form.p], parts)(parameters)
+    return np.asarray(A), np.asarray(b).ravel(), float(c)
+
+
+def ellipsoid(A: Array, b: Array, limit: float) -> tuple[Array, Array] | None:
+    """The box around all u with u . A u / 2 + b . u <= limit, infinite where A has no entries; None if they are no ellipsoid."""
+    inside = np.any(A != 0, axis=1)
+    if not inside.any() or np.any(b[~inside] != 0):
+        return None
+    curvature = A[np.ix_(inside, inside)]
+    values = np.linalg.eigvalsh(curvature)
+    if values[0] <= ROUND_OFF * values[-1]:
+        return None
+    inverse = np.linalg.inv(curvature)
+    centre = -inverse @ b[inside]
+    level = limit - 0.5 * float(b[inside] @ centre)
+    if level <= 0:
+        return None
+    reach = np.sqrt(2 * level * np.diag(inverse))
+    low, high = np.full(b.size, -np.inf), np.full(b.size, np.inf)
+    low[inside], high[inside] = centre - reach, centre + reach
+    return low, high
+
+
+def without_redundant_limits(form: NormalForm, parameters: Array, settings: Presolve) -> NormalForm:
+    """The same problem with less asked of what integrals of motion decide; the very same form where there are none."""
+    phases = tuple(_relieved(form, i, parameters, settings) for i in range(len(form.phases)))
+    same = all(a is b for a, b in zip(phases, form.phases, strict=True))
+    return form if same else replace(form, phases=phases)
+
+
+def violated_limits(form: NormalForm, solution: MeshSolution) -> float:
+    """By how much states violate the end values and bounds of ``form``, relative to their sizes.
+
+    A function of states that looked like a first integral may not have been one.
+    """
+    worst = 0.0
+    for phase, view in zip(form.phases, solution.phases, strict=True):
+        size, X = view.layout.states(view.sizes)[0], view.values.X
+        for bound, x in ((phase.x_bound, X), (phase.x_end, X[-1:])):
+            beyond = np.maximum(bound.lower - x, x - bound.upper) / size
+            worst = max(worst, float(beyond.max(initial=0.0)))
+    return worst
+
+
+def _relieved(form: NormalForm, index: int, parameters: Array, settings: Presolve) -> PhaseForm:
+    phase = form.phases[index]
+    begun = phase.x_start.fixed
+    limited = np.isfinite(phase.x_bound.lower) | np.isfinite(phase.x_bound.upper) | phase.x_end.fixed
+    states = np.flatnonzero(begun & limited)  # an integral of others decides nothing
+    if not 0 < states.size <= settings.max_states:
+        return phase
+    ends = np.where(phase.x_end.fixed, phase.x_end.lower, phase.x_start.lower)[states]
+    sizes = np.maximum(np.abs(phase.x_start.lower[states]), np.abs(ends))
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    integrals = _integrals(form, index, parameters, states, sizes)
+    if not integrals.shape[1]:
+        return phase
+    window = np.zeros(phase.x.numel())
+    window[states] = (
+        settings.window * sizes * _windows(phase, states, integrals, phase.x_start.lower[states] / sizes, ends / sizes)
+    )
+    lower, upper = phase.x_bound.lower.copy(), phase.x_bound.upper.copy()
+    for low, high in _state_boxes(integrals, phase.x_start.lower[states] / sizes):
+        lower[states], upper[states] = moved_away(Bound(lower[states], upper[states]), low * sizes, high * sizes)
+    if not window.any() and np.array_equal(lower, phase.x_bound.lower) and np.array_equal(upper, phase.x_bound.upper):
+        return phase
+    quantities = tuple(
+        replace(
+            q,
+            end=Bound(q.end.lower - window[q.rows], q.end.upper + window[q.rows], q.end.guess),
+            bound=Bound(lower[q.rows], upper[q.rows], q.bound.guess),
+        )
+        for q in phase.states
+    )
+    return replace(phase, states=quantities)
+
+
+def _windows(phase: PhaseForm, states: Index, integrals: Array, first: Array, last: Array) -> Array:
+    """(states,): 1 for end values that are left to integrals of other end values; else 0."""
+    asked = phase.x_end.fixed[states]
+    i, j = np.triu_indices(states.size)
+    elsewhere = np.concatenate([~asked, ~(asked[i] & asked[j])])
+    own = integrals @ _null(integrals[elsewhere]) if elsewhere.any() else integrals
+    change = own.T @ (_monomials(last) - _monomials(first))
+    kept = own @ _null(change[None, :]) if np.abs(change).max(initial=0.0) > ROUND_OFF else own
+    if not kept.shape[1]:
+        return np.zeros(states.size)
+    return _independent_columns((kept / np.linalg.norm(kept, axis=0)).T @ _slopes(last))
+
+
+def _independent_columns(matrix: Array) -> Array:
+    """(columns,): 1 for columns that span all of them, the longest first (Gram-Schmidt with pivoting); else 0."""
+    rest, chosen = matrix.copy(), np.zeros(matrix.shape[1])
+    least = ROUND_OFF * np.linalg.norm(rest, axis=0).max(initial=0.0)
+    for _ in range(min(matrix.shape)):
+        lengths = np.linalg.norm(rest, axis=0)
+        pivot = int(np.argmax(lengths))
+        if lengths[pivot] <= least:
+            break
+        chosen[pivot] = 1.0
+        direction = rest[:, pivot] / lengths[pivot]
+        rest = rest - np.outer(direction, direction @ rest)
+    return chosen
+
+
+def _state_boxes(integrals: Array, first: Array) -> list[tuple[Array, Array]]:
+    """Boxes around the ellipsoids that integrals keep the states on, from where they begin."""
+    n = first.size
+    i, j = np.triu_indices(n)
+    boxes = []
+    for column in _echelon(integrals).T:
+        A = np.zeros((n, n))
+        A[i, j] += column[n:]
+        A[j, i] += column[n:]
+        level = float(column @ _monomials(first))
+        for sign in (1.0, -1.0):
+            box = ellipsoid(sign * A, sign * column[:n], sign * level)
+            if box is not None:
+                boxes.append(box)
+    return boxes
+
+
+def _echelon(columns: Array) -> Array:
+    """Other columns of the same span, each zero where another begins: integrals of different states come apart."""
+    rows = columns.T.copy()
+    done = 0
+    for place in range(rows.shape[1]):
+        pivot = done + int(np.argmax(np.abs(rows[done:, place])))
+        if abs(rows[pivot, place]) < ROUND_OFF * np.abs(rows).max():
+            continue
+        rows[[done, pivot]] = rows[[pivot, done]]
+        rows[done] /= rows[done, place]
+        others = np.arange(len(rows)) != done
+        rows[others] -= np.outer(rows[others, place], rows[done])
+        done += 1
+        if done == len(rows):
+            break
+    return np.where(np.abs(rows) < ROUND_OFF, 0.0, rows).T
+
+
+def _null(matrix: Array) -> Array:
+    """An orthonormal basis of the null space, its columns."""
+    if not matrix.size:
+        return np.eye(matrix.shape[1])
+    _, sizes, rows = np.linalg.svd(matrix, full_matrices=matrix.shape[0] < matrix.shape[1])
+    rank = int(np.sum(sizes > ROUND_OFF * sizes.max(initial=0.0)))
+    return np.asarray(rows[rank:].T)
+
+
+def _monomials(x: Array) -> Array:
+    """All x_i, and all products x_i x_j with i <= j."""
+    i, j = np.triu_indices(x.size)
+    return np.concatenate([x, x[i] * x[j]])
+
+
+def _slopes(x: Array) -> Array:
+    """(monomials, states): their derivatives."""
+    i, j = np.triu_indices(x.size)
+    unit = np.eye(x.size)
+    return np.concatenate([unit, x[j][:, None] * unit[i] + x[i][:, None] * unit[j]])
+
+
+def _changes(x: Array, rates: Array) -> Array:
+    """(places, monomials): their rates at places, the columns of x."""
+    i, j = np.triu_indices(x.shape[0])
+    return np.vstack([rates, x[j] * rates[i] + x[i] * rates[j]]).T
+
+
+def _integrals(form: NormalForm, index: int, parameters: Array, states: Index, sizes: Array) -> Array:
+    """(monomials, n): combinations that do not change whatever the motion, in some states, each in units of its size."""
+    phase = form.phases[index]
+    count = states.size + states.size * (states.size + 1) // 2
+    places = 2 * count + 10
+    generator = np.random.default_rng(0)
+    columns = (phase.t, phase.x, phase.z, phase.u, form.s)
+    t, x, z, u, s = (generator.uniform(-1.0, 1.0, (n.numel(), places)) for n in columns)
+    scales = np.ones((phase.x.numel(), 1))
+    scales[states] = sizes[:, None]
+    scales = scales * 10 ** generator.uniform(-1.0, 1.0, x.shape)  # what happens far away only counts, too
+    x, z, u = _within(phase.x_bound, x, scales), _within(phase.z_bound, z), _within(phase.u_bound, u)
+    p = np.repeat(parameters[:, None], places, axis=1)
+    t, s = _within(_clock(phase), t), _within(stacked([q.bound for q in form.statics]), s)
+    rates = np.asarray(form.models[index](t, x, z, u, s, p))[states] / sizes[:, None]
+    x = x[states] / sizes[:, None]
+    regular = np.all(np.isfinite(rates), axis=0)
+    if regular.sum() <= count:
+        return np.zeros((count, 0))
+    changes = _changes(x[:, regular], rates[:, regular])
+    lengths = np.linalg.norm(changes, axis=0)
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    return np.asarray(_null(changes / lengths) / lengths[:, None])
+
+
+def _clock(phase: PhaseForm) -> Bound:
+    """When the phase may be under way."""
+    lower, upper = phase.start_time.lower, phase.end_time.upper
+    lower = np.where(np.isfinite(lower), lower, 0.0)
+    return Bound(lower, np.where(np.isfinite(upper), upper, lower + 1.0))
+
+
+def _within(bound: Bound, values: Array, sizes: Array | float = 1.0) -> Array:
+    """Numbers from -1 to 1 spread over what bounds allow, or over a size from a bound, or about zero."""
+    lower, upper = bound.lower[:, None], bound.upper[:, None]
+    away = np.abs(values) * sizes
+    with np.errstate(invalid="ignore"):
+        between = lower + (upper - lower) * (0.5 + 0.5 * values)
+    beyond = np.where(np.isfinite(lower), lower + away, np.where(np.isfinite(upper), upper - away, np.sign(values) * away))
+    return np.where(np.isfinite(lower) & np.isfinite(upper), between, beyond)

@@ -1,0 +1,166 @@
+"""Refinement: meshes, and arcs where controls switch, until states, cost, controls and costates are accurate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.direct.arc_refinement import Proposal, arc_meshes, proposed_arcs, solve_on_arcs
+from trajopt.direct.arc_structure import decided
+from trajopt.direct.control_error import with_control_error
+from trajopt.direct.costate_error import CostateErrors, costate_errors, next_bends
+from trajopt.direct.kinks import kinks
+from trajopt.direct.mesh import Mesh
+from trajopt.direct.mesh_solution import Estimate, MeshSolution, PassKind
+from trajopt.direct.next_mesh import Bend, refined
+from trajopt.direct.phase_view import PhaseView
+from trajopt.direct.search import Pass, State, costs_more
+from trajopt.direct.solve_mesh import solve_mesh
+from trajopt.nlp.backends import Warm
+
+Array = NDArray[np.float64]
+
+
+def refine(state: State) -> State:
+    """From a first solution to one within the tolerance, or to the best within the budget.
+
+    After the states are accurate, a few more meshes are spent on the costates; they do not decide whether a solution counts as
+    solved.
+    """
+    method, current = state.method, _with_all_errors(state.solution)
+    state = state.corrected(current)
+    solutions, accurate = [current], list[tuple[float, MeshSolution]]()  # with the errors of their costates
+    seen: list[CostateErrors] = []
+    refusals, polishes = 0, 0
+    while state.may_continue and current.usable and not _on_arcs(current):
+        seen.append(costate_errors(current))
+        proposal, suspects = proposed_arcs(current), tuple[Array, ...]()
+        if proposal.clear and refusals < method.arcs.proposals:
+            on_arcs = solve_on_arcs(state, current, arc_meshes(current, proposal))
+            state, suspects = on_arcs.state, on_arcs.suspects
+            refusals += 1
+            if on_arcs.solution is not None and _acceptable(on_arcs.solution, current):
+                solutions.append(_with_all_errors(on_arcs.solution))
+                state = state.corrected(solutions[-1])
+                if solutions[-1].error <= method.tolerance:
+                    return state
+        elif current.error <= method.tolerance and current.solved:
+            accurate.append((seen[-1].error, current))
+            if seen[-1].error <= method.tolerance:
+                break
+        polishes += bool(accurate)
+        if not state.may_continue or _enough(state, seen[-1], polishes, bool(accurate)):
+            break
+        state, current = _next_solution(state, current, next_meshes(current, proposal, suspects, seen), bool(accurate))
+        if not current.usable:
+            break
+        current = _with_all_errors(current)
+        state = state.corrected(current)
+        solutions.append(current)
+    if accurate:
+        return state.with_best(min(reversed(accurate), key=lambda pair: pair[0])[1])
+    return state.with_best(min(reversed(solutions), key=lambda one: (not one.solved, one.error)))
+
+
+def _with_all_errors(solution: MeshSolution) -> MeshSolution:
+    """Where all other errors are small, that of the controls between the points counts, too."""
+    return with_control_error(solution) if solution.error <= solution.phases[0].method.tolerance else solution
+
+
+def _on_arcs(solution: MeshSolution) -> bool:
+    return solution.kind is PassKind.ARCS
+
+
+def _acceptable(candidate: MeshSolution, current: MeshSolution) -> bool:
+    """A wrong structure integrates exactly: a solution on arcs counts if it is as accurate, and does not cost more."""
+    tolerance = current.phases[0].method.tolerance
+    return candidate.error <= max(tolerance, current.error) and not costs_more(candidate, current)
+
+
+def _enough(state: State, costates: CostateErrors, polishes: int, accurate: bool) -> bool:
+    """True if there is no point in another mesh: touch points have to settle first."""
+    most = state.method.refinement.polishing // (1 if costates.touch_points else 3)
+    return polishes > most or (_stalled(state.passes, most + 2) and not accurate)
+
+
+def _stalled(passes: Sequence[Pass], meshes: int) -> bool:
+    """True if the last ``meshes`` passes did not halve the error."""
+    errors = [one.record.error for one in passes if one.kind is not PassKind.ARCS]
+    return len(errors) > meshes + 1 and min(errors[-meshes:]) > 0.5 * min(errors[:-meshes])
+
+
+def _next_solution(state: State, current: MeshSolution, meshes: tuple[Mesh, ...], accurate: bool) -> tuple[State, MeshSolution]:
+    """On the next mesh, from the solution of the last; where that fails, from a cold start, then from a feasible point."""
+    context, method = state.context, state.method
+    rough = current.error > method.refinement.rough
+    # The farther the last solution was off, the larger the barrier. From a rough one a monotone barrier leads to better optima.
+    barrier = np.clip(method.search.barrier * current.error, method.search.near_barrier, method.search.barrier)
+    limited = context.with_iteration_limit((2 if rough else 1) * method.search.quick_iterations)
+    following = solve_mesh(limited, meshes, current.guess, Warm(float(barrier), monotone=rough))
+    state = state.recorded(following)
+    if following.usable or accurate or following.stopped:
+        return state, following
+    following = solve_mesh(context, meshes, current.guess, None, kind=PassKind.COLD)
+    state = state.recorded(following)
+    if following.usable or following.stopped:
+        return state, following
+    feasible = solve_mesh(context, meshes, current.guess, None, kind=PassKind.FEASIBLE)
+    state = state.recorded(feasible)
+    if feasible.usable:
+        following = solve_mesh(context, meshes, feasible.guess, context.barrier_after_feasible)
+        state = state.recorded(following)
+    return state, following
+
+
+def with_linear_controls(view: PhaseView, where: NDArray[np.bool_] | None = None) -> Mesh:
+    """The mesh of a phase with smooth controls linear on some intervals, and free on the others.
+
+    Far from the solution a control of high degree can oscillate between the points. Where path constraints may be active at every
+    point it needs all its freedom.
+    """
+    mesh = view.layout.mesh
+    if mesh.control_points is None:
+        return mesh
+    chosen = np.ones(mesh.intervals, dtype=bool) if where is None else where
+    points = np.where(chosen & (view.layout.nc == 0), 2, 0)[:, None]
+    return replace(mesh, control_points=np.where(view.kernels.affine, mesh.control_points, points))
+
+
+def next_meshes(
+    current: MeshSolution, proposal: Proposal, suspects: tuple[Array, ...], seen: Sequence[CostateErrors]
+) -> tuple[Mesh, ...]:
+    """Refined where the error is large, where arcs cannot be told apart, and where proposed arcs were refuted (``suspects``).
+
+    ``seen``: the errors of the costates so far; breaks go where states meet their limits.
+    """
+    return tuple(
+        _next_mesh(view, estimate, proposal.unclear[i], suspects[i] if suspects else np.zeros((0, 2)), seen)
+        for i, (view, estimate) in enumerate(zip(current.phases, current.estimates, strict=True))
+    )
+
+
+def _next_mesh(
+    view: PhaseView, estimate: Estimate, unclear: NDArray[np.int_], suspects: Array, seen: Sequence[CostateErrors]
+) -> Mesh:
+    method, mesh, breaks, affine = view.method, view.layout.mesh, view.values.breaks, view.kernels.affine
+    errors = np.maximum(estimate.errors, seen[-1].by_interval[view.index])
+    near = np.clip(np.concatenate([unclear - 1, unclear, unclear + 1]), 0, errors.size - 1)
+    wanted = np.zeros(errors.size, dtype=bool)
+    wanted[near] = True
+    for start, end in suspects:
+        wanted |= (breaks[1:] > start) & (breaks[:-1] < end)
+    errors = np.where(wanted, np.maximum(errors, 2 * method.tolerance), errors)
+    freed = with_linear_controls(view, estimate.errors > method.refinement.rough)
+    large = errors > method.tolerance
+    bends = [] if affine.any() else [Bend(place) for place in kinks(view, large)]
+    bends += next_bends(seen, method.refinement, view.index, mesh, large)
+    decay = estimate.decay
+    if affine.any():
+        by_constraint = decided(view)
+        decay = np.where(by_constraint.any(axis=1), estimate.decay, 1.0)  # switches are not smooth
+        if freed.control_points is not None:
+            freed = replace(freed, control_points=np.where(affine & by_constraint, 0, freed.control_points))
+    return refined(freed, Estimate(errors, decay), method, bends)

@@ -1,0 +1,229 @@
+"""Transcription: from a problem on its meshes to a nonlinear program, kernels between sparse matrices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import lagrange_basis
+from trajopt.direct.kernels import Kernels, PhaseKernels
+from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE
+from trajopt.direct.packing import Layout, PhaseLayout
+from trajopt.nlp.lines import Lines, compressed
+from trajopt.nlp.program import Block, Program, arguments
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int_]
+Triplets = tuple[Index, Index, Array]
+
+
+def transcribe(kernels: Kernels, layout: Layout, start: Array, parameters: Array, slack: float = 0.0) -> Program:
+    """The program, in physical units.
+
+    ``slack``: by how much, relative to their size, bounds may be overstepped where controls are held at theirs: these can leave a
+    state no interior between its own.
+    """
+    blocks = [_phase_block(ph, k, layout) for ph, k in zip(layout.phases, kernels.phases, strict=True)]
+    blocks.append(_endpoint_block(kernels, layout))
+    lower, upper = variable_bounds(layout)
+    g_lower, g_upper = _row_bounds(kernels, layout)
+    parts = [_linear_part(ph, layout) for ph in layout.phases]
+    rows, columns, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    linear = compressed(columns, rows, values, (layout.unknowns, layout.constraints))
+    slack = slack if any(ph.mesh.roles is not None for ph in layout.phases) else 0.0
+    start = np.clip(start, lower, upper)
+    program = Program(tuple(blocks), linear, lower, upper, g_lower, g_upper, start, parameters, slack=slack)
+    return _with_integrals(layout, program)
+
+
+def _with_integrals(layout: Layout, program: Program) -> Program:
+    """Unknown integrals begin as the quadrature of the guess: at zero, a root or a quotient of them has no derivative."""
+    if not any(ph.nq for ph in layout.phases):
+        return program
+    start = program.start.copy()
+    for ph, block in zip(layout.phases, program.blocks[:-1], strict=True):
+        if ph.nq:
+            outputs = np.asarray(block.kernel.constraints(*arguments(block, program.start, program.parameters)))
+            ph.integral_values(start)[:] = np.nan_to_num(-ph.integral_rows(block.scatter.across(outputs.T.ravel())))
+    return replace(program, start=start)
+
+
+def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Block:
+    kernel = kernels.free_time if ph.free_time else kernels.fixed_time
+    knots, span_of = ph.mesh.spans
+    point_span = span_of[ph.interval_of]
+    theta = (ph.point_times - knots[point_span]) / (knots[point_span + 1] - knots[point_span])
+    ends = np.array([ph.form.start_time.lower[0], ph.form.end_time.lower[0]])
+    data = ph.data(theta, np.tile(ends, (ph.points, 1)))
+    weights = ph.weights if kernel.objective_rows else np.zeros(0)
+    return Block(kernel, ph.points, _gather(ph, layout, point_span), data, _scatter(ph, layout), weights)
+
+
+def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> Lines:
+    """The inputs of the kernel at every collocation point from the unknowns."""
+    number = np.arange(layout.unknowns)
+    none = np.full((ph.points, ph.nu), -1)  # controls may be sums of several unknowns
+    spans = ph.span_times(number)[point_span[:, None] + np.arange(2)]
+    of = ph.inputs(ph.states(number)[ph.point_state], ph.algebraics(number), none, layout.statics(number), spans)
+    rows = np.flatnonzero(of.ravel() >= 0)
+    u_rows, u_columns, u_values = ph.control_entries
+    point, component = u_rows // max(ph.nu, 1), u_rows % max(ph.nu, 1)
+    return compressed(
+        np.concatenate([rows, point * of.shape[1] + ph.control_inputs.start + component]),
+        np.concatenate([of.ravel()[rows], ph.control_unknowns(number)[u_columns]]),
+        np.concatenate([np.ones(rows.size), u_values]),
+        (of.size, layout.unknowns),
+    )
+
+
+def _scatter(ph: PhaseLayout, layout: Layout) -> Lines:
+    """Constraint rows from the outputs of the kernel at every collocation point."""
+    number = np.arange(layout.constraints)
+    _, algebraic, path, integrands = ph.outputs
+    output = np.arange(ph.points * integrands.stop).reshape(ph.points, integrands.stop)
+    rows, columns, values = [], [], []
+    for rule, here in ph.groups:
+        a, e = np.nonzero(rule.Q)
+        row = ph.defect_rows(number)[ph.defect_first[here][:, None] + a]  # (intervals, entries, states)
+        column = output[ph.first_point[here][:, None] + e, : ph.nx]
+        rows.append(row.ravel())
+        columns.append(column.ravel())
+        values.append(np.broadcast_to((ph.widths[here][:, None] * rule.Q[a, e])[..., None], row.shape).ravel())
+        points = ph.first_point[here][:, None] + np.arange(rule.points.size)
+        for j, integral in enumerate(ph.integral_rows(number)):
+            columns.append(output[points, integrands.start + j].ravel())
+            rows.append(np.full(points.size, integral))
+            values.append((-ph.widths[here][:, None] * rule.weights).ravel())
+    for part, of in ((algebraic, ph.algebraic_rows(number)), (path, ph.path_rows(number))):
+        rows.append(of.ravel())
+        columns.append(output[:, part].ravel())
+        values.append(np.ones(of.size))
+    triplets = np.concatenate(columns), np.concatenate(rows), np.concatenate(values)
+    return compressed(*triplets, (output.size, layout.constraints))
+
+
+def _linear_part(ph: PhaseLayout, layout: Layout) -> Triplets:
+    """P X in the defects, the unknown integrals in their rows, and the lengths of the spans between moving knots."""
+    number, row_number = np.arange(layout.unknowns), np.arange(layout.constraints)
+    rows, columns, values = [], [], []
+    for rule, here in ph.groups:
+        a, c = np.nonzero(rule.P)
+        row = ph.defect_rows(row_number)[ph.defect_first[here][:, None] + a]
+        rows.append(row.ravel())
+        columns.append(ph.states(number)[ph.first[here][:, None] + c].ravel())
+        values.append(np.broadcast_to(rule.P[a, c][:, None], row.shape).ravel())
+    rows.append(ph.integral_rows(row_number))
+    columns.append(ph.integral_values(number))
+    values.append(np.ones(ph.nq))
+    spans, times = ph.span_rows(row_number), ph.span_times(number)
+    rows.append(np.repeat(spans, 2))
+    columns.append(np.stack([times[: spans.size], times[1 : spans.size + 1]], axis=1).ravel())
+    values.append(np.tile([-1.0, 1.0], spans.size))
+    return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
+
+
+def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
+    number = np.arange(layout.unknowns)
+    entries: list[tuple[int, Index, Array]] = []  # place in the endpoint column, unknowns and their factors
+    last = 0
+    for i, (ph, kernel) in enumerate(zip(layout.phases, kernels.phases, strict=True)):
+        t0, tf, x0, xf, z0, zf, u0, uf, q = layout.endpoints(i)
+        times, states = ph.span_times(number), ph.states(number)
+        for place, of in ((t0, times[:1]), (tf, times[-1:]), (x0, states[0]), (xf, states[-1])):
+            entries += [(place.start + j, of[j : j + 1], np.ones(1)) for j in range(of.size)]
+        for side, (interval, z, u) in enumerate(((0, z0, u0), (ph.mesh.intervals - 1, zf, uf))):
+            basis, points = ph.rules[interval].at_ends[side], ph.points_of(interval)
+            # Algebraic variables and controls at the ends continue their polynomials.
+            entries += [(z.start + j, ph.algebraics(number)[points, j], basis) for j in range(ph.nz)]
+            for j in range(ph.nu):
+                nodes = ph.control_nodes(interval, j)
+                own = basis if nodes is ph.rules[interval].points else lagrange_basis(nodes, np.array([float(side)]))[0]
+                entries.append((u.start + j, ph.control_on(number, interval, j), own))
+        # Other integrals are summed into the cost directly; their place in the endpoint column stays zero.
+        values = ph.integral_values(number)
+        entries += [(q.start + j, values[k : k + 1], np.ones(1)) for k, j in enumerate(kernel.unknown_integrals)]
+        last = q.stop
+    entries += [(last + j, one, np.ones(1)) for j, one in enumerate(layout.statics(number)[:, None])]
+    rows = np.concatenate([np.full(of.size, place) for place, of, _ in entries])
+    columns, factors = (np.concatenate(part) for part in list(zip(*entries, strict=True))[1:])
+    gather = compressed(rows, columns, factors, (last + layout.form.s.numel(), layout.unknowns))
+    conditions = layout.condition_rows(np.arange(layout.constraints))
+    count = conditions.size
+    scatter = compressed(np.arange(count), conditions, np.ones(count), (count, layout.constraints))
+    return Block(kernels.endpoints, 1, gather, np.zeros((0, 1)), scatter, np.ones(1))
+
+
+def _row_bounds(kernels: Kernels, layout: Layout) -> tuple[Array, Array]:
+    lower, upper = np.zeros(layout.constraints), np.zeros(layout.constraints)
+    for ph, kernel in zip(layout.phases, kernels.phases, strict=True):
+        ph.path_rows(lower)[:], ph.path_rows(upper)[:] = ph.form.c_bound.lower, ph.form.c_bound.upper
+        _hold_paths(ph, kernel, lower, upper)
+        ph.span_rows(upper)[:] = np.inf
+    for side, of in ((lower, "lower"), (upper, "upper")):
+        starts = [getattr(layout.phases[i].form.c_bound, of)[row] for i, row in kernels.start_paths]
+        layout.condition_rows(side)[:] = [*getattr(layout.form.b_bound, of), *starts]
+    return lower, upper
+
+
+def variable_bounds(layout: Layout) -> tuple[Array, Array]:
+    """Bounds of all unknowns, in physical units."""
+    lower, upper = np.full(layout.unknowns, -np.inf), np.full(layout.unknowns, np.inf)
+    for ph in layout.phases:
+        form = ph.form
+        for y, of in ((lower, "lower"), (upper, "upper")):
+            ph.states(y)[:] = getattr(form.x_bound, of)
+            ph.states(y)[0], ph.states(y)[-1] = getattr(form.x_start, of), getattr(form.x_end, of)
+            ph.algebraics(y)[:] = getattr(form.z_bound, of)
+            ph.span_times(y)[[0, -1]] = getattr(form.start_time, of)[0], getattr(form.end_time, of)[0]
+        _hold_states(ph, ph.states(lower), ph.states(upper))
+        _control_bounds(ph, lower, upper)
+    for q in layout.form.statics:
+        layout.statics(lower)[q.rows], layout.statics(upper)[q.rows] = q.bound.lower, q.bound.upper
+    return lower, upper
+
+
+def _hold_states(ph: PhaseLayout, lower: Array, upper: Array) -> None:
+    """States on a boundary arc stay at their bound, from the first node of the arc to its last; boundary values come first."""
+    if ph.mesh.held is None:
+        return
+    bound = ph.form.x_bound
+    for k, i in np.argwhere(ph.mesh.held[:, : ph.nx] != FREE):
+        here = np.arange(ph.first[k], ph.first[k + 1] + 1)
+        value = (bound.lower if ph.mesh.held[k, i] == AT_LOWER else bound.upper)[i]
+        here = here[(lower[here, i] <= value) & (value <= upper[here, i])]
+        lower[here, i] = upper[here, i] = value
+
+
+def _hold_paths(ph: PhaseLayout, kernels: PhaseKernels, lower: Array, upper: Array) -> None:
+    """Path constraints of an arc are equalities there; those on states alone from the arc's first node on."""
+    if ph.mesh.held is None:
+        return
+    bound = ph.form.c_bound
+    for k, row in np.argwhere(ph.mesh.held[:, ph.nx :] != FREE):
+        role = ph.mesh.held[k, ph.nx + row]
+        entered = (kernels.state_paths[row] or k in ph.mesh.joined) and k > 0 and ph.mesh.held[k - 1, ph.nx + row] == FREE
+        points = ph.points_of(k)
+        first = points.start - (1 if entered and ph.rules[k - 1].points[-1] == 1.0 else 0)
+        value = (bound.lower if role == AT_LOWER else bound.upper)[row]
+        ph.path_rows(lower)[first : points.stop, row] = ph.path_rows(upper)[first : points.stop, row] = value
+
+
+def _control_bounds(ph: PhaseLayout, lower: Array, upper: Array) -> None:
+    bound = ph.form.u_bound
+    if ph.shares_nodes:
+        ph.control_unknowns(lower)[:], ph.control_unknowns(upper)[:] = (
+            np.tile(side, ph.points) for side in (bound.lower, bound.upper)
+        )
+        return
+    roles = ph.mesh.roles if ph.mesh.roles is not None else np.full((ph.mesh.intervals, ph.nu), FREE)
+    low = np.where(roles == AT_UPPER, bound.upper, bound.lower)  # (intervals, controls)
+    high = np.where(roles == AT_LOWER, bound.lower, bound.upper)
+    counts = ph.u_count.ravel()
+    ph.control_unknowns(lower)[:] = np.repeat(low.ravel(), counts)
+    ph.control_unknowns(upper)[:] = np.repeat(high.ravel(), counts)
+    for k in ph.mesh.joined:
+        for j in np.flatnonzero((roles[k - 1] == FREE) & (roles[k] != FREE) & (ph.u_count[k - 1] > 1)).tolist():
+            value = (bound.lower if roles[k, j] == AT_LOWER else bound.upper)[j]
+            ph.control_on(lower, k - 1, j)[-1:] = ph.control_on(upper, k - 1, j)[-1:] = value
