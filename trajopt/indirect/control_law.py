@@ -20,6 +20,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.indirect.elimination import Known, solved_linear
 from trajopt.indirect.hamiltonian import Constraint, PhaseHamiltonian, UnsupportedError, involves
 
 Array = NDArray[np.float64]
@@ -37,9 +38,11 @@ class Mode:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Points (t, x, costate, weight, s, p) of a guess, as columns, where the order of a singular arc is decided."""
+    """Points (t, x, costate, weight, s, p) of a guess, as columns, where the order of a singular arc and pivots are decided."""
 
     points: tuple[Array, ...]
+    u: Array
+    z: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +139,17 @@ class ArcParts:
         rows = [instead[i] if i in self.idle else self.H_u[i] for i in self.interior]
         return casadi.vertcat(self.ham.symbols(0, 1), *rows)
 
+    def known(self, samples: Samples | None, with_v: bool = False) -> list[tuple[Any, Array]]:
+        """The symbols of the phase, and v, with their values at the points of a guess; multipliers are not known there."""
+        if samples is None:
+            return []
+        ham, ph = self.ham, self.ph
+        symbols = (ph.t, ph.x, ham.costate, ham.weight, ham.s, ham.p)
+        pairs = list(zip(symbols, samples.points, strict=True))
+        if with_v:
+            pairs += [(self.u_free, samples.u[self.free]), (ph.z, samples.z)]
+        return pairs
+
     def equations(self) -> Any:
         """E(v) without the rows of singular components."""
         return casadi.vertcat(self.stationary(), self.H_z, self.g, self.on_constraint)
@@ -154,16 +168,16 @@ def arc_law(ham: PhaseHamiltonian, mode: Mode, samples: Samples | None = None) -
     switching: tuple[Any, ...] = ()
     strength = casadi.jacobian(arc.stationary(), arc.u_interior)
     if arc.singular:
-        solved = _closed_form(equations, others)
+        solved = _closed_form(equations, others, arc.known(samples))
         if solved is None:
             raise UnsupportedError(f"a singular arc in phase '{arc.ph.name}' beside controls that have no closed form")
         u_singular, switching, strength = _singular_controls(arc, others, solved, samples)
         solved = casadi.substitute(solved, arc.u_singular, u_singular)
         first = len(arc.interior)
         values = casadi.vertcat(_pick(solved, range(first)), u_singular, _pick(solved, range(first, solved.numel())))
-        return _assembled(arc, values, None, switching, strength)
-    values = _closed_form(equations, others)
-    return _assembled(arc, values, equations, switching, strength)
+        return _assembled(arc, values, None, switching, strength, samples)
+    values = _closed_form(equations, others, arc.known(samples))
+    return _assembled(arc, values, equations, switching, strength, samples)
 
 
 def user_law(ham: PhaseHamiltonian, law: UserLaw) -> ArcLaw:
@@ -179,7 +193,7 @@ def user_law(ham: PhaseHamiltonian, law: UserLaw) -> ArcLaw:
     return _assembled(arc, column, None, (), casadi.jacobian(arc.H_u, arc.u_free))
 
 
-def _closed_form(equations: Any, unknowns: Any) -> Any:
+def _closed_form(equations: Any, unknowns: Any, known: Known) -> Any:
     """The solution of E(v) = 0 where E is affine in v, else None."""
     if not unknowns.numel():
         return unknowns
@@ -191,17 +205,7 @@ def _closed_form(equations: Any, unknowns: Any) -> Any:
             "H does not determine the controls on an arc", hint="a control that H does not depend on, or a singular one"
         )
     constant = casadi.substitute(equations, unknowns, type(equations).zeros(unknowns.numel()))
-    return -solved_linear(matrix, constant)
-
-
-def solved_linear(matrix: Any, right: Any) -> Any:
-    """matrix^-1 right, written out for the small systems that control laws have."""
-    n = matrix.shape[0]
-    if n == 1:
-        return right / matrix
-    if n <= 3:
-        return casadi.mtimes(casadi.inv_minor(casadi.densify(matrix)), right)
-    return casadi.solve(casadi.densify(matrix), right)
+    return -solved_linear(matrix, constant, known)
 
 
 def _singular_controls(arc: ArcParts, others: Any, solved: Any, samples: Samples | None) -> tuple[Any, tuple[Any, ...], Any]:
@@ -218,7 +222,7 @@ def _singular_controls(arc: ArcParts, others: Any, solved: Any, samples: Samples
     for number in range(SINGULAR_DERIVATIVES + 1):
         strength = casadi.jacobian(switching, u)
         if number % 2 == 0 and number > 0 and _acts(strength, arc, samples):
-            law = -solved_linear(strength, casadi.substitute(switching, u, type(u).zeros(u.numel())))
+            law = -solved_linear(strength, casadi.substitute(switching, u, type(u).zeros(u.numel())), arc.known(samples))
             return law, tuple(vanishing), (-1) ** (number // 2) * strength
         if number % 2 == 1 and u.numel() > 1 and _acts(strength, arc, samples, whole=False):
             raise UnsupportedError(
@@ -254,7 +258,9 @@ def _acts(strength: Any, arc: ArcParts, samples: Samples | None, whole: bool = T
     return bool(np.median(smallest) > 1e-9 * max(1.0, float(np.median(sizes))))
 
 
-def _assembled(arc: ArcParts, values: Any, equations: Any, switching: tuple[Any, ...], strength: Any) -> ArcLaw:
+def _assembled(
+    arc: ArcParts, values: Any, equations: Any, switching: tuple[Any, ...], strength: Any, samples: Samples | None = None
+) -> ArcLaw:
     """The law with ``values`` of v inserted (closed form), or with v as further variables of the flow."""
     ham, ph = arc.ham, arc.ph
     sym = ham.symbols
@@ -272,7 +278,7 @@ def _assembled(arc: ArcParts, values: Any, equations: Any, switching: tuple[Any,
         v, residual = arc.v, equations
         drift = casadi.jtimes(residual, casadi.vertcat(ph.x, ham.costate), casadi.vertcat(arc.f, -arc.H_x))
         drift += casadi.jacobian(residual, ph.t)
-        v_rate = -solved_linear(casadi.jacobian(residual, v), drift)
+        v_rate = -solved_linear(casadi.jacobian(residual, v), drift, arc.known(samples, with_v=True))
     f, costate_rate, l, H_s, u, z, mu, H, stationarity, strength = basic
     rate = casadi.densify(casadi.vertcat(f, costate_rate, v_rate, l, H_s))
     costate_direct, densities = _direct_convention(arc, rate[: 2 * ph.x.numel() + v.numel()], v, mu)

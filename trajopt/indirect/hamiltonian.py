@@ -161,9 +161,21 @@ def boundary_rows(form: NormalForm) -> tuple[BoundaryRow, ...]:
             names = [f"{label}{name}" for name in q.components]
             rows += _bounded("start", ph.ends.x0[q.rows], q.start.meet(q.bound), names)
             rows += _bounded("end", ph.ends.xf[q.rows], q.end.meet(q.bound), names)
+        rows += _state_constraints(ph, label)
     for q in form.statics:
         rows += _bounded("value", form.s[q.rows], q.bound, list(q.components))
     return tuple(rows)
+
+
+def _state_constraints(ph: PhaseForm, label: str) -> list[BoundaryRow]:
+    """Path constraints on states alone, at both ends: met just there, with a rate, they have an atom as multiplier."""
+    rows = []
+    for name, row, low, high in zip(ph.c_names, _rows(ph.c), ph.c_bound.lower, ph.c_bound.upper, strict=True):
+        if low < high and not casadi.depends_on(row, casadi.vertcat(ph.u, ph.z)):
+            for what, time, state in (("start", ph.ends.t0, ph.ends.x0), ("end", ph.ends.tf, ph.ends.xf)):
+                there = casadi.substitute(row, casadi.vertcat(ph.t, ph.x), casadi.vertcat(time, state))
+                rows.append(BoundaryRow(f"{what} of {label}{name}", there, float(low), float(high), False))
+    return rows
 
 
 def involves(expression: Any, symbols: Any, component: int) -> bool:

@@ -13,7 +13,8 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.indirect.control_law import ArcLaw, solved_linear
+from trajopt.indirect.control_law import ArcLaw
+from trajopt.indirect.elimination import eliminated
 from trajopt.indirect.hamiltonian import PhaseHamiltonian
 from trajopt.indirect.integrals import first_integrals
 
@@ -83,7 +84,8 @@ def pulled_back(kept: Kept, ham: PhaseHamiltonian, levels: Any) -> Any:
     length = casadi.sqrt(casadi.sum2(slopes**2) + 1e-300)
     rows = slopes / casadi.repmat(length, 1, z.numel())
     normal = rows @ rows.T + DAMPING * ham.symbols.eye(kept.count)
-    return z - casadi.DM(kept.sizes) * (rows.T @ solved_linear(normal, (kept.y - levels) / length))
+    diagonal = [(i, i) for i in range(kept.count)]  # positive definite: any order of pivots does
+    return z - casadi.DM(kept.sizes) * (rows.T @ eliminated(normal, (kept.y - levels) / length, diagonal))
 
 
 def decisive(

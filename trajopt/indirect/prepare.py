@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.indirect.assembly import ShootingArc, ShootingSystem
 from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
+from trajopt.indirect.costate_convention import flow_costate
 from trajopt.indirect.equations import ActiveRow, Replacement
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
@@ -25,10 +26,10 @@ from trajopt.indirect.start import (
     Start,
     StartArc,
     declared_sizes,
+    endpoint_values,
     node_values,
     samples_of,
     scales,
-    unconstrained_costate,
     weights_at,
 )
 from trajopt.indirect.trace import ArcTrace, trace_arc
@@ -124,7 +125,7 @@ def prepare(
     weights = weights_at(form, start, p)
     laws = _laws(hams, start, weights, p, options)
     if not start.own_costates:
-        start = _with_own_costates(start, laws, weights, p, deadline)
+        start = _with_own_costates(start, laws, weights, p)
     sizes = scales(form, start)
     arcs, nodes, flow_scales = [], [], []
     for arc, law in zip(start.arcs, laws, strict=True):
@@ -181,17 +182,12 @@ def _laws(hams: tuple[PhaseHamiltonian, ...], start: Start, weights: list[Array]
     return [found[arc.phase, arc.mode] for arc in start.arcs]
 
 
-def _with_own_costates(start: Start, laws: list[ArcLaw], weights: list[Array], p: Array, deadline: Deadline) -> Start:
-    """Costates on state-constrained arcs in the convention of the flow, from the last arc backwards."""
+def _with_own_costates(start: Start, laws: list[ArcLaw], weights: list[Array], p: Array) -> Start:
+    """Costates on state-constrained arcs in the convention of the flow."""
     arcs = list(start.arcs)
-    for k in reversed(range(len(arcs))):
-        arc, law = arcs[k], laws[k]
-        constrained = any(law.hamiltonian.constraints[i].order for i, _ in arc.mode.active)
-        if constrained and not law.v.numel():
-            follows = k + 1 < len(arcs) and arcs[k + 1].phase == arc.phase
-            end = arcs[k + 1].costate(arcs[k + 1].times(np.zeros(1)))[0] if follows else arc.costate(arc.times(np.ones(1)))[0]
-            deadline.check()
-            arcs[k] = replace(arc, costate=unconstrained_costate(arc, law, end, weights[arc.phase], start.s, p))
+    for k, (arc, law) in enumerate(zip(start.arcs, laws, strict=True)):
+        if any(law.hamiltonian.constraints[i].order for i, _ in arc.mode.active):
+            arcs[k] = replace(arc, costate=flow_costate(arc, law, (weights[arc.phase], start.s, p)))
     return replace(start, arcs=tuple(arcs))
 
 
@@ -212,12 +208,9 @@ def _active_rows(form: NormalForm, start: Start, sizes: list[Scales], p: Array) 
     rows = boundary_rows(form)
     if not rows:
         return ()
-    values = []
-    for ph, (t0, tf, x0, xf) in zip(form.phases, start.endpoints(form), strict=True):
-        values.append(np.concatenate([[t0, tf], x0, xf, np.zeros(ph.ends.column.numel() - 2 - 2 * x0.size)]))
     column = casadi.vertcat(*[row.expression for row in rows])
     found = (
-        casadi.Function("rows", [form.endpoint_column, form.s, form.p], [column])(np.concatenate(values), start.s, p)
+        casadi.Function("rows", [form.endpoint_column, form.s, form.p], [column])(endpoint_values(form, start, p), start.s, p)
         .full()
         .ravel()
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import casadi
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import solve_ivp
 
 from trajopt.curve import Curve
 from trajopt.errors import GuessError
@@ -72,6 +72,29 @@ class Start:
         return ends
 
 
+def endpoint_values(form: NormalForm, start: Start, p: Array) -> Array:
+    """The column of endpoint values and integrals of all phases; integrals that the start does not have come by quadrature."""
+    values = []
+    for i, (ph, (t0, tf, x0, xf)) in enumerate(zip(form.phases, start.endpoints(form), strict=True)):
+        q = start.integrals[i] if start.integrals is not None else _integrals(form, i, start, p)
+        rest = ph.ends.column.numel() - 2 - 2 * x0.size - q.size
+        values.append(np.concatenate([[t0, tf], x0, xf, np.zeros(rest), q]))
+    return np.concatenate(values)
+
+
+def _integrals(form: NormalForm, i: int, start: Start, p: Array) -> Array:
+    ph, total = form.phases[i], np.zeros(form.phases[i].l.numel())
+    if not total.size:
+        return total
+    integrands = casadi.Function("integrands", [ph.t, ph.x, ph.z, ph.u, form.s, form.p], [casadi.densify(ph.l)])
+    points, weights = np.polynomial.legendre.leggauss(SAMPLES)
+    for arc in start.of_phase(i):
+        t = arc.times(0.5 + 0.5 * points)
+        values = np.asarray(integrands(t[None, :], arc.x(t).T, arc.z(t).T, arc.u(t).T, start.s, p).full())
+        total = total + 0.5 * (arc.end - arc.start) * values @ weights
+    return np.nan_to_num(total)
+
+
 @dataclass(frozen=True, eq=False)
 class Scales:
     """Typical sizes in a phase."""
@@ -114,15 +137,10 @@ def declared_sizes(quantities: tuple[Quantity, ...], found: Array) -> Array:
 def weights_at(form: NormalForm, start: Start, p: Array) -> list[Array]:
     """The derivatives of the cost by the integrals, and of conditions on integrals as far as their multipliers are known."""
     symbols = [form.endpoint_column, form.s, form.p]
-    values = []
-    for i, (ph, (t0, tf, x0, xf)) in enumerate(zip(form.phases, start.endpoints(form), strict=True)):
-        q = start.integrals[i] if start.integrals is not None else np.zeros(ph.ends.q.numel())
-        rest = ph.ends.column.numel() - 2 - 2 * x0.size - q.size
-        values.append(np.concatenate([[t0, tf], x0, xf, np.zeros(rest), q]))
     known = [start.multipliers.get(name, 0.0) for name in form.b_names]
     G = form.phi + (casadi.dot(form.b, casadi.DM(known)) if known else 0)
     gradients = [casadi.gradient(G, ph.ends.q) if ph.ends.q.numel() else form.symbols(0, 1) for ph in form.phases]
-    found = casadi.Function("weights", symbols, gradients)(np.concatenate(values), start.s, p)
+    found: Any = casadi.Function("weights", symbols, gradients)(endpoint_values(form, start, p), start.s, p)
     found = [found] if len(form.phases) == 1 else found
     return [np.asarray(w.full()).ravel() for w in found]
 
@@ -131,7 +149,8 @@ def samples_of(arc: StartArc, weight: Array, s: Array, p: Array) -> Samples:
     """Points of an arc at which its singular order is judged."""
     times = arc.times(np.linspace(0.05, 0.95, 9))
     columns = [times[None, :], arc.x(times).T, arc.costate(times).T]
-    return Samples((*columns, *[np.repeat(c[:, None], times.size, axis=1) for c in (weight, s, p)]))
+    fixed = [np.repeat(c[:, None], times.size, axis=1) for c in (weight, s, p)]
+    return Samples((*columns, *fixed), arc.u(times).T, arc.z(times).T)
 
 
 def node_values(arc: StartArc, law: ArcLaw, weight: Array, s: Array, p: Array) -> Along:
@@ -202,25 +221,6 @@ def _polished(equations: casadi.Function, v: Array, at: tuple[Array, ...], fixed
     far = ~np.all(np.isfinite(v), axis=0) | (np.abs(v - first).max(axis=0) > 1.0 + np.abs(first).max(axis=0))
     v[:, far] = first[:, far]
     return v
-
-
-def unconstrained_costate(arc: StartArc, law: ArcLaw, end: Array, weight: Array, s: Array, p: Array) -> Along:
-    """The costate on a state-constrained arc when the last derivative of the constraint is adjoined, back from its end.
-
-    The costates of a guess adjoin the constraint itself; both agree where the arc ends.
-    """
-    ham = law.hamiltonian
-    nx = ham.phase.x.numel()
-    rate = casadi.Function("rate", [ham.phase.t, ham.phase.x, ham.costate, ham.weight, ham.s, ham.p], [law.rate[nx : 2 * nx]])
-
-    def backward(t: float, costate: Array) -> Array:
-        return np.asarray(rate(t, arc.x(np.array([t]))[0], costate, weight, s, p).full()).ravel()
-
-    ends = arc.times(np.array([1.0, 0.0]))
-    found = solve_ivp(backward, (ends[0], ends[1]), end, rtol=1e-6, atol=1e-9 * (1 + np.abs(end).max()), dense_output=True)
-    if not found.success or not np.all(np.isfinite(found.y)):
-        return arc.costate
-    return lambda times: np.asarray(found.sol(np.clip(times, ends[1], ends[0]))).T
 
 
 def curves_of(ph: PhaseSolution, quantities: tuple[Quantity, ...], group: Mapping[str, Curve], what: str) -> Along:
