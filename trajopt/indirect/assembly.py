@@ -39,6 +39,8 @@ class ShootingArc:
     flow: ArcFlow
     grid: Grid
     touched: tuple[tuple[int, str], ...] = ()
+    slides: bool = False  # at its beginning, as ``junction`` has it
+    implied: tuple[tuple[int, str], ...] = ()  # at its beginning, as ``entrance`` has it
 
     @property
     def law(self) -> ArcLaw:
@@ -93,7 +95,7 @@ class ShootingSystem:
         times = tuple(take.take(len(numbers) + 1) for numbers in self.of_phase)
         nodes = tuple(take.take(arc.grid.segments, arc.law.node_size) for arc in self.arcs)
         for arc in self.arcs:
-            door = entrance(previous.get(arc.phase), arc.law, arc.touched)
+            door = entrance(previous.get(arc.phase), arc.law, arc.touched, arc.implied)
             jumps.append(take.take(door.jumps(arc.law.hamiltonian.constraints)))
             previous[arc.phase] = arc.law
         sizes = [ph.l.numel() for ph in self.form.phases]
@@ -108,7 +110,7 @@ class ShootingSystem:
         functions = {}
         for numbers in self.of_phase:
             for a, b in pairwise(numbers):
-                functions[b] = junction(self.arcs[a].law, self.arcs[b].law, self.arcs[b].touched)
+                functions[b] = junction(self.arcs[a].law, self.arcs[b].law, self.arcs[b].touched, self.arcs[b].slides)
         return functions
 
     @cached_property
@@ -119,7 +121,7 @@ class ShootingSystem:
             previous: ArcLaw | None = None
             for k in numbers:
                 law = self.arcs[k].law
-                door = entrance(previous, law, self.arcs[k].touched)
+                door = entrance(previous, law, self.arcs[k].touched, self.arcs[k].implied)
                 met = [law.hamiltonian.constraints[i].expression for i, _ in (*door.kept, *door.touched)]
                 if met and self.form.s.numel() and casadi.depends_on(casadi.vertcat(*met), self.form.s):
                     functions[k] = entrance_by_static(law, door)
@@ -128,7 +130,9 @@ class ShootingSystem:
 
     @cached_property
     def _boundary(self) -> Any:
-        ends = [PhaseEnds(self.arcs[k[0]].law, self.arcs[k[-1]].law, self.arcs[k[0]].touched) for k in self.of_phase]
+        firsts = [self.arcs[numbers[0]] for numbers in self.of_phase]
+        lasts = [self.arcs[numbers[-1]] for numbers in self.of_phase]
+        ends = [PhaseEnds(a.law, b.law, a.touched, a.implied) for a, b in zip(firsts, lasts, strict=True)]
         return boundary(self.form, ends, list(self.active), self.constant_H, self.replaced)
 
     @cached_property

@@ -24,7 +24,9 @@ NEAR_MIXED = 1e-3  # the same for a constraint on controls, which are less accur
 SAG = 100.0  # times that: how far a followed constraint may sag between mesh points
 SHORT = 2.2  # mesh intervals: an affine control that is between its bounds no longer than this is a smeared switch
 LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
-LEAST_CONTACT = 0.01  # of the phase: a state constraint met for less than this is touched, not followed
+MARGIN = 10.0  # times the answer's error: how close to a limit a state constraint counts as active, at most NEAR_CONSTRAINT
+LEAST_NEAR = 1e-7  # of the size of its values: rounding errors and the barrier of the direct method stay below this
+LEAVES = 16.0  # times that distance, half a contact's length beyond it: a parabola that touches comes to 4 there, an arc to more
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Sampled:
     u: Array  # (points, controls)
     displacement: Array  # how far H would move each control if it had no bounds; positive: upwards
     constraint_values: Array  # (points, constraints)
+    near: float  # of the size of its values: how close to a limit a state constraint counts as active
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,9 @@ def sample(ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Arr
         np.asarray(m.full()).T for m in function(t[None, :], x.T, costate.T, u.T, z.T, mu.T, weight, s, p)
     )
     displacement = -slope / np.where(curve > 1e-12, curve, 1e-12)
-    return Sampled(ham, t, interval, np.diff(breaks)[interval], u, displacement, constraints.reshape(t.size, -1))
+    error = float(solution.error) if np.isfinite(solution.error) else NEAR_CONSTRAINT
+    near = float(np.clip(MARGIN * error, LEAST_NEAR, NEAR_CONSTRAINT))
+    return Sampled(ham, t, interval, np.diff(breaks)[interval], u, displacement, constraints.reshape(t.size, -1), near)
 
 
 def _known_multipliers(ham: PhaseHamiltonian, solution: Solution, t: Array) -> Array:
@@ -210,33 +215,55 @@ def _contacts(sampled: Sampled, j: int, controls: list[list[_Run]]) -> list[_Run
         return []
     values = sampled.constraint_values[:, j]
     size = max(float(np.ptp(values)), *(abs(limit) for limit in (constraint.lower, constraint.upper) if np.isfinite(limit)))
-    near = (NEAR_CONSTRAINT if constraint.order else NEAR_MIXED) * size
-    labels = _bridged(
-        np.where(values <= constraint.lower + near, "lower", np.where(values >= constraint.upper - near, "upper", "")),
-        values,
-        constraint,
-        near,
-    )
-    duration = sampled.t[-1] - sampled.t[0]
+    near = (sampled.near if constraint.order else NEAR_MIXED) * size
+    coarse = (NEAR_CONSTRAINT if constraint.order else NEAR_MIXED) * size
+    labels = np.where(values <= constraint.lower + near, "lower", np.where(values >= constraint.upper - near, "upper", ""))
+    labels = _bridged(labels, sampled, values, constraint, coarse)
+    least = LEAST_ARC * (sampled.t[-1] - sampled.t[0])
     found = []
     for run in _runs(labels, sampled):
         free = any(_label_at(runs, 0.5 * (run.start + run.end)) == "free" for runs in controls)
-        if not run.label or not free:
+        if not run.label or not free or run.end - run.start <= least:
             continue
-        long = run.end - run.start > LEAST_CONTACT * duration
-        if (long or constraint.order <= 1) and run.end - run.start > LEAST_ARC * duration and (long or run.intervals > 1.0):
+        gap = np.abs(values - constraint.limit(run.label))
+        if run.intervals > 1.0 if constraint.order < 2 else _followed(run, sampled, gap, near):
             found.append(_whole(run, j, sampled.ham, controls))
-    return found or ([] if constraint.order < 2 else _touches(sampled, values, constraint, near))
+    if constraint.order < 2:
+        return found
+    return found + [touch for touch in _touches(sampled, values, constraint, coarse) if not _beside(touch, found, sampled)]
+
+
+def _followed(run: _Run, sampled: Sampled, gap: Array, near: float) -> bool:
+    """Whether a contact is longer than a touch explains, by how fast the constraint is left on both sides.
+
+    A parabola that touches a limit, and is within ``near`` of it for a length L, comes to 4 ``near`` at half that length beyond.
+    After an arc of a length L the distance is far greater there.
+    """
+    reach = 0.5 * (run.end - run.start)
+    beyond = [t for t in (run.start - reach, run.end + reach) if sampled.t[0] < t < sampled.t[-1]]
+    return all(np.interp(t, sampled.t, gap) > LEAVES * near for t in beyond)
+
+
+def _beside(touch: _Run, found: list[_Run], sampled: Sampled) -> bool:
+    """Whether a touch belongs to a contact that is followed: within it, or no more than a mesh interval away."""
+    width = float(sampled.widths[int(np.argmin(np.abs(sampled.t - touch.start)))])
+    return any(run.start - width < touch.start < run.end + width for run in found)
 
 
 def _whole(run: _Run, j: int, ham: PhaseHamiltonian, controls: list[list[_Run]]) -> _Run:
-    """A contact stretched over the time in which a control with an affine H is free: only the contact can determine it there."""
+    """A contact stretched over the time in which controls with an affine H are free: only the contact can determine them there.
+
+    Several controls may take turns at holding one constraint.
+    """
+    covered = []
     for i, (runs, affine) in enumerate(zip(controls, ham.affine, strict=True)):
         for other in runs:
             shared = min(run.end, other.end) - max(run.start, other.start)
             if affine and other.label == "free" and _determined(ham, i, [j]) and shared > 0.5 * (other.end - other.start):
-                return _Run(run.label, other.start, other.end, run.intervals)
-    return run
+                covered.append(other)
+    if not covered:
+        return run
+    return _Run(run.label, min(r.start for r in covered), max(r.end for r in covered), run.intervals)
 
 
 def _touches(sampled: Sampled, values: Array, constraint: Constraint, near: float) -> list[_Run]:
@@ -257,15 +284,16 @@ def _touches(sampled: Sampled, values: Array, constraint: Constraint, near: floa
     return found
 
 
-def _bridged(labels: Any, values: Array, constraint: Constraint, near: float) -> Any:
-    """A solution may sag a little from a limit between its mesh points: contacts that only such gaps separate are one."""
+def _bridged(labels: Any, sampled: Sampled, values: Array, constraint: Constraint, near: float) -> Any:
+    """Contacts that are one: a solution may sag a little from a limit between its mesh points.
+
+    Only within an interval and its neighbour: one without any contact has points of its own, at which the limit would hold.
+    """
     labels = labels.copy()
     for side in ("lower", "upper"):
-        if not np.any(labels == side):
-            continue
-        places = np.flatnonzero(labels == side)
-        for a, b in pairwise(places):
-            if b > a + 1 and np.all(np.abs(values[a:b] - constraint.limit(side)) < SAG * near):
+        for a, b in pairwise(np.flatnonzero(labels == side)):
+            neighbours = sampled.interval[b] - sampled.interval[a] <= 1
+            if b > a + 1 and neighbours and np.all(np.abs(values[a:b] - constraint.limit(side)) < SAG * near):
                 labels[a:b] = side
     return labels
 

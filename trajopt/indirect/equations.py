@@ -53,9 +53,12 @@ class Entrance:
         return sum(constraints[i].order or 0 for i, _ in self.kept) + len(self.touched)
 
 
-def entrance(before: ArcLaw | None, after: ArcLaw, touched: tuple[tuple[int, str], ...] = ()) -> Entrance:
+def entrance(
+    before: ArcLaw | None, after: ArcLaw, touched: tuple[tuple[int, str], ...] = (), implied: tuple[tuple[int, str], ...] = ()
+) -> Entrance:
+    """``implied``: constraints that conditions where the phase begins hold already: they bring no equation of their own."""
     constraints = after.hamiltonian.constraints
-    held = before.mode.active if before is not None else ()
+    held = before.mode.active if before is not None else implied
     return Entrance(tuple(a for a in after.mode.active if constraints[a[0]].order and a not in held), touched)
 
 
@@ -106,8 +109,11 @@ def entrance_by_static(after: ArcLaw, door: Entrance) -> Any:
     return with_derivatives("entrance", [side.t, side.y, jumps, ham.weight, ham.s, ham.p], [column])
 
 
-def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...] = ()) -> Any:
-    """Function (t, y before, y after, jumps, weight, s, p) -> residual and its derivatives by all but p."""
+def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...] = (), slides: bool = False) -> Any:
+    """Function (t, y before, y after, jumps, weight, s, p) -> residual and its derivatives by all but p.
+
+    ``slides``: a control in which H is affine goes from a bound to a mixed constraint, or back, without a jump.
+    """
     ham = after.hamiltonian
     sym = ham.symbols
     t = sym.sym("t")
@@ -115,30 +121,44 @@ def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...]
     door = entrance(before, after, touched)
     jumps = sym.sym("jumps", door.jumps(ham.constraints))
     rows = [a.x - b.x, a.costate - jumped_costate(b, door, jumps), *entry_equations(a, b, door, jumps)]
-    rows += _multiplier_rows(a, b)
-    rows += _switch_rows(a, b)
+    rows += _multiplier_rows(a, b, slides)
+    sliding = between_bound_and_constraint(before, after) if slides else []
+    rows += _switch_rows(a, b, sliding) + [a.at(a.law.u[i]) - b.at(b.law.u[i]) for i in sliding[:1]]
     return with_derivatives("junction", [t, a.y, b.y, jumps, ham.weight, ham.s, ham.p], rows)
 
 
-def _multiplier_rows(a: Side, b: Side) -> list[Any]:
-    """Multipliers vanish where a constraint is left, and where a mixed constraint is met."""
+def between_bound_and_constraint(before: ArcLaw, after: ArcLaw) -> list[int]:
+    """Controls in which H is affine that go from a bound to a mixed constraint, or back.
+
+    At such a junction either the multiplier of the constraint vanishes (or a switching function, where it stays active) and the
+    control may jump; or the control is continuous: it slides along the constraint into its bound, and multipliers jump.
+    """
+    ham = after.hamiltonian
+    if not any(ham.constraints[number].order == 0 for number, _ in (*before.mode.active, *after.mode.active)):
+        return []
+    pairs = enumerate(zip(before.mode.roles, after.mode.roles, strict=True))
+    return [i for i, roles in pairs if ham.affine[i] and roles[0] != roles[1] and "interior" in roles and "singular" not in roles]
+
+
+def _multiplier_rows(a: Side, b: Side, slides: bool) -> list[Any]:
+    """Multipliers vanish where a constraint is left, and where a mixed constraint is met; not where a control slides."""
     constraints = a.law.hamiltonian.constraints
     rows = []
     for row, held in enumerate(a.law.mode.active):
-        if held not in b.law.mode.active:
+        if held not in b.law.mode.active and not (slides and constraints[held[0]].order == 0):
             rows.append(a.at(a.law.multipliers[row]))
     for row, held in enumerate(b.law.mode.active):
-        if held not in a.law.mode.active and constraints[held[0]].order == 0:
+        if held not in a.law.mode.active and constraints[held[0]].order == 0 and not slides:
             rows.append(b.at(b.law.multipliers[row]))
     return rows
 
 
-def _switch_rows(a: Side, b: Side) -> list[Any]:
-    """What determines the time at which a control component changes its role."""
+def _switch_rows(a: Side, b: Side, sliding: list[int]) -> list[Any]:
+    """What determines the time at which a control component changes its role, unless it slides."""
     rows: list[Any] = []
     same_constraints = set(a.law.mode.active) == set(b.law.mode.active)
     for i, (was, role) in enumerate(zip(a.law.mode.roles, b.law.mode.roles, strict=True)):
-        if was == role or "singular" in (was, role):
+        if was == role or "singular" in (was, role) or i in sliding:
             continue
         if "interior" not in (was, role):
             # H is continuous; divided by the jump of the control this is the switching function where H is affine.
@@ -156,6 +176,7 @@ class PhaseEnds:
     first: ArcLaw
     last: ArcLaw
     touched: tuple[tuple[int, str], ...] = ()
+    implied: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +232,7 @@ def boundary(
             sym.sym("by_s", form.s.numel()),
             sym.sym("integrals", ph.l.numel()),
         )
-        door = entrance(None, ends.first, ends.touched)
+        door = entrance(None, ends.first, ends.touched, ends.implied)
         jumps = sym.sym("jumps", door.jumps(ham.constraints))
         inputs += [t0, tf, start.y, end.y, found, by_s, integrals, ham.weight, jumps]
         old += [ph.ends.t0, ph.ends.tf, ph.ends.x0, ph.ends.xf, ph.ends.q]

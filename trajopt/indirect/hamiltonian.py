@@ -118,6 +118,7 @@ class BoundaryRow:
     lower: float
     upper: float
     declared: bool  # a condition of the statement, rather than the start or end value of one variable
+    begins: tuple[int, str] | None = None  # the phase and the constraint whose limit this is where the phase begins
 
     @property
     def equality(self) -> bool:
@@ -153,28 +154,29 @@ def boundary_rows(form: NormalForm) -> tuple[BoundaryRow, ...]:
         BoundaryRow(name, row, float(low), float(high), True)
         for name, row, low, high in zip(form.b_names, _rows(form.b), form.b_bound.lower, form.b_bound.upper, strict=True)
     ]
-    for ph in form.phases:
+    for number, ph in enumerate(form.phases):
         label = "" if len(form.phases) == 1 else f"{ph.name}."
         rows += _bounded("start time", ph.ends.t0, ph.start_time, [f"{label}t0"])
         rows += _bounded("end time", ph.ends.tf, ph.end_time, [f"{label}tf"])
         for q in ph.states:
             names = [f"{label}{name}" for name in q.components]
-            rows += _bounded("start", ph.ends.x0[q.rows], q.start.meet(q.bound), names)
+            rows += _bounded("start", ph.ends.x0[q.rows], q.start.meet(q.bound), names, number, q.components)
             rows += _bounded("end", ph.ends.xf[q.rows], q.end.meet(q.bound), names)
-        rows += _state_constraints(ph, label)
+        rows += _state_constraints(ph, label, number)
     for q in form.statics:
         rows += _bounded("value", form.s[q.rows], q.bound, list(q.components))
     return tuple(rows)
 
 
-def _state_constraints(ph: PhaseForm, label: str) -> list[BoundaryRow]:
+def _state_constraints(ph: PhaseForm, label: str, number: int) -> list[BoundaryRow]:
     """Path constraints on states alone, at both ends: met just there, with a rate, they have an atom as multiplier."""
     rows = []
     for name, row, low, high in zip(ph.c_names, _rows(ph.c), ph.c_bound.lower, ph.c_bound.upper, strict=True):
         if low < high and not casadi.depends_on(row, casadi.vertcat(ph.u, ph.z)):
             for what, time, state in (("start", ph.ends.t0, ph.ends.x0), ("end", ph.ends.tf, ph.ends.xf)):
                 there = casadi.substitute(row, casadi.vertcat(ph.t, ph.x), casadi.vertcat(time, state))
-                rows.append(BoundaryRow(f"{what} of {label}{name}", there, float(low), float(high), False))
+                begins = (number, name) if what == "start" else None
+                rows.append(BoundaryRow(f"{what} of {label}{name}", there, float(low), float(high), False, begins))
     return rows
 
 
@@ -183,9 +185,12 @@ def involves(expression: Any, symbols: Any, component: int) -> bool:
     return bool(casadi.jacobian(expression, symbols)[:, component].nnz())
 
 
-def _bounded(what: str, symbols: Any, bound: Bound, names: list[str]) -> list[BoundaryRow]:
+def _bounded(
+    what: str, symbols: Any, bound: Bound, names: list[str], phase: int | None = None, components: tuple[str, ...] = ()
+) -> list[BoundaryRow]:
+    begins = [None if phase is None else (phase, name) for name in components] or [None] * len(names)
     return [
-        BoundaryRow(f"{what} of {name}", symbols[i], float(bound.lower[i]), float(bound.upper[i]), False)
+        BoundaryRow(f"{what} of {name}", symbols[i], float(bound.lower[i]), float(bound.upper[i]), False, begins[i])
         for i, name in enumerate(names)
         if np.isfinite(bound.lower[i]) or np.isfinite(bound.upper[i])
     ]

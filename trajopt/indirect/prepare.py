@@ -33,6 +33,7 @@ from trajopt.indirect.start import (
     weights_at,
 )
 from trajopt.indirect.trace import ArcTrace, trace_arc
+from trajopt.indirect.transitions import implied_at_start, slides
 from trajopt.normal_form import NormalForm
 
 Array = NDArray[np.float64]
@@ -127,7 +128,8 @@ def prepare(
     if not start.own_costates:
         start = _with_own_costates(start, laws, weights, p)
     sizes = scales(form, start)
-    arcs, nodes, flow_scales = [], [], []
+    arcs: list[ShootingArc] = []
+    nodes, flow_scales = [], []
     for arc, law in zip(start.arcs, laws, strict=True):
         values = node_values(arc, law, weights[arc.phase], start.s, p)
         flow, numbers = ArcFlow(law, deadline), np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
@@ -136,11 +138,15 @@ def prepare(
         grid = choose_grid(flow, Probe(values, scale, places[(places > 0) & (places < 1)]), numbers, p, 0.01 * options.tolerance)
         if options.use_integrals:
             flow = replace(flow, kept=_kept(arc, law, values, sizes[arc.phase], (weights[arc.phase], start.s, p)))
-        arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched))
+        begins = not arcs or arcs[-1].phase != arc.phase
+        fixed = (weights[arc.phase], start.s, p)
+        implied = implied_at_start(form, arc, law, start, p) if begins else ()
+        sliding = not begins and slides((start.arcs[len(arcs) - 1], arc), arcs[-1].law, law, fixed)
+        arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched, sliding, implied))
         nodes.append(values(grid.starts))
         flow_scales.append(scale)
     steady = tuple(options.use_integrals and autonomous(ham) for ham in hams)
-    rows = _active_rows(form, start, sizes, p)
+    rows = _active_rows(form, hams, start, p)
     system = ShootingSystem(form, tuple(arcs), _held(rows), p, steady, (None,) * len(hams))
     unknowns = _first_unknowns(system, start, nodes, weights)
     prepared = Preparation(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), rows)
@@ -203,7 +209,9 @@ def _flow_scale(flow: ArcFlow, values: object, sizes: Scales, numbers: Array, p:
     return np.concatenate([sizes.x, sizes.costate, np.where(rest > 1e-8, rest, 1.0)])
 
 
-def _active_rows(form: NormalForm, start: Start, sizes: list[Scales], p: Array) -> tuple[tuple[BoundaryRow, str | None], ...]:
+def _active_rows(
+    form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array
+) -> tuple[tuple[BoundaryRow, str | None], ...]:
     """All endpoint conditions; inequalities count as active where the start is at their limit."""
     rows = boundary_rows(form)
     if not rows:
@@ -215,7 +223,11 @@ def _active_rows(form: NormalForm, start: Start, sizes: list[Scales], p: Array) 
         .ravel()
     )
     result: list[tuple[BoundaryRow, str | None]] = []
+    followed = _followed_at_start(hams, start)
     for row, value in zip(rows, found, strict=True):
+        if row.begins in followed and not row.equality:
+            result.append((row, None))  # the entrance of the first arc says the same
+            continue
         size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value) if np.isfinite(b)))
         if row.equality or (np.isfinite(row.lower) and value - row.lower <= NEAR * size):
             result.append((row, "lower"))
@@ -224,6 +236,12 @@ def _active_rows(form: NormalForm, start: Start, sizes: list[Scales], p: Array) 
         else:
             result.append((row, None))
     return tuple(result)
+
+
+def _followed_at_start(hams: tuple[PhaseHamiltonian, ...], start: Start) -> set[tuple[int, str] | None]:
+    """The state constraints, as (phase, name), that the first arcs of phases follow."""
+    firsts = [(i, ham, start.of_phase(i)[0]) for i, ham in enumerate(hams)]
+    return {(i, ham.constraints[j].name) for i, ham, arc in firsts for j, _ in arc.mode.active if ham.constraints[j].order}
 
 
 def _held(rows: tuple[tuple[BoundaryRow, str | None], ...]) -> tuple[ActiveRow, ...]:
