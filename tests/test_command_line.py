@@ -234,7 +234,7 @@ def test_not_solved_is_exit_code_1_and_still_kept(folder, solver, handmade, stat
 def test_interruption_before_any_answer(folder, solver):
     solver["answer"] = KeyboardInterrupt()
     result = run("solve", "brachistochrone", "--save", "a.nc")
-    assert result.exit_code == 1
+    assert result.exit_code == 130
     assert "interrupted" in result.stderr
     assert not (folder / "a.nc").exists()
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -213,6 +214,22 @@ def test_a_killed_sweep_leaves_no_processes_and_goes_on(folder):
     assert family["objective"].tolist() == pytest.approx([float(a * a) for a in range(1, 21)])
     assert sum(m.recalled for m in family.members) == len(finished)
     assert not list(Path("rows").glob(".*.part"))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_stopped_sweep_says_so_and_keeps_what_is_finished(folder, number, code):
+    sweeping = start("--over", "a=1:200:200", "--save", "rows")
+    wait_for(lambda: Path("rows/sweep.sqlite").exists() and len(read_progress(Path("rows")).rows) >= 1)
+    children = children_of(sweeping.pid)
+    began = time.monotonic()
+    sweeping.send_signal(number)
+    said = sweeping.communicate(timeout=20)[1].decode()
+    assert sweeping.returncode == code, said
+    assert time.monotonic() - began < 5.0  # unloaded it takes 0.2 s
+    assert "interrupted after" in said
+    wait_for(lambda: not any(resident(child) for child in children))
+    with open("rows/family.csv") as file:
+        assert len(list(csv.DictReader(file))) == len(read_progress(Path("rows")).rows)
 
 
 def test_a_full_disk_ends_a_sweep_with_what_was_finished(folder, monkeypatch):

@@ -17,6 +17,7 @@ from trajopt.errors import FileError
 LEFTOVER = ".trajopt-"  # begins the name of a file that is being written: then the machine, the process, a number
 HOST = hashlib.blake2b(platform.node().encode("utf-8", "replace"), digest_size=4).hexdigest()
 _looked_at: set[Path] = set()
+_parts: set[Path] = set()  # that are being written
 
 
 def check_writable(path: str | Path, endings: tuple[str, ...] = ()) -> None:
@@ -56,6 +57,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     target = Path(path).resolve()  # through a link, so that the link stays
     remove_leftovers(target.parent)
     part = target.parent / f"{LEFTOVER}{HOST}-{os.getpid()}-{uuid.uuid4().hex[:8]}.part"
+    _parts.add(part)
     try:
         yield part
         _sync(part)  # the bytes are on the disk before the name is
@@ -65,6 +67,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise FileError(f"cannot write '{path}'", got=error.strerror or str(error)) from error
     finally:
         part.unlink(missing_ok=True)
+        _parts.discard(part)
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
@@ -79,6 +82,12 @@ def write_text(path: str | Path, text: str) -> None:
         Path(path).write_text(text, encoding="utf-8")  # a pipe or a terminal cannot be replaced
         return
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def abandon_parts() -> None:
+    """Remove what this process has half written; for one that ends at once."""
+    for part in list(_parts):
+        part.unlink(missing_ok=True)
 
 
 def remove_leftovers(folder: Path) -> None:

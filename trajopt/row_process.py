@@ -6,6 +6,7 @@ import ctypes
 import os
 import pickle
 import platform
+import select
 import signal
 import sys
 from dataclasses import replace
@@ -18,6 +19,7 @@ from trajopt.storage import load
 from trajopt.sweeping import solve_row
 from trajopt.workers import Outcome, Statement, Task, receive, send
 
+IDLE = 300.0  # seconds without a task after which it ends: workers of a cluster outlive their sweeps
 PR_SET_PDEATHSIG = 1  # of Linux' prctl: a signal when the parent ends
 
 
@@ -44,6 +46,8 @@ def main() -> None:
 def _serve(into: int, out: int, statement: Statement, build: object) -> None:
     last: tuple[str, Solution | None] = ("", None)
     while True:
+        if not select.select([into], [], [], IDLE)[0]:
+            return  # nobody wants it any more
         try:
             task: Task = receive(into)
         except EOFError:

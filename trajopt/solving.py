@@ -128,7 +128,7 @@ def solve(
     chosen = _chosen(method)
     if tolerance is not None and not 0 < tolerance < 1:
         raise UsageError("tolerance", got=tolerance, expected="a number between 0 and 1")
-    if time_limit is not None and not time_limit > 0:
+    if time_limit is not None and not 0 < time_limit < float("inf"):
         raise UsageError("time_limit", got=time_limit, expected="a positive number of seconds")
     deadline = UNLIMITED if time_limit is None else Deadline(time_limit)
     task = _Task(problem.finish(), parameters, tolerance, progress or (lambda line: None), deadline)

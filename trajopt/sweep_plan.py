@@ -7,6 +7,7 @@ import itertools
 import os
 import platform
 import sys
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,7 +85,8 @@ class Plan:
                 raise unusable(f"{type(error).__name__}: {error}") from error
             blob = b""
         place = None if folder is None else str(folder.resolve())
-        return Statement(blob, self.method, self.tolerance, place, limits.seconds, limits.memory, tuple(sys.path))
+        run = uuid.uuid4().hex
+        return Statement(blob, self.method, self.tolerance, place, limits.seconds, limits.memory, tuple(sys.path), run)
 
 
 def make_plan(

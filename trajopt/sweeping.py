@@ -217,7 +217,7 @@ class _Run:
             for future in pending:
                 future.cancel()
             if executor is None:
-                end_all()
+                end_all(self.statement.run)
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _submit(self, pool: Executor, chain: range, guess: Any, pending: dict[Future[Outcome], tuple[range, int]]) -> None:

@@ -41,6 +41,7 @@ class Statement:
     time_limit: float | None = None
     memory_limit: float | None = None  # bytes
     paths: tuple[str, ...] = ()  # where modules are looked for
+    run: str = ""  # tells the processes of one sweep from those of others
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def run_row(statement: Statement, task: Task) -> Outcome:
     """Solve a row in a process of its own, which this thread keeps for the next row of the same statement."""
     began = time.time()
     outcome, attempts = _worker_of_this_thread(statement).run(task), 1
-    while outcome.status == CRASHED and attempts < ATTEMPTS and not _stopping.is_set():
+    while outcome.status == CRASHED and attempts < ATTEMPTS and statement.run not in _ended:
         outcome, attempts = _worker_of_this_thread(statement).run(task), attempts + 1
     return replace(outcome, began=began, ended=time.time(), attempts=attempts)
 
@@ -167,12 +168,12 @@ class _Large(Exception):
 
 _here = threading.local()
 _running: set[Worker] = set()
-_stopping = threading.Event()
+_ended: set[str] = set()  # sweeps that are over
 
 
 def _worker_of_this_thread(statement: Statement) -> Worker:
     worker: Worker | None = getattr(_here, "worker", None)
-    if worker is not None and worker.statement == statement and worker in _running:
+    if worker is not None and worker.statement == statement and worker in _running and worker.process.poll() is None:
         return worker
     if worker is not None:
         worker.end()
@@ -181,12 +182,12 @@ def _worker_of_this_thread(statement: Statement) -> Worker:
     return worker
 
 
-def end_all() -> None:
-    """End all processes that solve rows for this one."""
-    _stopping.set()
+def end_all(run: str) -> None:
+    """End all processes of a sweep."""
+    _ended.add(run)
     for worker in list(_running):
-        worker.end()
-    _stopping.clear()
+        if worker.statement.run == run:
+            worker.end()
 
 
 def _ending(code: int | None) -> str:

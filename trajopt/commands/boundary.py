@@ -7,13 +7,14 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import typer
 
+from trajopt.commands.signals import Stop, stoppable
 from trajopt.errors import SimulationError, SolveError, SweepError, TrajoptError
 
-SOLVED, NOT_SOLVED, BAD_INPUT = 0, 1, 2
+SOLVED, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 P = ParamSpec("P")
 
 
@@ -23,24 +24,29 @@ def reported(command: Callable[P, int]) -> Callable[P, None]:
     @functools.wraps(command)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
         verbose = bool(kwargs.get("verbose", False))
+        with stoppable() as stop:
+            code = run(stop, verbose, args, kwargs)
+            stop.end_process()  # libraries may raise the interruption once more, which would end it otherwise
+        raise typer.Exit(code)
+
+    def run(stop: Stop, verbose: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         try:
-            code = command(*args, **kwargs)
+            return command(*args, **kwargs)
         except TrajoptError as error:
-            code = NOT_SOLVED if isinstance(error, (SolveError, SweepError, SimulationError)) else BAD_INPUT
             _say(f"error: {error}", verbose and error.__cause__ is not None)
+            return NOT_SOLVED if isinstance(error, (SolveError, SweepError, SimulationError)) else BAD_INPUT
         except KeyboardInterrupt:
-            code = NOT_SOLVED
-            _say("interrupted before there was anything to keep", False)
+            _say(f"interrupted by {stop.name}; nothing more was kept", False)
+            return INTERRUPTED
         except typer.Exit:
             raise
         except BrokenPipeError:
             sys.stderr.close()  # the reader has gone; Python would complain once more at exit
-            code = NOT_SOLVED
+            return NOT_SOLVED
         except Exception as error:  # the last line of defence: a message instead of a page of frames
-            code = NOT_SOLVED
             hint = "\n  hint:     -v shows how it came there" if "verbose" in kwargs else ""
             _say(f"error: trajopt stumbled over itself: {describe(error)}\n  got:      {innermost(error)}{hint}", verbose)
-        raise typer.Exit(code)
+            return NOT_SOLVED
 
     return wrapper
 

@@ -13,6 +13,7 @@ from trajopt.commands.display import console, number, progress_bar, progress_lin
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.plotting import SEVERAL, Subject, draw_answers
 from trajopt.commands.recalling import remembered
+from trajopt.commands.signals import Keeper, keeping
 from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -122,8 +123,13 @@ def run_solve(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outpu
     if outputs.plot is not None:
         subject.check(outputs.kind)
     drawing = None if outputs.animate is None else subject.drawing()
+    keeper = None if outputs.save is None else Keeper(outputs.save)
     with outputs.clean_standard_output():
-        answer = solve_name(name, settings, wish)
+        with keeping(keeper):
+            answer = solve_name(name, settings, wish, keeper)
+            if keeper is not None:  # before all else: from here on it cannot be lost
+                keeper.hold(answer.solution)
+                keeper.write()
         if not wish.quiet:
             print_solution(answer.solution, answer.reference, error=outputs.json_on_standard_output)
         write_solution(answer, outputs, subject)
@@ -141,16 +147,18 @@ def run_solve(name: str, settings: Mapping[str, Any], wish: Wish, outputs: Outpu
     return SOLVED if answer.solution.success else NOT_SOLVED
 
 
-def solve_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Answer:
-    """The answer to a named problem."""
+def solve_name(name: str, settings: Mapping[str, Any], wish: Wish, keeper: Keeper | None = None) -> Answer:
+    """The answer to a named problem; a keeper is given the answers on the way."""
     if wish.tolerance is not None and not 0 < wish.tolerance < 1:
         raise UsageError("--tolerance", got=wish.tolerance, expected="a number between 0 and 1, as in 1e-6")
-    if wish.time_limit is not None and not wish.time_limit > 0:
+    if wish.time_limit is not None and not 0 < wish.time_limit < float("inf"):
         raise UsageError("--time-limit", got=wish.time_limit, expected="a positive number of seconds")
     guess = wish.earlier()
     built = build_problem(name, settings)
     with progress_lines(f"solving {name}", wish.quiet, still=wish.verbose) as show, blaming(name):
-        answer = _solve(built, guess, wish, show)
+        if keeper is not None:
+            keeper.follow(show, lambda solution: remembered(solution, name, built.settings))
+        answer = _solve(built, guess, wish, keeper or show)
     return replace(answer, solution=remembered(answer.solution, name, built.settings))
 
 
@@ -162,10 +170,8 @@ def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str
 
 
 def write_solution(answer: Answer, outputs: Outputs, subject: Subject) -> None:
-    """The files that were asked for, also of an answer that is not the last word."""
+    """The other files that were asked for, also of an answer that is not the last word."""
     solution = answer.solution
-    if outputs.save is not None:
-        solution.save(outputs.save)
     if outputs.csv is not None:
         solution.to_csv(outputs.csv)
     if outputs.plot is not None:

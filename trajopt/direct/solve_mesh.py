@@ -122,11 +122,12 @@ def solve_mesh(
     )
     solution = replace(solution, estimates=estimates, seconds=time.perf_counter() - began)
     record = solution.record
+    if kind is not PassKind.FEASIBLE:
+        context.offer(solution)  # before it is told: what was told is kept
     context.progress(
         f"{record.intervals} intervals, {record.points} points: {result.outcome.value} in {record.iterations} iterations, "
         f"objective {record.objective:.9g}, error {record.error:.1e}" + (f", {record.remark}" if record.remark else "")
     )
-    context.offer(solution)
     return solution
 
 

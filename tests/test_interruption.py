@@ -1,0 +1,86 @@
+"""A solve that is stopped by a signal keeps its best answer so far, where one is to be kept, and says so by its exit code."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trajopt import load, solve
+from trajopt.commands.signals import Keeper
+from trajopt.solution import Status
+
+MODEL = """
+import os, time
+from trajopt import Problem
+
+
+def build(a=1.0) -> Problem:
+    ocp = Problem("slow")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, v, u = ph.state("x", start=0, end=a), ph.state("v", start=0, end=0), ph.control("u", lower=-5, upper=5)
+    ph.dynamics({x: v, v: u - 0.1 * v * v * v})
+    ocp.minimize(ph.integral(u**4))
+    return ocp
+"""
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_after_the_first_mesh_keeps_an_answer(tmp_path, number, code):
+    (tmp_path / "model.py").write_text(MODEL)
+    command = [sys.executable, "-m", "trajopt", "solve", "./model.py:build", "--tolerance", "1e-9", "--save", "a.nc"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT)
+    first = process.stderr.readline().decode()
+    assert "intervals" in first
+    process.send_signal(number)
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == code, said
+    assert f"interrupted by {signal.Signals(number).name}: kept a.nc" in said.decode()
+    answer = load(tmp_path / "a.nc")
+    assert answer.status is Status.INTERRUPTED
+    assert dict(answer.settings) == {}
+    assert answer["x"](1.0) == pytest.approx(1.0, abs=1e-6)
+    assert os.listdir(tmp_path / ".").count("a.nc") == 1
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
+    command = [sys.executable, "-m", "trajopt", "solve", "./model.py:build", "--save", "a.nc"]
+    ignoring = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731  as nohup does
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT, preexec_fn=ignoring
+    )
+    process.stderr.readline()
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert load(tmp_path / "a.nc").success
+
+
+def test_every_solved_mesh_is_offered_and_the_best_is_kept(tmp_path):
+    from problems.classical.moon_lander import build
+
+    seen = []
+
+    class Kept(Keeper):
+        def solved(self, make):
+            seen.append(make())
+            super().solved(make)
+
+    keeper = Kept(Path(tmp_path / "a.nc"))
+    answer = solve(build(), progress=keeper)
+    assert len(seen) >= 2
+    assert all(one.status is Status.INTERRUPTED for one in seen)
+    keeper.write()
+    kept = load(tmp_path / "a.nc")
+    assert kept.error == min(one.error for one in seen)
+    assert kept.objective == pytest.approx(answer.objective, rel=1e-3)
+    keeper.hold(dataclasses.replace(answer, error=1.0))  # the answer itself counts, whatever its error
+    keeper.write()
+    assert load(tmp_path / "a.nc").success
