@@ -64,7 +64,7 @@ def attitude_limits() -> Problem:
     ocp = Problem("attitude-limits")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(1, 60))
-    x, y, z = ph.state("x", start=0, end=3), ph.state("y", start=0, end=4), ph.state("z", start=0, end=1)
+    x, y, z = ph.state("x", start=0, end=6), ph.state("y", start=0, end=4), ph.state("z", start=0, end=1)
     heading = ph.state("heading", start=0, end=0)
     climb = ph.state("climb", start=0, end=0, lower=-0.35, upper=0.35)
     bank = ph.state("bank", start=0, end=0, lower=-0.7, upper=0.7)
@@ -77,7 +77,7 @@ def attitude_limits() -> Problem:
     return ocp
 
 
-@problem("stall-recovery", "aircraft")
+@problem("stall-recovery", "aircraft", quick=True)
 def stall_recovery() -> Problem:
     """An aircraft beyond the stall in a steep dive returns to level flight with the least loss of height."""
     ocp = Problem("stall-recovery")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad, solve_ivp
 from scipy.linalg import expm
-from scipy.optimize import brentq, fsolve, minimize_scalar
+from scipy.optimize import brentq, fsolve, minimize, minimize_scalar
 
 FORMS: dict[str, Callable[[], float]] = {}
 
@@ -320,6 +320,11 @@ def slowest_joint() -> float:
     return max(2 * math.sqrt(abs(d) / limit) for d, limit in ((1, 1), (2, 0.5), (-0.5, 2)))
 
 
+@form("slow-gripper")
+def slow_gripper() -> float:
+    return 2 * math.sqrt(2 / 0.5)  # the gripper's rate at the middle is exactly its limit of 2
+
+
 @form("slowest-axis")
 def slowest_axis() -> float:
     return max(2 / 2 + d / 2 for d in (5, 2))  # ramps of 1 s each; the short axis is quicker still
@@ -357,6 +362,77 @@ def rendezvous_effort() -> float:
     gramian = transition @ block[:4, 4:]
     d = transition @ np.array([-1, -5, 0, 1.5])
     return float(d @ np.linalg.solve(gramian, d))
+
+
+def drive(word: str, gears: tuple[int, ...], lengths: np.ndarray) -> np.ndarray:
+    """The pose after left turns, right turns and straight segments of radius 1, forward or backward."""
+    x = y = angle = 0.0
+    for kind, gear, length in zip(word, gears, lengths, strict=True):
+        if kind == "S":
+            x, y = x + gear * length * math.cos(angle), y + gear * length * math.sin(angle)
+            continue
+        turn = 1 if kind == "L" else -1
+        after = angle + turn * gear * length
+        x, y = x + turn * (math.sin(after) - math.sin(angle)), y - turn * (math.cos(after) - math.cos(angle))
+        angle = after
+    return np.array([x, y, angle])
+
+
+@form("parking")
+def parking() -> float:
+    """The shortest of the words CCC, CSC and CCCC (equal middle turns) of Reeds & Shepp 1990 to (0, 0.8, 0)."""
+    shapes = [(word, 3) for word in ("LRL", "RLR", "LSL", "RSR", "LSR", "RSL")] + [("LRLR", 4), ("RLRL", 4)]
+    goal, best = np.array([0, 0.8, 0]), math.inf
+    random = np.random.default_rng(0)
+    for word, count in shapes:
+        for gears in product((1, -1), repeat=count):
+
+            def missed(z: np.ndarray, word: str = word, gears: tuple[int, ...] = gears) -> np.ndarray:
+                lengths = z if len(word) == 3 else np.array([z[0], z[1], z[1], z[2]])
+                return drive(word, gears, lengths) - goal
+
+            for start in random.uniform(0, 1.5, size=(4, 3)):
+                z, _, ok, _ = fsolve(missed, start, full_output=True, xtol=1e-13)
+                total = z.sum() if count == 3 else z.sum() + z[1]
+                if ok == 1 and min(z) > -1e-9 and abs(missed(z)).max() < 1e-9:
+                    best = min(best, total)
+    return best
+
+
+@form("parts-penalty")
+def parts_penalty() -> float:
+    """u^2 + 4 |x|: the fourth derivative of x is -2 before the zero of x and 2 after it; lower derivatives are continuous."""
+
+    def before(z: np.ndarray) -> np.ndarray:
+        return np.array([-2 / 24, z[1] / 6, z[0] / 2, 0, 1])
+
+    def after(z: np.ndarray) -> np.ndarray:  # in the time since the zero
+        derivatives = [np.polyval(np.polyder(before(z), k), z[2]) for k in range(4)]
+        return np.array([2 / 24, derivatives[3] / 6, derivatives[2] / 2, derivatives[1], derivatives[0]])
+
+    def missed(z: np.ndarray) -> list[float]:
+        rest = 3 - z[2]
+        return [np.polyval(before(z), z[2]), np.polyval(after(z), rest) + 0.5, np.polyval(np.polyder(after(z)), rest)]
+
+    z = fsolve(missed, [-1.0, 0.5, 1.9], xtol=1e-13)
+    cost = 0.0
+    for x, width, sign in ((before(z), z[2], 1), (after(z), 3 - z[2], -1)):
+        u = np.polyder(x, 2)
+        cost += np.polyval(np.polyint(np.polyadd(np.polymul(u, u), 4 * sign * x)), width)
+    return float(cost)
+
+
+def parking_by_free_arcs() -> float:
+    """The second way to ``parking``: four turns of free lengths, minimized for every word and every choice of gears."""
+    goal, best = np.array([0, 0.8, 0]), math.inf
+    for word in ("LRLR", "RLRL"):
+        for gears in product((1, -1), repeat=4):
+            for start in np.random.default_rng(1).uniform(0, 1, size=(2, 4)):
+                ends = {"type": "eq", "fun": lambda z, word=word, gears=gears: drive(word, gears, z) - goal}
+                found = minimize(np.sum, start, method="SLSQP", bounds=[(0, 4)] * 4, constraints=ends, options={"ftol": 1e-12})
+                if abs(drive(word, gears, found.x) - goal).max() < 1e-8:
+                    best = min(best, float(found.fun))
+    return best
 
 
 def main() -> None:

@@ -74,7 +74,7 @@ def epidemic_limit() -> Problem:
     return ocp
 
 
-@problem("chemotherapy", "economics")
+@problem("chemotherapy", "economics", quick=True)
 def chemotherapy() -> Problem:
     """Cells of two compartments under a drug that acts on dividing cells: bang-bang doses (Swierniak, Ledzewicz & Schaettler)."""
     ocp = Problem("chemotherapy")

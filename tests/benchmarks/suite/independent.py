@@ -219,6 +219,7 @@ class Model:
     row_limits: tuple[np.ndarray, np.ndarray]
     x_box: tuple[np.ndarray, np.ndarray]
     u_box: tuple[np.ndarray, np.ndarray]
+    x_scale: np.ndarray
 
 
 def joined(variables: list[Variable], which: str) -> np.ndarray:
@@ -242,7 +243,15 @@ def model_of(problem: Problem, phase: Phase) -> Model:
         (np.concatenate(low) if low else np.zeros(0), np.concatenate(high) if high else np.zeros(0)),
         (joined(phase.states, "lower"), joined(phase.states, "upper")),
         (joined(phase.controls, "lower"), joined(phase.controls, "upper")),
+        np.concatenate([_scale(v) for v in phase.states]),
     )
+
+
+def _scale(v: Variable) -> np.ndarray:
+    """The size of a state: the largest of its finite bounds and boundary values, or 1."""
+    sizes = np.abs([v.lower, v.upper, *v.first, *v.last])
+    largest = np.max(np.where(np.isfinite(sizes), sizes, 0), axis=0)
+    return np.where(largest > 0, largest, 1.0)
 
 
 @dataclass
@@ -250,6 +259,7 @@ class Program:
     """The nonlinear program, collected variable by variable; ``layout`` locates states, controls and widths for the next mesh."""
 
     variables: list[Any] = field(default_factory=list)
+    scales: list[np.ndarray] = field(default_factory=list)
     lower: list[np.ndarray] = field(default_factory=list)
     upper: list[np.ndarray] = field(default_factory=list)
     rows: list[Any] = field(default_factory=list)
@@ -258,13 +268,14 @@ class Program:
     layout: list[tuple[str, int, int, float]] = field(default_factory=list)  # kind, phase, size, place in normalised time
     row_layout: list[tuple[int, float] | None] = field(default_factory=list)  # phase and place of path constraints
 
-    def add(self, kind: str, phase: int, place: float, lower: np.ndarray, upper: np.ndarray) -> Any:
+    def add(self, kind: str, phase: int, place: float, lower: np.ndarray, upper: np.ndarray, scale: Any = 1.0) -> Any:
         symbol = ca.MX.sym(kind, len(lower))
         self.variables.append(symbol)
+        self.scales.append(np.broadcast_to(np.asarray(scale, float), (len(lower),)))
         self.lower.append(np.asarray(lower, float))
         self.upper.append(np.asarray(upper, float))
         self.layout.append((kind, phase, len(lower), place))
-        return symbol
+        return ca.DM(self.scales[-1]) * symbol if len(lower) else symbol
 
     def limit(self, expression: Any, lower: Any, upper: Any, at: tuple[int, float] | None = None) -> None:
         size = expression.shape[0]
@@ -332,7 +343,7 @@ def _intervals(
     program: Program, index: int, model: Model, breaks: np.ndarray, scheme: str, times: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     t0, tf, widths, s = times
-    x = x_first = program.add("x", index, 0, *model.x_box)
+    x = x_first = program.add("x", index, 0, *model.x_box, model.x_scale)
     quadrature: Any = 0
     begun: Any = 0
     u = program.add("u", index, 0, *model.u_box) if scheme == "simpson" else None
@@ -379,7 +390,7 @@ GAUSS = ca.collocation_coeff(NODES["gauss"])
 def _gauss(program: Program, model: Model, at: tuple[Any, ...]) -> tuple[Any, ...]:
     (index, start, width), t, h, x, _, s = at
     C, D, B = GAUSS  # derivatives at the points, values at the end, quadrature weights
-    points = [program.add("x", index, start + tau * width, *model.x_box) for tau in NODES["gauss"]]
+    points = [program.add("x", index, start + tau * width, *model.x_box, model.x_scale) for tau in NODES["gauss"]]
     stacked = ca.horzcat(x, *points)
     places = (1e-6, 1 - 1e-6) if LINEAR[0] else NODES["gauss"]
     controls = [program.add("u", index, start + tau * width, *model.u_box) for tau in places]
@@ -387,11 +398,11 @@ def _gauss(program: Program, model: Model, at: tuple[Any, ...]) -> tuple[Any, ..
     for k, tau in enumerate(NODES["gauss"]):
         u = controls[0] + tau * (controls[1] - controls[0]) if LINEAR[0] else controls[k]
         values = (t + tau * h, points[k], u, s)
-        program.limit(ca.mtimes(stacked, C[:, k]) - h * model.rates(*values), 0, 0)
+        program.limit((ca.mtimes(stacked, C[:, k]) - h * model.rates(*values)) / model.x_scale, 0, 0)
         _path(program, model, (index, start + tau * width), values)
         quadrature = quadrature + h * B[k] * model.integrands(*values)
-    end = program.add("x", index, start + width, *model.x_box)
-    program.limit(ca.mtimes(stacked, D) - end, 0, 0)
+    end = program.add("x", index, start + width, *model.x_box, model.x_scale)
+    program.limit((ca.mtimes(stacked, D) - end) / model.x_scale, 0, 0)
     if LINEAR[0]:
         _path(program, model, (index, start + (1 - 1e-6) * width), (t + h, end, controls[1], s))
         _between(program, model, (index, start, width), (t, h, stacked, controls, s))
@@ -400,12 +411,12 @@ def _gauss(program: Program, model: Model, at: tuple[Any, ...]) -> tuple[Any, ..
 
 def _simpson(program: Program, model: Model, at: tuple[Any, ...]) -> tuple[Any, ...]:
     (index, start, width), t, h, x, u, s = at
-    middle, end = (program.add("x", index, start + tau * width, *model.x_box) for tau in (0.5, 1))
+    middle, end = (program.add("x", index, start + tau * width, *model.x_box, model.x_scale) for tau in (0.5, 1))
     u_middle, u_end = (program.add("u", index, start + tau * width, *model.u_box) for tau in (0.5, 1))
     first, second, third = (t, x, u, s), (t + h / 2, middle, u_middle, s), (t + h, end, u_end, s)
     f, fm, fe = (model.rates(*values) for values in (first, second, third))
-    program.limit(end - x - h / 6 * (f + 4 * fm + fe), 0, 0)
-    program.limit(middle - (x + end) / 2 - h / 8 * (f - fe), 0, 0)
+    program.limit((end - x - h / 6 * (f + 4 * fm + fe)) / model.x_scale, 0, 0)
+    program.limit((middle - (x + end) / 2 - h / 8 * (f - fe)) / model.x_scale, 0, 0)
     _path(program, model, (index, start + width / 2), second)
     _path(program, model, (index, start + width * (1 - 1e-6)), third)
     L, Lm, Le = (model.integrands(*values) for values in (first, second, third))
@@ -421,7 +432,8 @@ def guessed(problem: Problem, program: Program, random: np.random.Generator | No
         box_low, box_high = np.where(np.isfinite(low), low, -1e20), np.where(np.isfinite(high), high, 1e20)
         middle = np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, np.clip(0, box_low, box_high))
         if kind == "x":
-            first, last = (_end(phases[phase], side, middle) for side in ("first", "last"))
+            ends_here = _through(phases, phase, middle)
+            first, last = (_end(phases[phase], *which) for which in zip(("first", "last"), ends_here, strict=True))
             value = first + place * (last - first)
         elif kind == "h":
             value = low / LEAST
@@ -435,6 +447,15 @@ def guessed(problem: Problem, program: Program, random: np.random.Generator | No
             value = value + (0.5 * spread * shape if kind != "tf" else 0.2 * value * waves[phase][0][-1])
         y.append(np.clip(value, box_low, box_high) if size else np.zeros(0))
     return np.concatenate(y)
+
+
+def _through(phases: list[Phase], index: int, middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values at the ends of a phase on a straight line through all phases, if they have the same states."""
+    count = len(phases)
+    if count == 1 or len({tuple(v.size for v in ph.states) for ph in phases}) > 1:
+        return middle, middle
+    first, last = _end(phases[0], "first", middle), _end(phases[-1], "last", middle)
+    return first + (last - first) * index / count, first + (last - first) * (index + 1) / count
 
 
 def _end(phase: Phase, side: str, middle: np.ndarray) -> np.ndarray:
@@ -510,17 +531,25 @@ class Solver:
             "ipopt.mu_strategy": "adaptive", "ipopt.constr_viol_tol": 1e-9, "expand": problem.kind is ca.SX,
             "ipopt.bound_relax_factor": 1e-10, "ipopt.acceptable_tol": 1e-8,
         }  # fmt: skip
-        self.solver = ca.nlpsol("s", "ipopt", {"x": self.x, "f": objective, "g": self.g}, options)
+        near = {"ipopt.mu_strategy": "monotone", "ipopt.mu_init": 1e-4, "ipopt.bound_push": 1e-6, "ipopt.bound_frac": 1e-6}
+        self.functions = {"x": self.x, "f": objective, "g": self.g}
+        self.options = {False: options, True: {**options, **near}}
+        self.solvers: dict[bool, Any] = {}
 
-    def solve(self, start: np.ndarray) -> Answer:
+    def solve(self, start: np.ndarray, near: bool = False) -> Answer:
+        """The answer from a start; ``near`` keeps the iterations close to it."""
         p = self.program
-        bounds = {"lbx": np.concatenate(p.lower), "ubx": np.concatenate(p.upper)}
+        if near not in self.solvers:
+            self.solvers[near] = ca.nlpsol("s", "ipopt", self.functions, self.options[near])
+        solver = self.solvers[near]
+        scale = np.concatenate(p.scales)
+        bounds = {"lbx": np.concatenate(p.lower) / scale, "ubx": np.concatenate(p.upper) / scale}
         low, high = np.concatenate(p.row_lower), np.concatenate(p.row_upper)
-        found = self.solver(x0=start, lbg=low, ubg=high, **bounds)
-        stats = self.solver.stats()
+        found = solver(x0=start / scale, lbg=low, ubg=high, **bounds)
+        stats = solver.stats()
         g = np.array(found["g"]).ravel()
         violation = float(np.max(np.maximum(low - g, g - high), initial=0))
-        y = np.array(found["x"]).ravel()
+        y = np.array(found["x"]).ravel() * scale
         return Answer(self.sign * float(found["f"]), bool(stats["success"]), y, stats["iter_count"], violation, g)
 
 
@@ -595,7 +624,14 @@ def statements() -> tuple[dict[str, Any], dict[str, Any]]:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     import suite
 
-    return suite.ENTRIES, {"bolza-relaxed": suite.chattering.bolza_relaxed}
+    penalties = suite.large_penalty
+    relaxed = {
+        "bolza-relaxed": suite.chattering.bolza_relaxed,
+        "battery-penalty-relaxed": lambda: penalties.battery(0),
+        "valves-penalty-relaxed": lambda: penalties.valves(0),
+        "parts-penalty-relaxed": lambda: penalties.parts(0),
+    }
+    return suite.ENTRIES, relaxed
 
 
 def main() -> None:
@@ -635,7 +671,7 @@ def run(problem: Problem, reference: Any, arguments: argparse.Namespace) -> None
         else:
             meshes = refined(meshes, junctions(solver.program, answer, meshes))
         solver = Solver(problem, meshes, arguments.scheme, arguments.moving, arguments.iterations)
-        answer = solver.solve(carried(before, solver.program, meshes))
+        answer = solver.solve(carried(before, solver.program, meshes), near=True)
         error = reference.error(answer.objective)
         state = "ok" if answer.ok else "failed"
         print(

@@ -1,4 +1,7 @@
-"""Large penalties in the cost: linear constraints that are feasible, and a cost whose size hides them."""
+"""Complementarity as a penalty of 1e3 in the cost: all constraints are linear and feasible, but the cost is large and not convex.
+
+Without the penalty each problem is convex and has the same optimum, which ``independent.py`` finds (``NAME-relaxed``).
+"""
 
 from casadi import sin
 
@@ -7,22 +10,9 @@ from trajopt import Problem
 from .entry import problem
 
 
-@problem("contact-penalty", "large penalty")
-def contact_penalty() -> Problem:
-    """A body above the ground; contact force times gap is penalized by 1e3 instead of being zero."""
-    ocp = Problem("contact-penalty")
-    ph = ocp.phase()
-    ph.time(start=0, end=2)
-    y, v = ph.state("y", start=0.5, end=0.5, lower=0), ph.state("v", start=0, end=0)
-    force, u = ph.control("force", lower=0, upper=100), ph.control("u", lower=-20, upper=20)
-    ph.dynamics({y: v, v: -9.81 + force + u})
-    ocp.minimize(ph.integral(u**2 + 1e3 * force * y))
-    return ocp
-
-
 @problem("battery-penalty", "large penalty")
-def battery_penalty() -> Problem:
-    """A battery bought at a varying price; charging times discharging is penalized by 1e3."""
+def battery(penalty: float = 1e3) -> Problem:
+    """A battery bought at a varying price; it should not charge and discharge at once."""
     ocp = Problem("battery-penalty")
     ph = ocp.phase()
     t = ph.time(start=0, end=24, unit="h")
@@ -31,21 +21,33 @@ def battery_penalty() -> Problem:
     ph.dynamics({energy: 0.9 * charge - discharge / 0.9})
     price = 2 + sin(t / 3)
     net = charge - discharge
-    ocp.minimize(ph.integral(price * net + 0.2 * net**2 + 1e3 * charge * discharge))
+    ocp.minimize(ph.integral(price * net + 0.2 * net**2 + penalty * charge * discharge))
     return ocp
 
 
-@problem("backlash-penalty", "large penalty")
-def backlash_penalty() -> Problem:
-    """A box pushed from either side: each push times its gap is penalized by 1e3, all constraints are linear."""
-    ocp = Problem("backlash-penalty")
+@problem("valves-penalty", "large penalty")
+def valves(penalty: float = 1e3) -> Problem:
+    """A level follows a wave by an inlet and an outlet of which only one should be open."""
+    ocp = Problem("valves-penalty")
     ph = ocp.phase()
-    ph.time(start=0, end=4)
-    x, v = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0)
-    y, w = ph.state("y", start=0, end=1), ph.state("w", start=0, end=0)
-    left, right = ph.control("left", lower=0, upper=10), ph.control("right", lower=0, upper=10)
-    u = ph.control("u", lower=-10, upper=10)
-    ph.dynamics({x: v, v: left - right, y: w, w: u - left + right})
-    ph.path(x - y, lower=-0.1, upper=0.1, name="play")
-    ocp.minimize(ph.integral(u**2 + 1e3 * (left * (x - y + 0.1) + right * (0.1 - x + y))))
+    t = ph.time(start=0, end=8)
+    level = ph.state("level", start=0)
+    inlet, outlet = ph.control("inlet", lower=0, upper=1), ph.control("outlet", lower=0, upper=1)
+    ph.dynamics({level: inlet - outlet})
+    ocp.minimize(ph.integral((level - 1.3 * sin(t)) ** 2 + 0.05 * (inlet**2 + outlet**2) + penalty * inlet * outlet))
+    return ocp
+
+
+@problem("parts-penalty", "large penalty")
+def parts(penalty: float = 1e3) -> Problem:
+    """The distance from zero as the sum of a positive and a negative part that should not both be there."""
+    ocp = Problem("parts-penalty")
+    ph = ocp.phase()
+    ph.time(start=0, end=3)
+    x, v = ph.state("x", start=1, end=-0.5), ph.state("v", start=0, end=0)
+    u = ph.control("u", lower=-3, upper=3)
+    positive, negative = ph.control("positive", lower=0), ph.control("negative", lower=0)
+    ph.dynamics({x: v, v: u})
+    ph.path(x - positive + negative, equals=0, name="parts")
+    ocp.minimize(ph.integral(u**2 + 4 * (positive + negative) + penalty * positive * negative))
     return ocp

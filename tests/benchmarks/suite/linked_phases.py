@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from casadi import cos, sin
+from casadi import cos, sin, sqrt
 
 from trajopt import Problem, free
 
@@ -52,7 +52,7 @@ def linked_units() -> Problem:
     return ocp
 
 
-@problem("linked-burns", "linked phases")
+@problem("linked-burns", "linked phases", quick=True)
 def linked_burns() -> Problem:
     """Burn, coast, burn between circular orbits in polar coordinates; phases are linked by conditions, the model divides by r."""
     ocp = Problem("linked-burns")
@@ -81,4 +81,28 @@ def linked_burns() -> Problem:
     first, last = parts[0][1], parts[2][1]
     ocp.require(coast.final(parts[1][1]) - coast.initial(parts[1][1]), lower=0.1)
     ocp.minimize(leave.final(first) + arrive.final(last) - arrive.initial(last))
+    return ocp
+
+
+@problem("linked-five", "linked phases", quick=True)
+def linked_five() -> Problem:
+    """Five phases of a leaking tank, linked by conditions; the model has the root and the inverse of the level."""
+    ocp = Problem("linked-five")
+    before, cost = None, 0
+    for i in range(5):
+        ph = ocp.phase(f"part {i + 1}")
+        t = ph.time(start=0 if i == 0 else free(0, 10), end=10 if i == 4 else free(0, 10))
+        level = ph.state("level", start=4 if i == 0 else None, end=1 if i == 4 else None)
+        heat = ph.state("heat", start=1 if i == 0 else None, end=2 if i == 4 else None)
+        inflow, power = ph.control("inflow", lower=0, upper=1), ph.control("power", lower=0, upper=2)
+        ph.dynamics({level: inflow - 0.4 * sqrt(level), heat: (power - inflow * heat) / level})
+        cost += ph.integral(power**2 + 0.1 * inflow**2 + 0.05 * (level - 3 + i / 2) ** 2)
+        if before is not None:
+            last, last_t, last_level, last_heat = before
+            ocp.require(last.final(last_level) - ph.initial(level), equals=0)
+            ocp.require(last.final(last_heat) - ph.initial(heat), equals=0)
+            ocp.require(last.final(last_t) - ph.initial(t), equals=0)
+            ocp.require(ph.initial(t), equals=2 * i)
+        before = ph, t, level, heat
+    ocp.minimize(cost)
     return ocp

@@ -27,12 +27,12 @@ def container_crane() -> Problem:
     return ocp
 
 
-@problem("gantry-crane", "mechanism")
+@problem("gantry-crane", "mechanism", quick=True)
 def gantry_crane() -> Problem:
     """A trolley with a hanging load: least effort with limits on swing, speed and acceleration."""
     ocp = Problem("gantry-crane")
     ph = ocp.phase()
-    ph.time(start=0, end=8)
+    ph.time(start=0, end=11)
     x, v = ph.state("x", start=0, end=8), ph.state("v", start=0, end=0, upper=1.4)
     swing, rate = ph.state("swing", start=0, end=0, lower=-0.06, upper=0.06), ph.state("rate", start=0, end=0)
     a = ph.control("a", lower=-1, upper=1)
@@ -72,9 +72,9 @@ def pendulum_swing_up() -> Problem:
     """A pendulum with a weak motor is swung up with least effort: several swings."""
     ocp = Problem("pendulum-swing-up")
     ph = ocp.phase()
-    ph.time(start=0, end=12)
+    ph.time(start=0, end=15)
     q, w = ph.state("q", start=0, end=pi), ph.state("w", start=0, end=0)
-    u = ph.control("u", lower=-0.25, upper=0.25)
+    u = ph.control("u", lower=-0.4, upper=0.4)
     ph.dynamics({q: w, w: u - sin(q)})
     ocp.minimize(ph.integral(u**2))
     return ocp

@@ -93,9 +93,9 @@ def rendezvous_fuel() -> Problem:
     """Rendezvous by the Clohessy-Wiltshire equations with four small thrusters and least fuel: bursts of each."""
     ocp = Problem("rendezvous-fuel")
     ph = ocp.phase()
-    ph.time(start=0, end=3 * pi)
-    x, y = ph.state("x", start=-1, end=0), ph.state("y", start=-5, end=0)
-    v, w = ph.state("v", start=0, end=0), ph.state("w", start=1.5, end=0)
+    ph.time(start=0, end=5)
+    x, y = ph.state("x", start=-1, end=0), ph.state("y", start=-3, end=0)
+    v, w = ph.state("v", start=0.2, end=0), ph.state("w", start=1.2, end=0)
     out, back = ph.control("out", lower=0, upper=0.4), ph.control("back", lower=0, upper=0.4)
     ahead, behind = ph.control("ahead", lower=0, upper=0.4), ph.control("behind", lower=0, upper=0.4)
     ph.dynamics({x: v, y: w, v: 3 * x + 2 * w + out - back, w: -2 * v + ahead - behind})
@@ -114,18 +114,18 @@ def attitude_rates(q, w):
     )
 
 
-@problem("reorientation", "orbital")
+@problem("reorientation", "orbital", quick=True)
 def reorientation() -> Problem:
     """A rigid body turned from rest to rest with least effort within limits on torques and rates (quaternions)."""
     J = (1.0, 1.4, 0.8)
     ocp = Problem("reorientation")
     ph = ocp.phase()
-    ph.time(start=0, end=6)
+    ph.time(start=0, end=7)
     end = (0.6, -0.4, 0.5)
     scalar = (1 - sum(c * c for c in end)) ** 0.5
     q = [ph.state(f"e{i + 1}", start=0.0, end=end[i]) for i in range(3)] + [ph.state("e4", start=1.0, end=scalar)]
-    w = [ph.state(f"w{i + 1}", start=0, end=0, lower=-0.42, upper=0.42) for i in range(3)]
-    u = [ph.control(f"torque{i + 1}", lower=-0.35, upper=0.35) for i in range(3)]
+    w = [ph.state(f"w{i + 1}", start=0, end=0, lower=-0.3, upper=0.3) for i in range(3)]
+    u = [ph.control(f"torque{i + 1}", lower=-0.25, upper=0.25) for i in range(3)]
     ph.dynamics({
         **dict(zip(q, attitude_rates(q, w), strict=True)),
         w[0]: (u[0] - (J[2] - J[1]) * w[1] * w[2]) / J[0],

@@ -48,19 +48,6 @@ def singular_triple_integrator() -> Problem:
     return ocp
 
 
-@problem("luus-nonlinear-singular", "singular")
-def luus_nonlinear_singular() -> Problem:
-    """Four states with time in the model, nearly singular (Luus 2000, from Sirisena & Chou)."""
-    ocp = Problem("luus-nonlinear-singular")
-    ph = ocp.phase()
-    t = ph.time(start=0, end=1)
-    x, y, z = ph.state("x", start=0), ph.state("y", start=-1), ph.state("z", start=-(5**0.5))
-    u = ph.control("u", lower=-4, upper=10)
-    ph.dynamics({x: y, y: -z * u + 16 * t - 8, z: u})
-    ocp.minimize(ph.integral(x**2 + y**2 + 0.0005 * (y + 16 * t - 8 - 0.1 * z * u**2) ** 2))
-    return ocp
-
-
 @problem("two-input-regulator", "singular")
 def two_input_regulator() -> Problem:
     """Two coupled carts, two forces without cost: each force has bang and singular arcs of its own."""
@@ -75,7 +62,7 @@ def two_input_regulator() -> Problem:
     return ocp
 
 
-@problem("tumour", "singular")
+@problem("tumour", "singular", quick=True)
 def tumour() -> Problem:
     """Tumour growth under anti-angiogenic treatment with a limited total dose (Ledzewicz & Schaettler 2007)."""
     zeta, b, d, G, mu, dose, rate = 0.084, 5.85, 0.00873, 0.15, 0.02, 15, 75

@@ -63,7 +63,7 @@ def rings() -> Problem:
     return ocp
 
 
-@problem("gravity-train", "symmetric", quick=True)
+@problem("gravity-train", "symmetric")
 def gravity_train() -> Problem:
     """The quickest frictionless tunnel through a uniform planet between points 120 degrees apart: a hypocycloid."""
     ocp = Problem("gravity-train")

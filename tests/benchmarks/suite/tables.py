@@ -11,7 +11,7 @@ from trajopt import Problem, free, table
 from .entry import problem
 
 
-@problem("wind-table", "tables")
+@problem("wind-table", "tables", quick=True)
 def wind_table() -> Problem:
     """The quickest flight through a wind that is given by a table of two coordinates (Zermelo)."""
     x_grid, y_grid = np.linspace(-1, 11, 9), np.linspace(-4, 4, 7)
@@ -28,7 +28,7 @@ def wind_table() -> Problem:
     return ocp
 
 
-@problem("flight-through-wind", "tables")
+@problem("flight-through-wind", "tables", quick=True)
 def flight_through_wind() -> Problem:
     """An aircraft of limited turn rate through a tabulated jet stream: least effort of steering and thrust in a fixed time."""
     altitude = np.array([0.0, 1, 2, 3, 4, 5, 6, 7])

@@ -72,9 +72,8 @@ def parking() -> Problem:
     t = ph.time(start=0, end=free(0.1, 30))
     x, y = ph.state("x", start=0, end=0), ph.state("y", start=0, end=0.8)
     heading = ph.state("heading", start=0, end=0)
-    v, turn = ph.control("v", lower=-1, upper=1), ph.control("turn", lower=-1, upper=1)
-    ph.dynamics({x: v * cos(heading), y: v * sin(heading), heading: turn})
-    ph.path(v**2 - turn**2, lower=0, name="curvature")
+    v, curvature = ph.control("v", lower=-1, upper=1), ph.control("curvature", lower=-1, upper=1)
+    ph.dynamics({x: v * cos(heading), y: v * sin(heading), heading: v * curvature})
     ocp.minimize(ph.final(t))
     return ocp
 
