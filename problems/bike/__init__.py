@@ -16,6 +16,7 @@ CATALOGUE = {
     ),
     "wheelie-hold": Entry("problems.bike.wheelie_held:wheelie_hold", "bike robot", "into a wheelie, held, to a standstill"),
     "daniel-jump": Entry("problems.bike.daniel:daniel_jump", "bike robot", "the highest hop on the rear wheel, with a tuck"),
+    "daniel-hop": Entry("problems.bike.hop:daniel_hop", "bike robot", "a vertical hop that lands and stands still, least effort"),
     "platform-jump": Entry("problems.bike.platform:platform_jump", "bike robot", "a hop onto a platform with the least effort"),
     "platform-highest": Entry("problems.bike.platform:platform_highest", "bike robot", "the highest platform that a hop reaches"),
     "platform-strength": Entry(
@@ -41,6 +42,7 @@ PUBLIC = {
         "pointing_region",
     ),
     "daniel": ("daniel_jump",),
+    "hop": ("daniel_hop",),
     "hop_pd": ("daniel_pd",),
     "jump": ("Jump",),
     "models": (

@@ -15,6 +15,7 @@ import casadi
 from casadi import SX, fmax, fmin
 
 from problems.bike.models import FiveLink, Machine, SevenLink
+from trajopt.errors import ModelError
 from trajopt.mechanics.unilateral import ContactMotion, PointContact, Unilateral
 from trajopt.parameters import setting_field
 from trajopt.system import Event, System, Variable
@@ -27,13 +28,13 @@ class ElbowStop:
     The damping grows with the depth (Hunt and Crossley), so that the force does not jump.
     """
 
-    reach: float = setting_field(0.838, "m", "distance of shoulder and hand at which it begins", 0.1, 1.5)
-    stiffness: float = setting_field(1e6, "N/m", "stiffness", 1e4, 1e7)
-    damping: float = setting_field(5.0, "s/m", "damping by stiffness and depth", 0, 50)
+    slack: float = setting_field(0.012, "m", "how far from a straight arm it begins, between shoulder and hand", 0.005, 0.05)
+    stiffness: float = setting_field(1e6, "N/m", "stiffness", 3e5, 3e6)
+    damping: float = setting_field(5.0, "s/m", "damping by stiffness and depth", 0, 20)
 
-    def pull(self, reach: Any, rate: Any) -> Any:
-        """The force between shoulder and hand; it never pushes."""
-        return self.stiffness * fmax(reach - self.reach, 0) * fmax(1 + self.damping * rate, 0)
+    def pull(self, spare: Any, rate: Any) -> Any:
+        """The force between shoulder and hand, by what the arm is short of straight (m), and the rate of their distance."""
+        return self.stiffness * fmax(self.slack - spare, 0) * fmax(1 + self.damping * rate, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,8 @@ class OnWheels:
         """The force of the elbow's stop (N), and its generalized forces."""
         m = self.machine.mechanism
         reach = self.machine.seen(self.machine.posture.reach, m.q)
-        force = self.stop.pull(reach, casadi.jtimes(reach, m.q, m.v))
+        arm = self.data.upper_arm.length + self.data.forearm.length
+        force = self.stop.pull(arm - reach, casadi.jtimes(reach, m.q, m.v))
         return force, -force * casadi.gradient(reach, m.q)
 
     def system(
@@ -105,6 +107,7 @@ class OnWheels:
             Event("rider on the ground", self.lowest, -1, terminal=True, level=True),
         )
         begins = m.starting_at(dict(start))
+        self._check_reach(begins.start[0])
         states = (*begins.state_variables(), *self.contacts.variables(begins.start[0]), stage_start)
         return System(
             name,
@@ -117,6 +120,18 @@ class OnWheels:
             events=events,
             **details,
         )
+
+    def _check_reach(self, q: Any) -> None:
+        """Raise where the hand cannot be on the handlebar in the posture of the start."""
+        m, data = self.machine.mechanism, self.data
+        far = float(casadi.Function("reach", [m.q], [self.machine.seen(self.machine.posture.reach, m.q)])(q))
+        upper, fore = data.upper_arm.length, data.forearm.length
+        if not abs(upper - fore) < far < upper + fore - self.stop.slack:
+            raise ModelError(
+                "the rider cannot hold the handlebar in the posture of the start",
+                got=f"{far:.3f} m from shoulder to handlebar",
+                expected=f"{abs(upper - fore):.3f} to {upper + fore - self.stop.slack:.3f} m: the arm less the slack of its stop",
+            )
 
     def _forces(self, motion: ContactMotion) -> dict[str, tuple[SX, str]]:
         m = self.machine.mechanism

@@ -40,7 +40,7 @@ class DanielLaw:
     limits: tuple[float, float, float] = setting_field((250.0, 300.0, 100.0), "N m", "torque limits of knee, waist and elbow")
     wheel_gains: tuple[float, float] = setting_field((300.0, 20.0), "N m/rad", "gains of the wheel, on angle and rate (s)")
     wheel_limit: float = setting_field(80.0, "N m", "limit of the wheel's torque and of the brake in the air", 20, 200)
-    elbow_stop: ElbowStop = ElbowStop(0.645)  # the arm is straight at 0.652 m
+    elbow_stop: ElbowStop = ElbowStop(0.007)
 
     def torque(self, joint: int, stage: Any, angle: Any, rate: Any) -> Any:
         first, second, third = (self.knee_targets, self.waist_targets, self.elbow_targets)[joint]

@@ -139,7 +139,8 @@ class Stage:
     axle_rate: Any
     centre: Any  # (2,) the mass centre
     centre_rate: Any
-    data: SevenLink = SEVEN_LINK
+    data: SevenLink
+    joint_rates: Any  # of beta, ankle, knee, waist
 
 
 def effort(stage: Stage) -> Any:
@@ -172,7 +173,7 @@ def stance(
     ocp.require(ph.initial(centre[0] - axle[0]), equals=0, name="mass centre above the contact")
     ocp.require(ph.initial(beta), lower=radians(jump.rise[0]), upper=radians(jump.rise[1]), name="rise at the start")
     ocp.require(ph.final(ground) / WEIGHT, equals=0, name="ground force at take-off by the weight")
-    return Stage(ph, t, cost, axle, casadi.jtimes(axle, q, v), centre, casadi.jtimes(centre, q, v), data)
+    return Stage(ph, t, cost, axle, casadi.jtimes(axle, q, v), centre, casadi.jtimes(centre, q, v), data, v[-4:])
 
 
 def _rolling(ph: Any, jump: Jump, wheel: Wheel, joints: dict[Any, Any], data: SevenLink) -> tuple[dict[Any, Any], Any, Any]:
@@ -236,7 +237,7 @@ def flight(
     ph.path(axle[1], lower=data.wheel_radius - jump.dent, name="rear wheel above the ground")
     ph.path(axle[1] + data.wheelbase * casadi.sin(q[0]), lower=data.wheel_radius, name="front wheel above the ground")
     axle_rate = casadi.vertcat(*rate) - casadi.jtimes(arm, q, v)
-    return Stage(ph, t, cost, axle, axle_rate, casadi.vertcat(*centre), casadi.vertcat(*rate), data)
+    return Stage(ph, t, cost, axle, axle_rate, casadi.vertcat(*centre), casadi.vertcat(*rate), data, v)
 
 
 def in_the_air(wheel: Wheel | None, data: SevenLink) -> SevenLink:

@@ -33,7 +33,7 @@ class PdLaw:
     wheel_gains: tuple[float, float] = setting_field((300.0, 20.0), "N m/rad", "gains of the wheel, on angle and rate (s)")
     waist_gains: tuple[float, float] = setting_field((500.0, 80.0), "N m/rad", "gains of the waist, on angle and rate (s)")
     waist_limit: float = setting_field(150.0, "N m", "limit of the waist's torque", 50, 300)
-    elbow_stop: ElbowStop = ElbowStop(0.838)  # the arm is straight at 0.85 m
+    elbow_stop: ElbowStop = ElbowStop(0.012)
 
     def wheel_torque(self, beta: Any, rate: Any) -> Any:
         return self.wheel_gains[0] * (radians(self.rise) - beta) - self.wheel_gains[1] * rate

@@ -101,7 +101,7 @@ def platform_drawing(
     left, right = BESIDE[0], BESIDE[1] + 0.6 * (speed or 0.0)
     platform = Rod(((left, 0), (left, top), (right, top), (right, 0)), PLATFORM, 2.0)
     shapes = (GROUND, platform, *_seven_link_shapes(data, top, front_brake, speed or 0.0))
-    return Drawing(shapes, unit="m", caption=f"{CAPTION}; blue: platform beside the machine")
+    return Drawing(shapes, unit="m", caption=f"{CAPTION}; platform: beside the machine, its edge is no obstacle")
 
 
 def _seven_link_shapes(data: SevenLink, height: SX, front_brake: bool = True, speed: float = 0.0) -> tuple[Any, ...]:

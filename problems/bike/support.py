@@ -102,7 +102,7 @@ def support(ocp: Problem, jump: Jump, air: Stage, height: float, strength: Any, 
     ocp.require(final(q[0]), equals=0, name="rear wheel on the platform")
     ocp.require(final(axle_rate[1]), lower=-1.5, upper=0.0, name="landing speed")
     ocp.require(final(arm[0]), lower=-0.1, upper=data.wheelbase, name="mass centre between the contacts at the landing")
-    held = Stage(ph, t, cost, axle, axle_rate, axle + arm, centre_rate, data)
+    held = Stage(ph, t, cost, axle, axle_rate, axle + arm, centre_rate, data, v)
     _touch(ocp, air, held, brake, speed)
     return held
 
