@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
+def printable(text: str, lines: bool = False) -> str:
+    """Text that cannot steer a terminal: control and formatting characters are escaped; line ends too, unless ``lines``.
+
+    >>> printable("x\\x1b[2J\\n"), printable("a\\nb", lines=True) == "a\\nb", printable("λ/2")
+    ('x\\\\x1b[2J\\\\n', True, 'λ/2')
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or (lines and c == "\n") else c.encode("unicode_escape").decode() for c in text)
+
+
 def component_labels(name: str, size: int, components: Sequence[str] = ()) -> tuple[str, ...]:
     """One label for each component.
 

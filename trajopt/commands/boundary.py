@@ -13,6 +13,7 @@ import typer
 
 from trajopt.commands.signals import Stop, stoppable
 from trajopt.errors import SimulationError, SolveError, SweepError, TrajoptError
+from trajopt.labels import printable
 
 SOLVED, NOT_SOLVED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 P = ParamSpec("P")
@@ -79,4 +80,4 @@ def innermost(error: BaseException) -> str | None:
 def _say(message: str, with_traceback: bool) -> None:
     if with_traceback:
         traceback.print_exc()
-    print(message, file=sys.stderr)
+    print(printable(message, lines=True), file=sys.stderr)

@@ -6,17 +6,26 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from trajopt.labels import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def console(error: bool = False, quiet: bool = False) -> Console:
-    """A console that prints names as they are: '[m/s]' is a unit, not a style."""
+def console(error: bool = False, quiet: bool = False, lines: bool = False) -> Console:
+    """A console that prints names as they are: '[m/s]' is a unit, not a style.
+
+    Names may come from a file: none of their characters steers the terminal, and none begins a line, unless ``lines``.
+    """
     from rich.console import Console
 
-    return Console(stderr=error, quiet=quiet, markup=False, highlight=False, soft_wrap=True)
+    class Screen(Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            super().print(*(printable(o, lines) if isinstance(o, str) else o for o in objects), **options)
+
+    return Screen(stderr=error, quiet=quiet, markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class Table:
     rows: list[tuple[str, ...]] = field(default_factory=list)
 
     def add(self, *cells: str) -> None:
-        self.rows.append(cells)
+        self.rows.append(tuple(printable(cell) for cell in cells))
 
     def print(self, screen: Console, indent: str = "  ") -> None:
         """Never shortened to a terminal's width: a figure cut in two is worse than a line that wraps."""
@@ -52,7 +61,7 @@ def progress_lines(what: str, quiet: bool, still: bool = False) -> Iterator[Call
     """A spinner with the elapsed time on a terminal, and a function that prints one line above it; no spinner where ``still``."""
     screen = console(error=True, quiet=quiet)
     if quiet or still or not screen.is_terminal:
-        yield lambda line: screen.print("  " + line, style="dim")
+        yield lambda line: screen.print("  " + printable(line), style="dim")
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -60,7 +69,7 @@ def progress_lines(what: str, quiet: bool, still: bool = False) -> Iterator[Call
         SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), console=screen, transient=True
     ) as live:
         live.add_task(what)
-        yield lambda line: live.console.print("  " + line, style="dim")
+        yield lambda line: live.console.print("  " + printable(line), style="dim")
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def run_list(family: str | None) -> int:
     """Print the named problems and systems by family."""
     entries = named_problems()
     check_family(family, entries)
-    screen = console()
+    screen = console(lines=True)
     for kind, verb in (("problem", "solve"), ("system", "simulate")):
         chosen = {name: e for name, e in entries.items() if e.kind == kind and family in (None, e.family)}
         if chosen:
@@ -40,7 +40,7 @@ def check_family(family: str | None, entries: Mapping[str, Entry]) -> None:
 
 
 def _print_families(entries: Mapping[str, Entry]) -> None:
-    screen = console()
+    screen = console(lines=True)
     width = max(len(name) for name in entries)
     for family in dict.fromkeys(entry.family for entry in entries.values()):
         screen.print(f"  {family}", style="cyan")
@@ -55,7 +55,7 @@ def run_show(name: str, settings: Mapping[str, Any], full: bool = False, write: 
     from trajopt.printing import print_problem
     from trajopt.problem import Problem
 
-    screen = console()
+    screen = console(lines=True)
     made, build = build_either(name, settings)
     changeable = settings_in(made, build, settings)
     if write is not None:
@@ -79,7 +79,7 @@ def run_show(name: str, settings: Mapping[str, Any], full: bool = False, write: 
 def _print_settings(settings: Sequence[Setting]) -> None:
     if not settings:
         return
-    screen = console()
+    screen = console(lines=True)
     screen.print("\nsettings (--set NAME=VALUE, or --parameters FILE)", style="bold")
     content = table("name", "value", "unit", "range", "meaning", right=("value",))
     for one in settings:
@@ -88,7 +88,7 @@ def _print_settings(settings: Sequence[Setting]) -> None:
 
 
 def _print_reference(reference: Reference) -> None:
-    screen = console()
+    screen = console(lines=True)
     screen.print(f"\nknown optimum: {reference.objective:.12g}, to a relative {reference.tolerance:g}")
     if reference.structure:
         screen.print(f"  structure: {reference.structure}")
@@ -100,7 +100,7 @@ def _print_reference(reference: Reference) -> None:
 def _print_system(system: System, full: bool) -> None:
     from trajopt.printing import rate_lines
 
-    screen = console()
+    screen = console(lines=True)
     screen.print(f"system '{system.name}'" + (f": {system.description}" if system.description else ""))
     rates, definitions = rate_lines(system.rate, full)
     content = table("state", "start", "unit", "rate", right=("start",))

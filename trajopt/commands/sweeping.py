@@ -248,7 +248,8 @@ def print_family(family: Family, error: bool = False) -> None:
     failed = [member for member in family.members if not member.success]
     for member in failed[:FAILURES]:
         where = ", ".join(f"{name} = {_cell(member.settings[name])}" for name in names)
-        screen.print(f"  {where}: " + member.message.replace("\n", "\n    "), style="yellow")
+        for number_of_line, line in enumerate(member.message.splitlines() or [""]):
+            screen.print(f"    {line}" if number_of_line else f"  {where}: {line}", style="yellow")
     if len(failed) > FAILURES:
         screen.print(f"  and {len(failed) - FAILURES} more without an answer", style="yellow")
 
