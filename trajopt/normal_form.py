@@ -99,7 +99,6 @@ class InvariantForm:
     name: str
     expression: Any  # in t, x, z, u, s, p and the costate column
     order: int
-    uses_costates: bool
 
 
 @dataclass(frozen=True)
@@ -352,8 +351,7 @@ def _phase_form(problem: Problem, phase: Phase, own: _Stacking, of_ends: _Stacki
         start_time=_start_time(problem, phase), end_time=phase.end_time or Bound.open(1), time_unit=phase.t.unit,
         ends=ends, costate=costate,
         invariants=tuple(
-            InvariantForm(i.name, e, i.order, bool(casadi.depends_on(e, costate)))
-            for i, e in zip(phase.invariants, invariants, strict=True)
+            InvariantForm(i.name, e, i.order) for i, e in zip(phase.invariants, invariants, strict=True)
         ),
     )  # fmt: skip
 

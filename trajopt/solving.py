@@ -74,7 +74,7 @@ class _Task:
     def indirectly(self, method: Shooting, guess: Any) -> Solution:
         method = method if self.tolerance is None else replace(method, tolerance=self.tolerance)
         self.tell("shooting")
-        answer = method.solve(self.form, guess, self.parameters, self.deadline)
+        answer = method.solve(self.form, guess, self.parameters, self.deadline, self.tell)
         self.tell(f"shooting: {answer.status.name.lower()}, objective {answer.objective:.12g}")
         return answer
 

@@ -11,7 +11,7 @@ from problems.rocket import impulsive_transfer, lawden_transfer, min_time_transf
 from trajopt import Problem, certify, solve
 from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.hamiltonian import hamiltonians
-from trajopt.indirect.prepare import prepare
+from trajopt.indirect.initial_system import prepare
 from trajopt.indirect.shooting import Shooting
 
 ROCKETS = {  # builder, and integrals that determine final costates

@@ -11,8 +11,8 @@ import pytest
 from trajopt import Problem, free, solve
 from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.hamiltonian import hamiltonians
+from trajopt.indirect.initial_system import prepare
 from trajopt.indirect.newton import newton
-from trajopt.indirect.prepare import prepare
 from trajopt.indirect.rollout import rollout
 from trajopt.indirect.shooting import Shooting
 from trajopt.indirect.start import scales

@@ -48,14 +48,18 @@ class Wish:
         given = [name for name, value in values.items() if value is not None]
         if self.method == "indirect" and given:
             raise UsageError(f"{given[0]} belongs to collocation", got="--method indirect", expected="--method direct or both")
-        if self.method == "indirect" or not (self.verbose or given):
+        if not (self.verbose or given):
             return self.method
+        if self.method == "indirect":
+            from trajopt.indirect.shooting import Shooting
+
+            return Shooting(verbose=True)
         from trajopt.direct.collocation import Collocation
         from trajopt.solving import Both
 
         method = {"direct": Collocation, "both": Both}[self.method]() if isinstance(self.method, str) else self.method
         if isinstance(method, Both):
-            return replace(method, direct=self._set(method.direct))
+            return replace(method, direct=self._set(method.direct), indirect=replace(method.indirect, verbose=self.verbose))
         return self._set(method) if isinstance(method, Collocation) else method
 
     def _set(self, method: Collocation) -> Collocation:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve
+from trajopt.indirect.arc_trajectory import NODES, ArcTrace
+from trajopt.indirect.initial_system import Preparation
 from trajopt.indirect.modes import roles_of_mode
-from trajopt.indirect.prepare import Preparation
-from trajopt.indirect.trace import NODES, ArcTrace
 from trajopt.normal_form import NormalForm, PhaseForm, Quantity
 from trajopt.solution import Arc, PhaseSolution, Solution, Status
 

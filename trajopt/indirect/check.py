@@ -10,10 +10,10 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.indirect.arc_trajectory import ArcTrace
 from trajopt.indirect.control_law import Mode
-from trajopt.indirect.prepare import Preparation
+from trajopt.indirect.initial_system import Preparation
 from trajopt.indirect.start import Start, StartArc
-from trajopt.indirect.trace import ArcTrace
 
 Array = NDArray[np.float64]
 SLACK = 1e-6  # relative

@@ -13,8 +13,8 @@ from typing import Any
 import casadi
 
 from trajopt.indirect.control_law import ArcLaw
+from trajopt.indirect.first_integral_projection import Kept
 from trajopt.indirect.hamiltonian import BoundaryRow, Constraint
-from trajopt.indirect.kept import Kept
 from trajopt.normal_form import NormalForm
 
 
@@ -223,14 +223,12 @@ def boundary(
     for ph, ends in zip(form.phases, phases, strict=True):
         ham = ends.first.hamiltonian
         t0, tf = sym.sym("t0"), sym.sym("tf")
-        start, end = (
-            Side(ends.first, t0, sym.sym("start", ends.first.node_size)),
-            Side(ends.last, tf, sym.sym("end", ends.last.node_size)),
-        )
-        found, by_s, integrals = (
+        start = Side(ends.first, t0, sym.sym("start", ends.first.node_size))
+        end = Side(ends.last, tf, sym.sym("end", ends.last.node_size))
+        found, integrals, by_s = (
             sym.sym("found", ph.l.numel()),
-            sym.sym("by_s", form.s.numel()),
             sym.sym("integrals", ph.l.numel()),
+            sym.sym("by_s", form.s.numel()),
         )
         door = entrance(None, ends.first, ends.touched, ends.implied)
         jumps = sym.sym("jumps", door.jumps(ham.constraints))
@@ -239,24 +237,25 @@ def boundary(
         new += [t0, tf, start.x, end.x, integrals]
         rows += [integrals - found, *entry_equations(None, start, door, jumps)]
         pieces.append((ph, ham, start, end, door, jumps, by_s))
+
+    def inserted(expression: Any) -> Any:
+        return casadi.substitute(expression, casadi.vertcat(*old), casadi.vertcat(*new))
+
     G = form.phi + sum((nu[i] * a.row.expression for i, a in enumerate(active)), sym(0))
     for (ph, ham, start, end, door, jumps, _), steady, instead in zip(pieces, constant_H, replaced, strict=True):
         e = ph.ends
-        gradient = [
-            casadi.substitute(casadi.gradient(G, symbol), casadi.vertcat(*old), casadi.vertcat(*new))
-            for symbol in (e.x0, e.xf, e.t0, e.tf)
-        ]
+        gradient = [inserted(casadi.gradient(G, symbol)) for symbol in (e.x0, e.xf, e.t0, e.tf)]
         # Transversality (Bryson & Ho, 2.7 and 2.8); the integrand of H weighs as the integral does in the cost.
         last_H = start.at(start.law.H) if steady else end.at(end.law.H)
         rows.append(jumped_costate(start, door, jumps) + gradient[0])
         rows += [end.costate - gradient[1]] if instead is None else instead.rows(start, end, gradient[1])
         rows += [start.at(start.law.H) - gradient[2], last_H + gradient[3]]
         if e.q.numel():
-            rows.append(ham.weight - casadi.substitute(casadi.gradient(G, e.q), casadi.vertcat(*old), casadi.vertcat(*new)))
+            rows.append(ham.weight - inserted(casadi.gradient(G, e.q)))
     if form.s.numel():
         total = sum((by_s for *_, by_s in pieces), sym.zeros(form.s.numel()))
-        rows.append(casadi.substitute(casadi.gradient(G, form.s), casadi.vertcat(*old), casadi.vertcat(*new)) + total)
-    rows += [casadi.substitute(a.row.expression, casadi.vertcat(*old), casadi.vertcat(*new)) - a.value for a in active]
+        rows.append(inserted(casadi.gradient(G, form.s)) + total)
+    rows += [inserted(a.row.expression) - a.value for a in active]
     return with_derivatives("boundary", [*inputs, form.s, nu, form.p], rows)
 
 

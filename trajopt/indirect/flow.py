@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.indirect.control_law import ArcLaw
-from trajopt.indirect.kept import Kept, pulled_back
+from trajopt.indirect.first_integral_projection import Kept, pulled_back
 from trajopt.integrate.tableaus import DOP853
 
 Array = NDArray[np.float64]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +17,9 @@ from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.check import VANISHED, Finding, findings, revised
 from trajopt.indirect.control_law import UserLaw
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians
+from trajopt.indirect.initial_system import Preparation, prepare
+from trajopt.indirect.modes import roles_of_mode
 from trajopt.indirect.newton import NewtonEnd, NewtonResult, newton
-from trajopt.indirect.prepare import Preparation, prepare
 from trajopt.indirect.rollout import rollout
 from trajopt.indirect.start import Start
 from trajopt.normal_form import NormalForm
@@ -46,6 +47,8 @@ class Shooting:
     law
         A control law instead of the one that is found: a function of a ``PhaseHamiltonian`` that gives the column of controls as
         expressions in its symbols; the same for all phases, or a mapping from phase names.
+    verbose
+        Tell ``progress`` about every arc and every step of Newton's method, as a table.
     use_integrals
         Let first integrals work: a constant Hamiltonian and declared invariants replace conditions at the end of a phase, and
         the flow keeps declared ones.
@@ -68,10 +71,11 @@ class Shooting:
     patience: float = 120.0
     law: UserLaw | Mapping[str, UserLaw] | None = None
     use_integrals: bool = True
+    verbose: bool = False
 
     def solve(
         self, form: NormalForm, guess: Solution | Mapping[str, Any], parameters: Mapping[str, Any] | None = None,
-        deadline: Deadline = UNLIMITED,
+        deadline: Deadline = UNLIMITED, progress: Callable[[str], None] | None = None,
     ) -> Solution:  # fmt: skip
         """Solve a problem from a solution of any method, or from initial costates by name.
 
@@ -84,7 +88,8 @@ class Shooting:
         try:
             hams = hamiltonians(form)
             start = self._start(form, hams, guess, p)
-            return self._solve(form, hams, start, p, Deadline(self.patience, begun).sooner(deadline), begun)
+            run = _Run(form, hams, p, Deadline(self.patience, begun).sooner(deadline), progress or (lambda line: None))
+            return self._solve(run, start, begun)
         except TrajoptError as error:
             status = Status.TIME_LIMIT if isinstance(error, OutOfTime) else Status.FAILED
             return failed(form, self, p, str(error).splitlines(), time.perf_counter() - begun, status)
@@ -100,43 +105,39 @@ class Shooting:
             return start_of_solution(form, hams, guess, p, plain=self.law is not None)
         return rollout(form, hams, guess, p, self.law_of)
 
-    def _solve(
-        self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, deadline: Deadline, begun: float
-    ) -> Solution:
+    def _solve(self, run: _Run, start: Start, begun: float) -> Solution:
         log: list[str] = []
-        outcome = best = self._attempt(form, hams, start, p, deadline)
+        outcome = best = self._attempt(run, start)
         for _ in range(self.structures - 1):
             log += outcome.log
-            again = (
-                None
-                if self.law is not None
-                else revised(outcome.prepared, outcome.result.unknowns, outcome.result.converged, outcome.findings)
-            )
-            if again is None or deadline.over:
+            again = None if self.law is not None else _revision(outcome)
+            if again is None or run.deadline.over:
                 break
             log += [f"revised: {f.text}" for f in outcome.findings]
+            for finding in outcome.findings:
+                run.tell(f"another structure: {finding.text}")
             try:
-                outcome = self._attempt(form, hams, again, p, deadline)
+                outcome = self._attempt(run, again)
             except OutOfTime as end:
                 log.append(end.what)
                 break
             best = outcome if outcome.rank <= best.rank else best
         return self._answer(best, log if outcome.log[-1:] == log[-1:] else log + outcome.log, begun)
 
-    def _attempt(
-        self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, deadline: Deadline
-    ) -> _Outcome:
+    def _attempt(self, run: _Run, start: Start) -> _Outcome:
         """Newton's method for one structure, on grids that follow the solution until its error is within the tolerance."""
         log: list[str] = []
-        prepared = prepare(form, hams, start, p, self, deadline)
+        prepared = prepare(run.form, run.hams, start, run.p, self, run.deadline)
         result = self._newton(prepared)
         total = len(result.steps)
         for _ in range(GRIDS):
             log.append(_line(prepared, result))
-            if not self._again(prepared, result) or deadline.over:
+            for line in _table(prepared, result) if self.verbose else log[-1:]:
+                run.tell(line)
+            if not self._again(prepared, result) or run.deadline.over:
                 break
             try:
-                renewed = prepare(form, hams, prepared.traced_start(result.unknowns), p, self, deadline)
+                renewed = prepare(run.form, run.hams, prepared.traced_start(result.unknowns), run.p, self, run.deadline)
                 result_there = self._newton(renewed)
             except (GuessError, OutOfTime):  # astray, or too late; what is known of these trajectories is in the result
                 break
@@ -179,6 +180,17 @@ class Shooting:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What stays the same from structure to structure."""
+
+    form: NormalForm
+    hams: tuple[PhaseHamiltonian, ...]
+    p: Array
+    deadline: Deadline
+    tell: Callable[[str], None]
+
+
 @dataclass(frozen=True)
 class _Outcome:
     prepared: Preparation
@@ -199,3 +211,28 @@ def _line(prepared: Preparation, result: NewtonResult) -> str:
     residuals = ", ".join(f"{r:.1e}" for r in result.residuals)
     size = f"{len(system.arcs)} arcs, {segments} segments, {system.layout.size} unknowns"
     return f"{size}: {result.reason} after residuals {residuals}"
+
+
+def _revision(outcome: _Outcome) -> Start | None:
+    result = outcome.result
+    return revised(outcome.prepared, result.unknowns, result.converged, outcome.findings)
+
+
+def _table(prepared: Preparation, result: NewtonResult) -> list[str]:
+    """The arcs, then each step of Newton's method: residual, length of the correction, damping and contraction."""
+    system, lines = prepared.system, []
+    for k, arc in enumerate(system.arcs):
+        times = system.layout.times[arc.phase]
+        place = system.of_phase[arc.phase].index(k)
+        start, end = result.unknowns[times[place]], result.unknowns[times[place + 1]]
+        roles = ", ".join(f"{name} {role}" for name, role in roles_of_mode(arc.law.hamiltonian, arc.law.mode).items())
+        touched = "".join(f"; touches {arc.law.hamiltonian.constraints[j].name}" for j, _ in arc.touched)
+        label = f"{arc.law.hamiltonian.phase.name}: " if len(prepared.form.phases) > 1 else ""
+        lines.append(f"  {label}{start:.6g} to {end:.6g}: {roles}{touched}; {arc.grid.segments} segments")
+    lines.append(f"  {system.layout.size} unknowns")
+    lines.append("  step   residual  correction  damping  contraction")
+    for k, (residual, step) in enumerate(zip(result.residuals, result.steps, strict=True)):
+        damping = f"{result.damping[k]:7.2g}" if k < len(result.damping) else "       "
+        contraction = f"{step / result.steps[k - 1]:11.1e}" if k and result.steps[k - 1] > 0 else ""
+        lines.append(f"  {k + 1:4d}  {residual:9.1e}  {step:10.1e}  {damping}  {contraction}".rstrip())
+    return [*lines, f"  {result.reason}"]

@@ -12,15 +12,16 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from trajopt.deadline import UNLIMITED, Deadline
+from trajopt.indirect.arc_trajectory import ArcTrace, trace_arc
 from trajopt.indirect.assembly import ShootingArc, ShootingSystem
 from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
 from trajopt.indirect.costate_convention import flow_costate
 from trajopt.indirect.equations import ActiveRow, Replacement
+from trajopt.indirect.first_integral_projection import Kept, decisive, kept_integrals
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
 from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian, boundary_rows
 from trajopt.indirect.integrals import autonomous
-from trajopt.indirect.kept import Kept, decisive, kept_integrals
 from trajopt.indirect.start import (
     Scales,
     Start,
@@ -32,7 +33,6 @@ from trajopt.indirect.start import (
     scales,
     weights_at,
 )
-from trajopt.indirect.trace import ArcTrace, trace_arc
 from trajopt.indirect.transitions import implied_at_start, slides
 from trajopt.normal_form import NormalForm
 
