@@ -91,7 +91,12 @@ Stabilize = Annotated[
     ),
 ]
 Gain = Annotated[
-    float | None, typer.Option("--gain", metavar="NUMBER", help="Of the stabilization; chosen from step and scheme otherwise.")
+    str | None,
+    typer.Option(
+        "--gain",
+        metavar="NUMBER",
+        help="Of the stabilization, or one for each row (1,1000); chosen from step and scheme otherwise.",
+    ),
 ]
 Agreement = Annotated[
     float | None,
@@ -186,9 +191,9 @@ def simulate(
     """Run a system forward and show the drift of its invariants."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
-    from trajopt.commands.simulating import Run, run_simulate
+    from trajopt.commands.simulating import Run, parse_gain, run_simulate
 
-    run = Run(integrator, step, tolerance, until, stabilize, gain, quiet)
+    run = Run(integrator, step, tolerance, until, stabilize, parse_gain(gain), quiet)
     return run_simulate(name, given_settings(settings, parameters), run, Outputs(save, plot, csv, json, animate, plot_kind))
 
 

@@ -82,15 +82,15 @@ class Setting:
         if value is None or word == "none":
             if self.optional or self.default is None or not self.declared:
                 return None
-            raise UsageError(f"'{self.name}' needs a value", got="none")
+            raise UsageError(f"'{self.name}' needs a value", got="none", expected=self.range or None)
         if isinstance(self.default, bool):
             return self._flag(value, word)
         if isinstance(self.default, str) or self.choices:
             return self._word(value)
         if isinstance(self.default, (tuple, list)):
             return self._several(value)
-        if self.default is None and not self.declared:
-            return value
+        if self.default is None and not self.unit:
+            return value if word is None else WORDS.get(word, value)
         return self._number(value)
 
     def _flag(self, value: Any, word: str | None) -> bool:
@@ -109,9 +109,11 @@ class Setting:
     def _several(self, value: Any) -> Any:
         number = len(self.default)
         size = len(value) if isinstance(value, (tuple, list)) else None
-        if size is None or (self.declared and size != number):
+        if size is None or (self.declared and number and size != number):
             example = ",".join(f"{item}" for item in self.default)
-            raise UsageError(f"'{self.name}' has {number} values", got=repr(value), expected=f"as in {self.name}={example}")
+            raise UsageError(
+                f"'{self.name}' has {number or 'several'} values", got=repr(value), expected=f"as in {self.name}={example}"
+            )
         return tuple(self._number(item) for item in value) if self.declared else tuple(value)
 
     def _number(self, value: Any) -> Any:

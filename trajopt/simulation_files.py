@@ -61,6 +61,8 @@ def simulation_to_csv(simulation: Simulation, path: str | Path) -> None:
 
 def simulation_summary(simulation: Simulation) -> dict[str, Any]:
     """What ``trajopt simulate --json -`` prints."""
+    known = {state.name for state in simulation.system.states}
+    outputs = {name: values for name, (values, _) in simulation_columns(simulation).items() if name not in known}
     content = {
         "system": simulation.system.name,
         "integrator": simulation.integrator.label,
@@ -68,6 +70,7 @@ def simulation_summary(simulation: Simulation) -> dict[str, Any]:
         "t": float(simulation.t[-1]),
         "steps": len(simulation.t) - 1,
         "final": simulation.final,
+        "outputs": {name: {"end": y[-1], "min": y.min(), "max": y.max()} for name, y in outputs.items()},
         "drift": {name: {"max": drift.max, "end": drift.end} for name, drift in simulation.drift.items()},
         "events": [{"name": event.name, "t": event.time} for event in simulation.events],
     }

@@ -1,6 +1,7 @@
 """Move a block from rest to rest in a given time with the least effort."""
 
 from trajopt import Problem, Reference
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=12.0,
@@ -11,7 +12,11 @@ REFERENCE = Reference(
 )
 
 
-def build(distance=1.0, duration=1.0) -> Problem:
+@settable
+def build(
+    distance=setting(1.0, "1", "distance to move"),
+    duration=setting(1.0, "1", "time of the move", 1e-6),
+) -> Problem:
     ocp = Problem("block-move")
     ph = ocp.phase()
     ph.time(start=0, end=duration)

@@ -3,6 +3,7 @@
 from casadi import SX, cos, pi, sin
 
 from trajopt import Problem, Reference, free
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Ground, Mark, Trail
 
 REFERENCE = Reference(
@@ -13,7 +14,12 @@ REFERENCE = Reference(
 )
 
 
-def build(target=(10.0, 5.0), height=10.0, g=9.80665) -> Problem:
+@settable
+def build(
+    target=setting((10.0, 5.0), "m", "where the slide ends: to the right, below the start"),
+    height=setting(10.0, "m", "height of the start"),
+    g=setting(9.80665, "m/s^2", "acceleration of free fall", 1e-6),
+) -> Problem:
     ocp = Problem("brachistochrone")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 10))

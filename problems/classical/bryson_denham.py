@@ -1,6 +1,7 @@
 """The Bryson-Denham problem: bounce back with the least effort without passing a wall."""
 
 from trajopt import Problem, Reference
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=4.0,
@@ -10,7 +11,12 @@ REFERENCE = Reference(
 )
 
 
-def build(wall=1 / 9, speed=1.0, duration=1.0) -> Problem:
+@settable
+def build(
+    wall=setting(1 / 9, "1", "distance of the wall", 1e-6),
+    speed=setting(1.0, "1", "speed at the start"),
+    duration=setting(1.0, "1", "time of the motion", 1e-6),
+) -> Problem:
     ocp = Problem("bryson-denham")
     ph = ocp.phase()
     ph.time(start=0, end=duration)

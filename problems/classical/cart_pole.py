@@ -3,6 +3,7 @@
 from casadi import SX, cos, pi, sin
 
 from trajopt import Problem, Reference
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Ground, Mark, Rod, Trail
 
 REFERENCE = Reference(
@@ -14,7 +15,17 @@ REFERENCE = Reference(
 )
 
 
-def build(distance=1.0, duration=2.0, limit=20.0, track=2.0, m1=1.0, m2=0.3, l=0.5, g=9.81) -> Problem:
+@settable
+def build(
+    distance=setting(1.0, "m", "how far the cart ends from its start"),
+    duration=setting(2.0, "s", "time of the swing-up", 0.1),
+    limit=setting(20.0, "N", "largest force on the cart", 0),
+    track=setting(2.0, "m", "half the length of the track", 0),
+    m1=setting(1.0, "kg", "mass of the cart", 1e-6),
+    m2=setting(0.3, "kg", "mass of the pole's bob", 1e-6),
+    l=setting(0.5, "m", "length of the pole", 1e-6),
+    g=setting(9.81, "m/s^2", "acceleration of free fall"),
+) -> Problem:
     ocp = Problem("cart-pole")
     ph = ocp.phase()
     ph.time(start=0, end=duration)

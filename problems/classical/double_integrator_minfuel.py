@@ -4,6 +4,7 @@ Fuel is the integral of |u|. The thrust is split into a forward and a backward p
 """
 
 from trajopt import Problem, Reference
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=0.7639320225,
@@ -14,7 +15,12 @@ REFERENCE = Reference(
 )
 
 
-def build(distance=1.0, duration=3.0, limit=1.0) -> Problem:
+@settable
+def build(
+    distance=setting(1.0, "1", "distance to move"),
+    duration=setting(3.0, "1", "time of the move", 1e-6),
+    limit=setting(1.0, "1", "largest acceleration", 1e-6),
+) -> Problem:
     ocp = Problem("double-integrator-minfuel")
     ph = ocp.phase()
     ph.time(start=0, end=duration)

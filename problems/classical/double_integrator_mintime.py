@@ -1,6 +1,7 @@
 """Move a block from rest to rest in the least time with a limited force."""
 
 from trajopt import Problem, Reference, free
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=2.0,
@@ -12,7 +13,11 @@ REFERENCE = Reference(
 )
 
 
-def build(distance=1.0, limit=1.0) -> Problem:
+@settable
+def build(
+    distance=setting(1.0, "1", "distance to move"),
+    limit=setting(1.0, "1", "largest acceleration", 1e-6),
+) -> Problem:
     ocp = Problem("double-integrator-mintime")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 10))

@@ -6,6 +6,7 @@ Lengths are in planet radii, masses in initial masses, accelerations in surface 
 from casadi import exp
 
 from trajopt import Problem, Reference, free
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=1.01283691832,
@@ -17,7 +18,14 @@ REFERENCE = Reference(
 )
 
 
-def build(limit=3.5, final_mass=0.6, drag=310.0, decay=500.0, c=0.5) -> Problem:
+@settable
+def build(
+    limit=setting(3.5, "1", "largest thrust", 0),
+    final_mass=setting(0.6, "1", "mass that is left at least", 1e-3, 1),
+    drag=setting(310.0, "1", "drag coefficient", 0),
+    decay=setting(500.0, "1", "decay of the air's density with height"),
+    c=setting(0.5, "1", "exhaust speed", 1e-6),
+) -> Problem:
     ocp = Problem("goddard-cops")
     ph = ocp.phase()
     ph.time(start=0, end=free(0.01, 1), unit="")

@@ -1,6 +1,7 @@
 """The hypersensitive problem: two thin boundary layers and a very long rest between them (Rao and Mease)."""
 
 from trajopt import Problem, Reference
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=3.36205690494,
@@ -10,7 +11,12 @@ REFERENCE = Reference(
 )
 
 
-def build(start=1.0, end=1.5, duration=10000.0) -> Problem:
+@settable
+def build(
+    start=setting(1.0, "1", "value at the start"),
+    end=setting(1.5, "1", "value at the end"),
+    duration=setting(10000.0, "1", "length of the time interval", 1e-6),
+) -> Problem:
     ocp = Problem("hypersensitive")
     ph = ocp.phase()
     ph.time(start=0, end=duration)

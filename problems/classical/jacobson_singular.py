@@ -1,6 +1,7 @@
 """Jacobson's singular regulator: the cost leaves the control out, so the last arc is singular."""
 
 from trajopt import Problem, Reference
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=0.753983860576,
@@ -11,7 +12,11 @@ REFERENCE = Reference(
 )
 
 
-def build(duration=5.0, limit=1.0) -> Problem:
+@settable
+def build(
+    duration=setting(5.0, "1", "length of the time interval", 1e-6),
+    limit=setting(1.0, "1", "bound of the control", 1e-6),
+) -> Problem:
     ocp = Problem("jacobson-singular")
     ph = ocp.phase()
     ph.time(start=0, end=duration)

@@ -10,6 +10,7 @@ import casadi
 import numpy as np
 
 from trajopt import Problem, Reference, free
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Ground, Mark, Trail
 
 REFERENCE = Reference(
@@ -45,7 +46,16 @@ BURNS = (
 )
 
 
-def build(latitude=28.5, mass=301454.0, a=24361140.0, e=0.7308, inclination=28.5, node=269.8, perigee=130.5) -> Problem:
+@settable
+def build(
+    latitude=setting(28.5, "deg", "latitude of the launch site", -90, 90),
+    mass=setting(301454.0, "kg", "mass at lift-off", 1),
+    a=setting(24361140.0, "m", "semi-major axis of the target orbit", 1),
+    e=setting(0.7308, "1", "eccentricity of the target orbit", 0, 0.999),
+    inclination=setting(28.5, "deg", "inclination of the target orbit", 0, 180),
+    node=setting(269.8, "deg", "longitude of the ascending node"),
+    perigee=setting(130.5, "deg", "argument of the perigee"),
+) -> Problem:
     """The pad's latitude and the target orbit's inclination, ascending node and argument of perigee are in degrees."""
     ocp = Problem("launch-vehicle")
     pad = EARTH_RADIUS * np.array([cos(radians(latitude)), 0.0, sin(radians(latitude))])

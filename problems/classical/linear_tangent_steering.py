@@ -3,6 +3,7 @@
 from casadi import cos, pi, sin
 
 from trajopt import Problem, Reference, free
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=0.554570878335,
@@ -12,7 +13,12 @@ REFERENCE = Reference(
 )
 
 
-def build(height=5.0, speed=45.0, a=100.0) -> Problem:
+@settable
+def build(
+    height=setting(5.0, "1", "height at the end"),
+    speed=setting(45.0, "1", "horizontal speed at the end"),
+    a=setting(100.0, "1", "thrust acceleration", 1e-6),
+) -> Problem:
     ocp = Problem("linear-tangent-steering")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.01, 10))

@@ -1,6 +1,7 @@
 """The scalar linear-quadratic regulator with a cross term."""
 
 from trajopt import Problem, Reference
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=0.380797077978,
@@ -11,7 +12,11 @@ REFERENCE = Reference(
 )
 
 
-def build(start=1.0, duration=1.0) -> Problem:
+@settable
+def build(
+    start=setting(1.0, "1", "value at the start"),
+    duration=setting(1.0, "1", "length of the time interval", 1e-6),
+) -> Problem:
     ocp = Problem("lqr-scalar")
     ph = ocp.phase()
     ph.time(start=0, end=duration)

@@ -3,6 +3,7 @@
 from casadi import SX
 
 from trajopt import Problem, Reference, free
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Ground, Mark, Rod
 
 REFERENCE = Reference(
@@ -14,7 +15,13 @@ REFERENCE = Reference(
 )
 
 
-def build(height=10.0, speed=-2.0, g=1.5, limit=3.0) -> Problem:
+@settable
+def build(
+    height=setting(10.0, "1", "height at the start", 0),
+    speed=setting(-2.0, "1", "vertical speed at the start, upwards positive"),
+    g=setting(1.5, "1", "acceleration of free fall", 0),
+    limit=setting(3.0, "1", "largest thrust acceleration", 1e-6),
+) -> Problem:
     ocp = Problem("moon-lander")
     ph = ocp.phase()
     ph.time(start=0, end=free(0.1, 20))

@@ -7,6 +7,7 @@ from casadi import cos, sin, sqrt
 
 from problems.rocket.pictures import pictures  # noqa: F401  # of its own
 from trajopt import Problem, Reference
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=1.52527770065,
@@ -17,7 +18,12 @@ REFERENCE = Reference(
 )
 
 
-def build(thrust=0.1405, flow=0.0749, duration=3.32) -> Problem:
+@settable
+def build(
+    thrust=setting(0.1405, "1", "thrust over initial weight at the first orbit", 1e-9),
+    flow=setting(0.0749, "1", "mass flow", 0),
+    duration=setting(3.32, "1", "time of the flight", 1e-6),
+) -> Problem:
     ocp = Problem("orbit-raising")
     ph = ocp.phase()
     t = ph.time(start=0, end=duration, unit="")

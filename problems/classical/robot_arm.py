@@ -6,6 +6,7 @@ The arm of length L slides through its joint by rho and turns by theta about the
 from casadi import SX, cos, pi, sin, vertcat
 
 from trajopt import Problem, Reference, free
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Ground, Mark, Rod, Trail
 
 REFERENCE = Reference(
@@ -17,7 +18,12 @@ REFERENCE = Reference(
 )
 
 
-def build(L=5.0, turn=2 * pi / 3, limit=1.0) -> Problem:
+@settable
+def build(
+    L=setting(5.0, "1", "length of the arm", 1e-6),
+    turn=setting(2 * pi / 3, "rad", "turn about the vertical axis"),
+    limit=setting(1.0, "1", "bound of each control", 1e-6),
+) -> Problem:
     ocp = Problem("robot-arm")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 50))

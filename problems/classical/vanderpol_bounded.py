@@ -1,6 +1,7 @@
 """Calm a Van der Pol oscillator with a control that can hardly push back."""
 
 from trajopt import Problem, Reference
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=2.86726105718,
@@ -10,7 +11,12 @@ REFERENCE = Reference(
 )
 
 
-def build(lower=-0.3, upper=1.0, duration=5.0) -> Problem:
+@settable
+def build(
+    lower=setting(-0.3, "1", "lower bound of the control"),
+    upper=setting(1.0, "1", "upper bound of the control"),
+    duration=setting(5.0, "1", "length of the time interval", 1e-6),
+) -> Problem:
     ocp = Problem("vanderpol-bounded")
     ph = ocp.phase()
     ph.time(start=0, end=duration)

@@ -10,25 +10,46 @@ from dataclasses import dataclass
 from math import pi
 from typing import Any
 
-from casadi import SX, Function, cos, jtimes, sumsqr, vertcat
+from casadi import SX, Function, jtimes, sumsqr, vertcat
 
-from problems.exoskeleton.model import GRAVITY, MASSES, SLOPE, height_momentum, links
+from problems.exoskeleton.model import SLOPE, THREE_LINK, ThreeLink, height_momentum, links, weight_on_slope
 from trajopt import Problem
 from trajopt.mechanics import Mechanism, Quantity, Tree
+from trajopt.parameters import setting_field
 
-LIMITS = {"ankle": 60.0, "hip": 150.0, "f8": 400.0, "f9": 300.0}  # N m and N
+
+@dataclass(frozen=True)
+class Drives:
+    """What the drives can do, how far the joints go, and the board; ours."""
+
+    ankle_torque: float = setting_field(60.0, "N m", "limit of the ankle's torque", 0.1, 1e4)
+    hip_torque: float = setting_field(150.0, "N m", "limit of the hip's torque", 0.1, 1e4)
+    leg_force: float = setting_field(400.0, "N", "limit of the leg's length actuator (f8)", 0.1, 1e5)
+    body_force: float = setting_field(300.0, "N", "limit of the body's length actuator (f9)", 0.1, 1e5)
+    elevation_range: tuple[float, float] = setting_field((0.5, 2.6), "rad", "range of the elevations of leg and body", 0, pi)
+    extension_range: tuple[float, float] = setting_field((0.0, 0.6), "m", "range of the extensions of leg and body", 0, 10)
+    board_width: float = setting_field(0.3, "m", "width of the board, across which the foot may tip", 0.01, 10)
+
+    @property
+    def limits(self) -> dict[str, float]:
+        return {"ankle": self.ankle_torque, "hip": self.hip_torque, "f8": self.leg_force, "f9": self.body_force}
+
+    def range(self, coordinate: str) -> tuple[float, float]:
+        return self.elevation_range if coordinate.startswith("psi") else self.extension_range
+
+
+DRIVES = Drives()
+LIMITS, HALF_WIDTH = DRIVES.limits, DRIVES.board_width / 2
 VERTICAL = pi / 2 - SLOPE  # elevation from the slope, towards uphill, of what stands plumb
-HALF_WIDTH = 0.15  # m: of the board, across which the foot may tip
-RANGES = {"psi1": (0.5, 2.6), "psi2": (0.5, 2.6), "q8": (0.0, 0.6), "q9": (0.0, 0.6)}
 
 
 Posture = Mapping[str, float]
 Wearer = Callable[[Any, dict[str, Any], dict[str, Any]], tuple[Any, Any]]
 
 
-def standing() -> tuple[Tree, Mechanism]:
+def standing(data: ThreeLink = THREE_LINK) -> tuple[Tree, Mechanism]:
     """Leg and body on a foot across the slope, with ankle, hip and two length actuators."""
-    tree = links({"x0": 0.0, "y0": 0.0, "phi0": pi / 2, "q10": 0.0}, plane=pi / 2)
+    tree = links({"x0": 0.0, "y0": 0.0, "phi0": pi / 2, "q10": 0.0}, pi / 2, data)
     muscle = {n: Quantity(n, 0.0, _unit(n)) for n in LIMITS}
     u = {n: m.symbol for n, m in muscle.items()}
     forces = {"psi1": u["ankle"] - u["hip"], "psi2": u["hip"], "q8": u["f8"], "q9": u["f9"]}
@@ -44,25 +65,31 @@ class Movement:
     time: Any
     places: dict[str, Any]
     controls: dict[str, Any]
+    drives: Drives
 
     def effort(self) -> Any:
         """The integral of the squared controls, each as a part of its limit (s)."""
-        return self.phase.integral(sumsqr(vertcat(*[u / LIMITS[n] for n, u in self.controls.items()])))
+        return self.phase.integral(sumsqr(vertcat(*[u / self.drives.limits[n] for n, u in self.controls.items()])))
 
 
-def movement(name: str, duration: float, start: Posture, end: Posture, wearer: Wearer | None = None) -> Movement:
+def movement(
+    name: str, duration: float, ends: tuple[Posture, Posture], data: ThreeLink, drives: Drives, wearer: Wearer | None = None
+) -> Movement:
     """From one posture to another; ``wearer`` gives the wearer's torques at ankle and hip from time, places and rates."""
-    tree, model = standing()
+    tree, model = standing(data)
+    start, end = ends
     names = [c.name for c in tree.coordinates]
     ocp = Problem(name)
     ph = ocp.phase()
     t = ph.time(start=0, end=duration)
     q = {
-        n: ph.state(n, start=start[n], end=end[n], lower=RANGES[n][0], upper=RANGES[n][1], unit="rad" if n[0] == "p" else "m")
+        n: ph.state(
+            n, start=start[n], end=end[n], lower=drives.range(n)[0], upper=drives.range(n)[1], unit="rad" if n[0] == "p" else "m"
+        )
         for n in names
     }
     v = {n: ph.state(f"{n}_rate", start=0, end=0, unit="rad/s" if n[0] == "p" else "m/s", scale=1.0) for n in names}
-    u = {n: ph.control(n, lower=-m, upper=m, guess=m / 3 if n[0] == "f" else 0, unit=_unit(n)) for n, m in LIMITS.items()}
+    u = {n: ph.control(n, lower=-m, upper=m, guess=m / 3 if n[0] == "f" else 0, unit=_unit(n)) for n, m in drives.limits.items()}
     place, speed, muscles = (vertcat(*d.values()) for d in (q, v, u))
     if wearer is not None:
         ankle, hip = wearer(t, q, v)
@@ -70,8 +97,9 @@ def movement(name: str, duration: float, start: Posture, end: Posture, wearer: W
     a = model.acceleration(place, speed, muscles)
     ph.dynamics({q[n]: v[n] for n in names} | {v[n]: a[k] for k, n in enumerate(names)})
     N = normal_force(tree, model, place, speed, a)
-    ph.path(vertcat(HALF_WIDTH * N - muscles[0], HALF_WIDTH * N + muscles[0]), lower=0.0, name="foot flat on the ground")
-    return Movement(ocp, ph, t, q, u)
+    reach = drives.board_width / 2 * N
+    ph.path(vertcat(reach - muscles[0], reach + muscles[0]), lower=0.0, name="foot flat on the ground")
+    return Movement(ocp, ph, t, q, u, drives)
 
 
 def _unit(control: str) -> str:
@@ -82,5 +110,4 @@ def normal_force(tree: Tree, model: Mechanism, q: Any, v: Any, a: Any) -> Any:
     """What the slope carries (N); the foot stays on it while this is positive."""
     momentum, acceleration = height_momentum(tree), SX.sym("a", len(model.coordinates))
     rate = jtimes(momentum, model.q, model.v) + jtimes(momentum, model.v, acceleration)
-    weight = sum(MASSES) * GRAVITY * float(cos(SLOPE))
-    return Function("N", [model.q, model.v, acceleration], [rate + weight])(q, v, a)
+    return Function("N", [model.q, model.v, acceleration], [rate + weight_on_slope(tree)])(q, v, a)

@@ -9,7 +9,7 @@ above it, q9 below the body's. The equations follow from the energies by differe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import pi
 from typing import Any
 
@@ -18,11 +18,38 @@ from casadi import SX, Function, cos, densify, jacobian, jtimes, sin, substitute
 from trajopt.errors import ModelError
 from trajopt.mechanics import Coordinate, Level, Mechanism, Nonholonomic, Slide, Tree, Turn, rod
 from trajopt.mechanics.formulations import solve_symmetric
+from trajopt.parameters import setting_field
 
-MASSES = (5.0, 5.0, 10.0)  # kg: foot, leg, body
-LENGTHS = (0.5, 1.0, 1.0)  # m
-SLOPE = pi / 12
-GRAVITY = 9.8
+
+@dataclass(frozen=True)
+class ThreeLink:
+    """Data of the three links and of the slope, as the document has them."""
+
+    foot_mass: float = setting_field(5.0, "kg", "mass of foot and board", 0.01, 1000)
+    leg_mass: float = setting_field(5.0, "kg", "mass of the leg", 0.01, 1000)
+    body_mass: float = setting_field(10.0, "kg", "mass of the body", 0.01, 1000)
+    foot_length: float = setting_field(0.5, "m", "length of the foot", 0.01, 10)
+    leg_length: float = setting_field(1.0, "m", "length of the leg's rod", 0.01, 10)
+    body_length: float = setting_field(1.0, "m", "length of the body's rod", 0.01, 10)
+    slope: float = setting_field(15.0, "deg", "slope of the ground", 0, 60)
+    gravity: float = setting_field(9.8, "m/s^2", "acceleration of free fall", 0.01, 100)
+
+    @property
+    def masses(self) -> tuple[float, float, float]:
+        return self.foot_mass, self.leg_mass, self.body_mass
+
+    @property
+    def lengths(self) -> tuple[float, float, float]:
+        return self.foot_length, self.leg_length, self.body_length
+
+    @property
+    def incline(self) -> float:
+        """The slope in rad."""
+        return self.slope * pi / 180
+
+
+THREE_LINK = ThreeLink()
+MASSES, LENGTHS, SLOPE, GRAVITY = THREE_LINK.masses, THREE_LINK.lengths, THREE_LINK.incline, THREE_LINK.gravity
 UP = (0.0, -1.0, 0.0)  # a turn about -y raises the x axis
 ANGLES = ("phi0", "phi1", "phi2", "psi1", "psi2")
 EXTENSIONS = ("q8", "q9", "q10")
@@ -30,7 +57,7 @@ NAMES = ("x0", "y0", *ANGLES, *EXTENSIONS)
 CONSTANT_LENGTHS = dict.fromkeys(EXTENSIONS, 0.0)
 
 
-def links(held: Mapping[str, float] | None = None, plane: float | None = None) -> Tree:
+def links(held: Mapping[str, float] | None = None, plane: float | None = None, data: ThreeLink = THREE_LINK) -> Tree:
     """Foot, leg and body as a tree.
 
     Parameters
@@ -55,13 +82,14 @@ def links(held: Mapping[str, float] | None = None, plane: float | None = None) -
         heading = (Turn("z", q[f"phi{i}"]),) if plane is None else (Turn("z", q["phi0"]), Turn("z", plane))
         return (Level(), *heading, Turn(UP, q[f"psi{i}"]))
 
-    foot = rod("foot", "ground", (Slide("x", q["x0"]), Slide("y", q["y0"]), Turn("z", q["phi0"])), MASSES[0], LENGTHS[0])
-    leg = rod("leg", "foot", (*lean(1), Slide("x", q["q8"])), MASSES[1], LENGTHS[1])
-    hip = (Slide("x", LENGTHS[1]), Slide("x", q["q10"]), *lean(2), Slide("x", q["q9"]))
+    masses, lengths = data.masses, data.lengths
+    foot = rod("foot", "ground", (Slide("x", q["x0"]), Slide("y", q["y0"]), Turn("z", q["phi0"])), masses[0], lengths[0])
+    leg = rod("leg", "foot", (*lean(1), Slide("x", q["q8"])), masses[1], lengths[1])
+    hip = (Slide("x", lengths[1]), Slide("x", q["q10"]), *lean(2), Slide("x", q["q9"]))
     return Tree(
         "exoskeleton",
-        (replace(foot, centre=(0.0, 0.0, 0.0)), leg, rod("body", "leg", hip, MASSES[2], LENGTHS[2])),
-        gravity=(GRAVITY * float(sin(SLOPE)), 0.0, -GRAVITY * float(cos(SLOPE))),
+        (replace(foot, centre=(0.0, 0.0, 0.0)), leg, rod("body", "leg", hip, masses[2], lengths[2])),
+        gravity=(data.gravity * float(sin(data.incline)), 0.0, -data.gravity * float(cos(data.incline))),
     )
 
 
@@ -78,7 +106,7 @@ def with_potential(model: Mechanism, tree: Tree, potential: str) -> Mechanism:
     if potential == "slope":
         energy = -pull * sum((mass * point[0] for mass, point in centres.values()), SX(0))
     elif potential == "foot":
-        energy = -pull * sum(MASSES) * centres["foot"][1][0]
+        energy = -pull * sum(mass for mass, _ in centres.values()) * centres["foot"][1][0]
     else:
         raise ModelError("potential energy of the exoskeleton", got=potential, expected="full, slope or foot")
     return replace(model, potential=energy, inertia=None)
@@ -88,6 +116,11 @@ def blade(tree: Tree) -> Nonholonomic:
     """The foot moves along its heading only: y0' = tan(phi0) x0'."""
     q = {c.name: c for c in tree.coordinates}
     return Nonholonomic("blade", q["y0"].v - sin(q["phi0"].q) / cos(q["phi0"].q) * q["x0"].v, "m/s")
+
+
+def weight_on_slope(tree: Tree) -> float:
+    """The part of the weight that presses on the slope (N)."""
+    return float(-sum(link.mass for link in tree.links) * float(tree.gravity[2]))
 
 
 def height_momentum(tree: Tree) -> SX:
@@ -116,5 +149,4 @@ def gliding(model: Mechanism, tree: Tree) -> Function:
     height_rate = jtimes(substitute(height_momentum(tree), model.v, v), q, v) + lift @ (T @ rate)
     across = mass @ acceleration + bias - force
     reaction = across[1] * cos(phi) - across[0] * sin(phi)
-    weight = -sum(link.mass for link in tree.links) * float(tree.gravity[2])
-    return Function("gliding", [q, nu, model.u], [v, rate, height_rate + weight, reaction])
+    return Function("gliding", [q, nu, model.u], [v, rate, height_rate + weight_on_slope(tree), reaction])

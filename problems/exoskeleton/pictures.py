@@ -13,65 +13,78 @@ import numpy as np
 from casadi import DM, SX, vertcat
 
 from problems.exoskeleton.assistance import normal_force, standing
-from problems.exoskeleton.model import LENGTHS, SLOPE
-from problems.exoskeleton.slalom import Course, rider
+from problems.exoskeleton.model import THREE_LINK, ThreeLink
+from problems.exoskeleton.slalom import MUSCLES, Course, Muscles, rider
 from trajopt.mechanics import Tree
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Arrow, Drawing, Ground, Mark, Rod, Trail
 
-TURNED = np.array([[cos(SLOPE), 0.0, sin(SLOPE)], [0.0, 1.0, 0.0], [-sin(SLOPE), 0.0, cos(SLOPE)]])
 FORCE = 4e-3  # m drawn for 1 N
 BOARD = 0.7  # m, half its length; the foot's rod is shorter
 POLE = 1.3  # m
 LEG, BODY, BOARD_COLOUR, PUSH, EXTENSION = 0, 1, 2, 3, 4  # colours
 
 
+def turned(data: ThreeLink) -> np.ndarray:
+    """From the slope's axes to axes in which down is down, (3, 3)."""
+    c, s = cos(data.incline), sin(data.incline)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+@settable
 def slalom_drawing(
-    gates: int = 6, spacing: float = 6.0, offset: float = 1.5, width: float = 0.6, posture: str = "moving"
+    posture=setting("moving"),
+    data: ThreeLink = THREE_LINK,
+    muscles: Muscles = MUSCLES,
+    course: Course = Course(),  # noqa: B008  # frozen
 ) -> Drawing:
     """A run through the gates; the picture goes along."""
-    course, body = Course(gates, spacing, offset, width), rider(posture)
+    body, turn = rider(posture, data, muscles), turned(data)
     places = [SX.sym(name) for name in body.names]
     rates = [SX.sym("speed"), *(SX.sym(f"{name}_rate") for name in body.names[2:])]
     controls = [SX.sym(name) for name in body.limits]
     _, _, normal, across = body.motion(vertcat(*places), vertcat(*rates), vertcat(*controls))
     foot = body.tree.point("foot")
     shapes = (
-        *_snow((-6.0, spacing * gates + 8.0), (-6.0, 6.0)),
-        *(pole for gate in range(1, gates + 1) for pole in _gate(course, gate)),
-        *_figure(body.tree),
-        Arrow(_seen(foot), _seen(_snow_force(normal, across)), FORCE, PUSH),
+        *_snow(turn, (-6.0, course.spacing * course.gates + 8.0), (-6.0, 6.0)),
+        *(pole for gate in range(1, course.gates + 1) for pole in _gate(turn, course, gate)),
+        *_figure(turn, body.tree, data),
+        Arrow(_seen(turn, foot), _seen(turn, _snow_force(normal, across)), FORCE, PUSH),
     )
-    return Drawing(shapes, _seen(foot + vertcat(0, 0, 1.4)), 2.3, (-52.0, 18.0), "m", "arrow: force of the snow")
+    return Drawing(shapes, _seen(turn, foot + vertcat(0, 0, 1.4)), 2.3, (-52.0, 18.0), "m", "arrow: force of the snow")
 
 
-def snowboarder_drawing(tree: Tree, amplitude: float, wave: float) -> Drawing:
+def snowboarder_drawing(tree: Tree, amplitude: float, wave: float, data: ThreeLink = THREE_LINK) -> Drawing:
     """A slalom by programme constraints, and the track it is to follow."""
+    turn = turned(data)
     x = np.linspace(0.0, 400.0, 8001)
-    track = Ground(tuple(map(tuple, np.stack([x, amplitude * np.sin(wave * x), 0 * x], axis=1) @ TURNED.T)), 1.6)
+    track = Ground(tuple(map(tuple, np.stack([x, amplitude * np.sin(wave * x), 0 * x], axis=1) @ turn.T)), 1.6)
     foot = tree.point("foot")
-    force = _seen(_snow_force(SX.sym("normal_force"), SX.sym("blade_force")))
-    snow = _snow((-6.0, 402.0), (-8.0 - amplitude, 8.0 + amplitude))
-    shapes = (*snow, track, *_figure(tree), Arrow(_seen(foot), force, FORCE, PUSH))
-    return Drawing(shapes, _seen(foot + vertcat(0, 0, 0.9)), 2.0, (-52.0, 18.0), "m", "arrow: force of the snow")
+    force = _seen(turn, _snow_force(SX.sym("normal_force"), SX.sym("blade_force")))
+    snow = _snow(turn, (-6.0, 402.0), (-8.0 - amplitude, 8.0 + amplitude))
+    shapes = (*snow, track, *_figure(turn, tree, data), Arrow(_seen(turn, foot), force, FORCE, PUSH))
+    return Drawing(shapes, _seen(turn, foot + vertcat(0, 0, 0.9)), 2.0, (-52.0, 18.0), "m", "arrow: force of the snow")
 
 
-def standing_drawing(forces: bool = True) -> Drawing:
+@settable
+def standing_drawing(forces=setting(True), data: ThreeLink = THREE_LINK) -> Drawing:
     """On the board across the slope; ``forces`` where nobody but the exoskeleton has torques."""
-    tree, model = standing()
+    (tree, model), turn = standing(data), turned(data)
     names = [c.name for c in tree.coordinates]
     q, v = vertcat(*[SX.sym(n) for n in names]), vertcat(*[SX.sym(f"{n}_rate") for n in names])
-    shapes: list[Any] = [*_snow((-1.6, 1.6), (-1.2, 1.2), 0.4), *_figure(tree)]
+    shapes: list[Any] = [*_snow(turn, (-1.6, 1.6), (-1.2, 1.2), 0.4), *_figure(turn, tree, data)]
     if forces:
         u = vertcat(*[SX.sym(control.name) for control in model.controls])
         normal = normal_force(tree, model, q, v, model.acceleration(q, v, u))
-        shapes.append(Arrow(tuple(TURNED @ np.zeros(3)), _seen(vertcat(0, 0, normal)), FORCE, PUSH))
+        shapes.append(Arrow(tuple(turn @ np.zeros(3)), _seen(turn, vertcat(0, 0, normal)), FORCE, PUSH))
     caption = "thin: extensions; arrow: normal force of the slope" if forces else "thin: extensions"
     return Drawing(tuple(shapes), view=(-72.0, 10.0), unit="m", caption=caption)
 
 
-def assisted_drawing() -> Drawing:
+@settable
+def assisted_drawing(data: ThreeLink = THREE_LINK) -> Drawing:
     """The same with a wearer, whose torques are not among the variables: without forces."""
-    return standing_drawing(forces=False)
+    return standing_drawing(forces=False, data=data)
 
 
 def two_legged_drawing(stride: float = 0.35) -> Drawing:
@@ -193,9 +206,9 @@ def _unit(angle: SX) -> SX:
     return vertcat(casadi.cos(angle), casadi.sin(angle))
 
 
-def _seen(place: Any) -> Any:
+def _seen(turn: np.ndarray, place: Any) -> Any:
     """From the slope's axes to those of the picture, in which z is up."""
-    return DM(TURNED) @ place
+    return DM(turn) @ place
 
 
 def _snow_force(normal: Any, across: Any) -> Any:
@@ -204,42 +217,42 @@ def _snow_force(normal: Any, across: Any) -> Any:
     return vertcat(-across * casadi.sin(phi), across * casadi.cos(phi), normal)
 
 
-def _figure(tree: Tree) -> tuple[Any, ...]:
+def _figure(turn: np.ndarray, tree: Tree, data: ThreeLink) -> tuple[Any, ...]:
     """Board, leg and body, thin where they are extended; the track of the board and the way of the head."""
     foot, knee, hip, waist, neck = (
         tree.point("foot"),
         tree.point("leg"),
-        tree.point("leg", (LENGTHS[1], 0.0, 0.0)),
+        tree.point("leg", (data.leg_length, 0.0, 0.0)),
         tree.point("body"),
-        tree.point("body", (LENGTHS[2], 0.0, 0.0)),
+        tree.point("body", (data.body_length, 0.0, 0.0)),
     )
-    board = tuple(_seen(tree.point("foot", (s * BOARD, 0.0, 0.0))) for s in (-1, 1))
-    head = tree.point("body", (LENGTHS[2] + 0.13, 0.0, 0.0))
+    board = tuple(_seen(turn, tree.point("foot", (s * BOARD, 0.0, 0.0))) for s in (-1, 1))
+    head = tree.point("body", (data.body_length + 0.13, 0.0, 0.0))
     return (
-        Trail(_seen(foot), EXTENSION, 1.8),
+        Trail(_seen(turn, foot), EXTENSION, 1.8),
         Rod(board, BOARD_COLOUR, 5),
-        Rod((_seen(foot), _seen(knee)), EXTENSION, 2.2),
-        Rod((_seen(hip), _seen(waist)), EXTENSION, 2.2),
-        Rod((_seen(knee), _seen(hip)), LEG, 5.5),
-        Rod((_seen(waist), _seen(neck)), BODY, 5.5),
-        *(Mark(_seen(joint), 6, LEG) for joint in (foot, hip)),
-        Mark(_seen(head), 14, BODY),
+        Rod((_seen(turn, foot), _seen(turn, knee)), EXTENSION, 2.2),
+        Rod((_seen(turn, hip), _seen(turn, waist)), EXTENSION, 2.2),
+        Rod((_seen(turn, knee), _seen(turn, hip)), LEG, 5.5),
+        Rod((_seen(turn, waist), _seen(turn, neck)), BODY, 5.5),
+        *(Mark(_seen(turn, joint), 6, LEG) for joint in (foot, hip)),
+        Mark(_seen(turn, head), 14, BODY),
     )
 
 
-def _snow(along: tuple[float, float], across: tuple[float, float], apart: float = 2.0) -> tuple[Ground, ...]:
+def _snow(turn: np.ndarray, along: tuple[float, float], across: tuple[float, float], apart: float = 2.0) -> tuple[Ground, ...]:
     """The plane of the slope as a grid."""
     lines = [((along[0], y, 0.0), (along[1], y, 0.0)) for y in np.arange(across[0], across[1] + 1e-9, apart)]
     lines += [((x, across[0], 0.0), (x, across[1], 0.0)) for x in np.arange(along[0], along[1] + 1e-9, apart)]
-    return tuple(Ground(tuple(tuple(TURNED @ np.array(end)) for end in line), 0.5) for line in lines)
+    return tuple(Ground(tuple(tuple(turn @ np.array(end)) for end in line), 0.5) for line in lines)
 
 
-def _gate(course: Course, gate: int) -> tuple[Rod, ...]:
+def _gate(turn: np.ndarray, course: Course, gate: int) -> tuple[Rod, ...]:
     """Two poles, red and blue in turn."""
     middle = course.centre(gate)
     poles = []
     for side in (-1, 1):
         bottom = np.array([course.spacing * gate, middle + side * course.width / 2, 0.0])
-        ends = (TURNED @ bottom, TURNED @ bottom + np.array([0.0, 0.0, POLE]))
+        ends = (turn @ bottom, turn @ bottom + np.array([0.0, 0.0, POLE]))
         poles.append(Rod(tuple(tuple(float(v) for v in end) for end in ends), gate % 2, 3.0))
     return tuple(poles)

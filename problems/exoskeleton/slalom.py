@@ -9,42 +9,75 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import cos, pi, sin, sqrt
+from math import pi, sin, sqrt
 from typing import Any
 
 from casadi import SX, Function, sumsqr, vertcat
 
-from problems.exoskeleton.model import CONSTANT_LENGTHS, GRAVITY, LENGTHS, MASSES, SLOPE, gliding, links
+from problems.exoskeleton.model import CONSTANT_LENGTHS, THREE_LINK, ThreeLink, gliding, links
 from trajopt import Problem, free
 from trajopt.errors import ProblemError
 from trajopt.mechanics import Quantity, Tree
+from trajopt.parameters import setting_field
 
-LIMITS = {  # N m and N; a body that leans rigidly ahead of the blade swings out in turns and takes more to steer
-    "moving": {"steer": 2.0, "ankle": 20.0, "hip": 30.0, "f8": 100.0, "f9": 100.0},
-    "rigid": {"steer": 60.0},
-}
-STIFFNESS, DAMPING = 1000.0, 100.0  # N/m and N s/m: of the springs, which carry the weight at rest
-LEAN = 0.4  # rad: how far leg and body may lean from the slope's normal
-REACH = (0.3, 0.8)  # m: range of each extension
-REST = {"psi1": pi / 2, "psi2": pi / 2, "q8": 1 / sqrt(3), "q9": 1 / sqrt(3)}  # the posture at the start and at the end
-RIGID = {"psi1": pi / 2 - 0.05, "psi2": pi / 2 - 0.05, **CONSTANT_LENGTHS}  # a posture that leans ahead of the blade
+POSTURES = ("moving", "rigid")
+
+
+@dataclass(frozen=True)
+class Muscles:
+    """Drives and springs of the rider, and how far the joints go; ours."""
+
+    steer_torque: float = setting_field(2.0, "N m", "limit of the torque that turns the board, moving posture", 0.01, 1e4)
+    # A body that leans rigidly ahead of the blade swings out in turns and takes more to steer.
+    rigid_steer_torque: float = setting_field(60.0, "N m", "limit of the torque that turns the board, rigid posture", 0.01, 1e4)
+    ankle_torque: float = setting_field(20.0, "N m", "limit of the ankle's torque", 0.1, 1e4)
+    hip_torque: float = setting_field(30.0, "N m", "limit of the hip's torque", 0.1, 1e4)
+    leg_force: float = setting_field(100.0, "N", "limit of the leg's length actuator (f8)", 0.1, 1e5)
+    body_force: float = setting_field(100.0, "N", "limit of the body's length actuator (f9)", 0.1, 1e5)
+    spring: float = setting_field(1000.0, "N/m", "stiffness of the springs, which carry the weight at rest", 0, 1e6)
+    damper: float = setting_field(100.0, "N s/m", "damping beside the springs", 0, 1e5)
+    lean: float = setting_field(0.4, "rad", "how far leg and body may lean from the slope's normal", 0.01, 1.5)
+    reach: tuple[float, float] = setting_field((0.3, 0.8), "m", "range of each extension", 0, 10)
+    rest_extension: float = setting_field(1 / sqrt(3), "m", "both extensions at the start and at the end", 0, 10)
+    rigid_lean: float = setting_field(0.05, "rad", "how far the rigid posture leans ahead of the blade", -1, 1)
+
+    def limits(self, posture: str) -> dict[str, float]:
+        if posture == "rigid":
+            return {"steer": self.rigid_steer_torque}
+        joints = {"steer": self.steer_torque, "ankle": self.ankle_torque, "hip": self.hip_torque}
+        return joints | {"f8": self.leg_force, "f9": self.body_force}
+
+    @property
+    def rest(self) -> dict[str, float]:
+        """The posture at the start and at the end."""
+        return {"psi1": pi / 2, "psi2": pi / 2, "q8": self.rest_extension, "q9": self.rest_extension}
+
+    @property
+    def rigid(self) -> dict[str, float]:
+        lean = pi / 2 - self.rigid_lean
+        return {"psi1": lean, "psi2": lean, **CONSTANT_LENGTHS}
+
+
+MUSCLES = Muscles()
+LIMITS = {posture: MUSCLES.limits(posture) for posture in POSTURES}
+REST = MUSCLES.rest
 
 
 @dataclass(frozen=True)
 class Course:
     """Gates across the slope, one every ``spacing`` downhill, ``offset`` to the left and right in turn (m)."""
 
-    gates: int = 6
-    spacing: float = 6.0
-    offset: float = 1.5
-    width: float = 0.6
-    speed: float = 3.0  # m/s at the start
+    gates: int = setting_field(6, "", "number of gates", 1, 100)
+    spacing: float = setting_field(6.0, "m", "from gate to gate, downhill", 0.5, 100)
+    offset: float = setting_field(1.5, "m", "of the gates from the fall line, left and right in turn", 0, 50)
+    width: float = setting_field(0.6, "m", "width of a gate", 0.01, 50)
+    speed: float = setting_field(3.0, "m/s", "speed at the start", 0.1, 100)
 
-    def fall(self, gate: float) -> tuple[float, float]:
+    def fall(self, gate: float, data: ThreeLink = THREE_LINK) -> tuple[float, float]:
         """Speed and time of a straight slide to a gate, or to a place between two: the plain guess."""
-        pull = GRAVITY * sin(SLOPE)
-        speed = sqrt(self.speed**2 + 2 * pull * self.spacing * gate)
-        return speed, (speed - self.speed) / pull
+        pull, way = data.gravity * sin(data.incline), self.spacing * gate
+        speed = sqrt(self.speed**2 + 2 * pull * way)
+        return speed, 2 * way / (speed + self.speed)
 
     def centre(self, gate: int) -> float:
         """Where gate 1, 2, ... stands across the slope; 0 is the start."""
@@ -59,26 +92,29 @@ class Rider:
     names: list[str]
     limits: dict[str, float]  # of the controls, by name
     motion: Function  # (q, nu, u) -> (v, nu', normal force, blade force)
+    muscles: Muscles = MUSCLES
+    data: ThreeLink = THREE_LINK
 
 
-def rider(posture: str = "moving") -> Rider:
+def rider(posture: str = "moving", data: ThreeLink = THREE_LINK, muscles: Muscles = MUSCLES) -> Rider:
     """The three links with muscles in all joints, or in one rigid piece that is only steered."""
-    if posture not in LIMITS:
-        raise ProblemError("posture of the slalom's rider", got=posture, expected=" or ".join(LIMITS))
-    tree = links(RIGID if posture == "rigid" else {"q10": 0.0}, plane=0.0)
-    names = [c.name for c in tree.coordinates]
-    muscle = {n: Quantity(n, 0.0, _unit(n)) for n in LIMITS[posture]}
+    if posture not in POSTURES:
+        raise ProblemError("posture of the slalom's rider", got=posture, expected=" or ".join(POSTURES))
+    tree = links(muscles.rigid if posture == "rigid" else {"q10": 0.0}, 0.0, data)
+    names, limits = [c.name for c in tree.coordinates], muscles.limits(posture)
+    muscle = {n: Quantity(n, 0.0, _unit(n)) for n in limits}
     u = {n: m.symbol for n, m in muscle.items()}
     forces = {"phi0": u["steer"]}
     if posture == "moving":
         forces |= {"psi1": u["ankle"] - u["hip"], "psi2": u["hip"]}
-        carried = {"q8": MASSES[1] + MASSES[2], "q9": MASSES[2]}
+        carried = {"q8": data.leg_mass + data.body_mass, "q9": data.body_mass}
         for c in tree.coordinates:
             if c.name in carried:
-                spring = carried[c.name] * GRAVITY * cos(SLOPE) - STIFFNESS * (c.q - REST[c.name]) - DAMPING * c.v
+                held = -carried[c.name] * float(tree.gravity[2])
+                spring = held - muscles.spring * (c.q - muscles.rest[c.name]) - muscles.damper * c.v
                 forces[c.name] = spring + u[f"f{c.name[1:]}"]
     model = tree.mechanism(forces, controls=tuple(muscle.values()))
-    return Rider(tree, names, LIMITS[posture], gliding(model, tree))
+    return Rider(tree, names, limits, gliding(model, tree), muscles, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +128,14 @@ class Stage:
 
 def _stage(ocp: Problem, course: Course, gate: int, rider: Rider) -> Stage:
     ph = ocp.phase(f"gate{gate}")
-    t = ph.time(start=0 if gate == 1 else None, end=free(0.05 * gate, 20.0 * gate, guess=course.fall(gate)[1]))
+    t = ph.time(start=0 if gate == 1 else None, end=free(0.05 * gate, 20.0 * gate, guess=course.fall(gate, rider.data)[1]))
     places, rates = _states(ph, course, gate, rider)
     u = {n: ph.control(n, lower=-m, upper=m, guess=0, unit=_unit(n)) for n, m in rider.limits.items()}
     v, rate, normal, _ = rider.motion(*(vertcat(*d.values()) for d in (places, rates, u)))
     ph.dynamics({x: v[k] for k, x in enumerate(places.values())} | {x: rate[k] for k, x in enumerate(rates.values())})
     if "ankle" in u:
         # The slope's force acts within the foot's length; both together keep it positive: the foot does not leave the ground.
-        reach = LENGTHS[0] / 2 * normal
+        reach = rider.data.foot_length / 2 * normal
         ph.path(vertcat(reach - u["ankle"], reach + u["ankle"]), lower=0.0, name="foot flat on the ground")
     return Stage(ph, t, ph.integral(sumsqr(vertcat(*[x / rider.limits[n] for n, x in u.items()]))))
 
@@ -111,7 +147,7 @@ def _states(ph: Any, course: Course, gate: int, rider: Rider) -> tuple[dict[str,
     at_start = 0.0 if first else None
 
     def falling(s: float) -> float:
-        return course.fall(gate - 1 + s)[0]
+        return course.fall(gate - 1 + s, rider.data)[0]
 
     x = {
         "x0": ph.state(
@@ -120,10 +156,11 @@ def _states(ph: Any, course: Course, gate: int, rider: Rider) -> tuple[dict[str,
         "y0": ph.state("y0", start=at_start, end=window, unit="m", guess=lambda s: here + (there - here) * s),
         "phi0": ph.state("phi0", start=at_start, end=0.0 if last else None, lower=-1.4, upper=1.4, unit="rad", guess=0),
     }
+    lean, rest = rider.muscles.lean, rider.muscles.rest
     for n in rider.names[3:]:
-        low, high = (pi / 2 - LEAN, pi / 2 + LEAN) if n.startswith("psi") else REACH
+        low, high = (pi / 2 - lean, pi / 2 + lean) if n.startswith("psi") else rider.muscles.reach
         x[n] = ph.state(
-            n, start=REST[n] if first else None, end=REST[n] if last else None, lower=low, upper=high, guess=REST[n],
+            n, start=rest[n] if first else None, end=rest[n] if last else None, lower=low, upper=high, guess=rest[n],
             unit="rad" if n.startswith("psi") else "m",
         )  # fmt: skip
     v = {"x0": ph.state("speed", start=course.speed if first else None, lower=0.1, guess=falling, unit="m/s")}
@@ -133,9 +170,9 @@ def _states(ph: Any, course: Course, gate: int, rider: Rider) -> tuple[dict[str,
     return x, v
 
 
-def run(name: str, course: Course, posture: str) -> tuple[Problem, list[Stage]]:
+def run(name: str, course: Course, body: Rider) -> tuple[Problem, list[Stage]]:
     """All gates, without an objective."""
-    ocp, body = Problem(name), rider(posture)
+    ocp = Problem(name)
     stages = [_stage(ocp, course, gate, body) for gate in range(1, course.gates + 1)]
     for before, after in pairwise(stages):
         ocp.connect(before.phase, after.phase)

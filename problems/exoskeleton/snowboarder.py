@@ -12,11 +12,22 @@ from math import atan, pi
 import numpy as np
 from casadi import SX, cos, fabs, fmax, jtimes, sin, sqrt, tan
 
-from problems.exoskeleton.model import CONSTANT_LENGTHS, EXTENSIONS, MASSES, blade, height_momentum, links, with_potential
+from problems.exoskeleton.model import (
+    CONSTANT_LENGTHS,
+    EXTENSIONS,
+    THREE_LINK,
+    ThreeLink,
+    blade,
+    height_momentum,
+    links,
+    weight_on_slope,
+    with_potential,
+)
 from problems.exoskeleton.pictures import pictures, snowboarder_drawing  # noqa: F401  # pictures of its own
 from trajopt.errors import ModelError
 from trajopt.integrate import LinearLaw
 from trajopt.mechanics import Coordinate, Dependence, Holonomic, Quantity, Tree
+from trajopt.parameters import settable, setting
 from trajopt.system import Event, System
 
 UPRIGHT = {"text": (pi / 2, pi / 2), "appendix": (pi / 3, 2 * pi / 3)}  # the centres of the circle in (psi1, psi2)
@@ -26,17 +37,21 @@ TURN_PER_STEP = 0.1  # rad: a step in which the board turns more than this is to
 APPENDIX_LAW = LinearLaw(A=np.array([[-10.0, -100.0, 0.0], [0.0, -10.0, 0.0], [0.0, -100.0, -10.0]]), E=np.array([[-10.0]]))
 
 
+@settable
 def snowboarder(
-    programme: str = "text",
-    amplitude: float | None = None,
-    wave: float = 1.0,
-    delta: float = 0.1,
-    lengths: str | None = None,
-    track: str | None = None,
-    tied: bool | None = None,
-    hold: bool = False,
-    potential: str | None = None,
-    snow: str = "unilateral",
+    programme=setting("text", "", "programme constraints of the text or of the appendix", choices=("text", "appendix")),
+    amplitude=setting(
+        None, "m", "A of the track y = A sin(k x); none: 1 m by the text, 10 m by the appendix", 0, 100, optional=True
+    ),
+    wave=setting(1.0, "rad/m", "k of the track", 0.001, 100),
+    delta=setting(0.1, "rad", "radius of the circle on which leg and body lean", 1e-6, 1),
+    lengths=setting(None, "", "7 or 10 coordinates; none: as the programme", choices=("constant", "variable"), optional=True),
+    track=setting(None, "", "the track's form; none: as the programme", choices=("heading", "position"), optional=True),
+    tied=setting(None, "", "true or false: leg and body keep the foot's heading; none: as the programme", optional=True),
+    hold=setting(False, "", "psi1, psi2 and every extension held by constraints of their own, for long runs"),
+    potential=setting(None, "", "potential energy; none: as the programme", choices=("full", "slope", "foot"), optional=True),
+    snow=setting("unilateral", "", "snow that only pushes, or holds the board too", choices=("unilateral", "two-sided")),
+    data: ThreeLink = THREE_LINK,
 ) -> System:
     """A slalom y = A sin(k x) downhill, from rest.
 
@@ -56,16 +71,10 @@ def snowboarder(
     The motion speeds up without end: with an integrator of fixed step an event tells when board, or leg and body on their circle,
     turn more than 0.1 rad in a step.
     """
-    if programme not in UPRIGHT:
-        raise ModelError("programme of the snowboarder", got=programme, expected="text or appendix")
-    if snow not in ("unilateral", "two-sided"):
-        raise ModelError("snow under the snowboarder", got=snow, expected="unilateral or two-sided")
     by_text = programme == "text"
     A = float((1.0 if by_text else 10.0) if amplitude is None else amplitude)
     lengths = lengths or ("constant" if by_text else "variable")
-    if lengths not in ("constant", "variable"):
-        raise ModelError("lengths of the snowboarder's links", got=lengths, expected="constant or variable")
-    tree = links(CONSTANT_LENGTHS if lengths == "constant" else None)
+    tree = links(CONSTANT_LENGTHS if lengths == "constant" else None, data=data)
     q = {c.name: c for c in tree.coordinates}
     constraints = [
         *(_held(q, programme, delta) if hold else _leaning(q, programme, delta)),
@@ -81,7 +90,7 @@ def snowboarder(
     system = model.system(
         until=10.0 if A <= 2.0 else 0.5,
         description=f"three-link snowboarder, programme of the {programme}",
-        drawing=snowboarder_drawing(tree, A, wave),
+        drawing=snowboarder_drawing(tree, A, wave, data),
         events=(Event("step too long", step.symbol**2 * _turning(q, None if hold else delta) ** 2 - TURN_PER_STEP**2, 1),),
     )
     return with_muscles(system, tree, snow == "unilateral")
@@ -107,8 +116,7 @@ def with_muscles(system: System, tree: Tree, unilateral: bool = True) -> System:
         if not total[k].is_zero()
     }
     heading = next(c.q for c in model.coordinates if c.name == "phi0")
-    weight = -sum(MASSES) * float(tree.gravity[2])
-    normal = jtimes(height_momentum(tree), system.x, system.rate) + weight
+    normal = jtimes(height_momentum(tree), system.x, system.rate) + weight_on_slope(tree)
     ground = {"blade_force": (system.outputs["reaction_blade"][0] / cos(heading), "N"), "normal_force": (normal, "N")}
     rebuild = system.through_reactions
     # The programme holds the board on the slope; once that takes a pull of the snow, the programme cannot be followed.

@@ -5,6 +5,7 @@ from casadi import sum1, sumsqr
 from problems.exoskeleton.pictures import two_legged_drawing as drawing  # noqa: F401  # what an animation shows
 from trajopt import Problem, Reference
 from trajopt.mechanics import Coordinate, Quantity, Slide, Tree, Turn, rod
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(objective=0.146138123, tolerance=1e-6, source="this repository, meshes to errors of 1e-6 and of 1e-7")
 PI = 3.141592653589793
@@ -24,7 +25,12 @@ def legs(q: list[Coordinate]) -> Tree:
     return Tree("two-legged", links, gravity=(0, -9.81, 0))
 
 
-def build(duration=0.8, stride=0.35, clearance=0.02) -> Problem:
+@settable
+def build(
+    duration=setting(0.8, "s", "time of the step", 0.1, 10),
+    stride=setting(0.35, "m", "from foot to foot", 0.05, 1),
+    clearance=setting(0.02, "m", "of the swinging ankle at mid-step", 0, 0.3),
+) -> Problem:
     q, torque = [Coordinate(name, unit="rad") for name in JOINTS], [Quantity(f"{name} torque") for name in JOINTS]
     tree = legs(q)
     model = tree.mechanism({c.name: u.symbol for c, u in zip(q, torque, strict=True)}, controls=torque)

@@ -9,6 +9,7 @@ from casadi import SX, cos, sin, sqrt, vertcat
 
 from trajopt.errors import ModelError
 from trajopt.mechanics import Coordinate, Holonomic, Mechanism
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Ground, Mark, Rod, Trail
 from trajopt.system import Invariant, System, Variable
 
@@ -17,8 +18,14 @@ PENDULUM_AT_10 = (-0.21939417, -2.15988169)
 LORENZ_AT_10 = (-13.9486608, -10.2630753, 37.7027738)
 
 
+@settable
 def mass_spring_damper(
-    mass: float = 1.0, damping: float = 0.5, stiffness: float = 4.0, force: float = 0.0, x: float = 1.0, v: float = 0.0
+    mass=setting(1.0, "kg", "mass", 1e-9),
+    damping=setting(0.5, "N s/m", "damping", 0),
+    stiffness=setting(4.0, "N/m", "stiffness of the spring", 0),
+    force=setting(0.0, "N", "constant force"),
+    x=setting(1.0, "m", "deflection at the start"),
+    v=setting(0.0, "m/s", "speed at the start"),
 ) -> System:
     """m x'' = -b x' - k x + f with a constant force f."""
     _positive(mass=mass)
@@ -39,8 +46,14 @@ def mass_spring_damper(
     )
 
 
+@settable
 def lcr_circuit(
-    inductance: float = 1.0, capacity: float = 1.0, resistance: float = 0.5, voltage: float = 1.0, q: float = 0.0, i: float = 0.0
+    inductance=setting(1.0, "H", "inductance", 1e-12),
+    capacity=setting(1.0, "F", "capacity", 1e-15),
+    resistance=setting(0.5, "ohm", "resistance", 0),
+    voltage=setting(1.0, "V", "voltage of the source"),
+    q=setting(0.0, "C", "charge at the start"),
+    i=setting(0.0, "A", "current at the start"),
 ) -> System:
     """L i' = V - R i - q/C, q' = i."""
     _positive(inductance=inductance, capacity=capacity)
@@ -59,7 +72,14 @@ def lcr_circuit(
     )
 
 
-def pendulum(length: float = 2.0, mass: float = 0.01, gravity: float = 9.8, theta: float = pi / 3, omega: float = 0.0) -> System:
+@settable
+def pendulum(
+    length=setting(2.0, "m", "length of the rod", 1e-6),
+    mass=setting(0.01, "kg", "mass of the bob", 1e-9),
+    gravity=setting(9.8, "m/s^2", "acceleration of free fall"),
+    theta=setting(pi / 3, "rad", "angle from the vertical at the start"),
+    omega=setting(0.0, "rad/s", "rate at the start"),
+) -> System:
     """theta'' = -(g/l) sin(theta)."""
     _positive(length=length, mass=mass)
     t, angle, rate = SX.sym("t"), SX.sym("theta"), SX.sym("omega")
@@ -77,8 +97,13 @@ def pendulum(length: float = 2.0, mass: float = 0.01, gravity: float = 9.8, thet
     )
 
 
+@settable
 def pendulum_cartesian(
-    length: float = 2.0, mass: float = 0.01, gravity: float = 9.8, theta: float = pi / 3, omega: float = 0.0
+    length=setting(2.0, "m", "length of the rod", 1e-6),
+    mass=setting(0.01, "kg", "mass of the bob", 1e-9),
+    gravity=setting(9.8, "m/s^2", "acceleration of free fall"),
+    theta=setting(pi / 3, "rad", "angle from the vertical at the start"),
+    omega=setting(0.0, "rad/s", "rate at the start"),
 ) -> System:
     """The pendulum in Cartesian coordinates from its lowest point, with the rod as a constraint R = sqrt(x^2 + (y-l)^2) - l."""
     _positive(length=length, mass=mass)
@@ -97,14 +122,15 @@ def pendulum_cartesian(
     )
 
 
+@settable
 def two_link_arm(
-    theta1: float = 0.0,
-    theta2: float = 0.0,
-    tau1: float = 0.0,
-    tau2: float = 0.0,
-    length: float = 1.0,
-    mass: float = 1.0,
-    gravity: float = 9.8,
+    theta1=setting(0.0, "rad", "first angle at the start"),
+    theta2=setting(0.0, "rad", "second angle at the start"),
+    tau1=setting(0.0, "N m", "torque of the first joint"),
+    tau2=setting(0.0, "N m", "torque of the second joint"),
+    length=setting(1.0, "m", "length of each rod", 1e-6),
+    mass=setting(1.0, "kg", "mass of each rod", 1e-9),
+    gravity=setting(9.8, "m/s^2", "acceleration of free fall"),
 ) -> System:
     """Two uniform rods, joint angles theta1 from the horizontal and theta2 relative, constant joint torques."""
     arm = _Arm.of(("theta1", theta1), ("theta2", theta2), (0.0, 0.0), length, mass, gravity)
@@ -116,14 +142,15 @@ def two_link_arm(
     )
 
 
+@settable
 def closed_four_link(
-    theta1: float = -1.9,
-    theta3: float = -1.1,
-    tau1: float = 0.0,
-    tau3: float = 0.0,
-    length: float = 1.0,
-    mass: float = 1.0,
-    gravity: float = 9.8,
+    theta1=setting(-1.9, "rad", "first angle at the start"),
+    theta3=setting(-1.1, "rad", "third angle at the start"),
+    tau1=setting(0.0, "N m", "torque of the first joint"),
+    tau3=setting(0.0, "N m", "torque of the third joint"),
+    length=setting(1.0, "m", "length of each rod", 1e-6),
+    mass=setting(1.0, "kg", "mass of each rod", 1e-9),
+    gravity=setting(9.8, "m/s^2", "acceleration of free fall"),
 ) -> System:
     """Two arms of two rods, hinged to the ground one metre apart and to each other at their tips: a closed loop of two freedoms.
 
@@ -174,7 +201,15 @@ class _Arm:
         return _Arm(coordinates, kinetic, potential, (base, elbow, elbow + length * e2))
 
 
-def lorenz(p: float = 10.0, r: float = 28.0, b: float = 8 / 3, x: float = 4.0, y: float = 4.0, z: float = 4.0) -> System:
+@settable
+def lorenz(
+    p=setting(10.0, "1", "Prandtl number"),
+    r=setting(28.0, "1", "relative Rayleigh number"),
+    b=setting(8 / 3, "1", "aspect parameter"),
+    x=setting(4.0, "1", "x at the start"),
+    y=setting(4.0, "1", "y at the start"),
+    z=setting(4.0, "1", "z at the start"),
+) -> System:
     """Lorenz' convection cell; an error grows by a factor of about e for each second."""
     t, X, Y, Z = SX.sym("t"), SX.sym("x"), SX.sym("y"), SX.sym("z")
     return System(

@@ -13,7 +13,6 @@ from typing import Any
 
 import casadi
 
-from trajopt.errors import UsageError, suggest
 from trajopt.mechanics import (
     Augmented,
     Body,
@@ -33,6 +32,7 @@ from trajopt.mechanics import (
     Voronets,
     assemble,
 )
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Disc, Drawing, Ground, Mark, Rod, Trail
 from trajopt.system import System
 
@@ -50,10 +50,6 @@ FORMULATIONS: Mapping[str, Callable[[tuple[str, ...]], Formulation]] = {
 
 def _system(mechanism: Mechanism, formulation: str, independent: tuple[str, ...], **details: Any) -> System:
     """A mechanism in a formulation; ``independent`` coordinates determine its position everywhere, not only at the start."""
-    if formulation not in FORMULATIONS:
-        raise UsageError(
-            f"no formulation is called '{formulation}'", expected=", ".join(FORMULATIONS), hint=suggest(formulation, FORMULATIONS)
-        )
     dependent = tuple(c.name for c in mechanism.coordinates if c.name not in independent)
     return mechanism.system(FORMULATIONS[formulation](dependent), **details)
 
@@ -92,7 +88,14 @@ def _box(body: str, width: float, height: float, colour: int = 1) -> Rod:
 # Free and sprung bodies -----------------------------------------------------------------------------------------------------
 
 
-def free_body(mass: float = 2.0, gravity: float = G, vx: float = 3.0, vy: float = 1.0, spin: float = 2.0) -> System:
+@settable
+def free_body(
+    mass=setting(2.0, "kg", "mass", 1e-9),
+    gravity=setting(G, "m/s^2", "acceleration of free fall"),
+    vx=setting(3.0, "m/s", "horizontal speed at the start"),
+    vy=setting(1.0, "m/s", "vertical speed at the start"),
+    spin=setting(2.0, "rad/s", "spin at the start"),
+) -> System:
     """A body thrown from (0, 1)."""
     body = Body("body", mass, 0.1, (0.0, 1.0), 0.0, (vx, vy), spin, names=PLAIN)
     return assemble("free-body", [body], gravity=(0.0, -gravity)).system(
@@ -102,7 +105,13 @@ def free_body(mass: float = 2.0, gravity: float = G, vx: float = 3.0, vy: float 
     )
 
 
-def sprung_body(stiffness: float = 50.0, damping: float = 1.0, torsion: float = 2.0, torsion_damping: float = 0.05) -> System:
+@settable
+def sprung_body(
+    stiffness=setting(50.0, "N/m", "of the springs", 0),
+    damping=setting(1.0, "N s/m", "of the dampers", 0),
+    torsion=setting(2.0, "N m/rad", "of the torsion spring", 0),
+    torsion_damping=setting(0.05, "N m s/rad", "of the torsion damper", 0),
+) -> System:
     """A plate hung by a corner spring to the ground, and held by a rotational spring."""
     plate = Body("plate", 2.0, 0.1, (0.3, -0.8), 0.2, names=PLAIN)
     elements = [
@@ -115,7 +124,12 @@ def sprung_body(stiffness: float = 50.0, damping: float = 1.0, torsion: float = 
     )
 
 
-def sprung_pair(stiffness: float = 80.0, damping: float = 0.5, torsion: float = 1.0) -> System:
+@settable
+def sprung_pair(
+    stiffness=setting(80.0, "N/m", "of the springs", 0),
+    damping=setting(0.5, "N s/m", "of the dampers", 0),
+    torsion=setting(1.0, "N m/rad", "of the torsion spring", 0),
+) -> System:
     """Two bodies, one hung to the ground and the other to the first, by springs and dampers."""
     upper = Body("upper", 2.0, 0.1, (0.1, -0.6))
     lower = Body("lower", 1.0, 0.05, (0.3, -1.4))
@@ -135,7 +149,11 @@ def sprung_pair(stiffness: float = 80.0, damping: float = 0.5, torsion: float = 
     )
 
 
-def offset_body(offset: float = 0.2, formulation: str = "augmented") -> System:
+@settable
+def offset_body(
+    offset=setting(0.2, "m", "of the reference point from the mass centre"),
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
+) -> System:
     """A bar on a pin whose reference point is the pin, so that mass matrix and weight couple the coordinates."""
     body = Body("bar", 1.0, 1.0 / 12.0, (0.0, 0.0), -math.pi / 3, centre=(offset, 0.0), names=PLAIN)
     pin = Revolute("pin", "ground", "bar")
@@ -168,15 +186,24 @@ def chain(links: int, angles: tuple[float, ...], name: str) -> Mechanism:
     return assemble(name, bodies, joints)
 
 
-def double_pendulum(theta1: float = -math.pi / 6, theta2: float = 0.0, formulation: str = "augmented") -> System:
+@settable
+def double_pendulum(
+    theta1=setting(-math.pi / 6, "rad", "first angle at the start"),
+    theta2=setting(0.0, "rad", "second angle at the start"),
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
+) -> System:
     """Two bars; angles from the horizontal."""
     model = chain(2, (theta1, theta2), "double-pendulum")
     details = {"until": 5.0, "description": "two hinged bars", "drawing": _drawn_bars("bar1", "bar2")}
     return _system(model, formulation, ("bar1_theta", "bar2_theta"), **details)
 
 
+@settable
 def triple_pendulum(
-    theta1: float = -math.pi / 4, theta2: float = -math.pi / 6, theta3: float = 0.0, formulation: str = "augmented"
+    theta1=setting(-math.pi / 4, "rad", "first angle at the start"),
+    theta2=setting(-math.pi / 6, "rad", "second angle at the start"),
+    theta3=setting(0.0, "rad", "third angle at the start"),
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
 ) -> System:
     """Three bars; angles from the horizontal."""
     model = chain(3, (theta1, theta2, theta3), "triple-pendulum")
@@ -184,7 +211,12 @@ def triple_pendulum(
     return _system(model, formulation, ("bar1_theta", "bar2_theta", "bar3_theta"), **details)
 
 
-def disc_pendulum(radius: float = 0.3, spin: float = 5.0, formulation: str = "augmented") -> System:
+@settable
+def disc_pendulum(
+    radius=setting(0.3, "m", "radius of the disc", 1e-6),
+    spin=setting(5.0, "rad/s", "spin of the disc at the start"),
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
+) -> System:
     """A bar hinged to the rim of a disc that turns about its fixed centre."""
     disc = Body("disc", 2.0, radius**2, (0.0, 0.0), 0.0, spin=spin)  # m r^2 / 2
     arm = bar("bar", (radius, 0.0), -math.pi / 2)
@@ -198,8 +230,13 @@ def disc_pendulum(radius: float = 0.3, spin: float = 5.0, formulation: str = "au
     return _system(model, formulation, ("disc_theta", "bar_theta"), **details)
 
 
+@settable
 def inverted_pendulum(
-    amplitude: float = 0.02, frequency: float = 150.0, length: float = 0.3, tilt: float = 0.1, formulation: str = "augmented"
+    amplitude=setting(0.02, "m", "of the pivot's shaking", 0),
+    frequency=setting(150.0, "rad/s", "of the pivot's shaking", 0),
+    length=setting(0.3, "m", "length of the bar", 1e-6),
+    tilt=setting(0.1, "rad", "tilt at the start"),
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
 ) -> System:
     """A bar that stands on a pivot shaken up and down; it stays up where amplitude x frequency > sqrt(4/3 g length)."""
     body = bar("bar", (0.0, 0.0), math.pi / 2 - tilt, length=length)
@@ -209,7 +246,10 @@ def inverted_pendulum(
     return _system(model, formulation, ("bar_theta",), **details)
 
 
-def mounted_pendulum(formulation: str = "augmented") -> System:
+@settable
+def mounted_pendulum(
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
+) -> System:
     """A bar hinged to a body that is fixed to the ground."""
     base = Body("base", 3.0, 0.2, (0.0, 0.5))
     arm = bar("bar", (0.2, 0.5), -math.pi / 6)
@@ -227,7 +267,11 @@ def mounted_pendulum(formulation: str = "augmented") -> System:
     )
 
 
-def welded_pendulum(angle: float = math.pi / 2, formulation: str = "augmented") -> System:
+@settable
+def welded_pendulum(
+    angle=setting(math.pi / 2, "rad", "angle between the bars"),
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
+) -> System:
     """Two bars fixed to each other at an angle, swinging as one."""
     first = bar("first", (0.0, 0.0), -math.pi / 6)
     second = bar("second", _tip(first), -math.pi / 6 + angle)
@@ -245,7 +289,12 @@ def welded_pendulum(angle: float = math.pi / 2, formulation: str = "augmented") 
     )
 
 
-def two_link_robot(torque1: float = 5.0, torque2: float = 1.0, formulation: str = "augmented") -> System:
+@settable
+def two_link_robot(
+    torque1=setting(5.0, "N m", "torque of the first motor"),
+    torque2=setting(1.0, "N m", "torque of the second motor"),
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
+) -> System:
     """Two hinged bars with motors: one on the ground, one on the first bar. The torques are parameters."""
     first = bar("bar1", (0.0, 0.0), -math.pi / 3)
     second = bar("bar2", _tip(first), -math.pi / 6)
@@ -264,12 +313,18 @@ def two_link_robot(torque1: float = 5.0, torque2: float = 1.0, formulation: str 
 # Sliders --------------------------------------------------------------------------------------------------------------------
 
 
-def ground_slider(slope: float = -math.pi / 6, stiffness: float = 20.0, formulation: str = "augmented") -> System:
+@settable
+def ground_slider(
+    slope=setting(-math.pi / 6, "rad", "slope of the rail"),
+    stiffness=setting(20.0, "N/m", "of the spring", 0),
+    rotation=setting("angle", "", "how the slider's direction is held", choices=("angle", "vectors")),
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
+) -> System:
     """A block on an inclined rail of the ground, held by a spring."""
     along = (math.cos(slope), math.sin(slope))
     block = Body("block", 1.0, 0.02, (0.5 * along[0], 0.5 * along[1]), slope)
     elements = [
-        Prismatic("rail", "ground", "block", along, angle=slope),
+        Prismatic("rail", "ground", "block", along, angle=slope, by_vectors=rotation == "vectors"),
         Spring("spring", "ground", "block", stiffness, 0.2, length=0.4),
     ]
     return _system(
@@ -288,13 +343,18 @@ def ground_slider(slope: float = -math.pi / 6, stiffness: float = 20.0, formulat
     )
 
 
-def body_slider(stiffness: float = 100.0, formulation: str = "augmented") -> System:
+@settable
+def body_slider(
+    stiffness=setting(100.0, "N/m", "of the spring", 0),
+    rotation=setting("angle", "", "how the slider's direction is held", choices=("angle", "vectors")),
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
+) -> System:
     """A collar on a swinging bar, held by a spring."""
     arm = bar("bar", (0.0, 0.0), -math.pi / 4)
     collar = Body("collar", 0.5, 0.005, arm.position, arm.angle)
     elements = [
         Revolute("pin", "ground", "bar", (0.0, 0.0), (-0.5, 0.0)),
-        Prismatic("rail", "bar", "collar"),
+        Prismatic("rail", "bar", "collar", by_vectors=rotation == "vectors"),
         Spring("spring", "bar", "collar", stiffness, 0.1, length=0.5, on_first=(-0.5, 0.0)),
     ]
     return _system(
@@ -329,8 +389,13 @@ def slider_crank_mechanism(crank: float = 0.2, rod: float = 0.6, torque: Any = 0
     return model.consistent(hold=() if drive is not None else ("crank_theta",))
 
 
+@settable
 def slider_crank(
-    crank: float = 0.2, rod: float = 0.6, torque: float = 0.0, load: float = 0.0, formulation: str = "augmented"
+    crank=setting(0.2, "m", "length of the crank", 1e-6),
+    rod=setting(0.6, "m", "length of the rod", 1e-6),
+    torque=setting(0.0, "N m", "torque on the crank"),
+    load=setting(0.0, "N", "load on the piston"),
+    formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
 ) -> System:
     """A slider-crank that starts at 10 rad/s, with a constant torque on the crank and a force on the piston."""
     model = slider_crank_mechanism(crank, rod)

@@ -12,6 +12,7 @@ import math
 import casadi
 
 from trajopt.mechanics import Coordinate, Link, Slide, Tree, Turn, newton_euler, rod
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Trail, link_shapes
 from trajopt.system import System, Variable
 
@@ -46,7 +47,11 @@ def profile(t: casadi.SX, turn: float, duration: float) -> tuple[casadi.SX, casa
     return turn * position, turn * rate / duration, turn * acceleration / duration**2
 
 
-def build(turn: float = math.pi / 2, duration: float = 1.0) -> System:
+@settable
+def build(
+    turn=setting(math.pi / 2, "rad", "how far every joint turns"),
+    duration=setting(1.0, "s", "time of the turn", 1e-3),
+) -> System:
     """The joint angles that follow the profile, with the torques it takes as outputs."""
     tree = arm()
     time, p = casadi.SX.sym("t"), casadi.SX(0, 1)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from casadi import SX, cos, sin
 
-from trajopt.errors import UsageError, suggest
 from trajopt.mechanics import (
     Arctangent,
     Body,
@@ -28,11 +29,14 @@ from trajopt.mechanics import (
     PoissonImpact,
     Resting,
     Revolute,
+    Sigmoid,
     Torque,
     assemble,
     impact,
     touch,
 )
+from trajopt.mechanics.contact_laws import DAMPING_FACTORS
+from trajopt.parameters import settable, setting, setting_field
 from trajopt.show.drawing import Disc, Drawing, Ground, Mark, Rod, Trail
 from trajopt.system import System
 
@@ -40,18 +44,31 @@ G = 9.81
 STIFFNESS = 2e4  # N/m, or N/m^1.5 for curved surfaces
 SPEED = 4.2  # m/s, at which the nonlinear laws have the restitution asked for
 
+
+def _after(author: str, restitution: float) -> HuntCrossley:
+    """The nonlinear law with the damping of an author's formula."""
+    return HuntCrossley.after(author, STIFFNESS, SPEED, restitution)
+
+
 COMPLIANT: Mapping[str, Callable[[float], Any]] = {
     "hooke": lambda e: Hooke(STIFFNESS),
     "kelvin-voigt": lambda e: KelvinVoigt.from_restitution(STIFFNESS, 1.0, e),
     "kelvin-voigt-adhesive": lambda e: KelvinVoigt.from_restitution(STIFFNESS, 1.0, e, adhesive=True),
     "hertz": lambda e: Hertz(STIFFNESS),
     "hunt-crossley": lambda e: HuntCrossley.from_restitution(STIFFNESS, SPEED, e),
+    **{f"after-{author}": partial(_after, author) for author in DAMPING_FACTORS},
 }
 RIGID: Mapping[str, Any] = {"newton": NewtonImpact, "poisson": PoissonImpact}
 
 
+@settable
 def bouncing_body(
-    law: str = "newton", restitution: float = 0.8, friction: float = 0.3, height: float = 1.0, vx: float = 1.0, spin: float = 0.0
+    law=setting("newton", "", "contact law", choices=(*RIGID, *COMPLIANT)),
+    restitution=setting(0.8, "1", "coefficient of restitution", 0, 1),
+    friction=setting(0.3, "1", "friction coefficient", 0, 10),
+    height=setting(1.0, "m", "height of the centre at the start", 0.1, 1e3),
+    vx=setting(1.0, "m/s", "horizontal speed at the start"),
+    spin=setting(0.0, "rad/s", "spin at the start"),
 ) -> System:
     """A disc of 1 kg and radius 0.1 m that drops, bounces, slides and at last rolls."""
     radius = 0.1
@@ -66,9 +83,6 @@ def bouncing_body(
         contact = Contact("ground contact", "disc", COMPLIANT[law](restitution), rubbing, radius=radius)
         model = assemble("bouncing-body", [disc], [contact], (0.0, -G))
         return model.system(events=touch(model, disc, contact), **details)
-    if law not in RIGID:
-        known = (*RIGID, *COMPLIANT)
-        raise UsageError(f"no contact law is called '{law}'", expected=", ".join(known), hint=suggest(law, known))
     rest = Resting("rest", "disc", disc.mass * G, rubbing, radius=radius)
     model = assemble("bouncing-body", [disc], [rest], (0.0, -G))
     return model.system(
@@ -76,7 +90,13 @@ def bouncing_body(
     )
 
 
-def rolling_body(friction: float = 0.3, vx: float = 2.0, spin: float = 0.0, smoothing: float = 1e-3) -> System:
+@settable
+def rolling_body(
+    friction=setting(0.3, "1", "friction coefficient", 0, 10),
+    vx=setting(2.0, "m/s", "speed at the start"),
+    spin=setting(0.0, "rad/s", "spin at the start"),
+    smoothing=setting(1e-3, "m/s", "speed over which friction changes its sign", 1e-9),
+) -> System:
     """A disc that slides on the ground until friction makes it roll: its speed tends to two thirds of the start."""
     radius, law = 0.1, KelvinVoigt.from_restitution(STIFFNESS, 1.0, 0.3)
     sink = G / law.stiffness
@@ -92,22 +112,45 @@ def _drawn_disc(disc: Body, radius: float) -> Drawing:
     return Drawing((floor, Trail(disc.point()), Disc(disc.point(), radius, disc.coordinates[2].q)))
 
 
-def vehicle(slope: float, torque: Callable[[Any], Any], name: str = "vehicle") -> Mechanism:
-    """A car of 1060 kg on a slope (rad): chassis on two wheels with compliant tyres, torque on the rear wheel.
+SMOOTHINGS: Mapping[str, Callable[[float], Any]] = {"atan": Arctangent, "sigmoid": Sigmoid}
+
+
+@dataclass(frozen=True)
+class Car:
+    """Data of the vehicle; the document gives none."""
+
+    mass: float = setting_field(1000.0, "kg", "mass of the chassis", 1, 1e6)
+    inertia: float = setting_field(1500.0, "kg m^2", "inertia of the chassis", 1, 1e7)
+    wheel_mass: float = setting_field(30.0, "kg", "mass of each wheel", 0.1, 1e5)
+    wheel_radius: float = setting_field(0.3, "m", "radius of the wheels", 0.01, 10)
+    wheelbase: float = setting_field(2.6, "m", "distance of the axles", 0.1, 50)
+    height: float = setting_field(0.2, "m", "of the chassis' mass centre above the axles", 0, 10)
+    tyre_stiffness: float = setting_field(2e5, "N/m", "stiffness of the tyres", 1, 1e9)
+    tyre_damping: float = setting_field(3e3, "N s/m", "damping of the tyres", 0, 1e7)
+    friction: float = setting_field(0.8, "1", "friction coefficient of the tyres", 0, 10)
+    regularization: str = setting_field("atan", "", "smooth sign function of the friction", choices=tuple(SMOOTHINGS))
+    slip_speed: float = setting_field(0.05, "m/s", "speed over which friction changes its sign", 1e-6, 10)
+
+
+CAR = Car()
+
+
+def vehicle(slope: float, torque: Callable[[Any], Any], name: str = "vehicle", car: Car = CAR) -> Mechanism:
+    """A car on a slope (rad): chassis on two wheels with compliant tyres, torque on the rear wheel.
 
     It starts at rest with its weight on the tyres. The torque is a function of time, forwards positive; the
     chassis carries the motor.
     """
-    mass, wheel, radius, base, height = 1000.0, 30.0, 0.3, 2.6, 0.2
-    tyre = KelvinVoigt(2e5, 3e3)
-    grip = Coulomb(0.8, Arctangent(0.05))
+    mass, wheel, radius, base, height = car.mass, car.wheel_mass, car.wheel_radius, car.wheelbase, car.height
+    tyre = KelvinVoigt(car.tyre_stiffness, car.tyre_damping)
+    grip = Coulomb(car.friction, SMOOTHINGS[car.regularization](car.slip_speed))
     c, s = math.cos(slope), math.sin(slope)
     sink = (mass / 2 + wheel) * G * c / tyre.stiffness
 
     def at(along: float, up: float) -> tuple[float, float]:
         return along * c - up * s, along * s + up * c
 
-    chassis = Body("chassis", mass, 1500.0, at(0.0, radius - sink + height), slope)
+    chassis = Body("chassis", mass, car.inertia, at(0.0, radius - sink + height), slope)
     rear = Body("rear", wheel, 0.5 * wheel * radius**2, at(-base / 2, radius - sink), slope)
     front = Body("front", wheel, 0.5 * wheel * radius**2, at(base / 2, radius - sink), slope)
     ground = Line.slope(slope)
@@ -121,19 +164,30 @@ def vehicle(slope: float, torque: Callable[[Any], Any], name: str = "vehicle") -
     return assemble(name, [chassis, rear, front], elements, (0.0, -G))
 
 
-def vehicle_flat(torque: float = 400.0, growth: float = 0.0) -> System:
-    """A car on flat ground: torque (N m) on the rear wheel, constant or growing (N m/s)."""
-    model = vehicle(0.0, lambda t: torque + growth * t, "vehicle-flat")
-    return model.system(until=5.0, description="a car on flat ground", drawing=_drawn_vehicle(0.0))
+@settable
+def vehicle_flat(
+    torque=setting(400.0, "N m", "torque on the rear wheel at the start"),
+    growth=setting(0.0, "N m/s", "growth of the torque"),
+    car: Car = CAR,
+) -> System:
+    """A car on flat ground: torque on the rear wheel, constant or growing."""
+    model = vehicle(0.0, lambda t: torque + growth * t, "vehicle-flat", car)
+    return model.system(until=5.0, description="a car on flat ground", drawing=_drawn_vehicle(0.0, car))
 
 
-def vehicle_slope(slope: float = math.radians(10), torque: float = 700.0, growth: float = 0.0) -> System:
-    """A car on a slope (rad): torque (N m) on the rear wheel, constant or growing (N m/s)."""
-    model = vehicle(slope, lambda t: torque + growth * t, "vehicle-slope")
-    return model.system(until=5.0, description="a car on a slope", drawing=_drawn_vehicle(slope))
+@settable
+def vehicle_slope(
+    slope=setting(math.pi / 18, "rad", "slope of the road, uphill positive", -1.5, 1.5),
+    torque=setting(700.0, "N m", "torque on the rear wheel at the start"),
+    growth=setting(0.0, "N m/s", "growth of the torque"),
+    car: Car = CAR,
+) -> System:
+    """A car on a slope: torque on the rear wheel, constant or growing."""
+    model = vehicle(slope, lambda t: torque + growth * t, "vehicle-slope", car)
+    return model.system(until=5.0, description="a car on a slope", drawing=_drawn_vehicle(slope, car))
 
 
-def _drawn_vehicle(slope: float) -> Drawing:
+def _drawn_vehicle(slope: float, car: Car) -> Drawing:
     names = ("chassis_x", "chassis_y", "chassis_theta", "rear_x", "rear_y", "rear_theta", "front_x", "front_y", "front_theta")
     x, y, theta, *wheels = (SX.sym(name) for name in names)
 
@@ -142,7 +196,7 @@ def _drawn_vehicle(slope: float) -> Drawing:
 
     outline = ((-1.9, -0.15), (1.9, -0.15), (1.9, 0.2), (1.1, 0.3), (0.5, 0.75), (-1.0, 0.75), (-1.6, 0.3), (-1.9, 0.25))
     body = Rod(tuple(on_chassis(*corner) for corner in outline), 0, 2.5, closed=True)
-    rear, front = (Disc(tuple(wheels[k : k + 2]), 0.3, wheels[k + 2], colour=1) for k in (0, 3))
+    rear, front = (Disc(tuple(wheels[k : k + 2]), car.wheel_radius, wheels[k + 2], colour=1) for k in (0, 3))
     far = 1e3
     road = Ground(((-far * math.cos(slope), -far * math.sin(slope)), (far * math.cos(slope), far * math.sin(slope))))
 

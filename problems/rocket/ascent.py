@@ -16,6 +16,7 @@ from problems.rocket.pictures import transfers_with
 from problems.rocket.thrust import Ends, coast, declare_bounded_thrust, push, states
 from trajopt import Problem, Reference, free
 from trajopt.errors import ProblemError
+from trajopt.parameters import settable, setting
 from trajopt.problem import Phase
 
 MU = 4902.800  # km^3/s^2, the Moon's
@@ -32,13 +33,14 @@ REFERENCE = Reference(
 )
 
 
+@settable
 def build(
-    thrust: float = 15.57,
-    exhaust: float = 3.05,
-    mass: float = 4700.0,
-    altitude: float = 100.0,
-    perilune: float = 5.0,
-    rise: float = 10.0,
+    thrust=setting(15.57, "kN", "thrust"),
+    exhaust=setting(3.05, "km/s", "exhaust speed"),
+    mass=setting(4700.0, "kg", "mass at lift-off"),
+    altitude=setting(100.0, "km", "altitude of the final orbit"),
+    perilune=setting(5.0, "km", "lowest altitude between the burns"),
+    rise=setting(10.0, "s", "vertical rise at first"),
 ) -> Problem:
     """Rise vertically for ``rise`` seconds, then steer freely, into a circular orbit at ``altitude`` with the most mass left.
 

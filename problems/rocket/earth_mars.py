@@ -17,7 +17,7 @@ from problems.rocket.central_field import Shape, declare_limited_power, gravity,
 from problems.rocket.drawings import voyage_drawing as drawing  # noqa: F401  # what an animation shows
 from problems.rocket.pictures import transfers_with
 from trajopt import Problem, Reference
-from trajopt.errors import ProblemError
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(objective=1.47997192448, tolerance=1e-8, source="collocation and shooting agree")
 
@@ -69,8 +69,13 @@ EARTH = Elements(1.00000261, 0.01671123, -0.00001531, 100.46457166, 102.93768193
 MARS = Elements(1.52371034, 0.09339410, 1.84969142, -4.55343205, -23.94362959, 49.55953891)
 
 
+@settable
 def build(
-    departure: float = 7500.0, duration: float = 350.0, orbits: str = "elements", arrival: str = "rendezvous", power: float = 10.0
+    departure=setting(7500.0, "day", "departure, days after J2000"),
+    duration=setting(350.0, "day", "time of flight"),
+    orbits=setting("elements", "", "planets on their ellipses, or on circles in the ecliptic", choices=("elements", "circles")),
+    arrival=setting("rendezvous", "", "with Mars, or anywhere on its orbit", choices=("rendezvous", "orbit")),
+    power=setting(10.0, "W/kg", "power per kg of initial mass"),
 ) -> Problem:
     """Leave the Earth's orbit with its velocity and arrive with that of Mars.
 
@@ -79,9 +84,6 @@ def build(
     cost, half the integral of the squared thrust acceleration in W/kg, says what it takes of the mass: 1/m = 1 + cost/power.
     """
     require_positive("earth-mars", duration=duration, power=power)
-    if orbits not in ("elements", "circles") or arrival not in ("rendezvous", "orbit"):
-        raise ProblemError("earth-mars: no such choice", got=f"orbits={orbits}, arrival={arrival}",
-                           expected="orbits elements or circles, arrival rendezvous or orbit")  # fmt: skip
     home, target = (EARTH, MARS) if orbits == "elements" else (EARTH.circle(), MARS.circle())
     n = 3 if orbits == "elements" else 2
     r0, v0 = (np.asarray(a).ravel()[:n] for a in home.at(home.anomaly(departure)))

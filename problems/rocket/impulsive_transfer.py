@@ -15,6 +15,7 @@ from problems.rocket.central_field import coasting, declare_rotation, gravity, r
 from problems.rocket.drawings import ellipse_drawing as drawing  # noqa: F401  # what an animation shows
 from problems.rocket.pictures import transfers_with
 from trajopt import Problem, Reference, free
+from trajopt.parameters import settable, setting
 
 MU = 398600.4418  # km^3/s^2, the Earth's
 pictures = transfers_with(MU)
@@ -27,7 +28,12 @@ REFERENCE = Reference(
 )
 
 
-def build(low: float = 6678.0, high: float = 42164.0, turn: float = 28.5) -> Problem:
+@settable
+def build(
+    low=setting(6678.0, "km", "radius of the first circle"),
+    high=setting(42164.0, "km", "radius of the final circle"),
+    turn=setting(28.5, "deg", "turn of the plane"),
+) -> Problem:
     """From a circular orbit to another whose plane is turned by ``turn`` degrees, leaving at the line of nodes.
 
     The cost is the sum of the two changes of velocity in km/s; time and place of arrival are free.

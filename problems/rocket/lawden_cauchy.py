@@ -15,8 +15,8 @@ from casadi import SX, dot, gradient, sumsqr, vertcat
 from problems.rocket.central_field import coasting, rotation, scaling
 from problems.rocket.drawings import flow_drawing
 from problems.rocket.pictures import disturbed as pictures  # noqa: F401  # of its own
-from trajopt.errors import ModelError
 from trajopt.integrate import Dop853, Integrator, Stabilization, simulate
+from trajopt.parameters import settable, setting
 from trajopt.system import Invariant, System, Variable
 
 AXES = ("x", "y", "z")
@@ -40,13 +40,14 @@ UNTIL = MappingProxyType({"document": 3.0, "transfer": 2 * np.pi, "long": 20.0})
 GAINS = (1.0, 1000.0)  # of the document, for g1 and g2
 
 
+@settable
 def lawden_cauchy(
-    eps_x: float = 0.01,
-    eps_m: float | None = None,
-    data: str = "document",
-    mass: float = 500.0,
-    power: float = 500.0,
-    integrals: str = "g1, g2",
+    eps_x=setting(0.01, "1", "deviation of x at the start"),
+    eps_m=setting(None, "1", "deviation of m at the start; none: as eps_x", optional=True),
+    data=setting("document", "", "the document's start, or that of a transfer", choices=tuple(DATA)),
+    mass=setting(500.0, "1", "mass at the start", 1e-9),
+    power=setting(500.0, "1", "jet power", 1e-9),
+    integrals=setting("g1, g2", "", "which first integrals are stabilized", choices=("g1, g2", "all")),
 ) -> System:
     """The flow from a start that is off by ``eps_x`` in x and ``eps_m`` in m (the same where not given).
 
@@ -54,12 +55,6 @@ def lawden_cauchy(
     3 H t; ``integrals="all"`` adds the vector integral and b. Costates are scaled so that P/b = 1. Stabilization brings back the
     levels, not the unperturbed motion.
     """
-    if data not in DATA or integrals not in ("g1, g2", "all"):
-        raise ModelError(
-            "lawden-cauchy: no such data or integrals",
-            got=f"data={data!r}, integrals={integrals!r}",
-            expected=f"data from {', '.join(DATA)}; integrals 'g1, g2' or 'all'",
-        )
     flow = _flow(power)
     undisturbed = np.array([*np.ravel(DATA[data][:2]), mass, *np.ravel(DATA[data][2:]), power / mass**2, 0.0])
     levels = {name: np.asarray(flow.function(g)(undisturbed)).ravel() for name, g in flow.constants.items()}

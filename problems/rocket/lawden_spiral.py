@@ -18,6 +18,7 @@ from problems.rocket.drawings import flow_drawing
 from problems.rocket.drawings import spiral_drawing as drawing  # noqa: F401  # what an animation shows
 from trajopt import Problem, Reference, free
 from trajopt.errors import ModelError, ProblemError
+from trajopt.parameters import settable, setting
 from trajopt.system import Invariant, System, Variable
 
 NAMES = ("x", "y", "vx", "vy", "m", "lam_x", "lam_y", "lam_vx", "lam_vy", "lam_m")
@@ -32,7 +33,12 @@ REFERENCE = Reference(
 )
 
 
-def build(angle: float = 0.3, radius: float = 2.0, exhaust: float = 1.0) -> Problem:
+@settable
+def build(
+    angle=setting(0.3, "rad", "thrust above the local horizontal at the start"),
+    radius=setting(2.0, "1", "radius at the end, in initial radii"),
+    exhaust=setting(1.0, "1", "exhaust speed"),
+) -> Problem:
     """The arc of a spiral from r = 1, where the thrust is ``angle`` (rad) above the horizontal, out to ``radius``.
 
     The size of the primer vector is constant, which leaves its angle psi; its first two derivatives are zero, which gives the
@@ -129,8 +135,13 @@ def _start(angle: float) -> tuple[tuple[float, float], tuple[float, float, float
     return (float(vr), float(vt)), (k * c, -k * s, s, c)
 
 
+@settable
 def lawden_spiral(
-    angle: float = 0.3, exhaust: float = 1.0, mass: float = 1.0, until: float = 0.5, inwards: bool = False
+    angle=setting(0.3, "rad", "thrust above the local horizontal at the start"),
+    exhaust=setting(1.0, "1", "exhaust speed", 1e-9),
+    mass=setting(1.0, "1", "mass at the start", 1e-9),
+    until=setting(0.5, "1", "time of the run", 0),
+    inwards=setting(False, "", "backwards in time, against the motion"),
 ) -> System:
     """The spiral from r = 1, where the thrust is ``angle`` (rad) above the local horizontal; the time is not prescribed, H = 0.
 

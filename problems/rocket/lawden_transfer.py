@@ -11,6 +11,7 @@ from problems.rocket.central_field import Circles, declare_limited_power, gravit
 from problems.rocket.drawings import transfer_drawing as drawing  # noqa: F401  # what an animation shows
 from problems.rocket.pictures import pictures  # noqa: F401  # of its own
 from trajopt import Problem, Reference
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=0.00343134263853,
@@ -20,13 +21,14 @@ REFERENCE = Reference(
 )
 
 
+@settable
 def build(
-    duration: float = 2 * pi,
-    radius: float = 1.5,
-    inclination: float = 0.0,
-    plane_change: float = 0.0,
-    power: float = 1.0,
-    mass: float = 1.0,
+    duration=setting(2 * pi, "1", "time of the transfer, in initial periods over 2 pi"),
+    radius=setting(1.5, "1", "radius of the final circle, in initial radii"),
+    inclination=setting(0.0, "rad", "tilt of the whole transfer about the line of departure"),
+    plane_change=setting(0.0, "rad", "turn of the final orbit against the first about that line"),
+    power=setting(1.0, "1", "jet power"),
+    mass=setting(1.0, "1", "mass at the start"),
 ) -> Problem:
     """From the circle r = 1 to the circle r = ``radius``, leaving at (1, 0) and arriving anywhere on it.
 

@@ -19,6 +19,7 @@ from problems.rocket.pictures import pictures  # noqa: F401  # of its own
 from problems.rocket.thrust import Curve, Ends, Engine, Spiral, coast, declare_bounded_thrust, push, states
 from trajopt import Problem, Reference, free
 from trajopt.errors import ProblemError
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=0.88572019049,
@@ -35,14 +36,15 @@ TURNING = (0.0, 0.9, 5.5, 7.5, 13.1, 15.1, 17.6, 19.6, 27.6, 29.6)
 SHORTEST = 1e-3  # of the whole time: a burn or coast that is not needed shrinks to this, and not to nothing
 
 
+@settable
 def build(
-    thrust: float = 0.02,
-    exhaust: float = 1.5,
-    radius: float = 1.5,
-    duration: float = 30.0,
-    burns: tuple[float, ...] = (),
-    inclination: float = 0.0,
-    plane_change: float = 0.0,
+    thrust=setting(0.02, "1", "full thrust, in initial weights at the first orbit"),
+    exhaust=setting(1.5, "1", "exhaust speed, in speeds of the first orbit"),
+    radius=setting(1.5, "1", "radius of the final circle, in initial radii"),
+    duration=setting(30.0, "1", "time of the transfer, in initial periods over 2 pi"),
+    burns=setting((), "1", "beginning and end of each burn to start from; empty: those of a homotopy"),
+    inclination=setting(0.0, "rad", "tilt of the whole transfer about the line of departure"),
+    plane_change=setting(0.0, "rad", "turn of the final orbit against the first about that line"),
 ) -> Problem:
     """From the circle r = 1 to the circle r = ``radius``, arriving anywhere on it, with the most of the mass 1 left.
 

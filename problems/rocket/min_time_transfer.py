@@ -12,6 +12,7 @@ from problems.rocket.drawings import transfer_drawing as drawing  # noqa: F401  
 from problems.rocket.pictures import pictures  # noqa: F401  # of its own
 from problems.rocket.thrust import Engine, Spiral, declare_bounded_thrust, fly
 from trajopt import Problem, Reference, free
+from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
     objective=3.24806972712,
@@ -21,14 +22,15 @@ REFERENCE = Reference(
 )
 
 
+@settable
 def build(
-    thrust: float = 0.1405,
-    exhaust: float = 0.1405 / 0.0749,
-    radius: float = 1.5,
-    mass: float = 1.0,
-    inclination: float = 0.0,
-    plane_change: float = 0.0,
-    coordinates: str = "auto",
+    thrust=setting(0.1405, "1", "full thrust, in initial weights at the first orbit"),
+    exhaust=setting(0.1405 / 0.0749, "1", "exhaust speed, in speeds of the first orbit"),
+    radius=setting(1.5, "1", "radius of the final circle, in initial radii"),
+    mass=setting(1.0, "1", "mass at the start"),
+    inclination=setting(0.0, "rad", "tilt of the whole transfer about the line of departure"),
+    plane_change=setting(0.0, "rad", "turn of the final orbit against the first about that line"),
+    coordinates=setting("auto", "", "coordinates of the statement"),
 ) -> Problem:
     """From the circle r = 1 to the circle r = ``radius``, arriving anywhere on it; thrust and exhaust speed are constant.
 

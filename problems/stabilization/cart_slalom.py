@@ -7,9 +7,9 @@ from math import floor, pi
 
 from casadi import cos, sin, tan
 
-from trajopt.errors import ModelError
 from trajopt.integrate import Baumgarte
 from trajopt.mechanics import Coordinate, Holonomic, Mechanism, Nonholonomic
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Ground, Mark, Rod
 from trajopt.system import System
 
@@ -17,14 +17,15 @@ from trajopt.system import System
 STABILIZATION = Baumgarte(10.0)
 
 
+@settable
 def cart_slalom(
-    slope: float = pi / 6,
-    body: float = 0.8,
-    wheel: float = 0.1,
-    inertia: float = 1.0,
-    gravity: float = 9.8,
-    actuation: str = "both",
-    gravity_at: str = "axle",
+    slope=setting(pi / 6, "rad", "slope of the plane", 0, 1.5),
+    body=setting(0.8, "kg", "mass of the body", 1e-6),
+    wheel=setting(0.1, "kg", "mass of a wheel", 1e-6),
+    inertia=setting(1.0, "kg m^2", "inertia of the body", 1e-6),
+    gravity=setting(9.8, "m/s^2", "acceleration of free fall"),
+    actuation=setting("both", "", "what keeps the cart on its track", choices=("both", "torque")),
+    gravity_at=setting("axle", "", "where gravity acts", choices=("axle", "centre")),
 ) -> System:
     """The cart rolls without slipping and follows y = sin(x), stated as tan(theta) = cos(x) by the blade condition.
 
@@ -32,10 +33,6 @@ def cart_slalom(
     The multiplier of the track is a control: along both x and theta (``actuation="both"``), or a steering torque ("torque").
     A torque alone throws the mass centre outwards at each turn, which pushes the cart on: its speed becomes infinite at 3.42 s.
     """
-    if actuation not in ("both", "torque"):
-        raise ModelError("what keeps the cart on its track", got=actuation, expected="both or torque")
-    if gravity_at not in ("axle", "centre"):
-        raise ModelError("where gravity acts on the cart", got=gravity_at, expected="axle or centre")
     radius, half_track, ahead = 0.15, 0.25, 0.3
     amplitude, wave = 0.8 + 0.2, 1.0  # distance of the flags and clearance; wave number of the track
     spin = wheel * radius**2 / 2

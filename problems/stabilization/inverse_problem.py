@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi
 from casadi import SX, cos, sin, vertcat
 
-from trajopt.errors import ModelError
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Mark, Rod, Trail
 from trajopt.system import Invariant, System, Variable
 
@@ -13,16 +13,20 @@ from trajopt.system import Invariant, System, Variable
 LARGEST_DEVIATION = {"appendix": 3.93066e-4, "constant": 9.82366e-5}
 
 
+@settable
 def inverse_problem(
-    speed: float = 1.0, turn: float = 1.0, dissipation: str = "appendix", d1: float = 10.0, d2: float = 5.0, d3: float = 11.0
+    speed=setting(1.0, "m/s", "v of the circle"),
+    turn=setting(1.0, "rad/s", "omega of the circle"),
+    dissipation=setting("appendix", "", "matrix d", choices=("appendix", "constant")),
+    d1=setting(10.0, "1/s", "d11", 0),
+    d2=setting(5.0, "1/s", "d22", 0),
+    d3=setting(11.0, "1/s", "d33", 0),
 ) -> System:
     """Forces for which h = q' - w(q), w = (v cos phi, v sin phi, om), are particular integrals, kept by dissipation.
 
     q'' = dw/dq q' + F, F = -(d + dw/dq^T) h, with a symmetric d: ``"constant"`` diag(d1, d2, d3), or the ``"appendix"``'s, which
     couples the turn to the others by d13 = -(v d1/om) cos phi, d23 = -(v d2/om) sin phi.
     """
-    if dissipation not in ("appendix", "constant"):
-        raise ModelError("the dissipation of the inverse problem", got=dissipation, expected="appendix or constant")
     t, q, v = (
         SX.sym("t"),
         vertcat(SX.sym("x"), SX.sym("y"), SX.sym("phi")),

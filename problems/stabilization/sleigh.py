@@ -7,31 +7,42 @@ from typing import Any
 
 from casadi import cos, sin
 
-from trajopt.errors import ModelError
-from trajopt.mechanics import Coordinate, Mechanism, Nonholonomic
+from trajopt.mechanics import Augmented, Chaplygin, Coordinate, Eliminated, Mechanism, Nonholonomic, Voronets
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Mark, Rod, Trail
-from trajopt.system import System
+from trajopt.system import Event, System
 
 # Where the heading ends: the sleigh turns downhill backwards and then slides straight. Independent run at tolerance 1e-12.
 FINAL_HEADING = 5.63574811
 
 
+# Of the blade condition: by a multiplier, by elimination of y', and the two forms without multipliers of the document's 1.2.
+FORMULATIONS = {
+    "augmented": Augmented(),
+    "eliminated": Eliminated(("y",)),
+    "chaplygin": Chaplygin(("y",)),
+    "voronets": Voronets(("y",)),
+}
+STEEPEST = 1e-3  # cos(phi) at which y' = tan(phi) x' ends
+
+
+@settable
 def sleigh(
-    slope: float = pi / 6,
-    mass: float = 1.0,
-    inertia: float = 1.0,
-    offset: float = 1.0,
-    gravity: float = 9.8,
-    gravity_at: str = "pivot",
+    slope=setting(pi / 6, "rad", "slope of the plane", 0, 1.5),
+    mass=setting(1.0, "kg", "mass", 1e-9),
+    inertia=setting(1.0, "kg m^2", "inertia about the blade", 1e-9),
+    offset=setting(1.0, "m", "distance a of the mass centre from the blade"),
+    gravity=setting(9.8, "m/s^2", "acceleration of free fall"),
+    gravity_at=setting("pivot", "", "where gravity acts", choices=("pivot", "centre")),
+    formulation=setting("augmented", "", "how the blade condition is met", choices=tuple(FORMULATIONS)),
 ) -> System:
     """A body on a blade that cannot move sideways: y' cos(phi) = x' sin(phi).
 
     ``offset`` is the distance a of the mass centre from the blade. The Lagrangian of the document lets gravity act at the blade
     (``gravity_at="pivot"``); at the true mass centre (``"centre"``) it also turns the body. With inertia = mass offset^2 the bare
-    mass matrix is singular; the augmented system is not.
+    mass matrix is singular; the augmented system is not. The forms without y' express it by x' and end where the blade points
+    across the slope (cos(phi) = 0).
     """
-    if gravity_at not in ("pivot", "centre"):
-        raise ModelError("where gravity acts on the sleigh", got=gravity_at, expected="pivot or centre")
     x, y = Coordinate("x", 0.0, unit="m"), Coordinate("y", 1.0, unit="m")
     phi = Coordinate("phi", pi / 3, 1.0, unit="rad")
     sideways = y.v * cos(phi.q) - x.v * sin(phi.q)
@@ -43,8 +54,13 @@ def sleigh(
         potential=-mass * gravity * float(sin(slope)) * downhill,
         constraints=(Nonholonomic("blade", sideways, "m/s"),),
     )
+    across = Event("blade across the slope", cos(phi.q) ** 2 - STEEPEST**2, -1, terminal=True)
     return mechanism.system(
-        until=6.0, description="Chaplygin's sleigh sliding down an incline", drawing=_drawn(x.q, y.q, phi.q, offset)
+        FORMULATIONS[formulation],
+        until=6.0,
+        description=f"Chaplygin's sleigh sliding down an incline, {formulation} form",
+        drawing=_drawn(x.q, y.q, phi.q, offset),
+        events=() if formulation == "augmented" else (across,),
     )
 
 

@@ -9,9 +9,9 @@ import casadi
 import numpy as np
 from casadi import SX, cos, sin, vertcat
 
-from trajopt.errors import ModelError
 from trajopt.integrate import LinearLaw, bypass, flow
 from trajopt.mechanics import Coordinate, Holonomic, Mechanism, Nonholonomic
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Disc, Drawing, Ground, Rod, Trail
 from trajopt.system import System
 
@@ -20,14 +20,15 @@ POLE = 0.3  # sine of alpha where the ball passes the pole beta = pi/2
 Path = Callable[[np.ndarray], np.ndarray]
 
 
+@settable
 def turntable_ball(
-    mass: float = 1.0,
-    radius: float = 1.0,
-    inertia: float = 0.4,
-    turning: float = 1.0,
-    coordinates: str = "quaternion",
-    margin: float = 0.05,
-    pole_at: float = 2.0,
+    mass=setting(1.0, "kg", "mass of the ball", 1e-9),
+    radius=setting(1.0, "m", "radius of the ball", 1e-9),
+    inertia=setting(0.4, "kg m^2", "inertia of the ball", 1e-9),
+    turning=setting(1.0, "rad/s", "rate of the turntable"),
+    coordinates=setting("quaternion", "", "coordinates of the ball's attitude", choices=("quaternion", "angles")),
+    margin=setting(0.05, "rad", "jump over the singular angle"),
+    pole_at=setting(2.0, "s", "when the ball's pole passes the singular angle"),
 ) -> System:
     """A homogeneous ball that rolls without slipping on a plane that turns at the rate ``turning``.
 
@@ -36,8 +37,6 @@ def turntable_ball(
     With angles the starting attitude is chosen so that the ball passes that pole at the time ``pole_at``; beta jumps over it from
     ``margin`` before to ``margin`` after.
     """
-    if coordinates not in ("quaternion", "angles"):
-        raise ModelError("the coordinates of the ball's attitude", got=coordinates, expected="quaternion or angles")
     spin = _starting_rates(radius, turning)
     x, y = Coordinate("x", START[0], VELOCITY[0], "m"), Coordinate("y", START[1], VELOCITY[1], "m")
     if coordinates == "quaternion":

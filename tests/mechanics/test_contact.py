@@ -26,6 +26,7 @@ from trajopt.mechanics import (
     check_model,
     impact,
 )
+from trajopt.mechanics.contact_laws import DAMPING_FACTORS
 
 LAWS = [Hooke(1e4), KelvinVoigt(1e4, 40.0), KelvinVoigt(1e4, 40.0, adhesive=True), Hertz(1e5), HuntCrossley(1e5, 0.3)]
 
@@ -208,3 +209,30 @@ def test_slow_impacts_do_not_come_back():
 def test_impossible_laws_are_refused(build):
     with pytest.raises(ModelError):
         build()
+
+
+@pytest.mark.parametrize("author", DAMPING_FACTORS)
+def test_damping_formulas_tend_to_the_exact_one_for_weak_damping(author):
+    """All but Lee and Wang's, which is half of it, have s = 3 (1 - e) / 2 for e near 1; far from there they differ."""
+    e = 1 - 1e-6
+    factor = 1.0 if author != "lee-wang" else 0.5
+    slope = {"gonthier": 2.0, "flores": 1.6}.get(author, 1.5) * factor
+    assert HuntCrossley.after(author, 1e4, 2.0, e).damping * 2.0 / (1 - e) == pytest.approx(slope, rel=1e-4)
+
+
+def test_the_restitution_of_a_nonlinear_law_is_that_of_its_rebound():
+    exact = HuntCrossley.from_restitution(1e4, 2.0, 0.4)
+    assert exact.restitution(2.0) == pytest.approx(0.4, rel=1e-12)
+    # At e = 0.4 only three of the formulas come near it.
+    found = {author: HuntCrossley.after(author, 1e4, 2.0, 0.4).restitution(2.0) for author in DAMPING_FACTORS}
+    assert {author for author in found if abs(found[author] - 0.4) < 0.1} == {"flores", "gonthier", "zhiying-qishao"}
+    assert found["lankarani-nikravesh"] > 0.6
+
+
+def test_a_slider_held_by_vectors_moves_like_one_held_by_its_angle():
+    from problems.multibody import body_slider, ground_slider
+    from trajopt.integrate import Dop853, simulate
+
+    for system in (ground_slider, body_slider):
+        ends = [simulate(system(rotation=way), Dop853(1e-11), 1.0).final for way in ("angle", "vectors")]
+        assert ends[0] == pytest.approx(ends[1], abs=1e-8)

@@ -15,6 +15,8 @@ from trajopt.commands.solving import write_animation
 from trajopt.errors import TrajoptError, UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from trajopt.integrate.simulate import Simulation
 
 
@@ -27,8 +29,23 @@ class Run:
     tolerance: float | None = None
     until: float | None = None
     stabilize: str | None = None
-    gain: float | None = None
+    gain: float | tuple[float, ...] | None = None
     quiet: bool = False
+
+
+def parse_gain(text: str | None) -> float | tuple[float, ...] | None:
+    """The value of ``--gain``: a number, or one for each row of the deviations.
+
+    >>> parse_gain("10"), parse_gain("1,1000")
+    (10.0, (1.0, 1000.0))
+    """
+    if text is None:
+        return None
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise UsageError(f"--gain {text}", expected="a number, or several with commas, as in 1,1000") from error
+    return values[0] if len(values) == 1 else values
 
 
 def run_simulate(name: str, settings: Mapping[str, Any], run: Run, outputs: Outputs) -> int:
@@ -104,6 +121,7 @@ def print_simulation(simulation: Simulation, error: bool = False) -> None:
         size = float(abs(simulation.x[:, i]).max())
         states.add(state.name, number(simulation.x[0, i], size=size), number(simulation.x[-1, i], size=size), state.unit)
     states.print(screen)
+    _print_outputs(simulation, screen)
     if simulation.drift:
         drifts = table("invariant", "largest drift", "at the end", right=("largest drift", "at the end"))
         for name, drift in simulation.drift.items():
@@ -113,3 +131,18 @@ def print_simulation(simulation: Simulation, error: bool = False) -> None:
         screen.print(f"  event '{event.name}' at {event.time:.8g} s")
     if len(simulation.events) > 10:
         screen.print(f"  and {len(simulation.events) - 10} more events")
+
+
+def _print_outputs(simulation: Simulation, screen: Console) -> None:
+    """Energies, reactions, torques: at the end, and between which values."""
+    from trajopt.simulation_files import simulation_columns
+
+    known = {state.name for state in simulation.system.states}
+    columns = {name: found for name, found in simulation_columns(simulation).items() if name not in known}
+    if not columns:
+        return
+    outputs = table("output", "end", "least", "largest", "unit", right=("end", "least", "largest"))
+    for name, (values, unit) in columns.items():
+        size = float(abs(values).max())
+        outputs.add(name, *(number(float(value), size=size) for value in (values[-1], values.min(), values.max())), unit)
+    outputs.print(screen)

@@ -31,14 +31,25 @@ ADAPTIVE: Mapping[str, Callable[[float], Integrator]] = {
 INTEGRATORS = (*FIXED_STEP, *ADAPTIVE)
 
 
-def _projection(gain: float | None) -> Projection:
+Gain = float | tuple[float, ...] | None
+
+
+def _baumgarte(gain: Gain) -> Baumgarte:
+    if isinstance(gain, tuple):
+        raise UsageError(
+            "baumgarte takes one gain", got=", ".join(f"{one:g}" for one in gain), hint="minimum-norm takes one for each row"
+        )
+    return Baumgarte(gain)
+
+
+def _projection(gain: Gain) -> Projection:
     if gain is not None:
         raise UsageError("projection takes no gain", got=gain, hint="leave the gain out, or choose 'baumgarte' or 'minimum-norm'")
     return Projection()
 
 
-STABILIZATIONS: Mapping[str, Callable[[float | None], Stabilization]] = {
-    "baumgarte": Baumgarte,
+STABILIZATIONS: Mapping[str, Callable[[Gain], Stabilization]] = {
+    "baumgarte": _baumgarte,
     "minimum-norm": MinimumNorm,
     "hamiltonian": ExtendedHamiltonian,
     "projection": _projection,
@@ -66,7 +77,7 @@ def integrator(name: str, step: float | None = None, tolerance: float | None = N
     return ADAPTIVE[name](TOLERANCE if tolerance is None else tolerance)
 
 
-def stabilization(name: str, gain: float | None = None) -> Stabilization:
+def stabilization(name: str, gain: Gain = None) -> Stabilization:
     """A stabilization by name.
 
     >>> stabilization("baumgarte", 10.0).label

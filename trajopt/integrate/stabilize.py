@@ -98,7 +98,9 @@ class Gained(Stabilization):
     def label(self) -> str:
         if self.gain is None:
             return self.name
-        return f"{self.name}, gains {self.gain}" if isinstance(self.gain, tuple) else f"{self.name}, gain {self.gain:g}"
+        if isinstance(self.gain, tuple):
+            return f"{self.name}, gains {', '.join(f'{one:g}' for one in self.gain)}"
+        return f"{self.name}, gain {self.gain:g}"
 
     @property
     def lacks_gain(self) -> bool:

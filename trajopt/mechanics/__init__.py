@@ -9,6 +9,7 @@ from trajopt.mechanics.contact_laws import Arctangent, Coulomb, Hertz, Hooke, Hu
 from trajopt.mechanics.elements import Drive, Fixed, Force, Prismatic, Revolute, Spring, Torque, TorsionSpring
 from trajopt.mechanics.formulations import Augmented, Chaplygin, Eliminated, Formulation, Motion, Penalty, Voronets
 from trajopt.mechanics.impacts import NewtonImpact, PoissonImpact, impact
+from trajopt.mechanics.integrability import Helmholtz, Integrability, helmholtz, nonholonomy
 from trajopt.mechanics.inverse import ClosedLoop, ParallelTorques, newton_euler, parallel
 from trajopt.mechanics.kinematics import Kinematics, kinematics
 from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity
@@ -30,11 +31,13 @@ __all__ = [
     "Force",
     "Formulation",
     "Frame",
+    "Helmholtz",
     "Hertz",
     "Holonomic",
     "Hooke",
     "HuntCrossley",
     "Inertia",
+    "Integrability",
     "KelvinVoigt",
     "Kinematics",
     "Level",
@@ -65,9 +68,11 @@ __all__ = [
     "Voronets",
     "assemble",
     "check_model",
+    "helmholtz",
     "impact",
     "kinematics",
     "newton_euler",
+    "nonholonomy",
     "parallel",
     "rod",
     "touch",

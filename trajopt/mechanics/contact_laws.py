@@ -7,13 +7,14 @@ power balance closes.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import casadi
 import scipy.optimize
 
-from trajopt.errors import ModelError
+from trajopt.errors import ModelError, suggest
 
 # A compliant contact needs unbounded damping to keep a body from coming back at all.
 LEAST_RESTITUTION = 1e-9
@@ -124,6 +125,19 @@ class Hertz:
         return None
 
 
+# s = a v0 of k d^n (1 + a d') as a function of the coefficient of restitution e, after several authors; exact for none of them
+# (``HuntCrossley.from_restitution`` is). Collected in Flores and Lankarani, Contact Force Models for Multibody Dynamics, ch. 3.
+DAMPING_FACTORS: Mapping[str, Callable[[float], float]] = {
+    "hunt-crossley": lambda e: 3 * (1 - e) / 2,
+    "herbert-mcwhannell": lambda e: 6 * (1 - e) / ((2 * e - 1) ** 2 + 3),
+    "lee-wang": lambda e: 3 * (1 - e) / 4,
+    "lankarani-nikravesh": lambda e: 3 * (1 - e**2) / 4,
+    "gonthier": lambda e: (1 - e**2) / e,
+    "zhiying-qishao": lambda e: 3 * (1 - e**2) * math.exp(2 * (1 - e)) / 4,
+    "flores": lambda e: 8 * (1 - e) / (5 * e),
+}
+
+
 @dataclass(frozen=True)
 class HuntCrossley:
     """k d^n (1 + a d'): damping that grows with the depth, so that the force starts and ends at zero."""
@@ -165,6 +179,31 @@ class HuntCrossley:
         low = 0.5 * (1.0 - e) / e
         s = scipy.optimize.brentq(balance, min(low, 0.5 / e), (1.0 - 1e-15) / e, xtol=1e-15, maxiter=500)
         return HuntCrossley(stiffness, s / speed, exponent)
+
+    @staticmethod
+    def after(author: str, stiffness: float, speed: float, restitution: float, exponent: float = 1.5) -> HuntCrossley:
+        """The damping after an author's formula (``DAMPING_FACTORS``) for a coefficient of restitution at an impact speed.
+
+        >>> HuntCrossley.after("flores", 1e4, 2.0, 0.5).damping
+        0.8
+        """
+        if author not in DAMPING_FACTORS:
+            raise ModelError(
+                f"no damping formula is called '{author}'",
+                expected=", ".join(DAMPING_FACTORS),
+                hint=suggest(author, DAMPING_FACTORS),
+            )
+        check_constant("speed", speed)
+        e = max(check_restitution(restitution), LEAST_RESTITUTION)
+        return HuntCrossley(stiffness, DAMPING_FACTORS[author](e) / speed, exponent)
+
+    def restitution(self, speed: float) -> float:
+        """The coefficient of restitution that the law has at an impact speed."""
+        s = self.damping * speed
+        if s == 0.0:
+            return 1.0
+        loss = s - math.log1p(s)  # of both halves: s - ln(1 + s) = -e s - ln(1 - e s)
+        return float(scipy.optimize.brentq(lambda e: -e * s - math.log1p(-e * s) - loss, 0.0, (1 - 1e-15) / s, xtol=1e-15))
 
 
 class Smoothing(Protocol):

@@ -47,7 +47,11 @@ class Fixed:
 
 @dataclass(frozen=True, eq=False)
 class Prismatic:
-    """A slider: the second body's point stays on a line of the first body, at a constant angle between the two."""
+    """A slider: the second body's point stays on a line of the first body, at a constant angle between the two.
+
+    The angle is held by its difference, or with ``by_vectors`` by the scalar product of an axis of one body and a normal of the
+    other, which angles that differ by half turns satisfy too.
+    """
 
     name: str
     first: str
@@ -56,13 +60,17 @@ class Prismatic:
     on_first: Point = (0.0, 0.0)
     on_second: Point = (0.0, 0.0)
     angle: float = 0.0
+    by_vectors: bool = False
 
     def effects(self, scene: Scene) -> Effects:
         a, b = _ends(scene, self)
         along = rotation(a.angle) @ casadi.SX(casadi.DM(_direction(self.axis, self.name)))
         gap = b.position - a.position
         across = along[0] * gap[1] - along[1] * gap[0]
-        return Effects((Holonomic(f"{self.name}.across", across, "m"), _angle(self.name, a, b, self.angle)))
+        held = _angle(self.name, a, b, self.angle)
+        if self.by_vectors:
+            held = Holonomic(held.name, casadi.sin(held.expression))
+        return Effects((Holonomic(f"{self.name}.across", across, "m"), held))
 
 
 @dataclass(frozen=True, eq=False)

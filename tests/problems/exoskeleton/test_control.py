@@ -16,7 +16,7 @@ from problems.exoskeleton.model import links
 from problems.exoskeleton.slalom import Course, rider
 from trajopt import certify, solve
 from trajopt.__main__ import app
-from trajopt.errors import ProblemError
+from trajopt.errors import UsageError
 from trajopt.indirect.shooting import Shooting
 from trajopt.mechanics import Coordinate, Voronets, parallel
 
@@ -154,7 +154,7 @@ def test_more_time_than_best_takes_more_effort_and_the_fastest_run_is_faster(run
 
 
 def test_unknown_posture_is_refused():
-    with pytest.raises(ProblemError, match="moving or rigid"):
+    with pytest.raises(UsageError, match="moving, rigid"):
         slalom_effort.build(posture="crouched")
 
 

@@ -9,7 +9,7 @@ import pytest
 from problems.rocket.lawden_cauchy import GAINS, NAMES, _flow, disturbances, lawden_cauchy
 from problems.rocket.lawden_transfer import REFERENCE, build
 from trajopt import solve
-from trajopt.errors import ModelError, ProblemError, SimulationError
+from trajopt.errors import ProblemError, SimulationError, UsageError
 from trajopt.indirect.shooting import Shooting
 from trajopt.integrate import Dop853, ExtendedHamiltonian, MinimumNorm, simulate
 
@@ -110,7 +110,7 @@ def test_mass_and_power_do_not_change_the_motion():
 def test_a_senseless_argument_is_named():
     with pytest.raises(ProblemError, match="duration"):
         build(duration=-1.0)
-    with pytest.raises(ModelError, match="no such data"):
+    with pytest.raises(UsageError, match="no such choice"):
         lawden_cauchy(data="ellipse")
 
 

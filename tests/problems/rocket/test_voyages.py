@@ -15,7 +15,7 @@ from problems.rocket.lawden_spiral import build as spiral_arc
 from problems.rocket.lawden_spiral import lawden_spiral, mass_left
 from problems.rocket.thrust import switching
 from trajopt import solve
-from trajopt.errors import ModelError, ProblemError
+from trajopt.errors import ModelError, ProblemError, UsageError
 from trajopt.indirect.shooting import Shooting
 from trajopt.integrate import Dop853, Heun, MinimumNorm, Projection, Rk4, simulate
 
@@ -67,7 +67,7 @@ def test_thrust_in_millimetres_is_thrust_in_metres_and_seconds():
 
 
 def test_a_choice_that_does_not_exist_is_named():
-    with pytest.raises(ProblemError, match="no such choice"):
+    with pytest.raises(UsageError, match="no such choice"):
         build(arrival="moon")
 
 
