@@ -80,7 +80,7 @@ def checked(solution: MeshSolution) -> Check:
     signs, method = tuple(wrong_signs(view) for view in solution.phases), solution.phases[0].method
     loss = sum(one.loss for one in signs)
     limit = max(method.tolerance / method.refinement.rough, solution.error)
-    refuted = max(one.fraction for one in signs) > method.arcs.wrong_sign or loss / solution.relative_to_cost(loss) > limit
+    refuted = max(one.fraction for one in signs) > method.negligible or loss / solution.relative_to_cost(loss) > limit
     return Check(refuted, signs)
 
 
@@ -140,10 +140,9 @@ def _best_on_arcs(confirmed: list[MeshSolution], refuted: list[MeshSolution], me
 
 
 def _next_on_arcs(state: State, current: MeshSolution, meshes: Meshes, first: bool, confirmed: bool) -> MeshSolution:
-    search = state.method.search
     # Small, since little is left for the bounds to decide, and a larger barrier would move the solution away first. Monotone,
     # since a singular control hardly changes the cost, and settles at a wrong place where the barrier falls too fast.
-    warm = Warm(search.near_barrier, monotone=True, mu_based_multipliers=confirmed)
+    warm = Warm(state.method.round_off, monotone=True, mu_based_multipliers=confirmed)
     if first and any(mesh.held is not None and mesh.held.any() for mesh in meshes[0]):
         warm = state.context.barrier_after_feasible  # the ends of boundary arcs may be far off yet
     entered = tuple(with_entries(mesh, view) for mesh, view in zip(meshes[0], current.phases, strict=True))
@@ -182,7 +181,7 @@ def arcs_of_guess(state: State) -> State:
     meshes = _meshes_of_guess(state)
     if meshes is None:
         return state
-    warm = Warm(method.search.near_barrier, monotone=True, mu_based_multipliers=False)
+    warm = Warm(method.round_off, monotone=True, mu_based_multipliers=False)
     first = solve_mesh(state.context.quick, meshes[0], state.guess, warm, meshes[1], PassKind.ARCS)
     state = state.recorded(first)
     if not first.solved:

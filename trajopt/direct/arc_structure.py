@@ -101,10 +101,10 @@ def active_constraints(view: PhaseView) -> Ints:
     low, high = (f.reduceat(at, ph.first_point, axis=0) for f in (np.minimum, np.maximum))
     active = np.where(low < 0, AT_LOWER, high)
     near = {
-        role: np.asarray(np.maximum.reduceat(distance, ph.first_point, axis=0) < settings.hover)
+        role: np.asarray(np.maximum.reduceat(distance, ph.first_point, axis=0) < view.method.refinement.rough**2)
         for role, distance in ((AT_LOWER, below), (AT_UPPER, above))
     }
-    return _without_gaps(active, near, settings.longest_gap)
+    return _without_gaps(active, near, settings.few)
 
 
 def _without_gaps(active: Ints, near: dict[int, Bools], longest: int) -> Ints:
@@ -293,7 +293,7 @@ def wrong_signs(view: PhaseView) -> WrongSigns:
     cost = np.where(near_limit(view)[:, None], 0.0, cost)
     total, loss = float(np.abs(cost).sum()), np.add.reduceat(np.maximum(-cost, 0.0), ph.first_point, axis=0)
     fraction = float(loss.sum()) / total if total > 0 else 0.0
-    where = (loss > view.method.arcs.wrong_sign * total / ph.mesh.intervals) | (loss > 0.5 * loss.max(initial=0.0))
+    where = (loss > view.method.negligible * total / ph.mesh.intervals) | (loss > 0.5 * loss.max(initial=0.0))
     return WrongSigns(max(fraction, _wrong_constraints(view)), float(loss.sum()), where)
 
 
@@ -328,7 +328,7 @@ def continuous_knots(view: PhaseView) -> tuple[int, ...]:
     ph, values, mesh = view.layout, view.values, view.layout.mesh
     if mesh.held is None or not mesh.held.any() or mesh.roles is None:
         return ()
-    bound, found, close = ph.form.u_bound, [], view.method.arcs.continuous
+    bound, found, close = ph.form.u_bound, [], view.method.refinement.rough
     for k in mesh.knots:
         first = ph.points_of(k).start
         before, after = values.U[first - 1], values.U[first]
@@ -348,7 +348,7 @@ def continuous_knots(view: PhaseView) -> tuple[int, ...]:
 
 def _vanished(view: PhaseView) -> float:
     """An arc as short as that, in time, has been shrunk to nothing by the solver."""
-    return float(view.method.arcs.vanished * (view.values.tf - view.values.t0))
+    return float(view.method.arcs.active * (view.values.tf - view.values.t0))
 
 
 def collapsed(view: PhaseView) -> bool:

@@ -27,19 +27,12 @@ class Refinement:
     smooth_decay: float = 0.4
     """Factor by which Legendre coefficients must fall for a higher degree to be trusted."""
     rough: float = 0.1
-    """Relative error above which a solution says little about the next: smooth controls are kept linear there."""
+    """Relative error above which a solution says little about the next: smooth controls are kept linear there. Its inverse is the
+    weight of a violated constraint against an error of the states; its square, how close to a bound hovering is."""
     near_break: float = 0.1
     """Of an interval: a kink nearer to one of its ends moves that end, instead of cutting the interval."""
-    violation_weight: float = 10.0
-    """Weight of a violated constraint between the nodes against an error of the states: it costs its multiplier."""
     costate_weight: float = 0.1
     """Weight of an error of the costates, relative to their size, against one of the states."""
-    costate_floor: float = 1e-3
-    """Of its largest contribution to H: the least size of a costate, by which its error is relative."""
-    touch_nodes: int = 3
-    """Nodes: a limit that is active at more of them in a row is active for a while."""
-    secant: float = 5.0
-    """How steep, or flat, the distance of a touch point from its break may fall with the break."""
     polishing: int = 6
     """Meshes for the sake of the costates, after the states are right."""
 
@@ -51,25 +44,17 @@ class ArcDetection:
     at_bound: float = 2e-3
     """Of its range: how close to a bound a control counts as being at it."""
     active: float = 1e-5
-    """Of its size: how close to its bound a state or a path constraint counts as active."""
-    hover: float = 1e-2
-    """Of its size: how close to its bound it stays between active points on a boundary arc that the mesh does not resolve."""
-    longest_gap: int = 3
-    """Intervals without an active point inside a boundary arc."""
+    """Of its size: how close to its bound a state or a path constraint counts as active; of a phase: how short an arc is none."""
+    few: int = 3
+    """Nodes or intervals in a row: so few active ones are a touch point, so few inactive ones a gap in a boundary arc."""
     shortest: float = 1e-4
     """Of a phase: shorter arcs are not proposed."""
-    vanished: float = 1e-5
-    """Of a phase: an arc that the solver has made as short is none."""
     degree: int = 6
     """Of the state polynomials on arcs."""
     density: float = 12.0
     """Intervals of a phase with arcs, at the least two for each arc."""
     singular_points: int = 4
     """Values of a singular control on an interval: a cubic can follow it and is too stiff to chatter."""
-    wrong_sign: float = 1e-3
-    """Part of the multipliers of held controls and constraints that may have the wrong sign before the arcs are refuted."""
-    continuous: float = 0.1
-    """Of its range: a control that differs less at a knot is taken to be continuous there."""
     proposals: int = 3
     """Times that arcs are proposed, and repaired, before the mesh alone has to do."""
     max_arcs: int = 20
@@ -83,13 +68,9 @@ class Search:
     quick_iterations: int = 150
     """Of a first attempt: most programs need fewer, and for the others there is something better to try."""
     barrier: float = 1e-2
-    """Initial barrier parameter from a feasible start, or far from the solution."""
-    near_barrier: float = 1e-6
-    """Initial barrier parameter on known arcs, and the least of any warm start."""
+    """Initial barrier parameter from a feasible start, or far from the solution; near it, ``round_off``."""
     samples: int = 9
     """Of the range of a smooth control, at which the Hamiltonian is compared (Weierstrass condition)."""
-    gain: float = 1e-3
-    """Of the cost: what other controls must promise before they are tried."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +81,6 @@ class Elastic:
     """Of an end value: it is violated where no condition can give."""
     link_weight: float = 300.0
     """Of the continuity of phases: violated where nothing else can give."""
-    start: float = 0.1
-    """Initial violation, in sizes."""
     regularization: float = 1e-8
     """Weight of the mean square of unknowns without bounds: much is undetermined, and should stay moderate."""
 
@@ -120,24 +99,13 @@ class Presolve:
 class Collocation:
     """Direct collocation with automatic meshes.
 
-    Parameters
-    ----------
-    scheme : Scheme
-        Radau by default.
-    mesh : Mesh or None
-        The same first mesh for every phase; None chooses it.
-    backend : Backend
-        The solver of the nonlinear programs.
-    tolerance : float
-        Of the estimated relative error of states and cost; an answer that misses it is COARSE. Infinity takes any.
-    max_passes : int
-        How many meshes are tried; 1 keeps the first.
-    round_off : float
-        Of the usual size of a quantity: what is smaller counts as zero.
-    negligible : float
-        Of the limits of a quantity: a guess that is smaller says nothing about its size.
-    without : set of names
-        Attempts and remedies of the strategy that are left out.
+    Parameters ---------- scheme : Scheme Radau by default. mesh : Mesh or None The same first mesh for every phase; None
+    chooses it. backend : Backend The solver of the nonlinear programs. tolerance : float Of the estimated relative error of
+    states and cost; an answer that misses it is COARSE. Infinity takes any. max_passes : int How many meshes are tried; 1 keeps
+    the first. round_off : float Of the usual size of a quantity: what is smaller counts as zero. negligible : float A part that
+    counts as nothing: a guess beside the limits of its quantity, a costate beside its share of H, a gain beside the cost,
+    multipliers of the wrong sign beside all of them. without : set of names Attempts and remedies of the strategy that are left
+    out.
     """
 
     scheme: Scheme = field(default_factory=Radau)

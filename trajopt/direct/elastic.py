@@ -51,7 +51,8 @@ class ElasticBackend:
     backend: Backend
     loosenings: tuple[Loosening, ...]
     kept: Index  # unknowns that stay where they start
-    settings: Elastic
+    regularization: float
+    start: float  # initial violation, in sizes
     violated: float  # of its size: how much of a constraint is
     name: str = "elastic"
 
@@ -59,7 +60,7 @@ class ElasticBackend:
         return replace(self, backend=self.backend.tightened(tolerance))
 
     def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result:
-        loose = loosened(program, self.loosenings, self.settings)
+        loose = loosened(program, self.loosenings, self.regularization, self.start)
         start = np.clip(loose.start, loose.lower, loose.upper)[self.kept]
         loose.lower[self.kept] = loose.upper[self.kept] = start
         result = self.backend.solve(loose, warm, deadline)
@@ -92,7 +93,9 @@ def least_violation(context: Context, meshes: tuple[Mesh, ...], guess: Guess, ke
     solution: MeshSolution | None = None
     conditions = [tuple(_conditions(layout, method.elastic, free)) for free in (False, True)]
     for loose in (conditions[0], (*conditions[1], *_state_bounds(layout))):
-        backend = ElasticBackend(method.backend, loose, kept, method.elastic, method.round_off)
+        backend = ElasticBackend(
+            method.backend, loose, kept, method.elastic.regularization, method.refinement.rough, method.round_off
+        )
         elastic = replace(context, method=replace(method, backend=backend))
         following = solve_mesh(elastic, meshes, guess, None, kind=PassKind.ELASTIC)
         if solution is None or following.solved or following.outcome is Outcome.LEAST_VIOLATION:
@@ -144,7 +147,7 @@ def end_required(ph: PhaseLayout) -> NDArray[np.bool_]:
     return np.concatenate([np.zeros(0, bool), *ends])
 
 
-def loosened(program: Program, loose: tuple[Loosening, ...], settings: Elastic) -> Program:
+def loosened(program: Program, loose: tuple[Loosening, ...], regularization: float, start: float) -> Program:
     """The program with amounts by which constraints are violated, up or down, as further unknowns.
 
     Their weighted sum is its cost.
@@ -178,7 +181,7 @@ def loosened(program: Program, loose: tuple[Loosening, ...], settings: Elastic) 
     ]
     weights = np.tile([part.weight for part in loose], 2)
     open_ended = np.flatnonzero(~np.isfinite(lower) & ~np.isfinite(upper))
-    small = np.full(open_ended.size, settings.regularization / max(open_ended.size, 1))
+    small = np.full(open_ended.size, regularization / max(open_ended.size, 1))
     shape = (n + 2 * count, m + bounds.size)
     sides = np.arange(n, n + 2 * count)
     p = program.parameters.size
@@ -189,7 +192,7 @@ def loosened(program: Program, loose: tuple[Loosening, ...], settings: Elastic) 
         np.concatenate([upper, np.full(2 * count, np.inf)]),
         np.concatenate([program.g_lower, program.lower[bounds]]),
         np.concatenate([program.g_upper, program.upper[bounds]]),
-        np.concatenate([program.start, np.full(2 * count, settings.start)]),
+        np.concatenate([program.start, np.full(2 * count, start)]),
         program.parameters,
     )
 

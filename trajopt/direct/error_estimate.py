@@ -83,7 +83,7 @@ def _residuals(view: PhaseView, x: Array, outputs: Array, g_size: Array) -> Arra
 
     A violated constraint costs its multiplier times the violation, often more than an error of the states of that size.
     """
-    ph, weight = view.layout, view.method.refinement.violation_weight
+    ph, weight = view.layout, 1 / view.method.refinement.rough
     bound = ph.form.x_bound
     worst = weight * (np.maximum(np.maximum(bound.lower - x, x - bound.upper), 0.0) / view.x_size).max(axis=(1, 2))
     if ph.ng:

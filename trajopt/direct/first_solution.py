@@ -125,26 +125,14 @@ def _elastic_first(change: Callable[[State], Guess], state: State, keep_time: bo
     return solve_mesh(context, meshes, elastic.guess, context.barrier_after_feasible)
 
 
-def _patiently(change: Callable[[State], Guess], state: State) -> MeshSolution:
-    context = state.context
-    return solve_mesh(context.patient, first_meshes(context, state.guess, state.finer), change(state), None)
+def _longer(state: State) -> Guess:
+    """A guess of phases that last ten times as long, with a detour."""
+    return detoured(plain_guess(state.context.form, duration=10), 1.0)
 
 
-def _coarse_first(state: State) -> MeshSolution:
-    context = state.context.patient
-    meshes = first_meshes(context, state.guess, state.finer)
-    first = solve_mesh(context, tuple(Mesh.uniform(4, int(m.degrees[0])) for m in meshes), state.guess, None)
-    return solve_mesh(context, meshes, first.guess, context.barrier_after_feasible) if first.solved else first
-
-
-def _longer(factor: float, state: State) -> Guess:
-    """A guess of longer phases with a detour."""
-    return detoured(plain_guess(state.context.form, duration=factor), 1.0)
-
-
-def _may_last(factor: float, state: State) -> bool:
+def _may_last(state: State) -> bool:
     """True if phases may last longer than guessed."""
-    longer = plain_guess(state.context.form, duration=factor)
+    longer = plain_guess(state.context.form, duration=10)
     lengths, before = (np.array([ph.tf - ph.t0 for ph in one.phases]) for one in (longer, state.guess))
     return _unsolved(state) and bool(np.all(lengths > 0) and np.any(2 * lengths > 3 * before))
 
@@ -159,46 +147,20 @@ def _idle(state: State) -> bool:
     return _unsolved(state) and idle
 
 
-def _off_centre(side: float, state: State) -> Guess:
-    return perturbed(plain_guess(state.context.form, bend=side))
-
-
-def _plain(state: State) -> bool:
-    return _hopeful(state) and not state.given
+def _off_centre(state: State) -> Guess:
+    return perturbed(plain_guess(state.context.form, bend=0.5))
 
 
 ATTEMPTS = (
     Remedy("the arcs of the guess", lambda s: s.given, arcs_of_guess, lambda trial, state: True),
     Remedy("first attempt", lambda s: s.best is None, _attempt(_directly), _better),
     Remedy("least violation first", _unsolved, _attempt(partial(_elastic_first, lambda s: s.guess)), _better),
-    Remedy("a detour of +1", _unsolved, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, 1.0))), _better),
-    Remedy(
-        "10 times the time", partial(_may_last, 10),
-        _attempt(partial(_elastic_first, partial(_longer, 10), keep_time=True), True), _better,
-    ),
-    Remedy(
-        "3 times the time", partial(_may_last, 3),
-        _attempt(partial(_elastic_first, partial(_longer, 3), keep_time=True), True), _better,
-    ),
+    Remedy("10 times the time", _may_last, _attempt(partial(_elastic_first, _longer, keep_time=True), True), _better),
     # A violation that is smaller the sooner it ends, as at the first swing of many, makes a free time shrink.
     Remedy(
         "the time as guessed", lambda s: _unsolved(s) and _free_time(s.context.form),
         _attempt(partial(_elastic_first, lambda s: s.guess, keep_time=True), True), _better,
     ),
-    Remedy("least violation, controls off centre", _idle, _attempt(partial(_elastic_first, partial(_off_centre, 0.5))), _better),
-    Remedy("a detour of -1", _hopeful, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, -1.0))), _better),
-    Remedy("a detour of +3", _hopeful, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, 3))), _better),
-    Remedy("monotone barrier", _hopeful, _attempt(partial(_patiently, lambda s: s.guess)), _better),
-    Remedy("perturbed guess", _hopeful, _attempt(partial(_patiently, lambda s: perturbed(s.guess))), _better),
-    Remedy(
-        "shorter time", _plain,
-        _attempt(partial(_patiently, lambda s: perturbed(plain_guess(s.context.form, duration=1 / 3)))), _better,
-    ),
-    Remedy(
-        "longer time", _plain,
-        _attempt(partial(_patiently, lambda s: perturbed(plain_guess(s.context.form, duration=3)))), _better,
-    ),
-    Remedy("controls off centre", _plain, _attempt(partial(_patiently, partial(_off_centre, 0.5))), _better),
-    Remedy("controls off centre, other side", _plain, _attempt(partial(_patiently, partial(_off_centre, -0.5))), _better),
-    Remedy("coarse mesh first", _hopeful, _attempt(_coarse_first), _better),
+    Remedy("least violation, controls off centre", _idle, _attempt(partial(_elastic_first, _off_centre)), _better),
+    Remedy("a detour", _hopeful, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, -1.0))), _better),
 )  # fmt: skip

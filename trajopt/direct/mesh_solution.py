@@ -31,7 +31,6 @@ class PassKind(enum.Enum):
     FEASIBLE = "without cost"
     ELASTIC = "least violation"
     OFF_CENTRE = "controls off centre"
-    LINEAR = "linear controls"
     CONSTANT = "constant controls"
     WEIERSTRASS = "from controls that make H smaller"
 

@@ -97,7 +97,7 @@ def _next_solution(state: State, current: MeshSolution, meshes: tuple[Mesh, ...]
     context, method = state.context, state.method
     rough = current.error > method.refinement.rough
     # The farther the last solution was off, the larger the barrier. From a rough one a monotone barrier leads to better optima.
-    barrier = np.clip(method.search.barrier * current.error, method.search.near_barrier, method.search.barrier)
+    barrier = np.clip(method.search.barrier * current.error, method.round_off, method.search.barrier)
     limited = context.with_iteration_limit((2 if rough else 1) * method.search.quick_iterations)
     following = solve_mesh(limited, meshes, current.guess, Warm(float(barrier), monotone=rough))
     state = state.recorded(following)

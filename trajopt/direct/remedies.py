@@ -13,7 +13,7 @@ from trajopt.direct.first_solution import first_meshes, first_solution
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.presolve import violated_limits
-from trajopt.direct.refinement import refine, with_linear_controls
+from trajopt.direct.refinement import refine
 from trajopt.direct.search import Remedy, State
 from trajopt.direct.solve_mesh import Context, solve_mesh
 from trajopt.direct.weierstrass import better_controls
@@ -74,17 +74,6 @@ def _off_centre(state: State) -> State:
     return _tried(state, meshes, guess, PassKind.OFF_CENTRE)
 
 
-def _rough(state: State) -> bool:
-    """True if the solution is rough and some control can be linear: an oscillating control can hide a false optimum."""
-    some = not all(v.kernels.affine.all() or v.layout.nc for v in state.solution.phases)
-    return _several_meshes(state) and state.solution.error > state.method.refinement.rough and some
-
-
-def _linear(state: State) -> State:
-    meshes = tuple(with_linear_controls(view) for view in state.solution.phases)
-    return _tried(state, meshes, state.guess, PassKind.LINEAR)
-
-
 def _jumping(state: State) -> bool:
     """True if controls jump to and fro between neighbouring points: as good there, but no polynomials."""
     if not _several_meshes(state) or any(v.layout.nc or v.layout.mesh.control_points is None for v in state.solution.phases):
@@ -105,10 +94,6 @@ def _cheaper(trial: State, state: State) -> bool:
     return trial.solution.solved and trial.solution.result.f < state.solution.result.f
 
 
-def _more_accurate(trial: State, state: State) -> bool:
-    return trial.solution.solved and trial.solution.error < state.solution.error
-
-
 def _far_more_accurate(trial: State, state: State) -> bool:
     rough = state.method.refinement.rough
     return trial.solution.solved and trial.solution.error < rough * state.solution.error
@@ -116,7 +101,6 @@ def _far_more_accurate(trial: State, state: State) -> bool:
 
 BEFORE_REFINEMENT = (
     Remedy("controls off centre", _symmetric, _off_centre, _cheaper),
-    Remedy("linear controls", _rough, _linear, _more_accurate),
     Remedy("constant controls", _jumping, _constant, _far_more_accurate),
 )
 

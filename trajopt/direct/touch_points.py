@@ -107,7 +107,7 @@ def limit_multipliers(view: PhaseView) -> LimitMultipliers:
     cost = np.abs(view.running_cost) / lengths if view.kernel.objective_rows else np.zeros(ph.points)
     power = float((np.abs(costates.points * rates).sum(axis=1) + cost).max())
     fastest = np.maximum(np.abs(rates).max(axis=0), TINY)
-    least = view.method.refinement.costate_floor * power / fastest
+    least = view.method.negligible * power / fastest
     sizes = np.maximum(np.maximum(np.abs(costates.points).max(axis=0), least), TINY)
     jumps = np.zeros_like(multipliers)
     jumps[:, :nx] = np.abs(multipliers[:, :nx]) / sizes
@@ -122,7 +122,7 @@ def limit_multipliers(view: PhaseView) -> LimitMultipliers:
 def touch_points(of: LimitMultipliers, least: float) -> list[TouchPoint]:
     """Those that make the costates jump by more than ``least`` of their sizes, and all ends of arcs; in order of time."""
     found = []
-    longest = of.view.method.refinement.touch_nodes
+    longest = of.view.method.arcs.few
     for column in np.flatnonzero(of.jumps[1:-1].max(axis=0) > least).tolist():
         for runs in _stretches(of, column, _runs(of.multipliers[:, column], of.jumps[:, column] > least)):
             side = int(np.sign(of.multipliers[runs[0][0], column]))
@@ -225,7 +225,7 @@ def _end(of: LimitMultipliers, column: int, run: Index, kind: TouchKind) -> Touc
     place = float(roots[np.argmin(np.abs(roots - at))])
     if order == 1:
         return TouchPoint(view.index, column, kind, at, place, True, 0.0, 0.0)
-    count = view.method.refinement.touch_nodes
+    count = view.method.arcs.few
     ends = run[:count] if entry else run[-count:]
     node = float(times[ends[np.argmax(np.abs(of.multipliers[ends, column]))]])
     # The nodes themselves say between which of them it must be.
@@ -249,7 +249,7 @@ def next_places(earlier: Sequence[Sequence[TouchPoint]], now: Sequence[TouchPoin
         slope = -1.0
         if node.size > 1 and node[0] != node[1]:
             slope = (gap[0] - gap[1]) / (node[0] - node[1])
-        place = float(node[0] - gap[0] / np.clip(slope, -settings.secant, -1 / settings.secant))
+        place = float(node[0] - gap[0] / np.clip(slope, -1 / settings.near_break, -settings.near_break))
         low, high = node[gap > 0].max(initial=-np.inf), node[gap < 0].min(initial=np.inf)
         if np.isfinite(high - low) and low < high:
             margin = settings.near_break * (high - low)

@@ -36,7 +36,7 @@ def better_controls(solution: MeshSolution) -> BetterControls | None:
     found = [_of_phase(view) for view in solution.phases]
     gain = sum(float(better.gains.sum()) for better in found)
     part = gain / solution.relative_to_cost(gain)
-    if part <= solution.phases[0].method.search.gain:
+    if part <= solution.phases[0].method.negligible:
         return None
     concave = [better.gains[_concave(v, better)].sum() for v, better in zip(solution.phases, found, strict=True)]
     return BetterControls(solution.stepped_guess([better.controls for better in found]), part, float(sum(concave)) / gain)

@@ -1,0 +1,149 @@
+"""Every attempt and every remedy of the strategy is needed: a problem fails without it."""
+
+import numpy as np
+import pytest
+from casadi import cos, exp, pi, sin, sqrt
+
+from trajopt import Problem, free, solve
+from trajopt.direct.collocation import Collocation
+from trajopt.direct.first_solution import ATTEMPTS
+from trajopt.direct.remedies import AFTER_REFINEMENT, BEFORE_REFINEMENT
+
+
+def kink():
+    """The root has no derivative at x = 0, where the guess lies."""
+    ocp = Problem("kink")
+    ph = ocp.phase()
+    ph.time(end=1)
+    x, u = ph.state("x", start=0, end=1, guess=0), ph.control("u")
+    ph.dynamics({x: sqrt(x) / 10 + u})
+    ocp.minimize(ph.integral(u**2))
+    return ocp
+
+
+def dubins(x_end, y_end, heading):
+    """The shortest way of a car that turns with radius 1 (Dubins 1957)."""
+    ocp = Problem("car")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 20))
+    x, y = ph.state("x", start=0, end=x_end), ph.state("y", start=0, end=y_end)
+    angle, turn = ph.state("angle", start=0, end=heading), ph.control("turn", lower=-1, upper=1)
+    ph.dynamics({x: cos(angle), y: sin(angle), angle: turn})
+    ocp.minimize(ph.final(t))
+    return ocp
+
+
+def sideways():
+    return dubins(0, 1, 0)
+
+
+def wheel_pendulum():
+    """A pendulum brought upright by a wheel whose torque holds it at 12 degrees at most: it has to swing first."""
+    ocp = Problem("wheel pendulum")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.5, 20))
+    q, w = ph.state("q", start=0, end=pi), ph.state("w", start=0, end=0)
+    speed = ph.state("speed", start=0, lower=-400, upper=400)
+    torque = ph.control("torque", lower=-1, upper=1)
+    ph.dynamics({q: w, w: (-5.0 * sin(q) - torque) / 0.1, speed: torque / 0.002})
+    ocp.minimize(ph.final(t))
+    return ocp
+
+
+def square():
+    """In the middle of its range the control has no effect, to first order; either sign is as good."""
+    ocp = Problem("square")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0, end=0.5), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: u**2})
+    ocp.minimize(ph.integral(u**4))
+    return ocp
+
+
+def robertson():
+    """Stiff chemical kinetics without controls (Robertson 1966)."""
+    ocp = Problem("robertson")
+    ph = ocp.phase()
+    ph.time(end=4e4)
+    a, b, c = (ph.state(name, start=value) for name, value in (("a", 1), ("b", 0), ("c", 0)))
+    slow, quick, back = 0.04 * a, 3e7 * b**2, 1e4 * b * c
+    ph.dynamics({a: back - slow, b: slow - back - quick, c: quick})
+    ocp.minimize(ph.final(a))
+    return ocp
+
+
+def either_side():
+    """To stay in the middle is stationary, and the worst."""
+    ocp = Problem("either side")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: u})
+    ocp.maximize(ph.final(x) ** 2)
+    return ocp
+
+
+def apollo():
+    """Apollo's return (Stoer and Bulirsch): the first mesh is too coarse for any trajectory."""
+    ocp = Problem("return from the moon")
+    ph = ocp.phase()
+    ph.time(start=0, end=free(100, 400))
+    radius, gravity, decay, density = 209.0, 3.2172e-4, 4.26, 2.704e-3  # in 1e5 ft, s, slug
+    v = ph.state("v", start=0.36, end=0.27, lower=0.1)
+    climb = ph.state("climb", start=np.deg2rad(-8.1), end=0)
+    height = ph.state("height", start=4 / radius, end=2.5 / radius, lower=0, scale=0.01)
+    u = ph.control("u", lower=-np.pi, upper=np.pi)
+    air = density * exp(-decay * radius * height)
+    drag, lift = 26600 * air * v**2 * (1.174 - 0.9 * cos(u)), 26600 * air * v * 0.6 * sin(u)
+    ph.dynamics(
+        {
+            v: -drag - gravity * sin(climb) / (1 + height) ** 2,
+            climb: lift + v * cos(climb) / (radius * (1 + height)) - gravity * cos(climb) / (v * (1 + height) ** 2),
+            height: v * sin(climb) / radius,
+        }
+    )
+    ocp.minimize(ph.integral(10 * v**3 * sqrt(air)))
+    return ocp
+
+
+def wells():
+    """Two minima of the Hamiltonian; the guess leads to the dearer one."""
+    ocp = Problem("wells")
+    ph = ocp.phase()
+    ph.time(start=0, end=2)
+    x, u = ph.state("x", start=0), ph.control("u", lower=-1.5, upper=2.5)
+    ph.dynamics({x: u})
+    ocp.minimize(ph.integral(1 + (u**2 - 1) ** 2 + 0.3 * u))
+    return ocp
+
+
+NEEDED = {
+    "least violation first": kink,
+    "10 times the time": sideways,
+    "the time as guessed": wheel_pendulum,
+    "least violation, controls off centre": square,
+    "a detour": robertson,
+    "controls off centre": either_side,
+    "constant controls": square,
+    "a finer first mesh": apollo,
+    "controls with a smaller Hamiltonian": wells,
+}
+STARTS = {"first attempt", "the arcs of the guess"}  # there is no solve without the one; the other saves meshes (test_restart.py)
+
+
+def test_every_attempt_and_every_remedy_has_its_problem():
+    names = [remedy.name for remedy in (*ATTEMPTS, *BEFORE_REFINEMENT, *AFTER_REFINEMENT)]
+    assert len(names) == len(set(names))
+    assert set(names) == {*NEEDED, *STARTS}
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_without_it_a_problem_fails(name):
+    """In status, or in an objective that is worse."""
+    problem = NEEDED[name]()
+    whole = solve(problem).check()
+    without = solve(problem, Collocation(without=frozenset({name})))
+    sense = whole.form.sense
+    worse = sense * (without.objective - whole.objective) > 1e-6 * abs(whole.objective)
+    assert not without.success or worse
