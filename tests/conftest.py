@@ -70,7 +70,7 @@ def _solution(status=Status.SOLVED, phases=2, **changes):
         "iterations": 16,
         "seconds": {"build": 0.01, "solve": 0.05, "total": 0.06},
         "explanation": () if status is Status.SOLVED else ("worst: 'end height' by 0.3 m at t = 2.5 s",),
-        "log": ("line of the ladder",),
+        "log": ("line of the log",),
         "options": {"backend": "ipopt", "tolerance": 1e-6, "max_iterations": 500, "scaled": True, "nothing": None},
         "versions": {"trajopt": "0.1.0", "casadi": "3.8"},
     }

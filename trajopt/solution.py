@@ -114,7 +114,7 @@ class Solution:
     iterations: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)  # build, solve, total
     explanation: tuple[str, ...] = ()  # of a failure: the worst violations, saturated controls, what to try
-    log: tuple[str, ...] = ()  # one line for each rung of the ladder that was climbed
+    log: tuple[str, ...] = ()  # one line for each attempt and remedy that was tried
     options: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     source: str = ""  # the name in the catalogue that its problem was built by
