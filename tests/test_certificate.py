@@ -15,6 +15,7 @@ from trajopt.__main__ import app
 from trajopt.bounds import Bound
 from trajopt.certificate.along import along
 from trajopt.certificate.motion import Motion, scheme_for
+from trajopt.certificate.optimality import SUBOPTIMALITY
 from trajopt.curve import Curve
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh
@@ -83,12 +84,14 @@ def test_right_answers_of_both_methods_are_certified(answers, kind):
         assert certificate[row].value < 1e-8, row
 
 
-def test_a_perturbed_control_fails_the_motion_and_stationarity(answers):
+def test_a_perturbed_control_fails_the_motion_and_the_minimum_of_H(answers):
     solution = answers(brachistochrone)
     wrong = with_curves(solution, "controls", lambda v, t: v + 0.01 * np.sin(9 * t))
-    assert {"re-integration of intervals", "re-integration of whole phases", "stationarity and switching"} <= failing(
-        certify(wrong)
-    )
+    certificate = certify(wrong)
+    assert {"re-integration of intervals", "re-integration of whole phases"} <= failing(certificate)
+    assert certificate.claim == "none"
+    # H is quadratic in the error of the control: 1e-4 of the cost, and caught.
+    assert "minimum of H" in failing(certificate)
 
 
 def test_a_local_maximum_of_H_fails_minimum_and_legendre_clebsch(answers):
@@ -107,13 +110,13 @@ def test_a_local_maximum_of_H_fails_minimum_and_legendre_clebsch(answers):
     costates = {"x": right.costate("x"), "y": changed(right.costate("y"), lambda v, t: -v)}
     main = replace(back.phases["main"], states=states, costates=costates)
     wrong = replace(back, phases={"main": main}, objective=-right.objective)
-    assert failing(certify(wrong)) == {"minimum of H", "Legendre-Clebsch"}
+    assert failing(certify(wrong)) == {"minimum of H", "Legendre-Clebsch", SUBOPTIMALITY, "second variation"}
 
 
 def test_a_coarse_mesh_fails_the_motion():
     coarse = solve(orbit_raising.build(), Collocation(mesh=Mesh.uniform(4, 2), max_passes=1))
     found = failing(certify(coarse, reference=orbit_raising.REFERENCE))
-    assert {"estimated error", "re-integration of intervals", "re-integration of whole phases", "published objective"} <= found
+    assert {"solver status", "re-integration of intervals", "re-integration of whole phases", "published objective"} <= found
 
 
 def test_costates_of_the_wrong_sign_fail_the_conditions_on_them(answers):
@@ -131,7 +134,7 @@ def test_costates_of_the_wrong_sign_fail_the_conditions_on_them(answers):
     ocp.minimize(ph.integral(x**2 + u**2))
     regulator = solve(ocp).check()
     found = failing(certify(with_curves(regulator, "costates", lambda v, t: -v)))
-    assert {"costate equation", "stationarity and switching"} <= found
+    assert {"costate equation", "minimum of H"} <= found
 
 
 def test_a_multiplier_that_pulls_from_the_wall_fails_the_costate_equation(answers):
@@ -188,7 +191,7 @@ def test_a_condition_may_push_and_not_pull(w, limit):
     assert abs(right.multipliers["far enough"]) == pytest.approx(abs(1 - w), rel=1e-6)
     # The same limit on the other side of the motion: held there all equations are satisfied, but the condition pulls.
     held = solve(carried(2 - w, equals=1.0)).check()
-    assert failing(certify(held, carried(2 - w, **limit))) == {"transversality"}
+    assert failing(certify(held, carried(2 - w, **limit))) == {"transversality", SUBOPTIMALITY}
 
 
 @pytest.mark.parametrize("wall", [0.1, 0.2], ids=["followed", "touched"])
@@ -260,9 +263,8 @@ def test_re_integration_is_exact_against_a_closed_form(scheme):
     ocp.minimize(ph.integral(u**2 + x))
     solution = solve(ocp)
     motion = Motion(along(ocp.finish(), solution).phases[0], scheme)
-    end, growth = motion.whole
-    assert end[0] == pytest.approx(np.exp(np.sin(1.5)), rel=1e-9)
-    assert growth == pytest.approx(np.exp(np.sin(1.5)), rel=1e-6)
+    assert motion.ends()[0, -1] == pytest.approx(np.exp(np.sin(1.5)), rel=1e-9)
+    assert motion.segments[1] == pytest.approx(np.exp(np.sin(1.5)), rel=1e-6)
 
 
 def test_the_gap_at_the_end_is_measured_by_the_growth_of_a_disturbed_start():
@@ -275,8 +277,26 @@ def test_the_gap_at_the_end_is_measured_by_the_growth_of_a_disturbed_start():
     ocp.minimize(ph.integral(u**2))
     off = with_curves(solve(ocp).check(), "states", lambda v, t: v * (1 + 5e-4 * t))
     row = certify(off)["re-integration of whole phases"]
-    assert row.value == pytest.approx(1e-3 / 1.001 * np.exp(-2), rel=1e-5)
-    assert "grows 7.4 times" in row.remark
+    size = np.exp(2) * 1.001 - 1  # the distance travelled
+    assert row.value == pytest.approx(1e-3 * np.exp(2) / size * np.exp(-2), rel=1e-5)
+    assert "grow by a factor of 7.4" in row.remark
+
+
+def test_an_unstable_motion_is_integrated_in_pieces():
+    """x' = 20 x until t = 2 grows by e^40: from its start alone nothing could be said, piece by piece all of it."""
+    ocp = Problem("fast growth")
+    ph = ocp.phase()
+    ph.time(start=0, end=2)
+    x, u = ph.state("x", start=1, end=0), ph.control("u")
+    ph.dynamics({x: 20 * x + u})
+    ocp.minimize(ph.integral(u**2))
+    right = solve(ocp).check()
+    row = certify(right)["re-integration of whole phases"]
+    assert row.ok
+    assert "pieces" in row.remark
+    off = ocp.finish()
+    changed_rate = replace(off.phases[0], f=off.phases[0].f * (1 + 1e-3))
+    assert "re-integration of whole phases" in failing(certify(right, replace(off, phases=(changed_rate,))))
 
 
 def test_invariants_of_states_are_stabilized_in_a_run_of_their_own():
@@ -351,11 +371,11 @@ def test_a_mixed_constraint_gets_its_multiplier_from_stationarity():
     right = solve(ocp, Shooting())
     certificate = certify(right)
     assert certificate.ok, str(certificate)
-    assert certificate["stationarity and switching"].value < 1e-9
+    assert certificate["minimum of H"].value < 1e-12
     form = ocp.finish()
     loose = replace(form.phases[0], c_bound=Bound(np.array([-np.inf]), np.array([9.0])))
     unconstrained = replace(form, phases=(loose,))
-    assert "stationarity and switching" in failing(certify(right, unconstrained))
+    assert "minimum of H" in failing(certify(right, unconstrained))
 
 
 def test_a_file_needs_its_problem_and_gives_the_same_certificate(answers, tmp_path):
@@ -431,7 +451,7 @@ def test_invariants_with_several_rows_are_checked_row_by_row():
     solution = solve(planar_transfer()).check()
     certificate = certify(solution)
     assert certificate.ok, str(certificate)
-    assert "3 beside H" in certificate["first integrals"].remark
+    assert "3 in addition to H" in certificate["first integrals"].remark
     assert certificate["first integrals"].value < 1e-8
     turned = with_curves(solution, "costates", lambda v, t: v * (1 + 1e-3 * t))
     assert "first integrals" in failing(certify(turned))
@@ -481,15 +501,15 @@ def test_pushes_of_a_wall_may_be_anywhere_in_an_interval(wall):
     """Wherever the wall is met, and whatever the mesh is there, the costate equation holds up to pushes away from the wall."""
     certificate = certify(solve(bryson_denham.build(wall=wall)).check())
     assert certificate.ok, str(certificate)
-    assert certificate["costate equation"].value < 1e-8
+    assert certificate["costate equation"].value < 1e-7
 
 
 TIGHT = {  # rows of a direct answer that was asked for 1e-6
     "costate equation": 1e-5,
-    "stationarity and switching": 1e-4,
     "minimum of H": 1e-6,
     "Legendre-Clebsch": 1e-6,
-    "transversality": 1e-4,
+    "transversality": 1e-6,
+    SUBOPTIMALITY: 1e-6,
     "constancy of H": 1e-4,
     "first integrals": 1e-5,
     "direct and indirect objectives": 1e-7,
@@ -514,9 +534,9 @@ def test_a_certificate_of_the_direct_answer_alone_does_not_shoot(monkeypatch):
     monkeypatch.setattr(Shooting, "solve", shoot)
     result = CliRunner().invoke(app, ["certify", "block-move", "--method", "direct", "--json", "-"])
     assert result.exit_code == 0, result.output
-    rows = {c["name"]: c for c in json.loads(result.stdout)["checks"]}
-    assert rows["direct and indirect objectives"]["value"] is None
-    assert "asked" in rows["direct and indirect objectives"]["remark"]
+    content = json.loads(result.stdout)
+    assert "direct and indirect objectives" not in {c["name"] for c in content["checks"]}
+    assert (content["claim"], content["scope"]) == ("minimum", "local")
 
 
 @pytest.mark.parametrize(("method", "scheme"), [("indirect", FEHLBERG), ("both", DOP853)])
@@ -533,8 +553,10 @@ def test_a_certificate_says_what_shooting_did_not_reach_in_time(monkeypatch):
     shoot = Shooting.solve
     monkeypatch.setattr(Shooting, "solve", lambda self, *given: shoot(replace(self, patience=0.0), *given))
     result = CliRunner().invoke(app, ["certify", "block-move", "--json", "-"])
-    assert result.exit_code == 0, result.output
-    rows = {c["name"]: c for c in json.loads(result.stdout)["checks"]}
+    assert result.exit_code == 1, result.output  # both were asked for
+    content = json.loads(result.stdout)
+    assert (content["ok"], content["claim"]) == (False, "minimum")  # the claims do not need the second method
+    rows = {c["name"]: c for c in content["checks"]}
     assert rows["direct and indirect objectives"]["value"] is None
     assert "no answer within 0 s" in rows["direct and indirect objectives"]["remark"]
 

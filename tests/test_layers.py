@@ -18,14 +18,23 @@ LAYERS = (
     {"system", "nlp", "bounds", "files", "catalogue", "parameters", "reference", "tables", "expression_text"},
     {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate", "sizes"},
     {"curve", "solution", "comparison", "family", "guess", "rows", "journal", "storage", "solution_files", "simulation_files"},
-    {"direct", "indirect"},
-    {"solving", "certificate"},
+    {"second_order"},
+    {"direct", "indirect", "certificate"},
+    {"solving"},
     {"cluster", "workers"},
     {"sweep_plan", "sweeping", "row_process", "show"},
     {"commands"},
     {"__main__"},
 )
-APART = ({"direct", "indirect"}, {"mechanics", "integrate"}, {"problem", "integrate"}, {"mechanics", "problem"})
+APART = (
+    {"direct", "indirect"},
+    {"certificate", "direct"},
+    {"certificate", "indirect"},
+    {"certificate", "nlp"},
+    {"mechanics", "integrate"},
+    {"problem", "integrate"},
+    {"mechanics", "problem"},
+)
 HEAVY = {"casadi", "numpy", "scipy", "matplotlib", "xarray", "h5netcdf", "h5py", "plotly", "dask", "rich"}
 
 

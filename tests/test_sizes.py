@@ -129,3 +129,23 @@ def test_stiff_variables_are_not_larger_than_what_they_follow():
     found = sizes(ocp.finish(), [along], NONE, NONE)
     np.testing.assert_allclose(found.phases[0].x, [1.0, 1.0], rtol=1e-9)
     assert found.phases[0].u == pytest.approx(2.0)
+
+
+def test_round_off_around_zero_is_no_size():
+    """A motion in a plane of space: what stays zero has noise of 1e-17, whose distances say nothing."""
+    ocp = Problem("plane")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, z = ph.state("x", start=0, end=1), ph.state("z", start=0, end=0)
+    v, w = ph.state("v", start=0, end=0), ph.state("w", start=0, end=0)
+    a, b = ph.control("a"), ph.control("b")
+    ph.dynamics({x: v, z: w, v: a, w: b})
+    ocp.minimize(ph.integral(a**2 + b**2))
+    noise = 1e-17 * np.sin(37 * AT)
+    columns = np.stack([3 * AT**2 - 2 * AT**3, noise, 6 * AT - 6 * AT**2, noise])
+    along = Samples(AT, columns, np.zeros((0, AT.size)), np.stack([6 - 12 * AT, noise]))
+    found = sizes(ocp.finish(), [along], NONE, NONE).phases[0]
+    assert 0.1 < found.u[1] < 20
+    assert found.x[1] > 0.01
+    assert found.x[3] > 0.1
+    np.testing.assert_allclose(found.x[[0, 2]], [1.0, 1.5], rtol=1e-3)

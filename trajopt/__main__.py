@@ -202,16 +202,22 @@ def simulate(
 def certify(
     name: NameOrFile, problem: ProblemName = None, settings: Set = None, parameters: ParametersOption = None,
     method: MethodOption = Method.both,
+    claim: Annotated[
+        str, typer.Option("--claim", metavar="CLAIM", help="feasible, extremal or minimum: what exit code 0 stands for.")
+    ] = "extremal",
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock time in all; two minutes by default.")
+    ] = None,
     tolerance: Tolerance = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
-    """Check an answer independently of how it was found."""
+    """Check an answer independently of how it was found: is it feasible, extremal, a minimum?"""
     from trajopt.commands.building import given_settings
-    from trajopt.commands.certifying import run_certify
+    from trajopt.commands.certifying import CertifyWish, run_certify
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.solving import Wish
 
-    wish = Wish(method.value, tolerance, None, verbose, quiet)
-    return run_certify(name, problem, given_settings(settings, parameters), wish, Outputs(json=json))
+    wish = Wish(method.value, tolerance, None, verbose, quiet, time_limit)
+    return run_certify(name, problem, given_settings(settings, parameters), wish, Outputs(json=json), CertifyWish(claim))
 
 
 @app.command(epilog="Example: trajopt sweep moon-lander --over height=5:25:9 --over limit=3,4 --save landings --plot a.png")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.normal_form import NormalForm, PhaseForm, Quantity
 
 Array = NDArray[np.float64]
@@ -25,6 +26,7 @@ INSTANTS = 64  # at which effects of one variable on others are evaluated
 STEP = 0.1  # of a size: the displacement whose effect is evaluated; small against curvature, large against round-off
 STILL = 1e-6  # of the distance that others could move it: below, a variable does not move
 LEAST = 1e-3  # of that distance: no variable that moves is smaller
+NOISE = 1e-12  # of an integral: controls that change it by less are zero up to round-off
 PASSES = 4  # through chains of variables that do not move: position, velocity, force, its rate
 
 
@@ -107,6 +109,7 @@ def _phase(form: NormalForm, k: int, at: Samples, s: Array, p: Array, statics: A
     variation = model.total_variation(slice(nx + ng + nc, None))
     q = variation.copy()
     own = np.concatenate([moved, variation])
+    u = model.above_noise(u, ph.u_bound, variation)
     rates = np.r_[0:nx, nx + ng + nc : nx + ng + nc + ph.l.numel()]
     for _ in range(PASSES):
         effect = model.effects([x, z, u, statics])  # (rows, variables)
@@ -123,9 +126,7 @@ def _phase(form: NormalForm, k: int, at: Samples, s: Array, p: Array, statics: A
     reach = model.reach(effect, rates, x)
     q = np.where(variation > STILL * reach[nx:], np.maximum(variation, LEAST * reach[nx:]), reach[nx:])
     total = np.nansum(effect, axis=1)
-    g, c_most = total[nx : nx + ng], total[nx + ng : nx + ng + nc]
-    spread = np.ptp(model.base[nx + ng : nx + ng + nc], axis=1)
-    c = np.where(spread > STILL * c_most, np.maximum(spread, LEAST * c_most), c_most)
+    g, c = total[nx : nx + ng], total[nx + ng : nx + ng + nc]
     return PhaseSizes(time, x, z, u, _positive(q), _positive(g), _positive(c))
 
 
@@ -209,8 +210,7 @@ class _Effects:
 
     def _rows(self, values: list[Array]) -> Array:
         with np.errstate(all="ignore"):
-            found = np.asarray(self.function(*values).full())
-        return found if found.shape[1] == self.values[0].shape[1] else np.repeat(found, self.values[0].shape[1], axis=1)
+            return np.asarray(self.function(*values))
 
     def total_variation(self, rows: slice) -> Array:
         """The integral of absolute values."""
@@ -244,6 +244,25 @@ class _Effects:
             others[i, i] = 0.0
         return np.asarray(others.sum(axis=1) / np.maximum(own, 1.0 / self.time))
 
+    def above_noise(self, u: Array, bound: Bound, variation: Array) -> Array:
+        """Controls without limits whose values change no integral: what changes one by a hundredth of its size.
+
+        They are zero up to round-off, and so may all be that they move: the trajectory alone does not tell how large they are.
+        """
+        found, rows = u.copy(), slice(self.base.shape[0] - variation.size, None)
+        size = np.where(variation > 0, variation, np.inf) / self.time
+        if not np.isfinite(size).any():
+            return found
+        for i in np.flatnonzero(np.isfinite(u) & ~(np.isfinite(bound.lower) & np.isfinite(bound.upper))):
+            step, effect = float(u[i]), 0.0
+            for _ in range(30):
+                effect = float((self._changed(3, int(i), step)[rows] / size).max())
+                if effect >= NOISE if step == u[i] else effect >= 1e-2:
+                    break
+                step *= 10.0
+            found[i] = step if effect >= 1e-2 else u[i]
+        return found
+
     def needed(self, group: int, x: Array, time: float) -> Array:
         """Of each variable of a group: the least value that moves some state by its size in the duration."""
         slopes = self._slopes(group)[: x.size]  # (nx, variables)
@@ -253,11 +272,9 @@ class _Effects:
         return np.asarray(np.where(np.isfinite(least), least, np.nan))
 
     def _slopes(self, group: int) -> Array:
-        function = _jacobian(self.function, group)
-        count, rows = self.values[0].shape[1], self.base.shape[0]
+        function, rows = _jacobian(self.function.function, group), self.base.shape[0]
         with np.errstate(all="ignore"):
-            found = np.asarray(function(*self.values).full())
-        found = np.repeat(found, count, axis=1) if found.shape[1] != count else found
+            found = np.asarray(function(*self.values))
         mean = np.where(np.isfinite(found), np.abs(found), 0.0) @ self.weight
         return np.asarray(mean.reshape(-1, rows).T)
 
@@ -268,7 +285,7 @@ def _jacobian(model: Any, group: int) -> Any:
     inputs = model.sx_in() if model.is_a("SXFunction") else model.mx_in()
     rows = model(*inputs)
     slopes = casadi.densify(casadi.jacobian(rows, inputs[group])).reshape((-1, 1))
-    return casadi.Function("slopes", inputs, [slopes])
+    return Pointwise(casadi.Function("slopes", inputs, [slopes]))
 
 
 def _static_sizes(form: NormalForm, samples: Sequence[Samples], phases: Sequence[PhaseSizes], s: Array, p: Array) -> Array:

@@ -1,149 +1,278 @@
-"""The costate equation over one interval in which a state constraint may push, at any place and by any amount.
+"""The costate equation, and multipliers of state constraints fitted to it.
 
-The push makes the costate jump somewhere inside, where the answer's polynomial cannot follow. So the polynomial is not used: the
-equation, which is linear in the costate, is solved from the value at the start of the interval, and what is left at its end must
-come from pushes of the right sign at points in between.
+A state constraint adds a measure to the costate equation: the costate may jump anywhere inside an interval, where the
+answer's polynomial cannot follow. In an interval in which a constraint comes near its limit the equation, which is linear in
+the costate, is solved from the value at the start of the interval; non-negative multipliers at points in between are fitted
+so that the value at the end is reached and H is stationary in the controls that are free to move.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from trajopt.certificate.along import POINTS
-from trajopt.certificate.extremal import Extremal, sides
-from trajopt.indirect.hamiltonian import Constraint
+from trajopt.certificate.linear import gauss
+
+if TYPE_CHECKING:
+    from trajopt.certificate.extremal import Extremal
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Pushes:
-    """What constraints of states do over the intervals in which they act."""
-
-    left: Array  # (nx, intervals): what no push explains of the change of the costates, relative to their sizes
-    by_static: Array  # the derivative of the cost by static variables, as far as those move the constraints
-
-
-def pushed_intervals(e: Extremal) -> NDArray[np.intp]:
-    """The intervals in which a constraint of states may push."""
-    acts = np.zeros(e.phase.widths.size, dtype=bool)
-    for side, _ in e.state_constraints:
-        acts |= (side != 0).reshape(e.phase.times.shape).any(axis=1)
-    return np.flatnonzero(acts)
-
-
-def pushes(e: Extremal, intervals: NDArray[np.intp]) -> Pushes:
-    """The pushes of the right sign that explain the costates best, interval by interval.
-
-    From just before the start of an interval to just before its end; a push may come at either of them, too.
-    """
-    ph, n = e.phase, e.phase.form.x.numel()
-    count = ph.times.shape[1]
-    slopes = e.values(casadi.jacobian(ph.form.f, ph.form.x).T.reshape((-1, 1)))
-    slopes = slopes.T.reshape(-1, n, n)  # of each point: d f_i / d x_j, rows i
-    effects = [_effects(e, c, side) for c, side in e.active]
-    left, total = np.empty((n, intervals.size)), np.zeros(e.ham.s.numel())
-    ends = ph.costate(ph.breaks[1:], left=True), ph.costate(ph.starts, left=True)
-    for place, k in enumerate(intervals):
-        here = slice(k * count, (k + 1) * count)
-        own = e.points[4][:, here].T
-        rest = e.augmented["x"][:, here].T - np.einsum("kij,ki->kj", slopes[here], own)  # dH/dx without its costate terms
-        inner, last, particular = _transition(slopes[here], rest, float(ph.widths[k]))
-        defect = (ends[0][:, k] - last @ ends[1][:, k] - particular) / e.costate_sizes
-        to_end = np.concatenate([last[None], last @ np.linalg.inv(inner), np.eye(n)[None]])  # from the start, points and end
-        some = [effect for effect in effects if effect.side[here].any()]
-        directions = [np.einsum("kij,kj->ki", to_end, effect.jumps[k]) for effect in some]
-        left[:, place], sizes = _explained(defect, np.vstack(directions).T / e.costate_sizes[:, None])
-        total += sizes @ np.vstack([effect.by_static[k] for effect in some])
-    return Pushes(left, total)
+STATIONARITY = 1e-4  # weight of stationarity beside the end of the interval, both relative
+INACTIVE = 1e-2  # weight of multipliers away from their limit
+CLOSE = 1e-6  # weight of the distance from the answer's costates
+AROUND = 30.0  # times as far from its limit a constraint may have a multiplier beside an interval in which it is near
+ROUNDS = 4  # in which controls at bounds that would leave them join the free ones
+WRONG_SIGN = 1e-6  # slope of H, relative, at which a control would leave its bound
 
 
 @dataclass(frozen=True, eq=False)
-class Effects:
-    """Of a push of one constraint by one, at the start of each interval, at its points and at its end."""
+class Fit:
+    """Costates of one phase, and the multipliers of its state constraints."""
 
-    side: Array  # (points,)
-    jumps: Array  # (intervals, 1 + points + 1, nx): of the costates
-    by_static: Array  # (intervals, 1 + points + 1, static variables): derivatives of the cost
+    costate: Array  # (nx, N) at the quadrature points
+    left: Array  # (nx, intervals): what is left of the change of the costates over each interval, relative to their sizes
+    active: NDArray[np.bool_]  # (intervals,): where a state constraint may have a multiplier
+    slack: float  # the sum of multiplier times distance from the limit, in units of the cost
+    by_static: Array  # the derivative of the cost by static variables, as far as those move the constraints
+    by_time: Array  # (intervals,): the multipliers times the partial derivatives of the constraints by time
+    strength: float = 0.0  # the sum of the multipliers times the sizes of the constraints, relative to the cost
+    mismatch: float = 0.0  # what costates that make H stationary inside intervals miss at their ends, relative
 
 
-def _effects(e: Extremal, constraint: Constraint, side: Array) -> Effects:
+def fitted(e: Extremal) -> Fit:
+    """Fit the multipliers of state constraints, interval by interval."""
     ph = e.phase
-    shape = ph.times.shape
+    given = e.augmented(e.given, e.multipliers)
+    rates = given["x"].reshape(-1, *ph.times.shape)
+    starts, ends = _ends(e)
+    change = ends - starts
+    left = (change + (rates * ph.quadrature[None]).sum(axis=2)) / e.costate_sizes[:, None]
+    costate = e.given[4].copy()
+    none = Fit(costate, left, np.zeros(ph.widths.size, dtype=bool), 0.0, np.zeros(e.ham.s.numel()), np.zeros(ph.widths.size))
+    constraints = _Near.of(e)
+    if constraints is None:
+        return none
+    system = _System.of(e, given["x"], constraints)
+    slack, by_static, by_time = 0.0, np.zeros(e.ham.s.numel()), np.zeros(ph.widths.size)
+    mismatch, strength, size = 0.0, 0.0, e.sizes_of(e.ham.of_states) / e.cost
+    for k in np.flatnonzero(constraints.intervals):
+        here = slice(k * ph.times.shape[1], (k + 1) * ph.times.shape[1])
+        left[:, k], _, sizes, which = system.best(int(k), STATIONARITY)
+        # Inside the interval stationarity decides about the distribution of the multipliers.
+        gap, costate[:, here], inside, where = system.best(int(k), 1.0)
+        mismatch = max(mismatch, float(np.abs(gap).max(initial=0.0)))
+        slack += float(sizes @ constraints.distance[which])
+        by_static += sizes @ constraints.by_static[which]
+        by_time[k] = float(inside @ constraints.by_time[where])
+        strength += float(sizes @ size[which[0]])
+    return Fit(costate, left, constraints.intervals, slack, by_static, by_time, strength, mismatch)
 
-    def everywhere(by: Any) -> Array:
-        """(intervals, 1 + points + 1, size) of a gradient, the right sign for a push."""
-        if not by.numel():
-            return np.zeros((shape[0], shape[1] + 2, 0))
-        gradient = casadi.gradient(constraint.expression, by)
-        inner = e.values(gradient).T.reshape(*shape, -1)
-        first, last = np.split(e.values(gradient, e.at_breaks).T[:, None, :], 2)
-        sign = np.where((side.reshape(shape) == -1).any(axis=1), -1.0, 1.0)
-        return np.asarray(sign[:, None, None] * np.concatenate([first, inner, last], axis=1))
 
-    # A push adds side . S to H: the costate falls along its gradient.
-    return Effects(side, -everywhere(ph.form.x), everywhere(e.ham.s))
+def _ends(e: Extremal) -> tuple[Array, Array]:
+    """Costates at the start and at the end of each interval, just after: a jump at a break belongs to the interval before it.
 
-
-def end_pushes(e: Extremal, slope: Array, last: bool, fixed: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> Array:
-    """What is left of the derivative of the cost by a phase's first or last state after path constraints have pushed there.
-
-    ``fixed``: which states are at their own lower and upper limits there, and may have a slope of one sign.
+    Collocation has the multipliers of an interval at its points, the last of which is its end: just before that the costate still
+    lacks what a constrained arc adds, just after it is right.
     """
-    column = -1 if last else 0
-    directions = []
-    for constraint, _ in e.active:
-        if not constraint.of_state:
-            values = np.hstack([e.values(constraint.expression), e.values(constraint.expression, e.at_breaks)[:, [column]]])
-            side = sides(values, np.array([constraint.lower]), np.array([constraint.upper]))[0, -1]
-            gradient = e.values(casadi.gradient(constraint.expression, e.phase.form.x), e.at_breaks)[:, column]
-            directions += [-side * gradient / e.costate_sizes] if side else []
-    if not directions:
-        return slope
-    units = np.eye(slope.size)
-    every = np.column_stack([*directions, units[:, fixed[0]], -units[:, fixed[1]]])
-    found = _explained(slope / e.costate_sizes, every)[1][: len(directions)]
-    return np.asarray(slope - np.column_stack(directions) @ found * e.costate_sizes)
+    ph = e.phase
+    ends = ph.costate(ph.breaks[1:])
+    ends[:, -1] = ph.costate(ph.breaks[-1:], left=True)[:, 0]
+    return ph.costate(ph.starts), ends
 
 
-def _explained(defect: Array, directions: Array) -> tuple[Array, Array]:
-    """What is left of a defect after the best sum of directions, none of them backwards, and how much of each that has."""
-    lengths = np.abs(directions).max(axis=0)
-    if not np.all(np.isfinite(defect)) or not np.all(np.isfinite(lengths)):
-        return defect, np.zeros(lengths.size)
-    some = lengths > 0
-    sizes = np.zeros(lengths.size)
-    sizes[some] = nnls(directions[:, some] / lengths[some], defect)[0] / lengths[some]
-    return np.asarray(defect - directions @ sizes), sizes
+@dataclass(frozen=True, eq=False)
+class _Near:
+    """State constraints near their limits. The points of an interval: its start, its quadrature points, its end.
+
+    Arrays are (constraints, intervals, points, ...).
+    """
+
+    intervals: NDArray[np.bool_]
+    near: NDArray[np.bool_]
+    distance: Array
+    jumps: Array  # of the costate, by a multiplier of one
+    by_static: Array
+    by_time: Array
+
+    @staticmethod
+    def of(e: Extremal) -> _Near | None:
+        from trajopt.certificate.extremal import NEAR
+
+        rows, ph = e.ham.of_states, e.phase
+        if not rows.size:
+            return None
+        size = e.sizes_of(rows)[:, None, None]
+        distance, side = (_everywhere(e, inner, ends) for inner, ends in zip(
+            e.distances(rows, e.given), e.distances(rows, e.at_breaks), strict=True))  # fmt: skip
+        near = np.asarray(distance <= NEAR * size)
+        if not near.any():
+            return None
+        # A limit met between two points, or in the interval beside, may act anywhere around.
+        met = np.asarray(near.any(axis=2))
+        grown = met.copy()
+        grown[:, 1:] |= met[:, :-1]
+        grown[:, :-1] |= met[:, 1:]
+        allowed = grown[:, :, None] & (distance <= AROUND * NEAR * size)
+        intervals = np.asarray(allowed.any(axis=(0, 2)))
+        sign = np.where(side == -1, -1.0, 1.0)
+
+        def by(symbols: Any) -> Array:
+            if not symbols.numel():
+                return np.zeros((*near.shape, 0))
+            column = casadi.jacobian(rows.expression, symbols).T.reshape((-1, 1))  # rows after one another
+            values = [e.values(column, at).reshape(rows.size, symbols.numel(), -1) for at in (e.given, e.at_breaks)]
+            parts = [_everywhere(e, values[0][:, i], values[1][:, i]) for i in range(symbols.numel())]
+            return np.asarray(sign[..., None] * np.stack(parts, axis=-1))
+
+        # A multiplier m >= 0 adds m * sign * S to H: the costate falls along its gradient.
+        return _Near(intervals, allowed, distance, -by(ph.form.x), by(e.ham.s), by(ph.form.t)[..., 0])
 
 
-def _transition(slopes: Array, rest: Array, width: float) -> tuple[Array, Array, Array]:
-    """Of costate' = -f_x^T costate - rest over an interval: the fundamental matrix at its points and at its end, and the part
-    of the end that does not depend on the start. By collocation at the quadrature points, of order twice their number."""
+def _everywhere(e: Extremal, inner: Array, ends: Array) -> Array:
+    """(rows, intervals, start, points and end) from values at the quadrature points and at both ends of the intervals."""
+    shape = e.phase.times.shape
+    first, last = np.split(ends, 2, axis=1)
+    return np.concatenate([first[:, :, None], inner.reshape(-1, *shape), last[:, :, None]], axis=2)
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """What each interval needs to solve its costate equation."""
+
+    e: Extremal
+    constraints: _Near
+    rates: Array  # (N, nx, nx): df_i/dx_j at the quadrature points
+    rest: Array  # (N, nx): dH/dx without its costate terms
+    stationary: Array  # (N, nu): derivatives of H by controls, augmented
+    slopes: Array  # (N, nx, nu)
+    free: NDArray[np.bool_]  # (N, nu)
+    ends: tuple[tuple[Array, Array], tuple[Array, Array]]  # just after breaks, and just before
+
+    @staticmethod
+    def of(e: Extremal, by_state: Array, constraints: _Near) -> _System:
+        from trajopt.certificate.extremal import NEAR
+
+        ph, form, n = e.phase, e.phase.form, e.phase.form.x.numel()
+        rates = e.values(casadi.jacobian(form.f, form.x).T.reshape((-1, 1)), e.given).T.reshape(-1, n, n)
+        rest = by_state.T - np.einsum("kij,ki->kj", rates, e.given[4].T)
+        nu = form.u.numel()
+        stationary, slopes = np.zeros((rates.shape[0], nu)), np.zeros((rates.shape[0], n, nu))
+        if nu:
+            gradient, jacobian = e.slopes
+            stationary = (gradient + np.einsum("nri,rn->in", jacobian, e.multipliers))[:nu].T
+            slopes = e.rate_slopes[:, :, :nu]
+        near = NEAR * ph.spans[:, None]
+        free = (e.given[3] > form.u_bound.lower[:, None] + near) & (e.given[3] < form.u_bound.upper[:, None] - near)
+        if e.ham.mixed.size and nu:  # multipliers of mixed constraints take part of the slope: such controls are not free
+            held = np.einsum("nri,rn->in", np.abs(e.slopes[1][:, form.g.numel() :, :nu]), np.abs(e.mixed_sides)) > 0
+            free &= ~held
+        return _System(
+            e,
+            constraints,
+            rates,
+            rest,
+            stationary,
+            slopes,
+            free.T,
+            (_ends(e), (ph.costate(ph.starts, left=True), ph.costate(ph.breaks[1:], left=True))),
+        )
+
+    def best(self, k: int, weight: float) -> tuple[Array, Array, Array, Any]:
+        """The better of two fits: multipliers at a break belong to the interval before it, or to the one after."""
+        found = [self.solved(k, ends, weight) for ends in self.ends]
+        count = self.e.phase.times.shape[1]
+        here = slice(k * count, (k + 1) * count)
+        scores = []
+        for left, costate, _, _ in found:
+            slope = np.abs(self._slope(here, costate.T))
+            scores.append(float(slope[self.free[here] | self._leaving(here, costate.T)].sum() + np.abs(left).sum() / weight))
+        return found[int(np.nanargmin(np.nan_to_num(scores, nan=np.inf)))]
+
+    def solved(self, k: int, ends: tuple[Array, Array], weight: float) -> tuple[Array, Array, Array, Any]:
+        """Of an interval: what is left at its end, costates at its points, multipliers and where they are."""
+        e, near = self.e, self.constraints
+        count, n = e.phase.times.shape[1], e.phase.form.x.numel()
+        here = slice(k * count, (k + 1) * count)
+        inner, last, particular = transition(self.rates[here], self.rest[here], float(e.phase.widths[k]))
+        homogeneous = np.concatenate([np.eye(n)[None], inner[:, :, :n], last[None]])  # at start, points, end
+        own = np.concatenate([np.zeros((1, n)), inner[:, :, n], particular[None]])
+        first = ends[0][:, k]
+        which = np.nonzero(near.near[:, k])
+        rows, at = which
+        back = np.linalg.inv(homogeneous)
+        # The effect of a multiplier at point j on the costate at all later points, its own included.
+        jumped = np.einsum("aij,jb->aib", homogeneous, np.eye(n))
+        columns = np.einsum("pij,mjk,mk->mpi", jumped, back[at], near.jumps[rows, k, at])
+        columns *= (np.arange(count + 2)[None, :] >= at[:, None])[:, :, None]
+        plain = np.einsum("pij,j->pi", homogeneous, first) + own
+        scale = e.costate_sizes
+        defect = (ends[1][:, k] - plain[-1]) / scale
+        matrix = columns[:, -1] / scale[None, :]
+        free = self.free[here].copy()
+        for _ in range(ROUNDS):
+            sizes = self._least(k, (defect, matrix), (columns[:, 1:-1], plain[1:-1]), (rows, at), np.where(free, weight, 0.0))
+            costate = plain + np.einsum("m,mpi->pi", sizes, columns)
+            leaving = self._leaving(here, costate[1:-1]) & ~free
+            if not leaving.any():
+                break
+            free |= leaving
+        index = (rows, np.full(rows.size, k), at)
+        return (ends[1][:, k] - costate[-1]) / scale, costate[1:-1].T, sizes, index
+
+    def _slope(self, here: slice, costate: Array) -> Array:
+        """(points, nu): the slope of H with other costates, relative to the sizes of controls and of the cost."""
+        e = self.e
+        change = np.einsum("pij,pi->pj", self.slopes[here], costate - e.given[4][:, here].T)
+        return np.asarray((self.stationary[here] + change) * e.phase.spans[None, :] / e.power)
+
+    def _leaving(self, here: slice, costate: Array) -> NDArray[np.bool_]:
+        """Controls at a bound that H would have leave it."""
+        bound, u = self.e.phase.form.u_bound, self.e.given[3][:, here].T
+        slope = self._slope(here, costate)
+        lower = u - bound.lower < bound.upper - u
+        return np.asarray(np.where(lower, slope < -WRONG_SIGN, slope > WRONG_SIGN))
+
+    def _least(self, k: int, end: tuple[Array, Array], inside: tuple[Array, Array], which: Any, weights: Array) -> Array:
+        """Non-negative multipliers by least squares: the end of the interval, stationarity, no multiplier off its limit."""
+        e, near = self.e, self.constraints
+        (defect, matrix), (columns, plain) = end, inside
+        count = e.phase.times.shape[1]
+        here = slice(k * count, (k + 1) * count)
+        effect = np.einsum("pij,mpi->mpj", self.slopes[here], columns) * (e.phase.spans / e.power)[None, None, :]
+        free = weights > 0
+        target, effects = -(self._slope(here, plain) * weights)[free], (effect * weights[None])[:, free]
+        lengths = np.abs(matrix).max(axis=1, initial=0.0)
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        apart = np.diag(near.distance[which[0], k, which[1]] / e.cost * INACTIVE)
+        # Where several distributions of the multipliers fit, the one nearest to the answer's costates.
+        close = (columns / e.costate_sizes[None, None, :]).reshape(lengths.size, -1) * CLOSE
+        aim = ((e.given[4][:, here].T - plain) / e.costate_sizes[None, :]).ravel() * CLOSE
+        whole = np.hstack([matrix, effects, apart, close]).T
+        right = np.concatenate([defect, target, np.zeros(lengths.size), aim])
+        if not whole.size or not np.isfinite(whole).all() or not np.isfinite(right).all():
+            return np.zeros(lengths.size)
+        try:
+            return np.asarray(nnls(whole / lengths[None, :], right)[0] / lengths)
+        except RuntimeError:  # too many iterations: without multipliers the defect is reported
+            return np.zeros(lengths.size)
+
+
+def transition(rates: Array, rest: Array, width: float) -> tuple[Array, Array, Array]:
+    """Of costate' = -f_x^T costate - rest over an interval, by collocation at its quadrature points.
+
+    Returns the fundamental matrix and the particular solution at the points, (points, n, n + 1), both at the end.
+    """
     points, n = rest.shape
-    whole, inner_weights = _weights()
-    block = np.einsum("ij,jlk->ikjl", width * inner_weights, slopes).reshape(points * n, points * n)
-    right = np.concatenate([np.tile(np.eye(n), (points, 1)), -width * (inner_weights @ rest).reshape(-1, 1)], axis=1)
+    _, weights, inner = gauss(points)
+    block = np.einsum("ij,jlk->ikjl", width * inner, rates).reshape(points * n, points * n)
+    right = np.concatenate([np.tile(np.eye(n), (points, 1)), -width * (inner @ rest).reshape(-1, 1)], axis=1)
     solved = np.linalg.solve(np.eye(points * n) + block, right).reshape(points, n, n + 1)
-    rates = -np.einsum("jlk,jlm->jkm", slopes, solved)
-    rates[:, :, n] -= rest
-    end = width * np.einsum("j,jkm->km", whole, rates)
-    return solved[:, :, :n], np.eye(n) + end[:, :n], end[:, n]
-
-
-@lru_cache(maxsize=1)
-def _weights() -> tuple[Array, Array]:
-    """Integrals of the Lagrange polynomials over [0, 1], and from 0 to each point."""
-    size = POINTS.size
-    values = np.linalg.inv(np.polynomial.legendre.legvander(2 * POINTS - 1, size - 1))
-    integrals = np.polynomial.legendre.legint(values, lbnd=-1, axis=0) / 2
-    inner = np.polynomial.legendre.legvander(2 * POINTS - 1, size) @ integrals
-    whole = np.polynomial.legendre.legvander(np.ones(1), size) @ integrals
-    return whole[0], inner
+    slopes = -np.einsum("jlk,jlm->jkm", rates, solved)
+    slopes[:, :, n] -= rest
+    end = width * np.einsum("j,jkm->km", weights, slopes)
+    return solved, np.eye(n) + end[:, :n], end[:, n]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from trajopt.curve import Curve
 from trajopt.errors import UsageError
 from trajopt.normal_form import NormalForm, PhaseForm, Quantity
+from trajopt.sizes import PhaseSizes, Samples, Sizes, sizes
 from trajopt.solution import PhaseSolution, Solution
 
 Array = NDArray[np.float64]
 POINTS, WEIGHTS = (0.5 * (v + shift) for v, shift in zip(np.polynomial.legendre.leggauss(12), (1.0, 0.0), strict=True))
+HIGH_DEGREE = 12  # nodes of a piece that quadrature resolves as one interval
 INSIDE = 1e-12  # of an interval: controls and costates may jump at its ends, and are read just inside
 
 
@@ -31,15 +33,16 @@ class PhaseAlong:
     p: Array
     symbols_s: Any
     symbols_p: Any
-    told_sizes: Array | None = None  # of states, where more is known about them than their values
+    own: PhaseSizes | None = None
+    further: Array = field(default_factory=lambda: np.zeros(0))  # breaks beside those of the curves: steps of an integration
+    told_sizes: Array | None = None  # of states, where they are not those of the problem
 
     @cached_property
     def breaks(self) -> Array:
-        """Where any of the curves has a break."""
+        """Where any of the curves has a break; pieces of a high degree are divided, so that quadrature resolves them."""
         groups = (self.given.states, self.given.controls, self.given.algebraics, self.given.costates)
-        found = np.unique(
-            np.concatenate([[self.given.t0, self.given.tf], *[c.breaks for group in groups for c in group.values()]])
-        )
+        curves = [c for group in groups for c in group.values()]
+        found = np.unique(np.concatenate([[self.given.t0, self.given.tf], self.further, *[_knots(c) for c in curves]]))
         found = found[(found >= self.given.t0) & (found <= self.given.tf)]
         apart = np.append(np.diff(found) > 1e-10 * (self.given.tf - self.given.t0), True)
         apart[:1] = True
@@ -93,31 +96,39 @@ class PhaseAlong:
         flat = self.times.ravel()
         return flat[None, :], self.x(flat), self.z(flat), self.u(flat)
 
-    @cached_property
-    def sizes(self) -> Array:
-        """Of each state: its largest value, or how far it moves where that is more telling; one where it stays at zero."""
-        if self.told_sizes is not None:
-            return self.told_sizes
-        ends = np.hstack([self.sampled[1], self.x(self.breaks)])
-        largest = np.abs(ends).max(axis=1)
-        return np.asarray(np.where(largest > 1e-12 * max(1.0, float(largest.max(initial=0.0))), largest, 1.0))
+    @property
+    def samples(self) -> Samples:
+        """The phase at quadrature points and breaks, in order."""
+        times = np.sort(np.concatenate([self.times.ravel(), self.breaks]))
+        near = np.clip(times, self.inside(np.zeros((1, 1)), np.array([0]))[0, 0], None)
+        last = self.inside(np.ones((1, 1)), np.array([self.widths.size - 1]))[0, 0]
+        near = np.minimum(near, last)
+        return Samples(times, self.x(times), self.z(near), self.u(near))
 
-    @cached_property
+    @property
+    def measure(self) -> PhaseSizes:
+        """The sizes of the quantities of the phase."""
+        assert self.own is not None
+        return self.own
+
+    @property
+    def sizes(self) -> Array:
+        """Of each state."""
+        return self.measure.x if self.told_sizes is None else self.told_sizes
+
+    @property
     def spans(self) -> Array:
-        """Of each control: the distance of its bounds, or its own range."""
-        u, bound = self.sampled[3], self.form.u_bound
-        own = np.maximum(np.ptp(u, axis=1), np.abs(u).max(axis=1)) if u.size else np.zeros(u.shape[0])
-        both = np.isfinite(bound.lower) & np.isfinite(bound.upper)
-        width = np.where(both, np.where(both, bound.upper, 0.0) - np.where(both, bound.lower, 0.0), own)
-        return np.asarray(np.where(width > 0, width, 1.0))
+        """Of each control."""
+        return self.measure.u
 
     @property
     def endpoint_values(self) -> Array:
-        """In the order of the form's endpoint column."""
+        """In the order of the form's endpoint column; integrals are those of the file."""
         ends = np.array([self.given.t0, self.given.tf])
         near = self.inside(np.array([[0.0], [1.0]]), np.array([0, self.widths.size - 1])).ravel()
         x, z, u = self.x(ends), self.z(near), self.u(near)
-        return np.concatenate([ends, x[:, 0], x[:, 1], z[:, 0], z[:, 1], u[:, 0], u[:, 1], self.given.integrals])
+        told = self.given.integrals if self.given.integrals.size == self.form.l.numel() else np.zeros(self.form.l.numel())
+        return np.concatenate([ends, x[:, 0], x[:, 1], z[:, 0], z[:, 1], u[:, 0], u[:, 1], told])
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +141,22 @@ class Along:
     s: Array
     p: Array
 
+    integrals: tuple[Array, ...] | None = None  # computed anew; those of the file where they are not
+
     @property
     def endpoints(self) -> Array:
-        return np.concatenate([ph.endpoint_values for ph in self.phases])
+        """In the order of the form's endpoint column."""
+        found = []
+        for k, ph in enumerate(self.phases):
+            values = ph.endpoint_values
+            if self.integrals is not None and self.integrals[k].size:
+                values[-self.integrals[k].size :] = self.integrals[k]
+            found.append(values)
+        return np.concatenate(found)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        return sizes(self.form, [ph.samples for ph in self.phases], self.s, self.p)
 
     @cached_property
     def multipliers(self) -> Array:
@@ -168,9 +192,38 @@ def along(form: NormalForm, solution: Solution) -> Along:
                     raise UsageError(
                         f"this is no answer to problem '{form.name}': phase '{ph.form.name}' has no '{q.name}' of size {q.size}"
                     )
-        if ph.given.integrals.size != ph.form.l.numel():
-            raise UsageError(f"this is no answer to problem '{form.name}': the integrals of phase '{ph.form.name}' are missing")
-    return Along(form, solution, phases, s, p)
+    whole = Along(form, solution, phases, s, p)
+    return replace(whole, phases=tuple(replace(ph, own=own) for ph, own in zip(phases, whole.sizes.phases, strict=True)))
+
+
+def not_finite(solution: Solution) -> str:
+    """The first quantity of an answer that is not a number, or whose times do not increase; empty where there is none."""
+    for ph in solution.phases.values():
+        if not (np.isfinite(ph.t0) and np.isfinite(ph.tf)):
+            return f"the times of phase '{ph.name}'"
+        if not ph.tf > ph.t0:
+            return f"the duration of phase '{ph.name}', {ph.tf - ph.t0:g}"
+        groups = (ph.states, ph.controls, ph.algebraics, ph.costates, ph.path_multipliers)
+        for word, group in zip(("", "", "", "costate of ", "multiplier of "), groups, strict=True):
+            for name, curve in group.items():
+                fine = np.all(np.isfinite(curve.breaks)) and np.all(np.diff(curve.breaks) >= 0) and curve.breaks.size > 1
+                if not fine or not all(np.all(np.isfinite(part)) for part in (*curve.values, *curve.nodes)):
+                    return f"{word}{name} of phase '{ph.name}'"
+        if not np.all(np.isfinite(ph.integrals)):
+            return f"the integrals of phase '{ph.name}'"
+    for name, value in {**solution.variables, **solution.parameters, **solution.multipliers}.items():
+        if not np.all(np.isfinite(np.asarray(value, dtype=float))):
+            return name
+    return "" if np.isfinite(solution.objective) else "the objective"
+
+
+def _knots(curve: Curve) -> Array:
+    """The breaks of a curve, and points inside its pieces of a high degree."""
+    found = [curve.breaks]
+    for nodes, a, b in zip(curve.nodes, curve.breaks[:-1], curve.breaks[1:], strict=True):
+        if nodes.size > HIGH_DEGREE:
+            found.append(np.linspace(a, b, int(np.ceil(nodes.size / 8)) + 1))
+    return np.concatenate(found)
 
 
 def columns(quantities: tuple[Quantity, ...], group: Mapping[str, Curve], times: Array, left: bool = False) -> Array:

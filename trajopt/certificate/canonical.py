@@ -11,7 +11,7 @@ import numpy as np
 from trajopt.bounds import Bound
 from trajopt.certificate.along import PhaseAlong
 from trajopt.certificate.extremal import Extremal
-from trajopt.certificate.feasibility import end_gaps
+from trajopt.certificate.feasibility import whole_motions
 from trajopt.certificate.motion import Motion
 from trajopt.certificate.table import Check, skipped
 from trajopt.integrate.tableaus import Tableau
@@ -28,8 +28,8 @@ def costate_motions(phases: Sequence[Extremal], scheme: Tableau, tolerance: floa
     """
     run = [Motion(canonical(e), scheme) for e in phases if not _constrained(e)]
     if not run:
-        return [skipped(COSTATES, "constraints act on the costates")]
-    return end_gaps(run, len(phases), tolerance, (COSTATES, KEPT))
+        return [skipped(COSTATES, "constraints act on the costates", "validation")]
+    return [replace(row, family="validation") for row in whole_motions(run, tolerance, (COSTATES, KEPT))]
 
 
 def canonical(e: Extremal) -> PhaseAlong:
@@ -63,4 +63,4 @@ def _name(state: str) -> str:
 
 def _constrained(e: Extremal) -> bool:
     form = e.phase.form
-    return bool(casadi.depends_on(casadi.vertcat(form.g, form.c), form.x) or e.active)
+    return bool(casadi.depends_on(casadi.vertcat(form.g, form.c), form.x) or e.fit.strength > 0)

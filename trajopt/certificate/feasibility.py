@@ -1,171 +1,229 @@
-"""What must hold whatever the cost: conditions at the ends, bounds and path constraints, and the motion itself."""
+"""What must hold whatever the cost: conditions at the ends, bounds and path constraints, the motion itself, and what it costs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.along import Along, PhaseAlong, beyond, evaluated
+from trajopt.bounds import Bound
+from trajopt.certificate.along import POINTS, Along, PhaseAlong, beyond, evaluated
+from trajopt.certificate.linear import gauss
 from trajopt.certificate.motion import Motion
-from trajopt.certificate.pontryagin import worst
-from trajopt.certificate.table import Check, judged, skipped
+from trajopt.certificate.table import Check, judged
+from trajopt.normal_form import stacked
 
 Array = NDArray[np.float64]
 WHOLE = "re-integration of whole phases"
+STABILIZED = "re-integration, invariants stabilized"
+OBJECTIVE = "objective of the re-integrated motion"
+NEAR_LIMIT = 0.05  # of a row's range: so close to a limit its largest value in an interval is refined
+
+
+def worst(name: str, found: Sequence[tuple[float, str]], tolerance: float, remark: str = "", family: str = "") -> Check:
+    """The largest of several values, with the place where it is."""
+    values = [value if np.isfinite(value) else np.inf for value, _ in found]
+    if not values:
+        return judged(name, 0.0, tolerance, remark, family)
+    top = int(np.argmax(values))
+    value = values[top]
+    where = f"largest {found[top][1]}" if found[top][1] and value > 0 else ""
+    return judged(name, value, tolerance, ", ".join(part for part in (remark, where) if part), family)
+
+
+def place(values: Array, times: Array, names: tuple[str, ...], label: str) -> tuple[float, str]:
+    """The largest of (rows, times), and where it is."""
+    if not values.size:
+        return 0.0, ""
+    values = np.where(np.isfinite(values), values, np.inf)
+    row, column = np.unravel_index(int(np.argmax(values)), values.shape)
+    return float(values[row, column]), f"in {names[row]} at t = {times[column]:.6g}{label}"
+
+
+def labels(whole: Along) -> list[str]:
+    """What follows the name of a variable in remarks."""
+    return ["" if len(whole.phases) == 1 else f" of '{ph.form.name}'" for ph in whole.phases]
 
 
 def boundary(whole: Along, tolerance: float) -> Check:
-    """Start and end values, times, links and conditions over phases, relative to the sizes of what they are made of."""
+    """Start and end values, times, links and conditions over phases, with integrals computed anew."""
     found: list[tuple[float, str]] = []
-    sizes = []
-    for ph in whole.phases:
-        label = "" if len(whole.phases) == 1 else f" of '{ph.form.name}'"
-        ends = ph.x(np.array([ph.given.t0, ph.given.tf]))
-        duration = np.array([max(ph.given.tf - ph.given.t0, 1e-300)])
+    for ph, label in zip(whole.phases, labels(whole), strict=True):
+        ends, duration = ph.x(np.array([ph.given.t0, ph.given.tf])), ph.measure.time
+        ends[:, 1] = ph.x(np.array([ph.given.tf]), left=True)[:, 0]
         for q in ph.form.states:
             for word, own, value in (("initial", q.start, ends[q.rows, 0]), ("final", q.end, ends[q.rows, 1])):
                 gap = beyond(value[:, None], own.lower, own.upper)[:, 0] / ph.sizes[q.rows]
                 found += [(float(v), f"in the {word} {name}{label}") for v, name in zip(gap, q.components, strict=True)]
         for word, own, t in (("initial", ph.form.start_time, ph.given.t0), ("final", ph.form.end_time, ph.given.tf)):
-            found.append((float(beyond(np.array([[t]]), own.lower, own.upper)[0, 0] / duration[0]), f"in the {word} time{label}"))
+            found.append((float(beyond(np.array([[t]]), own.lower, own.upper)[0, 0] / duration), f"in the {word} time{label}"))
         found.append((0.0 if ph.given.tf > ph.given.t0 else np.inf, f"in the duration{label}"))
-        z, u = ph.sampled[2], ph.sampled[3]
-        others = [np.abs(part).max(axis=1, initial=0.0) for part in (z, u)]
-        sizes += [np.full(2, max(abs(ph.given.tf), duration[0])), ph.sizes, ph.sizes, others[0], others[0], others[1], others[1]]
-        sizes.append(np.abs(ph.given.integrals))
-    found += _conditions(whole, np.concatenate(sizes))
-    return worst("boundary conditions", found, tolerance)
+    if whole.form.b.numel():
+        bound = whole.form.b_bound
+        gap = beyond(conditions(whole)[:, None], bound.lower, bound.upper)[:, 0] / whole.sizes.b
+        found += [(float(v), f"in '{name}'") for v, name in zip(gap, whole.form.b_names, strict=True)]
+    return worst("boundary conditions", found, tolerance, family="ends")
 
 
-def _conditions(whole: Along, sizes: Array) -> list[tuple[float, str]]:
+def conditions(whole: Along) -> Array:
+    """The values of the conditions on endpoints."""
     form = whole.form
-    if not form.b.numel():
-        return []
     symbols = [e for ph in form.phases for e in ph.ends]
-    slopes = casadi.horzcat(*[casadi.jacobian(form.b, e) for e in symbols if e.numel()])
-    function = casadi.Function("b", [*symbols, form.s, form.p], [casadi.densify(form.b), casadi.densify(slopes)])
     parts = np.split(whole.endpoints, np.cumsum([e.numel() for e in symbols])[:-1])
-    values, slope = (np.asarray(o.full()) for o in function(*parts, whole.s, whole.p))
-    limits = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (form.b_bound.lower, form.b_bound.upper)]
-    scale = np.maximum(np.nan_to_num(np.abs(slope)) @ sizes, np.maximum(*limits))
-    gap = beyond(values, form.b_bound.lower, form.b_bound.upper)[:, 0] / np.where(scale > 0, scale, 1.0)
-    return [(float(v), f"in '{name}'") for v, name in zip(gap, form.b_names, strict=True)]
+    found = casadi.Function("b", [*symbols, form.s, form.p], [casadi.densify(form.b)])(*parts, whole.s, whole.p)
+    return np.asarray(found.full()).ravel()
 
 
 def between_nodes(whole: Along, tolerance: float) -> Check:
-    """Bounds of states, controls and algebraic variables, path constraints and algebraic equations, all along the motion."""
+    """Bounds of all variables, path constraints and algebraic equations, all along the motion."""
     found: list[tuple[float, str]] = []
-    for ph in whole.phases:
-        label = "" if len(whole.phases) == 1 else f" of '{ph.form.name}'"
-        t, x, z, u = ph.sampled
-        form = ph.form
-        rows = [(x, form.x_bound, form.x_names), (z, form.z_bound, form.z_names), (u, form.u_bound, form.u_names)]
-        if form.c.numel():
-            rows.append((_along(ph, form.c), form.c_bound, form.c_names))
-        for values, bound, names in rows:
-            if values.size:
-                limits = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (bound.lower, bound.upper)]
-                size = np.maximum(np.maximum(np.ptp(values, axis=1), np.abs(values).max(axis=1)), np.maximum(*limits))
-                gaps = beyond(values, bound.lower, bound.upper) / np.where(size > 0, size, 1.0)[:, None]
-                found.append(_place(gaps, t[0], names, label))
-        if form.g.numel():
-            found.append(_place(np.abs(_along(ph, form.g)) / _equation_sizes(ph)[:, None], t[0], form.g_names, label))
-    return worst("bounds and path constraints", found, tolerance, "between the nodes")
+    for ph, label in zip(whole.phases, labels(whole), strict=True):
+        found += _limits(ph, label)
+    for q in whole.form.statics:
+        gap = beyond(whole.s[q.rows][:, None], q.bound.lower, q.bound.upper)[:, 0] / whole.sizes.s[q.rows]
+        found += [(float(v), f"in {name}") for v, name in zip(gap, q.components, strict=True)]
+    return worst("bounds and path constraints", found, tolerance, "between the nodes", family="limits")
 
 
-def _along(ph: PhaseAlong, expression: casadi.SX) -> Array:
-    form = ph.form
-    inputs = [form.t, form.x, form.z, form.u, ph.symbols_s, ph.symbols_p]
-    return evaluated(casadi.Function("along", inputs, [casadi.densify(expression)]), *ph.sampled, ph.s, ph.p)
-
-
-def _equation_sizes(ph: PhaseAlong) -> Array:
-    """An equation is measured by what its variables contribute to it."""
-    form = ph.form
-    blocks = [casadi.jacobian(form.g, v) for v in (form.x, form.z, form.u) if v.numel()]
-    slopes = np.abs(_along(ph, casadi.horzcat(*blocks).reshape((-1, 1))))
-    sizes = np.concatenate([np.abs(part).max(axis=1, initial=0.0) for part in ph.sampled[1:]])
-    matrix = np.nan_to_num(slopes).max(axis=1).reshape(sizes.size, form.g.numel()).T
-    total = matrix @ sizes
-    return np.asarray(np.where(total > 0, total, 1.0))
-
-
-def _place(values: Array, times: Array, names: tuple[str, ...], label: str) -> tuple[float, str]:
-    values = np.where(np.isfinite(values), values, np.inf)
-    row, column = np.unravel_index(int(np.argmax(values)), values.shape)
-    return float(values[row, column]), f"in {names[row]} at t = {times[column]:.4g}{label}"
-
-
-def motions_between_nodes(motions: Sequence[Motion], tolerance: float) -> Check:
-    """Each interval integrated forward from where it begins: the end it should reach."""
+def _limits(ph: PhaseAlong, label: str) -> list[tuple[float, str]]:
+    form, size = ph.form, ph.measure
+    bound = stacked([form.x_bound, form.z_bound, form.u_bound, form.c_bound])
+    names = (*form.x_names, *form.z_names, *form.u_names, *form.c_names)
+    scale = np.concatenate([size.x, size.z, size.u, size.c])
+    every = np.arange(ph.widths.size)
+    fractions = np.concatenate([[0.0], POINTS, [1.0]])
+    times = ph.inside(np.repeat(fractions[None, :], every.size, axis=0), every)
     found = []
+    if names:
+        values = _rows(ph, times.ravel()).reshape(len(names), *times.shape)
+        gaps = _outside(values.reshape(len(names), -1), bound)
+        found.append(place(np.maximum(gaps, 0.0) / scale[:, None], times.ravel(), names, label))
+        for row, t in _peaks(gaps.reshape(values.shape), times, np.ptp(values.reshape(len(names), -1), axis=1)):
+            gap = _outside(_rows(ph, t), bound)[row]
+            found.append(place(np.maximum(gap, 0.0)[None, :] / scale[row], t, (names[row],), label))
+    if form.g.numel():
+        t, x, z, u = ph.sampled
+        inputs = [form.t, form.x, form.z, form.u, ph.symbols_s, ph.symbols_p]
+        g = evaluated(casadi.Function("g", inputs, [casadi.densify(form.g)]), t, x, z, u, ph.s, ph.p)
+        found.append(place(np.abs(g) / size.g[:, None], t[0], form.g_names, label))
+    return found
+
+
+def _rows(ph: PhaseAlong, times: Array) -> Array:
+    """x, z, u and the path constraints at any times."""
+    form = ph.form
+    x, z, u = ph.x(times), ph.z(times), ph.u(times)
+    if not form.c.numel():
+        return np.vstack([x, z, u])
+    inputs = [form.t, form.x, form.z, form.u, ph.symbols_s, ph.symbols_p]
+    c = evaluated(casadi.Function("c", inputs, [casadi.densify(form.c)]), times[None, :], x, z, u, ph.s, ph.p)
+    return np.vstack([x, z, u, c])
+
+
+def _outside(values: Array, bound: Bound) -> Array:
+    """How far outside its bound each value is; negative inside."""
+    return np.asarray(np.maximum(bound.lower[:, None] - values, values - bound.upper[:, None]))
+
+
+def _peaks(gaps: Array, times: Array, spread: Array) -> list[tuple[int, Array]]:
+    """For each row the times at which a parabola through its three largest neighbours peaks, where that may be outside."""
+    found = []
+    for row in range(gaps.shape[0]):
+        g = gaps[row]
+        top = np.clip(np.argmax(g, axis=1), 1, times.shape[1] - 2)
+        here = np.flatnonzero((g.max(axis=1) > -NEAR_LIMIT * spread[row]) & np.isfinite(g).all(axis=1))
+        if not here.size or spread[row] == 0:
+            continue
+        (a, b, c), (fa, fb, fc) = (tuple(part[here, top[here] + k] for k in (-1, 0, 1)) for part in (times, g))
+        with np.errstate(all="ignore"):
+            bend = (fc - fb) / (c - b) - (fb - fa) / (b - a)
+            peak = 0.5 * (a + b) - 0.5 * (fb - fa) / (b - a) * (c - a) / bend
+        inside = np.isfinite(peak) & (peak > a) & (peak < c) & (bend < 0)
+        if inside.any():
+            found.append((row, peak[inside]))
+    return found
+
+
+def motions_between_nodes(motions: Sequence[Motion], tolerance: float) -> list[Check]:
+    """Each interval integrated from where it begins: the end it should reach, and the sum of what is missed."""
+    ends, sums, curves = [], [], []
     for m in motions:
         label = "" if len(motions) == 1 else f" of '{m.phase.form.name}'"
-        names, starts = m.phase.form.x_names, m.phase.starts
-        found.append(_place(m.defects, starts, names, label))
-        if m.jumps.size:
-            found.append(_place(m.jumps, m.phase.breaks[1:-1], names, label))
-    return worst("re-integration of intervals", found, tolerance, f"{motions[0].scheme.name}")
+        names, ph = m.phase.form.x_names, m.phase
+        ends.append(place(m.defects, ph.starts, names, label))
+        jumps = m.jumps
+        if jumps.size:
+            ends.append(place(jumps, ph.breaks[1:-1], names, label))
+        total = m.defects.sum(axis=1) + (jumps.sum(axis=1) if jumps.size else 0.0)
+        sums += [(float(v), f"in {name}{label}") for v, name in zip(total, names, strict=True)]
+        curves.append(_between(ph, label))
+    scheme = motions[0].scheme.name
+    return [
+        worst("re-integration of intervals", ends, tolerance, scheme, "motion"),
+        worst("sum of the defects of all intervals", sums, 10 * tolerance, "", "motion"),
+        worst("states inside intervals", curves, 10 * tolerance, "against the integral of their rates", "motion"),
+    ]
 
 
-def whole_motions(motions: Sequence[Motion], tolerance: float) -> list[Check]:
-    """Each phase integrated forward from its start alone; with declared invariants of the states also stabilized."""
-    return end_gaps(motions, len(motions), tolerance, (WHOLE, "re-integration, invariants stabilized"))
+def _between(ph: PhaseAlong, label: str) -> tuple[float, str]:
+    """How far the curves of the states are from the integrals of their rates, at quadrature points."""
+    form, n = ph.form, ph.form.x.numel()
+    t, x, z, u = ph.sampled
+    inputs = [form.t, form.x, form.z, form.u, ph.symbols_s, ph.symbols_p]
+    rates = evaluated(casadi.Function("f", inputs, [casadi.densify(form.f)]), t, x, z, u, ph.s, ph.p)
+    shape = ph.times.shape
+    inner = gauss(shape[1])[2]
+    way = np.einsum("ij,nkj->nki", inner, rates.reshape(n, *shape)) * ph.widths[None, :, None]
+    gap = x.reshape(n, *shape) - ph.x(ph.starts)[:, :, None] - way
+    return place(np.abs(gap).reshape(n, -1) / ph.sizes[:, None], t[0], form.x_names, label)
 
 
-def end_gaps(motions: Sequence[Motion], phases: int, tolerance: float, names: tuple[str, str]) -> list[Check]:
-    """How far the ends of whole phases are from the answer's, with the growth of a disturbed start taken off.
+def whole_motions(motions: Sequence[Motion], tolerance: float, names: tuple[str, str] = (WHOLE, STABILIZED)) -> list[Check]:
+    """Each phase integrated from its start alone, anew where it has amplified a disturbed start too much.
 
-    The second row has the runs in which invariants are stabilized; it is absent where there are none.
+    The gap at the end is divided by the growth of a disturbed start. With declared invariants a second row has them stabilized.
     """
-    run = [m for m in motions if m.meaningful]
-    if not run:
-        growth = max(m.whole[1] for m in motions)
-        return [skipped(names[0], f"the motion amplifies a disturbed start {growth:.0e} times")]
-    gaps = []
-    for m in run:
-        end, amplification = m.whole
-        gap = _end_gap(m, end)
-        gaps.append((gap / max(1.0, amplification), "" if phases == 1 else f"in '{m.phase.form.name}'"))
-    largest = max(m.whole[1] for m in run)
-    remark = f"a disturbed start grows {largest:.2g} times" if largest > 1 else ""
-    if len(run) < len(motions):
-        remark = f"{len(run)} of {phases} phases; others amplify a disturbed start without measure"
-    elif len(motions) < phases:
-        remark = f"{len(run)} of {phases} phases; constraints act on the costates of others"
-    found = [worst(names[0], gaps, tolerance, remark)]
-    ends = [(m, m.stabilized_end()) for m in run]
-    kept = [_end_gap(m, end) / max(1.0, m.whole[1]) for m, end in ends if end is not None]
-    return [*found, judged(names[1], max(kept), tolerance)] if kept else found
+    rows = [("motion", names[0], False)] + ([("validation", names[1], True)] if any(m.stabilizable for m in motions) else [])
+    found = []
+    for family, name, stabilized in rows:
+        gaps, remarks = [], []
+        for m in motions:
+            if stabilized and not m.stabilizable:
+                continue
+            runs, growth = m.segments
+            goal = m.phase.x(m.phase.breaks[[last for _, last in runs]], left=True)
+            gap = np.abs(m.ends(stabilized) - goal) / m.phase.sizes[:, None] / np.maximum(growth, 1.0)[None, :]
+            label = "" if len(motions) == 1 else f" of '{m.phase.form.name}'"
+            gaps.append(place(gap, m.phase.breaks[[last for _, last in runs]], m.phase.form.x_names, label))
+            remarks.append((len(runs), float(growth.max())))
+        count, largest = max(remarks)
+        remark = f"perturbations grow by a factor of {largest:.2g}" if largest > 1 else ""
+        remark += f" in each of {count} pieces" if count > 1 else ""
+        found.append(worst(name, gaps, tolerance, remark, family))
+    return found
 
 
-def _end_gap(m: Motion, end: Array) -> float:
-    n = m.phase.form.x.numel()
-    goal = m.phase.x(m.phase.breaks[-1:], left=True)[:, 0]
-    gap = float((np.abs(end[:n] - goal) / m.phase.sizes).max(initial=0.0))
-    return gap if np.isfinite(gap) else np.inf
+def with_integrals(whole: Along, motions: Sequence[Motion]) -> Along:
+    """The answer with its integrals computed anew, interval by interval."""
+    return replace(whole, integrals=tuple(m.local[m.phase.form.x.numel() :].sum(axis=1) for m in motions))
 
 
-def objective(whole: Along, motions: Sequence[Motion], tolerance: float) -> Check:
-    """The cost of the re-integrated motion."""
-    form, ends = whole.form, []
-    for m in motions:
-        ph, n = m.phase, m.phase.form.x.numel()
-        values = ph.endpoint_values.copy()
-        if m.meaningful:
-            values[2 + n : 2 + 2 * n] = m.whole[0][:n]
-            q = m.whole[0][n:]
-        else:
-            q = m.local[n:].sum(axis=1)
-        if q.size:
-            values[-q.size :] = q
-        ends.append(values)
+def costs(whole: Along, tolerance: float) -> list[Check]:
+    """The cost and the integrals of the re-integrated motion against those of the file."""
+    form = whole.form
     symbols = [e for ph in form.phases for e in ph.ends]
-    parts = np.split(np.concatenate(ends), np.cumsum([e.numel() for e in symbols])[:-1])
+    parts = np.split(whole.endpoints, np.cumsum([e.numel() for e in symbols])[:-1])
     value = form.sense * float(casadi.Function("phi", [*symbols, form.s, form.p], [form.phi])(*parts, whole.s, whole.p))
-    given = whole.solution.objective
-    scale = max(abs(given), 1e-12)
-    return judged("objective of the re-integrated motion", abs(value - given) / scale, tolerance, f"{value:.10g}")
+    gap = abs(value - whole.solution.objective) / whole.sizes.cost
+    rows = [judged(OBJECTIVE, gap, tolerance, f"{value:.10g}, the file says {whole.solution.objective:.10g}", "cost")]
+    found = []
+    for ph, q, label in zip(whole.phases, whole.integrals or (), labels(whole), strict=True):
+        if q.size and ph.given.integrals.size == q.size:
+            off = np.abs(ph.given.integrals - q) / ph.measure.q
+            found += [(float(v), f"in integral {i + 1}{label}") for i, v in enumerate(off)]
+        elif q.size and ph.given.integrals.size:
+            found.append((np.inf, f"in the number of integrals{label}"))
+    return [*rows, worst("integrals of the file", found, tolerance, family="cost")] if found else rows

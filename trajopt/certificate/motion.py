@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.certificate.along import PhaseAlong, evaluated
+from trajopt.certificate.linear import Linear
 from trajopt.integrate.rates import FLAT_INSTRUCTIONS
 from trajopt.integrate.steppers import combine
 from trajopt.integrate.tableaus import DOP853, FEHLBERG, Tableau
@@ -22,10 +23,9 @@ from trajopt.integrate.tableaus import DOP853, FEHLBERG, Tableau
 Array = NDArray[np.float64]
 STEP_ERROR = {DOP853.name: 1e-12, FEHLBERG.name: 1e-10}  # relative, of one step
 SHORTEST = 2.0**-14  # of an interval
-DISTURBANCE = 1e-7  # relative, of the start of a whole phase, to see how the motion amplifies it
 DAMPING = 1e-12  # relative, of invariants that depend on each other
 NEVER_RAISE = {"eps": 0.0}  # of QR: it would raise at small pivots, whatever their units; a motion that gets lost shows itself
-CHAOS = 1e4  # beyond this amplification an end point says nothing about the way to it
+CHAOS = 1e3  # an integration starts anew where it has amplified a disturbed start so many times
 
 
 def scheme_for(method: str) -> Tableau:
@@ -70,12 +70,15 @@ class Motion:
         ph, count = self.phase, self.phase.starts.size
         pending = Steps(np.arange(count), np.zeros(count), np.ones(count))
         sizes = np.concatenate([ph.sizes, self._integral_sizes])
+        # Values far from zero have an error of round-off that no step reduces.
+        round_off = 64 * np.finfo(float).eps * float((np.abs(ph.sampled[1]).max(axis=1, initial=0.0) / ph.sizes).max(initial=0.0))
+        small = max(STEP_ERROR[self.scheme.name], round_off)
         done = []
         while pending.interval.size:
             at = ph.x(ph.inside(pending.start[:, None], pending.interval).ravel())
             x = np.vstack([at, np.zeros((ph.form.l.numel(), at.shape[1]))])
             error = _size_of(self._advance(x, pending)[1], sizes)
-            fine = (error <= STEP_ERROR[self.scheme.name]) | (pending.width <= SHORTEST)
+            fine = (error <= small) | (pending.width <= SHORTEST) | ~np.isfinite(error)
             done.append(pending.some(fine))
             pending = pending.some(~fine).halved()
         every = Steps(*(np.concatenate(parts) for parts in zip(*[(d.interval, d.start, d.width) for d in done], strict=True)))
@@ -107,53 +110,40 @@ class Motion:
         return np.asarray(np.abs(ph.x(inner) - ph.x(inner, left=True)) / ph.sizes[:, None])
 
     @cached_property
-    def whole(self) -> tuple[Array, float]:
-        """The end of one run over the whole phase, states and integrals, and by how much it amplifies a disturbed start."""
-        ph, n = self.phase, self.phase.form.x.numel()
-        x0 = ph.x(ph.breaks[:1])
-        starts = np.hstack([x0, x0 + np.diag(DISTURBANCE * ph.sizes)])
-        count = self.steps.interval.size
-        h = self.steps.width * ph.widths[self.steps.interval]
-        fixed = (np.repeat(part[:, None], count, axis=1) for part in (ph.s, ph.p))
-        inputs = (h[None, :], *self._inputs(self.steps), *fixed)
-        chain = self._step.mapaccum("chain", count, [0], [0]) if count > 1 else self._step
-        x = np.empty((n + ph.form.l.numel(), n + 1))
-        for j in range(n + 1):
-            begin = np.concatenate([starts[:, j], np.zeros(ph.form.l.numel())])
-            x[:, j] = np.asarray(chain(begin, *inputs)[0].full())[:, -1]
-        if not np.all(np.isfinite(x)):
-            return x[:, 0], float("inf")
-        moved = np.abs(x[:n, 1:] - x[:n, :1]) / ph.sizes[:, None]
-        return x[:, 0], float(moved.max(initial=0.0)) / DISTURBANCE
+    def linear(self) -> Linear:
+        return Linear(self.phase)
+
+    @cached_property
+    def segments(self) -> tuple[list[tuple[int, int]], Array]:
+        """Runs of intervals that one integration covers: the whole phase, unless it amplifies a disturbed start too much."""
+        return self.linear.segments(CHAOS)
+
+    def ends(self, stabilized: bool = False) -> Array:
+        """The states at the end of each segment, integrated from its start alone: (nx, segments).
+
+        ``stabilized``: declared invariants of the states are projected back after each step.
+        """
+        ph, steps, n = self.phase, self.steps, self.phase.form.x.numel()
+        firsts, lasts = (np.array(part) for part in zip(*self.segments[0], strict=True))
+        begin = np.searchsorted(steps.interval, firsts)
+        counts = np.searchsorted(steps.interval, lasts) - begin
+        start = ph.x(ph.starts[firsts])
+        x = np.vstack([start, np.zeros((ph.form.l.numel(), firsts.size))])
+        inputs = self._inputs(steps)
+        project = self._projection if stabilized else None
+        after = ph.starts[steps.interval] + (steps.start + steps.width) * ph.widths[steps.interval]
+        for j in range(int(counts.max())):
+            here = np.flatnonzero(counts > j)
+            at = begin[here] + j
+            x[:, here] = self._advance(x[:, here], steps.some(at), tuple(part[:, at] for part in inputs))[0]
+            if project is not None:
+                t0 = ph.starts[firsts[here]]
+                x[:n, here] = evaluated(project, after[at][None, :], x[:n, here], t0[None, :], start[:, here], ph.s, ph.p)
+        return x[:n]
 
     @property
-    def meaningful(self) -> bool:
-        """Whether the end of one run over the whole phase says something about the answer."""
-        return self.whole[1] < CHAOS
-
-    def stabilized_end(self) -> Array | None:
-        """The end of a run in which declared invariants of the states are projected back after each step; None without any."""
-        project = self._projection
-        if project is None:
-            return None
-        ph, steps = self.phase, self.steps
-        n, rest = ph.form.x.numel(), ph.form.l.numel()
-        first = ph.x(ph.breaks[:1])
-        x, h, t, z, u, s, p = (casadi.MX.sym(f"i{i}", self._step.size1_in(i)) for i in range(7))
-        end, t0, x0 = casadi.MX.sym("end"), casadi.MX.sym("t0"), casadi.MX.sym("x0", n)
-        moved = self._step(x, h, t, z, u, s, p)[0]
-        back = casadi.vertcat(project(end, moved[:n], t0, x0, s, p), moved[n:])
-        inputs = [x, h, t, z, u, s, p, end, t0, x0]
-        step, count = casadi.Function("step", inputs, [back]), steps.interval.size
-        chain = step.mapaccum("chain", count) if count > 1 else step
-        widths = steps.width * ph.widths[steps.interval]
-        ends = ph.starts[steps.interval] + (steps.start + steps.width) * ph.widths[steps.interval]
-        fixed = [np.repeat(np.asarray(part).reshape(-1, 1), count, axis=1) for part in (ph.s, ph.p)]
-        begin = [np.full((1, count), ph.given.t0), np.repeat(first, count, axis=1)]
-        found = chain(
-            np.concatenate([first[:, 0], np.zeros(rest)]), widths[None, :], *self._inputs(steps), *fixed, ends[None, :], *begin
-        )
-        return np.asarray(found.full())[:n, -1]
+    def stabilizable(self) -> bool:
+        return self._projection is not None
 
     @cached_property
     def _projection(self) -> casadi.Function | None:
@@ -162,8 +152,7 @@ class Motion:
         Invariants may depend on each other, so that a little damping has to decide which of them is corrected.
         """
         form = self.phase.form
-        others = casadi.vertcat(form.z, form.u, form.costate)
-        kept = [i.expression for i in form.invariants if i.order == 0 and not casadi.depends_on(i.expression, others)]
+        kept, constant = self._kept()
         if not kept:
             return None
         y = casadi.vertcat(*kept)
@@ -176,13 +165,29 @@ class Motion:
             casadi.MX.sym("x0", form.x.numel()),
         )
         s_, p_ = casadi.MX.sym("s", s.numel()), casadi.MX.sym("p", p.numel())
-        gap = value(t, x, s_, p_) - value(t0, x0, s_, p_)
+        gap = value(t, x, s_, p_) - casadi.DM(constant) * value(t0, x0, s_, p_)
         slopes = casadi.jacobian(gap, x) @ casadi.diag(casadi.DM(self.phase.sizes))
         length = casadi.sqrt(casadi.sum2(slopes**2) + 1e-300)
         rows = slopes / casadi.repmat(length, 1, form.x.numel())
         normal = rows @ rows.T + DAMPING * casadi.MX.eye(gap.numel())
         corrected = x - casadi.DM(self.phase.sizes) * (rows.T @ casadi.solve(normal, gap / length, "qr", NEVER_RAISE))
         return casadi.Function("project", [t, x, t0, x0, s_, p_], [corrected])
+
+    def _kept(self) -> tuple[list[Any], list[float]]:
+        """Declared invariants of states, derivatives of those that are zero; 1 for what keeps its first value, 0 for zero."""
+        form = self.phase.form
+        others = casadi.vertcat(form.z, form.u, form.costate)
+        kept: list[Any] = []
+        constant: list[float] = []
+        for invariant in form.invariants:
+            expression = invariant.expression
+            for _ in range(max(invariant.order, 1)):
+                if casadi.depends_on(expression, others):
+                    break
+                kept.append(expression)
+                constant += [0.0 if invariant.order else 1.0] * expression.numel()
+                expression = casadi.jtimes(expression, form.x, form.f) + casadi.jacobian(expression, form.t)
+        return kept, constant
 
     @cached_property
     def _integral_sizes(self) -> Array:

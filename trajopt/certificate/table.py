@@ -1,55 +1,100 @@
-"""Check and Certificate: each figure with its tolerance and its verdict."""
+"""Check and Certificate: each value with its tolerance and its verdict, and the claims that follow."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+CLAIMS = ("none", "feasible", "extremal", "minimum")
+
+# What each claim needs: all families of it, and those of the claims before.
+FAMILIES = {
+    "feasible": ("motion", "limits", "ends", "cost"),
+    "extremal": ("costates", "optimality", "time"),
+    "minimum": ("second order",),
+}
+AGREEMENT = "agreement"
+
 
 @dataclass(frozen=True)
 class Check:
-    """A row: a figure and its tolerance; where a check does not apply, both are NaN and ``remark`` says why."""
+    """A row: a value and its tolerance. A row that could not be decided has NaN in both, and ``remark`` says why.
+
+    A tolerance of infinity marks a value that is given for information.
+    """
 
     name: str
     value: float
     tolerance: float
     ok: bool
     remark: str = ""
+    family: str = ""
 
     @property
     def applies(self) -> bool:
         return not np.isnan(self.tolerance)
 
 
-def judged(name: str, value: float, tolerance: float, remark: str = "") -> Check:
-    """A row that holds where the figure is within the tolerance; a figure that is not a number never is."""
-    return Check(name, float(value), float(tolerance), bool(value <= tolerance), remark)
+def judged(name: str, value: float, tolerance: float, remark: str = "", family: str = "") -> Check:
+    """A row that holds where the value is within the tolerance; a value that is not a number never is."""
+    return Check(name, float(value), float(tolerance), bool(value <= tolerance), remark, family)
 
 
-def skipped(name: str, reason: str) -> Check:
-    """A row that does not apply."""
-    return Check(name, float("nan"), float("nan"), True, reason)
+def skipped(name: str, reason: str, family: str = "") -> Check:
+    """A row that was not decided."""
+    return Check(name, float("nan"), float("nan"), True, reason, family)
+
+
+def failed(name: str, reason: str, family: str = "") -> Check:
+    """A row that cannot hold, whatever its value."""
+    return Check(name, float("inf"), 0.0, False, reason, family)
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Every check of an answer; ``ok`` where none fails. ``certificate["stationarity"]`` is a row by its name.
+    """Every check of an answer, and the highest claim that they prove.
 
-    >>> print(Certificate("hop", (judged("bounds between nodes", 2e-9, 1e-6), skipped("published objective", "none is known"))))
-    hop: certified
-      check                    figure  tolerance  verdict
+    ``claim`` is "none", "feasible", "extremal" or "minimum"; ``ok`` is True where the claim is at least ``asked`` and no other
+    row (agreement with a second method, with a reference) fails. ``certificate["costate equation"]`` is a row by its name.
+
+    >>> rows = (judged("bounds between nodes", 2e-9, 1e-6), skipped("published objective", "none is known"))
+    >>> print(Certificate("hop", rows))
+    hop: not certified (no claim proved: motion, limits, ends, cost not checked)
+      check                     value  tolerance  verdict
       bounds between nodes    2.0e-09      1e-06  ok
       published objective           -          -  skipped: none is known
     """
 
     problem: str
     checks: tuple[Check, ...]
+    asked: str = "extremal"
+    scope: str = "local"
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def missing(self, claim: str) -> tuple[str, ...]:
+        """Why a claim itself is not proved: the families with a failed or undecided row, or with none."""
+        return tuple(family for family in FAMILIES[claim] if not self._proved(family))
+
+    def _proved(self, family: str) -> bool:
+        rows = [check for check in self.checks if check.family == family]
+        return bool(rows) and all(check.ok and check.applies for check in rows)
+
+    @property
+    def claim(self) -> str:
+        proved = "none"
+        for claim in CLAIMS[1:]:
+            if self.missing(claim):
+                break
+            proved = claim
+        return proved
 
     @property
     def ok(self) -> bool:
-        return all(check.ok for check in self.checks)
+        others = [check for check in self.checks if check.family not in CLAIM_OF]
+        return CLAIMS.index(self.claim) >= CLAIMS.index(self.asked) and all(check.ok for check in others)
 
     @property
     def failures(self) -> tuple[Check, ...]:
@@ -61,10 +106,39 @@ class Certificate:
                 return check
         raise KeyError(name)
 
+    @property
+    def verdict(self) -> str:
+        """``certified minimum (local)`` and the like; what the next claim lacks."""
+        claim = self.claim
+        word = f"certified {claim}" if self.ok and claim in ("extremal", "minimum") else "not certified"
+        word = f"certified {claim}" if self.ok and claim == "feasible" else word
+        if self.ok:
+            note = self.scope
+        elif CLAIMS.index(claim) >= CLAIMS.index(self.asked):
+            names = ", ".join(check.name for check in self.failures if check.family not in CLAIM_OF)
+            note = f"{claim}, but: {names}"
+        else:
+            note = "no claim proved" if claim == "none" else f"{claim} only"
+        following = [c for c in CLAIMS[1:] if CLAIMS.index(c) > CLAIMS.index(claim)]
+        return f"{word} ({note}{self._why(following[0]) if following else ''})"
+
+    def _why(self, claim: str) -> str:
+        """What keeps a claim from being proved."""
+        parts = []
+        for family in self.missing(claim):
+            rows = [check for check in self.checks if check.family == family]
+            wrong = [check.name for check in rows if not check.ok]
+            undecided = [f"{check.name}: {check.remark}" for check in rows if not check.applies]
+            parts.append((wrong or undecided or [family])[0])
+        unseen = [family for family in self.missing(claim) if not any(check.family == family for check in self.checks)]
+        lead = ": " if claim == "feasible" else f"; not {claim}: "
+        return lead + ", ".join(parts) + (" not checked" if len(unseen) == len(parts) else "")
+
     def __str__(self) -> str:
         width = max((len(check.name) for check in self.checks), default=5)
-        lines = [f"{self.problem}: {'certified' if self.ok else 'not certified'}"]
-        lines.append(f"  {'check'.ljust(width)}  {'figure':>9}  {'tolerance':>9}  verdict")
+        lines = [f"{self.problem}: {self.verdict}"]
+        lines += [f"  {name}: {value}" for name, value in self.settings.items()]
+        lines.append(f"  {'check'.ljust(width)}  {'value':>9}  {'tolerance':>9}  verdict")
         for check in self.checks:
             lines.append(f"  {check.name.ljust(width)}  {'  '.join(cell.rjust(9) for cell in figures(check))}  {verdict(check)}")
         return "\n".join(lines)
@@ -72,20 +146,31 @@ class Certificate:
     def to_json(self) -> dict[str, Any]:
         """What ``trajopt certify --json -`` prints."""
         rows = [
-            {"name": c.name, "value": _number(c.value), "tolerance": _number(c.tolerance), "ok": c.ok, "remark": c.remark}
+            {
+                "name": c.name, "value": _number(c.value), "tolerance": _number(c.tolerance), "ok": c.ok, "remark": c.remark,
+                "family": c.family, "claim": CLAIM_OF.get(c.family), "skipped": not c.applies,
+            }
             for c in self.checks
-        ]
-        return {"problem": self.problem, "ok": self.ok, "checks": rows}
+        ]  # fmt: skip
+        return {
+            "problem": self.problem, "ok": self.ok, "claim": self.claim, "scope": self.scope, "asked": self.asked,
+            "settings": dict(self.settings), "checks": rows,
+        }  # fmt: skip
+
+
+CLAIM_OF = {family: claim for claim, families in FAMILIES.items() for family in families}
 
 
 def figures(check: Check) -> tuple[str, str]:
-    """Figure and tolerance as text."""
-    return (f"{check.value:.1e}", f"{check.tolerance:.0e}") if check.applies else ("-", "-")
+    """Value and tolerance as text."""
+    if not check.applies:
+        return "-", "-"
+    return f"{check.value:.1e}", "-" if np.isinf(check.tolerance) else f"{check.tolerance:.0e}"
 
 
 def verdict(check: Check) -> str:
-    """ok, FAILS or skipped, with the remark."""
-    word = ("ok" if check.ok else "FAILS") if check.applies else "skipped"
+    """ok, FAILS, skipped or for information, with the remark."""
+    word = "skipped" if not check.applies else "FAILS" if not check.ok else "info" if np.isinf(check.tolerance) else "ok"
     return f"{word}: {check.remark}" if check.remark else word
 
 

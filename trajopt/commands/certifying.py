@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.commands.boundary import NOT_SOLVED, SOLVED
 from trajopt.commands.building import build_problem
-from trajopt.commands.display import console, say_written, table
+from trajopt.commands.display import console, progress_lines, say_written, table
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.recalling import read_answer, recalled, unnamed, with_parameters
 from trajopt.commands.solving import Wish, solve_name
@@ -17,16 +18,38 @@ from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
     from trajopt.certificate import Certificate
+    from trajopt.reference import Reference
+    from trajopt.solution import Solution
 
 
-def run_certify(name: str, problem: str | None, settings: Mapping[str, Any], wish: Wish, outputs: Outputs) -> int:
+TIME_LIMIT = 120.0  # seconds in all, unless told otherwise
+
+
+@dataclass(frozen=True)
+class CertifyWish:
+    """What a person wants certified: the claim, and how many starts look for other optima."""
+
+    claim: str = "extremal"
+    starts: int = 0
+
+
+def run_certify(
+    name: str, problem: str | None, settings: Mapping[str, Any], wish: Wish, outputs: Outputs, what: CertifyWish | None = None
+) -> int:
     """Certify a saved answer, or solve a named problem both ways and certify that."""
+    from trajopt.certificate.table import CLAIMS
+
+    what = what or CertifyWish()
     outputs.check()
     saved = Path(name).suffix == ".nc"
     if problem is not None and not saved:
         raise UsageError("--problem is for a saved answer", got=name, hint=f"trajopt certify {problem}")
+    if what.claim not in CLAIMS[1:]:
+        raise UsageError("--claim", got=what.claim, expected=", ".join(CLAIMS[1:]))
+    wish = replace(wish, time_limit=TIME_LIMIT if wish.time_limit is None else wish.time_limit)
     with outputs.clean_standard_output():
-        certificate = _of_file(name, problem, settings, wish.quiet) if saved else _of_name(name, settings, wish)
+        certificate = _of_file(name, problem, settings, wish) if saved else _of_name(name, settings, wish)
+        certificate = replace(certificate, asked=what.claim)
         if not wish.quiet:
             print_certificate(certificate, error=outputs.json_on_standard_output)
     outputs.write_json(certificate.to_json())
@@ -34,11 +57,9 @@ def run_certify(name: str, problem: str | None, settings: Mapping[str, Any], wis
     return SOLVED if certificate.ok else NOT_SOLVED
 
 
-def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], quiet: bool) -> Certificate:
+def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], wish: Wish) -> Certificate:
     """The problem is built anew by the name and the settings in the file; those given now win."""
-    from trajopt.certificate import certify
-
-    solution = read_answer(name, quiet)
+    solution = read_answer(name, wish.quiet)
     known, own = recalled(solution, settings)
     try:
         if problem is None and not known:
@@ -49,24 +70,34 @@ def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], quiet:
             f"{name} answers problem {solution.problem!r}, which cannot be built: {error.what}",
             hint="--problem ./mine.py:build names the problem, --set its settings" if problem is None else error.hint,
         ) from error
-    return certify(with_parameters(solution, built, settings), built.problem.finish(), built.reference)
+    solution = replace(with_parameters(solution, built, settings), form=built.problem.finish())
+    return _certified(solution, built.reference, None, wish, time.perf_counter())
+
+
+def _certified(solution: Solution, reference: Reference | None, other: Solution | None, wish: Wish, begun: float) -> Certificate:
+    """Certify within the time that is left, telling what is being checked."""
+    from trajopt.certificate import certify
+
+    left = max((wish.time_limit or TIME_LIMIT) - (time.perf_counter() - begun), 0.0)
+    with progress_lines(f"certifying {solution.problem}", wish.quiet, still=wish.verbose) as show:
+        return certify(solution, None, reference, other, wish.tolerance, left, lambda name: show(f"checking {name}"))
 
 
 def _of_name(name: str, settings: Mapping[str, Any], wish: Wish) -> Certificate:
     """The direct answer beside that of shooting; with ``--method indirect`` the other way round, with ``direct`` alone."""
-    from trajopt.certificate import certify
     from trajopt.direct.collocation import Collocation
     from trajopt.solving import Both
 
+    begun = time.perf_counter()
     alone = wish.method == "direct"
     # The certificate is of the answer that ``solve`` gives, at the same tolerance.
     answer = solve_name(name, settings, wish if alone else replace(wish, method=Both(direct=Collocation())))
     found = answer.solution.comparison
     if found is None or found.indirect is None:
-        return certify(answer.solution, reference=answer.reference)
+        return _certified(answer.solution, answer.reference, None, wish, begun)
     if wish.method == "indirect" and found.indirect.phases:
-        return certify(found.indirect, reference=answer.reference, other=found.direct)
-    return certify(found.direct, reference=answer.reference, other=found.indirect)
+        return _certified(found.indirect, answer.reference, found.direct, wish, begun)
+    return _certified(found.direct, answer.reference, found.indirect, wish, begun)
 
 
 def print_certificate(certificate: Certificate, error: bool = False) -> None:
@@ -74,9 +105,10 @@ def print_certificate(certificate: Certificate, error: bool = False) -> None:
     from trajopt.certificate.table import figures, verdict
 
     screen = console(error=error)
-    word, colour = ("certified", "green") if certificate.ok else ("not certified", "red")
-    screen.print(f"{certificate.problem}: {word}", style=f"bold {colour}")
-    content = table("check", "figure", "tolerance", "verdict", right=("figure", "tolerance"))
+    for name, value in certificate.settings.items():
+        screen.print(f"  {name}: {value}")
+    screen.print(f"{certificate.problem}: {certificate.verdict}", style=f"bold {'green' if certificate.ok else 'red'}")
+    content = table("check", "value", "tolerance", "verdict", right=("value", "tolerance"))
     for row in certificate.checks:
         content.add(row.name, *figures(row), verdict(row))
     content.print(screen)

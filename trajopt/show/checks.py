@@ -88,7 +88,9 @@ def switching_functions(solution: Solution) -> dict[str, list[tuple[np.ndarray, 
         for k, component in enumerate(form.u_names):
             free = casadi.jacobian(form.c, form.u[k]).nnz() == 0  # else a path constraint has a say where H is least
             bounded = bool(np.isfinite(form.u_bound.lower[k]) and np.isfinite(form.u_bound.upper[k]))
-            found.setdefault(component, []).append((times, slopes[k], bool(e.ham.affine[k]) and free and bounded))
+            found.setdefault(component, []).append(
+                (times, slopes[k], casadi.hessian(e.ham.H, form.u)[0][k, k].nnz() == 0 and free and bounded)
+            )
     if not found:
         raise UsageError(f"'{solution.problem}' has no controls, so no switching functions")
     return found
@@ -245,13 +247,15 @@ def integral_drifts(solution: Solution) -> dict[str, Series]:
 
     Of each interval the largest: what happens inside would be too much to see.
     """
-    from trajopt.indirect.integrals import first_integrals
+    from trajopt.certificate.hamiltonian import FirstIntegral, first_integrals
 
     found: dict[str, list[Series]] = {}
     for e in _extremals(solution):
         sizes = np.concatenate([e.phase.sizes, e.costate_sizes])
         times = _fine(e.phase)
-        for integral in first_integrals(e.ham):
+        time = casadi.depends_on(casadi.vertcat(*[getattr(e.phase.form, row) for row in "fglc"]), e.phase.form.t)
+        own = () if time else (FirstIntegral("H", e.ham.H),)
+        for integral in (*own, *first_integrals(e.ham)):
             slopes = [casadi.jacobian(integral.expression, v).T for v in (e.phase.form.x, e.ham.costate)]
             values = _values(e, casadi.vertcat(integral.expression, *slopes), times)
             terms = float((np.abs(values[1:]) * sizes[:, None]).sum(axis=0).max(initial=0.0))

@@ -140,9 +140,10 @@ def _certificate(certificate: Certificate | None) -> str:
 
     rows = [(check.name, *figures(check), verdict(check)) for check in certificate.checks]
     colours = ["" if check.ok and not check.applies else "good" if check.ok else "bad" for check in certificate.checks]
-    word, colour = ("certified", "good") if certificate.ok else ("not certified", "bad")
-    table = _table(("check", "figure", "tolerance", "verdict"), rows, numbers=(1, 2), colours=colours, name="certificate")
-    return _section("Certificate", f'<p class="verdict {colour}">{word}</p>{table}')
+    colour = "good" if certificate.ok else "bad"
+    said = "".join(f"<br>{escape(name)}: {escape(value)}" for name, value in certificate.settings.items())
+    table = _table(("check", "value", "tolerance", "verdict"), rows, numbers=(1, 2), colours=colours, name="certificate")
+    return _section("Certificate", f'<p class="verdict {colour}">{escape(certificate.verdict)}</p><p>{said[4:]}</p>{table}')
 
 
 def _structure(solution: Solution) -> str:

@@ -1,0 +1,72 @@
+"""Rows outside the three claims: agreement with another method's answer, and with what is known."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from trajopt.certificate.table import AGREEMENT, Check, failed, judged, skipped
+from trajopt.normal_form import NormalForm
+from trajopt.reference import Reference
+from trajopt.solution import Solution
+
+OBJECTIVES = "direct and indirect objectives"
+DIGITS = 1e-6  # of published costates, which are printed with fewer than objectives
+
+
+def agreement(form: NormalForm, solution: Solution, other: Solution | None, tolerance: float, cost: float) -> list[Check]:
+    """Objectives, initial costates and switching times of two methods that share nothing but the statement."""
+    if other is None:
+        return []
+    if not other.success:
+        reason = other.explanation[0] if other.explanation else other.status.value
+        return [failed(OBJECTIVES, f"the {other.method} method gave no answer: {reason}", AGREEMENT)]
+    gap = abs(solution.objective - other.objective) / cost
+    remark = f"{solution.objective:.12g} and {other.objective:.12g}"
+    return [
+        judged(OBJECTIVES, gap, max(1e-9, 0.1 * tolerance), remark, AGREEMENT),
+        _initial_costates(form, solution, other, tolerance),
+        _switches(form, solution, other, tolerance),
+    ]
+
+
+def _initial_costates(form: NormalForm, a: Solution, b: Solution, tolerance: float) -> Check:
+    name, gaps = "direct and indirect initial costates", [0.0]
+    ph = form.phases[0]
+    both = [s.phase(ph.name) for s in (a, b)]
+    if any(q.name not in one.costates for q in ph.states for one in both):
+        return skipped(name, "one answer has no costates", AGREEMENT)
+    for q in ph.states:
+        first, second = (one.costates[q.name].evaluate(np.array([one.t0]))[0] for one in both)
+        size = np.abs(both[0].costates[q.name].points).max()
+        gaps.append(float(np.abs(first - second).max()) / max(float(size), 1e-12))
+    return judged(name, max(gaps), max(1e-7, 100 * tolerance), "", AGREEMENT)
+
+
+def _switches(form: NormalForm, a: Solution, b: Solution, tolerance: float) -> Check:
+    name = "direct and indirect switching times"
+    arcs = [s.arcs for s in (a, b)]
+    if not arcs[0] or not arcs[1]:
+        return skipped(name, "one answer does not list its arcs", AGREEMENT)
+    if [x.phase for x in arcs[0]] != [x.phase for x in arcs[1]]:
+        return failed(name, f"{len(arcs[0])} and {len(arcs[1])} arcs", AGREEMENT)
+    duration = max(ph.tf for ph in a.phases.values()) - min(ph.t0 for ph in a.phases.values())
+    inner = [k for k, (x, y) in enumerate(pairwise(arcs[0])) if x.phase == y.phase]
+    gap = max((abs(arcs[0][k].end - arcs[1][k].end) for k in inner), default=0.0) / duration
+    return judged(name, gap, max(1e-7, 10 * tolerance), "", AGREEMENT)
+
+
+def published(form: NormalForm, solution: Solution, reference: Reference | None, tolerance: float) -> list[Check]:
+    """Objective and costates with a source."""
+    if reference is None:
+        return []
+    word = "published" if getattr(reference, "published", True) else "known"
+    gap = abs(solution.objective - reference.objective) / max(abs(reference.objective), 1e-12)
+    rows = [judged(f"{word} objective", gap, reference.tolerance, f"{reference.objective:.10g}, {reference.source}", "reference")]
+    ph = solution.phases.get(form.phases[0].name)
+    if ph is not None and reference.costates and all(name in ph.costates for name in reference.costates):
+        sizes = {name: max(float(np.abs(ph.costates[name].points).max()), 1e-12) for name in reference.costates}
+        gaps = [abs(float(ph.costates[n](ph.t0)) - value) / sizes[n] for n, value in reference.costates.items()]
+        rows.append(judged(f"{word} initial costates", max(gaps), max(DIGITS, 10 * tolerance), "", "reference"))
+    return rows

@@ -1,0 +1,263 @@
+"""Pontryagin's conditions as rows: the costate equation, gains promised by controls, switches, ends, statics; H along time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.certificate.along import Along
+from trajopt.certificate.extremal import Extremal, endpoint_gradient
+from trajopt.certificate.feasibility import conditions, place, worst
+from trajopt.certificate.hamiltonian import first_integrals
+from trajopt.certificate.least import Least
+from trajopt.certificate.table import Check, judged
+
+Array = NDArray[np.float64]
+CURVATURE = 0.01  # of cost over size squared: the least curvature of the cost along one value that a promised gain assumes
+ON_ARCS = 0.1  # relative: what costates that make H stationary inside an interval may miss at its end
+ARCS = 100.0  # times the tolerance: inside intervals with an active state constraint the multipliers are not certain
+SUBOPTIMALITY = "estimated suboptimality"
+
+
+def _label(phases: Sequence[Extremal], e: Extremal) -> str:
+    return "" if len(phases) == 1 else f" of '{e.phase.form.name}'"
+
+
+def promised(slope: Array, down: Array, up: Array, size: Array, cost: float) -> Array:
+    """What moving a value could gain, relative to the cost: it falls with this slope and bends upwards at least a little.
+
+    ``down`` and ``up`` are how far the value may move. A slope of zero, or one that only a limit holds, promises nothing.
+    """
+    steep, room = np.abs(slope), np.minimum(np.where(slope > 0, down, up), size)
+    bend = CURVATURE * cost / size**2
+    step = np.minimum(room, steep / bend)
+    return np.asarray((steep * step - 0.5 * bend * step**2) / cost)
+
+
+def costate_equation(phases: Sequence[Extremal], tolerance: float) -> list[Check]:
+    """Over each interval the costate changes by the integral of -dH/dx, up to multipliers of active state constraints."""
+    found, sums, constrained = [], [], False
+    for e in phases:
+        left, ph = np.abs(e.fit.left), e.phase
+        constrained |= bool(e.fit.active.any())
+        names = tuple(f"the costate of {name}" for name in ph.form.x_names)
+        found.append(place(left, ph.starts, names, _label(phases, e)))
+        sums += [(float(v), f"in {name}{_label(phases, e)}") for v, name in zip(left.sum(axis=1), names, strict=True)]
+    remark = "up to multipliers of active state constraints" if constrained else ""
+    inside = [(e.fit.mismatch, _label(phases, e).strip()) for e in phases]
+    arcs = [worst("costates on constrained arcs", inside, ON_ARCS, "that make H stationary", "costates")] if constrained else []
+    return [
+        *arcs,
+        worst("costate equation", found, tolerance, remark, "costates"),
+        worst("sum of the defects of the costates", sums, 10 * tolerance, "", "costates"),
+    ]
+
+
+def gains(whole: Along, phases: Sequence[Extremal], tolerance: float) -> list[Check]:
+    """How much could be gained to first order, relative to the size of the cost; the sum is the estimated suboptimality."""
+    controls, on_arcs, worst_at, parts = 0.0, 0.0, (0.0, ""), []
+    for e in phases:
+        gap = Least(e).gap
+        share = np.where(np.isfinite(gap), gap, np.inf) * e.phase.quadrature.ravel() / e.cost
+        by_interval = share.reshape(e.phase.times.shape).sum(axis=1)
+        on_arcs += float(by_interval[e.fit.active].sum())
+        by_interval = np.where(e.fit.active, 0.0, by_interval)
+        controls += float(by_interval.sum())
+        top = int(np.argmax(by_interval))
+        worst_at = max(worst_at, (float(by_interval[top]), f"most around t = {e.phase.starts[top]:.6g}{_label(phases, e)}"))
+        parts.append((e.fit.slack / e.cost, f"state constraints{_label(phases, e)}"))
+        parts.append((_mixed_slack(e), f"path constraints{_label(phases, e)}"))
+    slack = sum(value for value, _ in parts)
+    ends = _ends(whole, phases)
+    switches = _switches(phases)
+    at_ends, at_switches = (sum(value for value, _ in part) for part in (ends, switches))
+    total = controls + slack + at_ends + at_switches
+    biggest = max(((controls, f"the controls, {worst_at[1]}"), *parts, *ends, *switches), key=lambda pair: pair[0])
+    remark = f"of the cost; most by {biggest[1]}" if total > 0 else "of the cost"
+    return [
+        judged(
+            "minimum of H",
+            controls,
+            tolerance,
+            f"integral of H - min H{', ' + worst_at[1] if controls > 0 else ''}",
+            "optimality",
+        ),
+        judged("minimum of H on constrained arcs", on_arcs, min(ARCS * tolerance, 1e-2), "with fitted multipliers", "optimality"),
+        judged("complementarity", slack, tolerance, "multipliers of limits times the distance from them", "optimality"),
+        worst("transversality", ends, tolerance, "gain promised by free ends, times and static variables", "optimality"),
+        worst("switching times", switches, tolerance, "gain promised by moving them", "optimality"),
+        judged(SUBOPTIMALITY, total, tolerance, remark, "optimality"),
+    ]
+
+
+def _mixed_slack(e: Extremal) -> float:
+    """Multipliers of mixed constraints times the distance from their limits, integrated."""
+    rows = e.ham.mixed
+    if not rows.size:
+        return 0.0
+    distance, side = e.distances(rows, e.points)
+    multipliers = np.where(side == 2, 0.0, e._multipliers(e.points[4])[e.phase.form.g.numel() :])
+    return float((np.abs(multipliers) * distance * e.phase.quadrature.ravel()[None, :]).sum() / e.cost)
+
+
+def _switches(phases: Sequence[Extremal]) -> list[tuple[float, str]]:
+    """Where one control jumps from one of its bounds to the other, H must not jump: else the switch moves."""
+    found = []
+    for e in phases:
+        ph, form = e.phase, e.phase.form
+        if not form.u.numel() or ph.widths.size < 2:
+            continue
+        starts, ends = (tuple(part[:, k] for part in e.at_breaks) for k in _sides(ph.widths.size))
+        before, after = ends, starts
+        bound, near = form.u_bound, 1e-6 * ph.spans[:, None]
+        low = [np.abs(u[3] - bound.lower[:, None]) <= near for u in (before, after)]
+        high = [np.abs(u[3] - bound.upper[:, None]) <= near for u in (before, after)]
+        clean = (low[0] & high[1]) | (high[0] & low[1])
+        settled = (low[0] & low[1]) | (high[0] & high[1]) | clean | (np.abs(before[3] - after[3]) <= 1e-3 * ph.spans[:, None])
+        here = np.flatnonzero(clean.any(axis=0) & settled.all(axis=0))
+        if not here.size:
+            continue
+        costate = 0.5 * (before[4] + after[4])[:, here]
+        H = [
+            e.values(e.ham.H, (a[0][:, here], before[1][:, here], a[2][:, here], a[3][:, here], costate))[0]
+            for a in (before, after)
+        ]
+        slope = H[0] - H[1]
+        width = np.full(here.size, ph.measure.time)
+        gain = promised(slope, width, width, width, e.cost)
+        found += [
+            (float(v), f"in the switch at t = {before[0][0, k]:.6g}{_label(phases, e)}") for v, k in zip(gain, here, strict=True)
+        ]
+    return found
+
+
+def _sides(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Columns of ``at_breaks``: starts of intervals 1.., ends of intervals ..-1, which meet."""
+    return np.arange(1, count), np.arange(count, 2 * count - 1)
+
+
+def _ends(whole: Along, phases: Sequence[Extremal]) -> list[tuple[float, str]]:
+    """Gains promised by end values, end times, static variables and inequality conditions that are free to move."""
+    ends, statics = endpoint_gradient(whole)
+    found: list[tuple[float, str]] = []
+    first, by_static = 0, statics.copy()
+    cost = whole.sizes.cost
+    for e in phases:
+        ph, nx, label = e.phase, e.phase.form.x.numel(), _label(phases, e)
+        found += _end_states(e, ends[first + 2 : first + 2 + 2 * nx], label)
+        H = e.values(e.ham.H, tuple(part[:, [0, -1]] for part in e.at_breaks))[0]
+        for slope, t, own, word in (
+            (ends[first] - H[0], ph.given.t0, ph.form.start_time, "initial"),
+            (ends[first + 1] + H[1], ph.given.tf, ph.form.end_time, "final"),
+        ):
+            room = np.maximum([t - own.lower[0], own.upper[0] - t], 0.0)
+            gain = promised(np.array([slope]), room[:1], room[1:], np.array([ph.measure.time]), cost)
+            found.append((float(gain[0]), f"the {word} time{label}"))
+        if statics.size:
+            by_static += (e.gradients["s"] * ph.quadrature.ravel()[None, :]).sum(axis=1) + e.fit.by_static
+        first += ph.form.ends.column.numel()
+    for q in whole.form.statics:
+        value, slope, size = whole.s[q.rows], by_static[q.rows], whole.sizes.s[q.rows]
+        gain = promised(slope, np.maximum(value - q.bound.lower, 0), np.maximum(q.bound.upper - value, 0), size, cost)
+        found += [(float(v), f"{n}") for v, n in zip(gain, q.components, strict=True)]
+    return found + _condition_gains(whole)
+
+
+def _end_states(e: Extremal, ends: Array, label: str) -> list[tuple[float, str]]:
+    """Slopes of the cost by the first and the last state, up to multipliers of constraints that are active there."""
+    ph, nx = e.phase, e.phase.form.x.numel()
+    costates = ph.costate(np.array([ph.given.t0]))[:, 0], ph.costate(np.array([ph.given.tf]), left=True)[:, 0]
+    x = ph.x(np.array([ph.given.t0]))[:, 0], ph.x(np.array([ph.given.tf]), left=True)[:, 0]
+    found = []
+    for which, slope in enumerate((ends[:nx] + costates[0], ends[nx:] - costates[1])):
+        bound = (ph.form.x_start, ph.form.x_end)[which]
+        down, up = np.maximum(x[which] - bound.lower, 0.0), np.maximum(bound.upper - x[which], 0.0)
+        slope = _without_path(e, slope, which, (down, up))
+        gain = promised(slope, down, up, ph.sizes, e.cost)
+        word = ("initial", "final")[which]
+        found += [(float(v), f"the {word} {name}{label}") for v, name in zip(gain, ph.form.x_names, strict=True)]
+    return found
+
+
+def _without_path(e: Extremal, slope: Array, which: int, room: tuple[Array, Array]) -> Array:
+    """What is left of a slope after multipliers of path constraints of states at an end, which may be active there."""
+    from scipy.optimize import nnls
+
+    from trajopt.certificate.extremal import NEAR
+
+    rows = e.ham.of_states
+    keep = np.flatnonzero(rows.of_path >= 0)
+    if not keep.size:
+        return slope
+    column = [0, -1][which]
+    at = tuple(part[:, [column]] for part in e.at_breaks)
+    distance, side = e.distances(rows, at)
+    active = [k for k in keep if distance[k, 0] <= NEAR * e.sizes_of(rows)[k]]
+    if not active:
+        return slope
+    n = slope.size
+    gradient = e.values(casadi.jacobian(rows.expression, e.phase.form.x).T.reshape((-1, 1)), at)[:, 0].reshape(rows.size, n)
+    scale = e.costate_sizes
+    directions = [-side[k, 0] * gradient[k] / scale if side[k, 0] != 2 else -gradient[k] / scale for k in active]
+    directions += [-d for k, d in zip(active, directions, strict=True) if side[k, 0] == 2]
+    count = len(directions)
+    units = np.eye(n)
+    near = NEAR * e.phase.sizes
+    directions += [units[i] for i in range(n) if room[0][i] <= near[i]] + [-units[i] for i in range(n) if room[1][i] <= near[i]]
+    matrix = np.column_stack(directions)
+    if not np.isfinite(matrix).all() or not np.isfinite(slope).all():
+        return slope
+    found = nnls(matrix, slope / scale)[0]
+    return np.asarray(slope - matrix[:, :count] @ found[:count] * scale)
+
+
+def _condition_gains(whole: Along) -> list[tuple[float, str]]:
+    """Multipliers of inequality conditions: none inside, of the right sign at a limit."""
+    if not whole.form.b.numel():
+        return []
+    value, bound = conditions(whole), whole.form.b_bound
+    down, up = np.maximum(value - bound.lower, 0.0), np.maximum(bound.upper - value, 0.0)
+    gain = promised(-whole.multipliers, down, up, whole.sizes.b, whole.sizes.cost)
+    gain = np.where(bound.lower == bound.upper, 0.0, gain)
+    return [(float(v), f"'{name}'") for v, name in zip(gain, whole.form.b_names, strict=True)]
+
+
+def along_time(phases: Sequence[Extremal], tolerance: float) -> Check:
+    """H minus the integral of its partial derivative by time is constant, seen where intervals meet."""
+    found = []
+    for e in phases:
+        ph, count = e.phase, e.phase.widths.size
+        H = e.values(e.ham.H, e.at_breaks)[0]
+        passed = (e.gradients["t"][0].reshape(ph.times.shape) * ph.quadrature).sum(axis=1) + e.fit.by_time
+        since = np.concatenate([[0.0], np.cumsum(passed)])
+        rest = H - np.concatenate([since[:count], since[1:]])
+        gap = np.abs(rest - np.median(rest)) / e.largest_terms
+        gap = _settled(gap, e)
+        top = int(np.argmax(gap))
+        found.append((float(gap[top]), f"at t = {e.at_breaks[0][0, top]:.6g}{_label(phases, e)}"))
+    return worst("constancy of H", found, tolerance, "H minus the integral of its partial derivative by time", "time")
+
+
+def _settled(gap: Array, e: Extremal) -> Array:
+    """Deviations outside intervals in which a state constraint acts: inside, multipliers have no certain place."""
+    if not e.fit.active.any():
+        return gap
+    return np.where(np.tile(e.fit.active, 2), 0.0, gap) if not e.fit.active.all() else gap
+
+
+def conserved(phases: Sequence[Extremal], tolerance: float) -> Check:
+    """Declared invariants and costates of cyclic states stay, measured by what their variables contribute."""
+    found, count = [], 0
+    for e in phases:
+        sizes = np.concatenate([e.phase.sizes, e.costate_sizes])
+        for integral in first_integrals(e.ham):
+            slopes = [casadi.gradient(integral.expression, v) for v in (e.phase.form.x, e.ham.costate)]
+            values = e.values(casadi.vertcat(integral.expression, *slopes), e.at_breaks)
+            size = max(float((np.abs(values[1:]) * sizes[:, None]).sum(axis=0).max()), 1e-300)
+            gap = np.abs(values[0] - (0.0 if integral.at_zero else np.median(values[0]))) / size
+            found.append((float(gap.max()), f"in {integral.name}{_label(phases, e)}"))
+            count += 1
+    return worst("first integrals", found, tolerance, f"{count} in addition to H" if count else "none in addition to H", "time")

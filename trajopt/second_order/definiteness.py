@@ -1,0 +1,73 @@
+"""Whether the second variation is positive, and where along the motion it ceases to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from trajopt.second_order.accessory import Accessory
+
+Array = NDArray[np.float64]
+RANK = 1e-10  # relative: rows of the constraints below that are dependent
+HELD = 1e-12  # relative: variations that do nothing, of controls that limits hold
+
+
+@dataclass(frozen=True)
+class Definiteness:
+    """The least eigenvalue of the second variation, relative to a measure of the variations and to the cost.
+
+    ``dimension`` is the number of independent variations; ``largest`` the largest eigenvalue.
+    """
+
+    least: float
+    largest: float
+    dimension: int
+
+
+def definiteness(problem: Accessory, cost: float) -> Definiteness:
+    """The eigenvalues of Q relative to M on the variations that the constraints allow.
+
+    >>> problem = Accessory(np.diag([2.0, -1.0]), np.array([[0.0, 1.0]]), np.eye(2), np.ones(2, dtype=bool), np.zeros(2))
+    >>> definiteness(problem, 1.0).least
+    2.0
+    """
+    values = eigenvalues(problem)
+    if not values.size:
+        return Definiteness(np.inf, np.inf, 0)
+    return Definiteness(float(values[0]) / cost, float(np.abs(values).max()) / cost, values.size)
+
+
+def eigenvalues(problem: Accessory) -> Array:
+    """All of them, in ascending order."""
+    basis = _moving(problem)
+    C = problem.C @ basis
+    lengths = np.abs(C).max(axis=1, initial=0.0)
+    C = C[lengths > 0] / lengths[lengths > 0][:, None] if C.size else C
+    if C.shape[0]:
+        _, singular, right = np.linalg.svd(C, full_matrices=True)
+        rank = int((singular > RANK * max(float(singular.max(initial=0.0)), 1e-300)).sum())
+        basis = basis @ right[rank:].T
+    if not basis.shape[1]:
+        return np.zeros(0)
+    Q, M = basis.T @ problem.Q @ basis, basis.T @ problem.M @ basis
+    if not (np.isfinite(Q).all() and np.isfinite(M).all()):
+        return np.full(1, -np.inf)
+    size, rotation = np.linalg.eigh(0.5 * (M + M.T))
+    kept = size > HELD * size[-1]
+    root = rotation[:, kept] / np.sqrt(size[kept])[None, :]
+    return np.asarray(scipy.linalg.eigvalsh(root.T @ (0.5 * (Q + Q.T)) @ root))
+
+
+def _moving(problem: Accessory) -> Array:
+    """Units of the variations that do something: columns of Q or C that are not zero, scaled by M."""
+    scale = np.sqrt(np.maximum(np.diag(problem.M), 1e-300))
+    does = (np.abs(problem.Q).max(axis=0, initial=0.0) > 0) | (
+        np.abs(problem.C).max(axis=0, initial=0.0) > 0 if problem.C.size else np.zeros(scale.size, dtype=bool)
+    )
+    kept = np.flatnonzero(does & np.isfinite(scale))
+    basis = np.zeros((scale.size, kept.size))
+    basis[kept, np.arange(kept.size)] = 1.0 / scale[kept]
+    return basis
