@@ -134,6 +134,7 @@ def test_one_tape_in_many_threads():
     assert all(same_bits(a, b) for a, b in zip(alone, together, strict=True))
 
 
+@pytest.mark.plugins
 def test_functions_without_a_tape_go_to_casadi():
     x = casadi.MX.sym("x")
     table = casadi.interpolant("table", "bspline", [[0.0, 1.0, 2.0, 3.0, 4.0]], [0.0, 1.0, 4.0, 9.0, 16.0])

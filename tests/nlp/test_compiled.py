@@ -59,6 +59,7 @@ def test_hock_schittkowski_71():
 
 
 @pytest.mark.parametrize("make", [hs71], ids=["hs71"])
+@pytest.mark.plugins
 def test_multipliers_are_those_of_the_lagrangian(make):
     p = make()
     ours, theirs = Compiled().run(p)[0], Ipopt().solve(p)
@@ -107,6 +108,7 @@ def curved(seed):
 
 
 @pytest.mark.parametrize("seed", [13, 22, 36, 51])
+@pytest.mark.plugins
 def test_restoration(seed):
     result, report = Compiled().run(curved(seed))
     assert report.restorations > 0
@@ -124,6 +126,7 @@ def test_least_violation():
     np.testing.assert_allclose(result.g, [0.0, -1.5], atol=1e-6)
 
 
+@pytest.mark.plugins
 def test_what_has_no_solution_is_left_to_ipopt_and_says_so():
     p = program(lambda x: x[0], lambda x: [x[0] ** 2 + 1], [0.7])
     alone, _ = Compiled().run(p)
@@ -133,6 +136,7 @@ def test_what_has_no_solution_is_left_to_ipopt_and_says_so():
     assert "after Infeasible" in result.message
 
 
+@pytest.mark.plugins
 def test_a_start_that_is_not_a_number():
     p = program(lambda x: casadi.log(x[0]), None, [-1.0])
     assert Compiled().run(p)[0].outcome is Outcome.NOT_A_NUMBER
@@ -191,6 +195,7 @@ def test_interruption():
 
 
 @pytest.mark.parametrize("name", ["brachistochrone", "bryson-denham", "goddard-cops", "launch-vehicle"])
+@pytest.mark.plugins
 def test_named_problems_as_with_ipopt(name):
     ours = solve(builder(name)(), Collocation(backend=Compiled()))
     theirs = solve(builder(name)(), Collocation(backend=Ipopt()))
@@ -198,6 +203,7 @@ def test_named_problems_as_with_ipopt(name):
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
 
 
+@pytest.mark.plugins
 def test_who_solved_each_mesh_is_in_the_history_and_the_file(tmp_path):
     for backend in (Compiled(), Ipopt()):
         solution = solve(builder("block-move")(), Collocation(backend=backend))
@@ -206,6 +212,7 @@ def test_who_solved_each_mesh_is_in_the_history_and_the_file(tmp_path):
         assert {one.backend for one in load(tmp_path / "a.nc").history} == {backend.name}
 
 
+@pytest.mark.plugins
 def test_verified_by_ipopt():
     solution = solve(builder("brachistochrone")(), Collocation(backend=Compiled()), verify=True)
     assert solution.success
@@ -214,6 +221,7 @@ def test_verified_by_ipopt():
         solve(builder("brachistochrone")(), "both", verify=True)
 
 
+@pytest.mark.plugins
 def test_a_wrong_answer_is_not_verified(monkeypatch):
     """As if the backend had stopped short of the optimum, and called it solved."""
     honest = Compiled.run

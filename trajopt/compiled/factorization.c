@@ -122,7 +122,7 @@ void factorization_free(factorization *f) {
 /* ---- assembly ----------------------------------------------------------------------------------------------------------- */
 
 static int make_room(double **array, int64_t *room, int64_t needed) {
-    if (needed <= *room) return 1;
+    if (*array && needed <= *room) return 1;
     int64_t more = needed + needed / 2 + 1024;
     if (!grow_doubles(array, more)) return 0;
     *room = more;

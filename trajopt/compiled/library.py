@@ -9,7 +9,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 INTERFACE = 2  # the number that `core_interface` of version.c returns: a library of other sources is not used
-SWITCH = "TRAJOPT_COMPILED"  # environment variable; 0 switches the core off
+SWITCH = "TRAJOPT_COMPILED"  # environment variable: 0 switches the core off, a path names another build of it
 
 
 @cache
@@ -46,7 +46,9 @@ def threads() -> int:
 
 
 def _path() -> Path | None:
-    """The file beside this one that the build made."""
+    """The file beside this one that the build made, or another that the environment names."""
+    if os.environ.get(SWITCH, "").endswith(".so"):
+        return Path(os.environ[SWITCH])
     candidates = (Path(__file__).with_name("_core" + suffix) for suffix in EXTENSION_SUFFIXES)
     return next((path for path in candidates if path.exists()), None)
 
