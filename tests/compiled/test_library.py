@@ -31,6 +31,7 @@ def test_switched_off_the_answer_is_the_same():
 
 
 def test_a_library_of_other_sources_is_not_used(monkeypatch):
+    monkeypatch.delenv(module.SWITCH, raising=False)
     monkeypatch.setattr(module, "INTERFACE", -1)
     module.library.cache_clear()
     try:
