@@ -1,6 +1,6 @@
 """Solve a small program many times with the compiled method and check that memory does not grow.
 
-    python tests/benchmarks/many_solves.py 10000
+python tests/benchmarks/many_solves.py 10000
 """
 
 import resource

@@ -18,6 +18,7 @@ from trajopt.nlp.backends import Ipopt, Outcome, Warm
 from trajopt.nlp.compiled import Compiled
 from trajopt.nlp.lines import Lines
 from trajopt.nlp.program import Block, Program, make_kernel
+from trajopt.problem import Problem
 from trajopt.solution import Status
 
 pytestmark = pytest.mark.skipif(library() is None, reason="the compiled core is not available")
@@ -233,3 +234,17 @@ def test_a_wrong_answer_is_not_verified(monkeypatch):
     solution = solve(builder("brachistochrone")(), Collocation(backend=Compiled(), max_passes=1, tolerance=INF), verify=True)
     assert solution.status is Status.FAILED
     assert "IPOPT" in solution.explanation[0]
+
+
+@pytest.mark.plugins
+def test_rounding_that_stays_above_the_tolerance_ends_at_the_acceptable_level():
+    """Lengths of a thousand kilometres: the rows cannot be met to 1e-11."""
+    ocp = Problem("block")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, v, u = ph.state("x", start=0, end=1e6), ph.state("v", start=0, end=0), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.integral(u**2))
+    solution = solve(ocp, Collocation(backend=Compiled())).check()
+    assert solution.objective == pytest.approx(12e12, rel=1e-8)
+    assert solution.iterations < 40

@@ -17,13 +17,18 @@ double seconds_now(void) {
 
 /* ---- the loop ----------------------------------------------------------------------------------------------------------------- */
 
-static int is_solved(iterate *w, int64_t *nearly) {
+/* How many iterations in a row the error has been small enough to stop where rounding keeps it above the tolerance for good. */
+typedef struct {
+    int64_t close, acceptable;
+} patience;
+
+static int is_solved(iterate *w, patience *p) {
     const interior_point_options *o = w->s->options;
     const int small_products = w->complementarity <= o->complementarity * fmin(1, w->s->objective_scale);
     if (w->error <= o->tolerance && (small_products || w->restoring)) return 1;
-    /* Rounding may keep the error above the tolerance for good. */
-    *nearly = w->error <= fmax(1e-9, o->tolerance) ? *nearly + 1 : 0;
-    return *nearly >= 4 && !w->restoring;
+    p->close = w->error <= fmax(1e-9, o->tolerance) ? p->close + 1 : 0;
+    p->acceptable = w->error <= fmax(1e-6, o->tolerance) ? p->acceptable + 1 : 0;
+    return (p->close >= 4 || p->acceptable >= 15) && !w->restoring; /* 15: IPOPT's acceptable level */
 }
 
 /* 0: go on; else 1 + status. */
@@ -51,12 +56,12 @@ static int is_restored(iterate *w) {
 }
 
 int run(iterate *w) {
-    int64_t nearly = 0;
+    patience p = {0, 0};
     if (point_derivatives(w)) return IP_FAILED;
     for (w->iteration = 0;; w->iteration++) {
         point_errors(w);
         if (w->outer && w->iteration > 0 && is_restored(w)) return IP_SOLVED;
-        if (is_solved(w, &nearly)) return w->outer ? IP_INFEASIBLE : IP_SOLVED;
+        if (is_solved(w, &p)) return w->outer ? IP_INFEASIBLE : IP_SOLVED;
         const int stop = stops(w);
         if (stop) return stop - 1;
         barrier_update(w);
