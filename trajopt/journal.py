@@ -195,12 +195,14 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise FileError(
                 f"another sweep works in '{folder}'",
                 got=_named(_owner(handle)),
                 hint="wait for it, end it, or use another folder",
             ) from error
+        except OSError:  # a file system without locks: there is no telling
+            pass
         about = {"host": platform.node(), "process": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
         os.ftruncate(handle, 0)
         os.pwrite(handle, json.dumps(about).encode(), 0)
@@ -218,8 +220,10 @@ def who_works(folder: Path) -> Mapping[str, Any] | None:
         return None
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return _owner(handle)
+    except OSError:
+        return None
     finally:
         os.close(handle)
     return None

@@ -105,7 +105,7 @@ def statement_hash(build: Callable[..., Any] | str, method: Any, tolerance: floa
     function = builder(build, "problem") if isinstance(build, str) else build
     begun = None if guess is None else [guess.problem, float(guess.objective).hex(), guess.iterations, guess.method]
     tight = None if tolerance is None else float(tolerance).hex()
-    return digest([_identity(function), repr(method), tight, begun, __version__])
+    return digest([_identity(function), repr("direct" if method is None else method), tight, begun, __version__])
 
 
 def _identity(function: Callable[..., Any]) -> Any:
