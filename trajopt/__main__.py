@@ -16,7 +16,8 @@ from trajopt.commands.boundary import reported
 app = typer.Typer(
     name="trajopt",
     help="Optimal-control trajectories of mechanical systems, with a certificate. "
-    "Exit code 0: solved (and certified, where asked); 1: not; 2: bad input.",
+    "Exit code 0: solved (and certified, where asked); 1: not; 2: bad input; "
+    "129, 130, 143: stopped by SIGHUP, SIGINT, SIGTERM.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

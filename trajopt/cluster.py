@@ -58,5 +58,10 @@ def is_lost(error: BaseException) -> bool:
     return type(error).__name__ in ("KilledWorker", "BrokenProcessPool")
 
 
+def is_gone(error: BaseException) -> bool:
+    """Whether an exception says that the scheduler has gone: it cancels what it was given."""
+    return type(error).__name__ in ("CancelledError", "FutureCancelledError", "FuturesCancelledError", "CommClosedError")
+
+
 def _workers(client: Any) -> bool:
     return bool(client.nthreads())

@@ -8,13 +8,13 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from trajopt.catalogue import builder, named_problems
-from trajopt.cluster import complaint, is_lost
+from trajopt.cluster import complaint, is_gone, is_lost
 from trajopt.errors import FileError, SweepError, TrajoptError, UsageError
 from trajopt.family import Family, Member, csv_table, figures_of
 from trajopt.files import make_folder, remove_leftovers, write_text
@@ -28,6 +28,7 @@ from trajopt.workers import CRASHED, EXITED, MEMORY, UNSAVED, Outcome, Statement
 
 TABLE = "family.csv"  # in a sweep's folder
 FLUSH = 0.3  # seconds after which finished rows are in the journal at the latest; their files are there before
+GO_ON = "the same command goes on from here, where a folder was given"
 AHEAD = 100  # rows that are given to an executor before they can be solved
 
 
@@ -109,8 +110,11 @@ def sweep(
             run.flush()
             run.tell(f"interrupted after {len(run.found)} of {len(plan.points)}")
         except UsageError:
+            run.flush()
             raise
         except TrajoptError as error:
+            with suppress(FileError):  # a full disk may be what it is about
+                run.finish()
             family = run.family
             said = {"got": error.got, "expected": error.expected, "hint": error.hint}
             raise SweepError(error.what, family=family, **said) from error  # type: ignore[arg-type]
@@ -212,7 +216,7 @@ class _Run:
                 self.flush(only_when_due=True)
                 lost = None if executor is None else complaint(executor)
                 if lost is not None:
-                    raise TrajoptError(lost, hint="the same command goes on from here, where a folder was given")
+                    raise TrajoptError(lost, hint=GO_ON)
         finally:
             for future in pending:
                 future.cancel()
@@ -353,6 +357,8 @@ def _result(future: Future[Outcome]) -> Outcome:
     except Unusable as error:
         raise unusable(str(error)) from error
     except Exception as error:
+        if is_gone(error):
+            raise TrajoptError("the scheduler of the cluster has gone", got=type(error).__name__, hint=GO_ON) from error
         if is_lost(error):
             return Outcome(CRASHED, f"the workers that tried to solve it died: {error}")
         raise unusable(f"{type(error).__name__}: {error}") from error
