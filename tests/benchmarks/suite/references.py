@@ -79,7 +79,7 @@ REFERENCES: dict[str, Reference] = {
     "engine-map": Reference(3.785063, 1e-6, GAUSS + ": 3.7850638", SIMPSON + ": 3.7850626"),
     "underwater-vehicle": Reference(237.35, 3e-6, GAUSS + ": 237.3509 from above", SIMPSON + ": 237.349997"),
     "two-input-regulator": Reference(1.8200597, 2e-6, GAUSS + ": 1.8200601", SIMPSON + ": 1.8200588"),
-    "two-stage-rocket": Reference(824.0645, 5e-6, GAUSS + ": 824.0630 from below", SIMPSON + ": 824.63 from above"),
+    "two-stage-rocket": Reference(824.065, 5e-6, GAUSS + ": 824.0639 from below", SIMPSON + ": 824.63 from above"),
     "singular-triple-integrator": Reference(1.252112, 2e-6, GAUSS + ": 1.2521118", SIMPSON + ": 1.2521127"),
     "container-crane": Reference(0.00515035, 3e-5, GAUSS + ": 0.00515041", SIMPSON + ": 0.00515039"),
     "parking": Reference(2.38049827021, 1e-6, CLOSED, "closed_forms.py, four turns of free lengths: 2.38049827"),
@@ -88,5 +88,15 @@ REFERENCES: dict[str, Reference] = {
     "protein-fed-batch": Reference(32.695192, 2e-6, GAUSS + ": 32.695192 from below", SIMPSON + ": 32.87 from above"),
     "ethanol-fed-batch": Reference(20445.395, 1e-5, GAUSS + ": 20445.394 from below", SIMPSON + ": 20449 from above"),
     "photochemical-tank": Reference(21.8245, 1e-5, GAUSS + ": 21.824491 from below", SIMPSON + ": 21.82467 from above"),
-    "hang-glider": Reference(1247.987, 3e-6, GAUSS + ": 1247.9855 from below", "COPS 3.0: 1248.0"),
+    "hang-glider": Reference(1247.9865, 3e-6, GAUSS + ": 1247.9855 from below", "COPS 3.0: 1248.0"),
+    "low-thrust-equinoctial": Reference(17.097384, 1e-6, SIMPSON + ": 17.0973837", GAUSS + ": 17.1017 from above"),
+    "car-around-obstacles": Reference(
+        7.0483, 2e-5, GAUSS + ": 7.048382 from above", SIMPSON + ": 7.04804 from below", others=(7.885,)
+    ),
+    "acrobot": Reference(54.0855, 1e-4, SIMPSON + ": 54.08547", GAUSS + ": 54.0960 from above", others=(74.736,)),
+    "truck-with-trailer": Reference(10.88587, 2e-5, GAUSS + ": 10.88589", SIMPSON + ": 10.88619", others=(11.421,)),
+    "car-by-wheel": Reference(0.02581112, 2e-6, GAUSS + ": 0.025811119", SIMPSON + ": 0.0258096 from below"),
+    "dry-friction": Reference(0.0761212, 2e-5, GAUSS + ": 0.0761228 from above", SIMPSON + ": 0.0761198 from below"),
+    "flexible-joint": Reference(2.573534, 1e-5, GAUSS + ": 2.573559 from above", SIMPSON + ": 2.573534"),
+    "station-turn": Reference(1.739035, 1e-5, GAUSS + ": 1.7390387", SIMPSON + ": 1.7396"),
 }
