@@ -1,5 +1,7 @@
 """Wheelies by optimal control: answers, maximum principle, simulation by another derivation, constraints between the nodes."""
 
+from pathlib import Path
+
 import casadi
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from problems.bike.resimulation import ridden
 from problems.bike.wheelie import REFERENCE, Entry
 from trajopt import certify, solve
 from trajopt.indirect.shooting import Shooting
+from trajopt.parameters import load_parameters
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +100,13 @@ def test_a_wheelie_is_held_and_ends_standing_still():
     torques = [0.0, balance.torques["waist_torque"]]
     rest = np.array(model.acceleration([0.0, end["beta"], end["torso"]], np.zeros(3), torques)).ravel()
     assert np.abs(rest).max() < 1e-2
+
+
+@pytest.mark.slow
+def test_a_heavier_rider_comes_from_a_parameter_file():
+    """On a wheel of 0.3 m; the mass as a parameter gives the same problem as the masses of all links by their names."""
+    values = load_parameters(Path(bike.__file__).parent / "heavier-rider.toml")
+    heavier = solve(bike.wheelie_entry(**values), tolerance=1e-5).check()
+    assert heavier.objective == pytest.approx(0.2708092, rel=1e-5)
+    scaled = solve(bike.wheelie_entry(wheel_radius=0.3), parameters={"rider_mass": 60.0}, tolerance=1e-5).check()
+    assert scaled.objective == pytest.approx(heavier.objective, rel=1e-6)
