@@ -155,6 +155,7 @@ ATTEMPTS = (
     Remedy("the arcs of the guess", lambda s: s.given, arcs_of_guess, lambda trial, state: True),
     Remedy("first attempt", lambda s: s.best is None, _attempt(_directly), _better),
     Remedy("least violation first", _unsolved, _attempt(partial(_elastic_first, lambda s: s.guess)), _better),
+    Remedy("a detour of +1", _unsolved, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, 1.0))), _better),
     Remedy("10 times the time", _may_last, _attempt(partial(_elastic_first, _longer, keep_time=True), True), _better),
     # A violation that is smaller the sooner it ends, as at the first swing of many, makes a free time shrink.
     Remedy(
@@ -162,5 +163,5 @@ ATTEMPTS = (
         _attempt(partial(_elastic_first, lambda s: s.guess, keep_time=True), True), _better,
     ),
     Remedy("least violation, controls off centre", _idle, _attempt(partial(_elastic_first, _off_centre)), _better),
-    Remedy("a detour", _hopeful, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, -1.0))), _better),
+    Remedy("a detour of -1", _hopeful, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, -1.0))), _better),
 )  # fmt: skip
