@@ -86,7 +86,7 @@ class Writer:
         >>> Writer().text(-(v**2) * casadi.exp(-500 * (h - 1)) - -0.4 / h)
         '0.4/h - v^2*exp(-500*(h - 1))'
         """
-        if self._length(expression) > 2 * self.width:
+        if _larger(expression, 2 * self.width) or self._length(expression) > 2 * self.width:
             return None
         written = str(_written([expression], self.names, set(), {})[key(expression)])
         return written if len(written) <= self.width else None
@@ -145,8 +145,11 @@ def operations(expressions: Iterable[Any]) -> int:
 
 def symbol_names(expression: Any, names: Names) -> list[str]:
     """The symbols that an expression depends on, in alphabetical order."""
-    leaves = [node for node in _postorder([expression]) if node.is_symbolic()]
-    return sorted({_leaf(node, names).body for node in leaves})
+    found = set()
+    for symbol in casadi.symvar(expression):
+        label = names.get(key(symbol), symbol.name())
+        found.add(label)
+    return sorted(found)
 
 
 def _children(node: Any) -> list[Any]:
@@ -159,6 +162,17 @@ def _children(node: Any) -> list[Any]:
 
 def _leaf_like(node: Any) -> bool:
     return node.n_dep() == 0 or (isinstance(node, casadi.MX) and node.op() == casadi.OP_GETNONZEROS and node.dep(0).is_symbolic())
+
+
+def _larger(expression: Any, nodes: int) -> bool:
+    """True if an expression has more nodes than so many: its text has at least as many characters."""
+    seen, stack = set(), [expression]
+    while stack and len(seen) <= nodes:
+        node = stack.pop()
+        if key(node) not in seen:
+            seen.add(key(node))
+            stack += _children(node)
+    return len(seen) > nodes
 
 
 def _postorder(expressions: Iterable[Any]) -> list[Any]:

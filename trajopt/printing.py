@@ -70,10 +70,12 @@ class _Page:
     def definitions(self, indent: str) -> list[str]:
         if not self.long:
             return []
-        listed = Writer(self.names, WIDTH).definitions(self.long)
-        if len(listed) <= MOST_DEFINITIONS or self.full:
-            return [f"{indent}where", *[f"{indent}  {name} = {text}" for name, text in listed]]
         total = operations(self.long.values())
+        listed = []
+        if total <= MOST_DEFINITIONS * WIDTH or self.full:
+            listed = Writer(self.names, WIDTH).definitions(self.long)
+        if self.full or 0 < len(listed) <= MOST_DEFINITIONS:
+            return [f"{indent}where", *[f"{indent}  {name} = {text}" for name, text in listed]]
         lines = [f"{indent}where, in {total} operations (trajopt show --full writes them out),"]
         arguments: dict[str, list[str]] = {}
         for name, expression in self.long.items():

@@ -106,8 +106,9 @@ def limit_multipliers(view: PhaseView) -> LimitMultipliers:
     rates = view.outputs[:, :nx] / lengths[:, None]
     cost = np.abs(view.running_cost) / lengths if view.kernel.objective_rows else np.zeros(ph.points)
     power = float((np.abs(costates.points * rates).sum(axis=1) + cost).max())
-    fastest = np.maximum(np.abs(rates).max(axis=0), TINY)
-    least = view.method.negligible * power / fastest
+    fastest = np.abs(rates).max(axis=0)
+    moving = fastest > TINY
+    least = np.where(moving, view.method.negligible * power / np.where(moving, fastest, 1.0), 0.0)
     sizes = np.maximum(np.maximum(np.abs(costates.points).max(axis=0), least), TINY)
     jumps = np.zeros_like(multipliers)
     jumps[:, :nx] = np.abs(multipliers[:, :nx]) / sizes
