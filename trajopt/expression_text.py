@@ -166,7 +166,8 @@ def _leaf_like(node: Any) -> bool:
 
 def _larger(expression: Any, nodes: int) -> bool:
     """True if an expression has more nodes than so many: its text has at least as many characters."""
-    seen, stack = set(), [expression]
+    seen: set[int] = set()
+    stack = [expression]
     while stack and len(seen) <= nodes:
         node = stack.pop()
         if key(node) not in seen:
