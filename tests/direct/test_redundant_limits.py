@@ -63,6 +63,40 @@ def test_bounds_of_a_quaternion_are_moved_away_and_other_bounds_stay():
     np.testing.assert_array_equal(after.x_bound.upper[1:], before.x_bound.upper[1:])
 
 
+def tunnel(end=(-0.5, 3**0.5 / 2)):
+    """The quickest frictionless tunnel through a planet: energy brings the speed to zero at the surface."""
+    ocp = Problem("tunnel")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 20))
+    x, y = ph.state("x", start=1, end=end[0]), ph.state("y", start=0, end=end[1])
+    v = ph.state("v", start=0, lower=0)
+    a = ph.control("a", 2, lower=-1, upper=1)
+    ph.dynamics({x: v * a[0], y: v * a[1], v: -(x * a[0] + y * a[1])})
+    ph.path(casadi.sumsqr(a), equals=1)
+    ocp.minimize(ph.final(t))
+    return ocp
+
+
+def test_an_end_value_that_energy_brings_to_zero_is_prescribed():
+    before, after = relieved(tunnel())
+    assert list(before.x_end.fixed) == [True, True, False]
+    assert list(after.x_end.fixed) == [True, False, True]  # y, on which energy depends more, is left to it
+    assert after.x_end.lower[2] == 0
+
+
+@pytest.mark.parametrize("end", [(-0.4, 0.8), (-0.5, None), (-0.7, 0.8)])  # inside the planet, open, above its surface
+def test_end_values_that_energy_does_not_bring_to_zero_stay(end):
+    before, after = relieved(tunnel(end))
+    assert after is before
+
+
+def test_a_tunnel_that_ends_at_the_surface_is_found_at_once():
+    """A hypocycloid. Without the end value of the speed the equations have no bounded multipliers, and 1,000 iterations fail."""
+    solution = solve(tunnel()).check()
+    assert solution.objective == pytest.approx(np.pi * np.sqrt(1 - (1 - np.arccos(-0.5) / np.pi) ** 2), rel=1e-8)
+    assert solution.iterations < 100
+
+
 def test_integrals_of_two_bodies_come_apart():
     ocp = Problem("two")
     ph = ocp.phase()

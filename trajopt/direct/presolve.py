@@ -6,8 +6,8 @@ barrier on the bound keeps the solver away from there. It is moved out of the wa
 
 *First integrals.* The flow keeps a quadratic first integral (the length of a quaternion), and collocation keeps it up to its
 error only. With every end value required the equations are dependent. So one end value for each integral is left to the
-integral; what it then violates is the error of the mesh, which is estimated anyway. Bounds that an integral implies are moved
-out of the way.
+integral; what it then violates is the error of the mesh, which is estimated anyway. An end value at which an integral has a
+double root (a speed that energy brings to zero) is prescribed. Bounds that an integral implies are moved out of the way.
 """
 
 from __future__ import annotations
@@ -146,47 +146,88 @@ def violated_limits(form: NormalForm, solution: MeshSolution) -> float:
 
 def _relieved(form: NormalForm, index: int, parameters: Array, settings: Presolve) -> PhaseForm:
     phase = form.phases[index]
-    begun = phase.x_start.fixed
     limited = np.isfinite(phase.x_bound.lower) | np.isfinite(phase.x_bound.upper) | phase.x_end.fixed
-    states = np.flatnonzero(begun & limited)  # an integral of others decides nothing
+    states = np.flatnonzero(phase.x_start.fixed & limited)  # an integral of others decides nothing
     if not 0 < states.size <= settings.max_states:
         return phase
-    ends = np.where(phase.x_end.fixed, phase.x_end.lower, phase.x_start.lower)[states]
-    sizes = np.maximum(np.abs(phase.x_start.lower[states]), np.abs(ends))
+    first, ends, bound = (_rows(one, states) for one in (phase.x_start, phase.x_end, phase.x_bound))
+    sizes = np.maximum(np.abs(first.lower), np.where(ends.fixed, np.abs(ends.lower), 0.0))
     sizes = np.where(sizes > 0, sizes, 1.0)
     integrals = _integrals(form, index, parameters, states, sizes)
     if not integrals.shape[1]:
         return phase
-    window = np.zeros(phase.x.numel())
-    window[states] = (
-        settings.window * sizes * _windows(phase, states, integrals, phase.x_start.lower[states] / sizes, ends / sizes)
-    )
-    lower, upper = phase.x_bound.lower.copy(), phase.x_bound.upper.copy()
-    for low, high in _state_boxes(integrals, phase.x_start.lower[states] / sizes):
-        lower[states], upper[states] = moved_away(Bound(lower[states], upper[states]), low * sizes, high * sizes)
-    if not window.any() and np.array_equal(lower, phase.x_bound.lower) and np.array_equal(upper, phase.x_bound.upper):
+    ends = _decided_ends(ends, bound, integrals, first.lower / sizes, sizes, settings.window)
+    for low, high in _state_boxes(integrals, first.lower / sizes):
+        bound = Bound(*moved_away(bound, low * sizes, high * sizes))
+    return _with_limits(phase, states, ends, bound)
+
+
+def _rows(bound: Bound, rows: Index) -> Bound:
+    return Bound(bound.lower[rows], bound.upper[rows])
+
+
+def _with_limits(phase: PhaseForm, rows: Index, end: Bound, bound: Bound) -> PhaseForm:
+    """The phase with other limits of some states; the very same phase where they are the same."""
+    old = np.array([phase.x_end.lower, phase.x_end.upper, phase.x_bound.lower, phase.x_bound.upper])
+    new = old.copy()
+    new[:, rows] = end.lower, end.upper, bound.lower, bound.upper
+    if np.array_equal(old, new):
         return phase
-    quantities = tuple(
+    states = tuple(
         replace(
             q,
-            end=Bound(q.end.lower - window[q.rows], q.end.upper + window[q.rows], q.end.guess),
-            bound=Bound(lower[q.rows], upper[q.rows], q.bound.guess),
+            end=Bound(new[0, q.rows], new[1, q.rows], q.end.guess),
+            bound=Bound(new[2, q.rows], new[3, q.rows], q.bound.guess),
         )
         for q in phase.states
     )
-    return replace(phase, states=quantities)
+    return replace(phase, states=states)
 
 
-def _windows(phase: PhaseForm, states: Index, integrals: Array, first: Array, last: Array) -> Array:
+def _decided_ends(end: Bound, bound: Bound, integrals: Array, first: Array, sizes: Array, window: float) -> Bound:
+    """End values: one for each integral of given end values is left to it, within a window; values that it gives are fixed."""
+    allowed = end.meet(bound)
+    last = _implied_ends(integrals, first, Bound(allowed.lower / sizes, allowed.upper / sizes))
+    implied = np.isfinite(last) & ~end.fixed
+    left = window * sizes * _windows(integrals, first, last)
+    return Bound(np.where(implied, last * sizes, end.lower - left), np.where(implied, last * sizes, end.upper + left))
+
+
+def _implied_ends(integrals: Array, first: Array, end: Bound) -> Array:
+    """Given end values, and those at which an integral of them has a double root; NaN where an end value is open.
+
+    A speed that energy brings to zero at the end: collocation changes the energy by its error, so that the square of the speed
+    may have to be negative. The value is prescribed, and another end value is left to the integral.
+    """
+    last = np.where(end.fixed, end.lower, np.nan)
+    for k in np.flatnonzero(~end.fixed):
+        zero, above, below = (np.where(np.arange(last.size) == k, value, last) for value in (0.0, 1.0, -1.0))
+        own = _of_given(integrals, zero)
+        # a x^2 + b x + c = 0 for the end value x
+        c, plus, minus = (own.T @ (_monomials(np.nan_to_num(x)) - _monomials(first)) for x in (zero, above, below))
+        a, b = 0.5 * (plus + minus) - c, 0.5 * (plus - minus)
+        double = (np.abs(a) > ROUND_OFF) & (np.abs(b * b - 4 * a * c) <= ROUND_OFF * (a * a + b * b))
+        for root in -0.5 * b[double] / a[double]:
+            if end.lower[k] - ROUND_OFF <= root <= end.upper[k] + ROUND_OFF:
+                last[k] = np.clip(root, end.lower[k], end.upper[k])
+    return last
+
+
+def _of_given(integrals: Array, last: Array) -> Array:
+    """The integrals of states alone whose end values are given, not NaN."""
+    given = np.isfinite(last)
+    i, j = np.triu_indices(last.size)
+    elsewhere = np.concatenate([~given, ~(given[i] & given[j])])
+    return integrals @ _null(integrals[elsewhere]) if elsewhere.any() else integrals
+
+
+def _windows(integrals: Array, first: Array, last: Array) -> Array:
     """(states,): 1 for end values that are left to integrals of other end values; else 0."""
-    asked = phase.x_end.fixed[states]
-    i, j = np.triu_indices(states.size)
-    elsewhere = np.concatenate([~asked, ~(asked[i] & asked[j])])
-    own = integrals @ _null(integrals[elsewhere]) if elsewhere.any() else integrals
+    own, last = _of_given(integrals, last), np.nan_to_num(last)
     change = own.T @ (_monomials(last) - _monomials(first))
     kept = own @ _null(change[None, :]) if np.abs(change).max(initial=0.0) > ROUND_OFF else own
     if not kept.shape[1]:
-        return np.zeros(states.size)
+        return np.zeros(last.size)
     return _independent_columns((kept / np.linalg.norm(kept, axis=0)).T @ _slopes(last))
 
 
