@@ -73,6 +73,10 @@ Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Wri
 Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE|-", help="Write a summary; '-' is standard output, with nothing else on it.")
 ]
+Starts = Annotated[
+    int, typer.Option("--starts", metavar="N", help="Solve from so many starts, in parallel, and keep the best answer.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the starts beside the first.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show the solver's own log, and where an error came from.")]
 Traces = Annotated[bool, typer.Option("-v", "--verbose", help="Show where an error came from.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show nothing but errors.")]
@@ -170,13 +174,14 @@ def solve(
     backend: Annotated[
         str | None, typer.Option("--backend", metavar="NAME", help="What solves the programs: compiled or ipopt.")
     ] = None,
+    starts: Starts = 1, seed: Seed = 0,
 ) -> int:  # fmt: skip
     """Solve a problem."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.solving import Wish, run_solve
 
-    wish = Wish(method.value, tolerance, guess, verbose, quiet, time_limit, mesh, max_passes, backend)
+    wish = Wish(method.value, tolerance, guess, verbose, quiet, time_limit, mesh, max_passes, backend, starts, seed)
     return run_solve(name, given_settings(settings, parameters), wish, Outputs(save, plot, csv, json, animate, plot_kind))
 
 

@@ -61,6 +61,16 @@ class Arc:
     roles: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Optimum:
+    """One of the distinct optima that solves from several starts ended at."""
+
+    objective: float
+    status: Status
+    error: float  # estimated relative error
+    starts: tuple[int, ...]  # the numbers of the starts that ended there, 0 being the plain one
+
+
 @dataclass(frozen=True, eq=False)
 class PhaseSolution:
     """The trajectories of one phase. Names are the user's; a costate has its state's name."""
@@ -122,6 +132,7 @@ class Solution:
     unchecked: bool = False  # read from a file of an older format, which has no checksums
     form: Any = None  # the NormalForm that was solved; None after loading from a file
     comparison: Comparison | None = None  # of the answers of both methods, where both were asked for
+    optima: tuple[Optimum, ...] = ()  # distinct by objective, the best first, where several starts were asked for
 
     @property
     def success(self) -> bool:

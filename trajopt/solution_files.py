@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trajopt.curve import Curve
 from trajopt.errors import FileError
 from trajopt.netcdf import Group, Reader, Variable
-from trajopt.solution import Arc, MeshPass, PhaseSolution, Solution, Status
+from trajopt.solution import Arc, MeshPass, Optimum, PhaseSolution, Solution, Status
 
 Array = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def groups_of(solution: Solution) -> dict[str, Group]:
         "status": solution.status.name, "objective": float(solution.objective), "error": float(solution.error),
         "tolerance": float(solution.tolerance), "iterations": int(solution.iterations), "phases": len(solution.phases),
         **{key: _text(getattr(solution, key)) for key in JSON},
-        "source": solution.source,
+        "source": solution.source, "optima": _text([_optimum_row(one) for one in solution.optima]),
     }  # fmt: skip
     groups = {"": Group(attributes)}
     for number, phase in enumerate(solution.phases.values()):
@@ -63,6 +63,10 @@ def groups_of(solution: Solution) -> dict[str, Group]:
     arcs = {key: _column([getattr(arc, key) for arc in solution.arcs]) for key in ("phase", "start", "end")}
     groups["arcs"] = _table({"roles": [_text(arc.roles) for arc in solution.arcs], **arcs})
     return groups
+
+
+def _optimum_row(optimum: Optimum) -> list[Any]:
+    return [optimum.objective, optimum.status.name, optimum.error, list(optimum.starts)]
 
 
 def _table(columns: Mapping[str, Any]) -> Group:
@@ -215,6 +219,7 @@ def _solution(reader: Reader, stored: Mapping[str, Any]) -> Solution:
         source=_word(stored.get("source", "")),  # files of earlier versions do not have it
         settings={name: _setting(value) for name, value in _mapping(stored.get("settings", "{}")).items()},
         unchecked=not reader.checked,
+        optima=tuple(_optimum(row) for row in _json(stored.get("optima", "[]"))),
     )
 
 
@@ -308,6 +313,11 @@ def _rows(reader: Reader, group: str, names: tuple[str, ...]) -> list[tuple[Any,
 def _arc(row: tuple[Any, ...]) -> Arc:
     phase, start, end, roles = row
     return Arc(_word(phase), _number(start), _number(end), {name: _word(role) for name, role in _mapping(roles).items()})
+
+
+def _optimum(row: Any) -> Optimum:
+    objective, status, error, starts = row
+    return Optimum(_number(objective), Status[_word(status)], _number(error), tuple(_whole(k) for k in starts))
 
 
 def _mesh_pass(row: tuple[Any, ...]) -> MeshPass:

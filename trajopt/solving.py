@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from trajopt.comparison import Comparison, Verdict, compare_methods
@@ -11,7 +12,7 @@ from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.strategy import solve_directly
 from trajopt.errors import UsageError
-from trajopt.guess import guess_from_solution
+from trajopt.guess import Guess, guess_from_solution
 from trajopt.nlp.backends import Ipopt
 from trajopt.normal_form import NormalForm
 from trajopt.problem import Problem
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from trajopt.indirect.shooting import Shooting  # half of a command's time where only collocation is used
 
 Progress = Callable[[str], None]
+
+
+def _silent(line: str) -> None:
+    pass
+
 
 NAMES = ("direct", "indirect", "both")
 
@@ -60,6 +66,8 @@ class _Task:
     tolerance: float | None
     tell: Progress
     deadline: Deadline
+    starts: int = 1
+    seed: int = 0
 
     def directly(self, method: Collocation, guess: Any) -> Solution:
         if guess is not None and not isinstance(guess, Solution):
@@ -69,7 +77,19 @@ class _Task:
         if self.tolerance is not None:
             method = replace(method, tolerance=self.tolerance, backend=method.backend.tightened(1e-3 * self.tolerance))
         begin = None if guess is None else guess_from_solution(self.form, guess)
-        return solve_directly(self.form, method, begin, self.parameters, self.tell, self.deadline)
+        if self.starts == 1:
+            return solve_directly(self.form, method, begin, self.parameters, self.tell, self.deadline)
+        from trajopt.multistart import from_all_starts  # most solves need no processes
+
+        return from_all_starts(self.form, partial(self._from_start, method, begin), self.starts, self.deadline, self.tell)
+
+    def _from_start(self, method: Collocation, guess: Guess | None, number: int) -> Solution:
+        """From the guess, where the number is 0, or from a varied one."""
+        from trajopt.varied_guess import varied_guess
+
+        values = self.form.parameter_values(self.parameters)
+        varied = varied_guess(self.form, values, (self.seed, number)) if number else None
+        return solve_directly(self.form, method, guess, self.parameters, _silent, self.deadline, varied)
 
     def indirectly(self, method: Shooting, guess: Any) -> Solution:
         method = method if self.tolerance is None else replace(method, tolerance=self.tolerance)
@@ -88,6 +108,8 @@ def solve(
     progress: Progress | None = None,
     time_limit: float | None = None,
     verify: bool = False,
+    starts: int = 1,
+    seed: int = 0,
 ) -> Solution:
     """Solve an optimal-control problem.
 
@@ -109,6 +131,11 @@ def solve(
     verify : bool
         Solve the last mesh of collocation once more, with IPOPT. The log has its objective; where it differs by more than the
         estimated error the status is ``FAILED``.
+    starts : int
+        From how many starts collocation solves, in parallel processes: the guess, and others that vary durations, states and
+        controls. The best answer is returned; its ``optima`` are the distinct optima that were found. Shooting begins at it.
+    seed : int
+        Of the other starts: the same seed gives the same answer.
 
     Returns
     -------
@@ -130,8 +157,11 @@ def solve(
         raise UsageError("tolerance", got=tolerance, expected="a number between 0 and 1")
     if time_limit is not None and not 0 < time_limit < float("inf"):
         raise UsageError("time_limit", got=time_limit, expected="a positive number of seconds")
+    for name, value, least in (("starts", starts, 1), ("seed", seed, 0)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UsageError(name, got=repr(value), expected=f"a whole number of at least {least}")
     deadline = UNLIMITED if time_limit is None else Deadline(time_limit)
-    task = _Task(problem.finish(), parameters, tolerance, progress or (lambda line: None), deadline)
+    task = _Task(problem.finish(), parameters, tolerance, progress or _silent, deadline, starts, seed)
     if isinstance(chosen, Collocation):
         solution = task.directly(chosen, guess)
         return _verified(task, chosen, solution) if verify and solution.success else solution
@@ -140,6 +170,8 @@ def solve(
     if isinstance(chosen, Both):
         return _both(task, chosen, guess)
     if guess is not None:
+        if starts > 1:
+            raise UsageError("starts belong to collocation", got="a guess for shooting", expected="no guess, or starts=1")
         return task.indirectly(chosen, guess)
     return _from_collocation(task, chosen)
 
@@ -164,7 +196,7 @@ def _chosen(method: Method | str | None) -> Method:
 def _verified(task: _Task, method: Collocation, solution: Solution) -> Solution:
     """The solution, failed where IPOPT's answer on the same mesh is another one."""
     tolerance = getattr(method.backend, "tolerance", 1e-11)
-    again = task.directly(replace(method, backend=Ipopt(tolerance=tolerance), max_passes=1), solution)
+    again = replace(task, starts=1).directly(replace(method, backend=Ipopt(tolerance=tolerance), max_passes=1), solution)
     scale = max(abs(solution.objective), 1e-12)
     difference = abs(again.objective - solution.objective) / scale
     line = f"verified by IPOPT: objective {again.objective:.12g}, relative difference {difference:.1e}"

@@ -95,6 +95,10 @@ def summary(solution: Solution) -> dict[str, Any]:
         "variables": dict(solution.variables),
         "parameters": dict(solution.parameters),
         "explanation": list(solution.explanation),
+        "optima": [
+            {"objective": one.objective, "status": one.status.name.lower(), "error": one.error, "starts": list(one.starts)}
+            for one in solution.optima
+        ],
     }
     return dict(plain_json(plain))
 

@@ -41,6 +41,8 @@ class Wish:
     mesh: str | None = None
     max_passes: int | None = None
     backend: str | None = None
+    starts: int = 1
+    seed: int = 0
 
     def chosen(self) -> Method | str:
         """The method with the settings of its collocation; with its own log on the screen where that is wanted."""
@@ -169,7 +171,10 @@ def solve_name(name: str, settings: Mapping[str, Any], wish: Wish, keeper: Keepe
 def _solve(built: Built, guess: Solution | None, wish: Wish, show: Callable[[str], None]) -> Answer:
     from trajopt.solving import solve
 
-    solution = solve(built.problem, wish.chosen(), guess, dict(built.parameters), wish.tolerance, show, wish.time_limit)
+    solution = solve(
+        built.problem, wish.chosen(), guess, dict(built.parameters), wish.tolerance, show, wish.time_limit,
+        starts=wish.starts, seed=wish.seed,
+    )  # fmt: skip
     return Answer(solution, built.reference)
 
 
@@ -208,12 +213,22 @@ def print_solution(solution: Solution, reference: Reference | None = None, error
     facts = [f"estimated error {solution.error:.1e}", f"{intervals} intervals", f"{meshes} mesh{'es' if meshes != 1 else ''}"]
     facts += [f"{solution.iterations} iterations"] + ([f"{took:.2f} s"] if took is not None else [])
     screen.print("  " + ", ".join(facts))
+    _print_optima(solution, error)
     for name, value in solution.variables.items():
         screen.print(f"  {name} = " + ", ".join(number(one) for one in value))
     for phase in solution.phases.values():
         _print_phase(solution, phase, error)
     for line in solution.explanation:
         screen.print(f"  {line}", style="yellow")
+
+
+def _print_optima(solution: Solution, error: bool) -> None:
+    if not solution.optima:
+        return
+    content = table("optimum", "objective", "status", "error", "starts", right=("optimum", "objective", "error", "starts"))
+    for i, one in enumerate(solution.optima, 1):
+        content.add(str(i), f"{one.objective:.9g}", one.status.name.lower(), f"{one.error:.1e}", str(len(one.starts)))
+    content.print(console(error=error))
 
 
 def _against(solution: Solution, reference: Reference | None) -> str:

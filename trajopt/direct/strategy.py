@@ -42,15 +42,20 @@ def solve_directly(
     parameters: Mapping[str, Any] | None,
     progress: Progress,
     deadline: Deadline = UNLIMITED,
+    start: Guess | None = None,
 ) -> Solution:
-    """The whole direct method, from the normal form of a problem to its solution."""
+    """The whole direct method, from the normal form of a problem to its solution.
+
+    ``guess`` comes from an earlier solution, and brings its mesh and its arcs; ``start`` takes the place of the plain guess.
+    """
     began = time.perf_counter()
     values = form.parameter_values(parameters)
     if guess is not None:
         check_guess(form, guess, values)
     context = Context.start(form, method, values, progress, deadline)  # presolve
     context = replace(context, interim=partial(_interim, form, guess))
-    state = search(State(context, sound_guess(form, values) if guess is None else guess, guess is not None))
+    first = start if guess is None else guess
+    state = search(State(context, sound_guess(form, values) if first is None else first, guess is not None))
     state = run(state, [no_first_integral(form, search)], describe)
     return verdict(state, form, time.perf_counter() - began)
 

@@ -1,0 +1,105 @@
+"""Varied guesses: other durations, detours and forward simulations, drawn from a seed."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.errors import GuessError
+from trajopt.guess import Guess, PhaseGuess, check_guess, plain_guess
+from trajopt.normal_form import NormalForm, PhaseForm
+
+Array = NDArray[np.float64]
+Line = Callable[[Array], Array]
+
+STRETCH = 4.0  # free durations are multiplied by a factor between its inverse and it
+NODES = 5  # of a piecewise linear control
+MODES = 2  # half waves of a detour of the states
+STEPS = 60  # of a forward simulation
+DRAWS = 5  # guesses drawn until the model is finite on one
+
+
+def varied_guess(form: NormalForm, parameters: Array, seed: tuple[int, ...]) -> Guess:
+    """A guess drawn from ``seed``, the same for the same seed; raises where the model is not finite on any of those drawn.
+
+    Free durations are stretched or shortened, and controls are random piecewise linear functions within their bounds. The states
+    take random detours, or, every other time, are those of a forward simulation with these controls.
+    """
+    generator = np.random.default_rng(seed)
+    for _ in range(DRAWS - 1):
+        with contextlib.suppress(GuessError):
+            guess = _drawn(form, parameters, generator)
+            check_guess(form, guess, parameters)
+            return guess
+    guess = _drawn(form, parameters, generator)
+    check_guess(form, guess, parameters)
+    return guess
+
+
+def _drawn(form: NormalForm, parameters: Array, generator: np.random.Generator) -> Guess:
+    plain = plain_guess(form, duration=float(np.exp(generator.uniform(-1, 1) * np.log(STRETCH))))
+    simulate, phases = bool(generator.integers(2)), []
+    for i, (phase, start) in enumerate(zip(form.phases, plain.phases, strict=True)):
+        u = _random_controls(phase, start, generator)
+        x: Line | None = _detour(phase, start, generator)
+        if simulate and not phase.algebraics:
+            x = _simulated(form, i, PhaseGuess(start.t0, start.tf, start.x, start.z, u), plain.s, parameters) or x
+        assert x is not None
+        phases.append(PhaseGuess(start.t0, start.tf, x, start.z, u))
+    return Guess(tuple(phases), plain.s)
+
+
+def _random_controls(phase: PhaseForm, start: PhaseGuess, generator: np.random.Generator) -> Line:
+    at = np.linspace(0.0, 1.0, NODES)
+    plain, bound = start.u(at), phase.u_bound
+    both = np.isfinite(bound.lower) & np.isfinite(bound.upper)
+    low, high = np.where(both, bound.lower, -1.0), np.where(both, bound.upper, 1.0)
+    uniform, normal = generator.uniform(size=plain.shape), generator.normal(size=plain.shape)
+    values = np.where(both, low + (high - low) * uniform, plain + np.maximum(np.abs(plain), 1.0) * normal)
+    return _interpolated(at, np.clip(values, bound.lower, bound.upper))
+
+
+def _interpolated(at: Array, values: Array) -> Line:
+    def line(tau: Array) -> Array:
+        return np.array([np.interp(tau, at, column) for column in values.T]).reshape(values.shape[1], np.size(tau)).T
+
+    return line
+
+
+def _detour(phase: PhaseForm, start: PhaseGuess, generator: np.random.Generator) -> Line:
+    """The states with random half waves of their sizes, within their bounds."""
+    bound, x = phase.x_bound, start.x(np.linspace(0.0, 1.0, 3))
+    size = np.maximum(np.abs(x).max(axis=0), np.ptp(x, axis=0))
+    waves = generator.normal(size=(MODES, x.shape[1])) * np.where(size > 0, size, 1.0)
+    order = np.arange(1, MODES + 1)
+    return lambda tau: np.clip(start.x(tau) + np.sin(np.pi * np.outer(tau, order)) @ waves, bound.lower, bound.upper)
+
+
+def _simulated(form: NormalForm, index: int, start: PhaseGuess, s: Array, parameters: Array) -> Line | None:
+    """The states under the controls of a guess, by the classical Runge-Kutta method, kept within their bounds.
+
+    None where the model is not finite on the way.
+    """
+    phase, model, tau = form.phases[index], form.models[index], np.linspace(0.0, 1.0, STEPS + 1)
+    bound, step = phase.x_bound, (start.tf - start.t0) / STEPS
+
+    def rate(at: float, x: Array) -> Array:
+        where, t = np.array([at]), start.t0 + at * (start.tf - start.t0)
+        values = model(np.array([[t]]), x[:, None], start.z(where).T, start.u(where).T, s[:, None], parameters[:, None])
+        return np.asarray(values)[: x.size, 0]
+
+    states = [start.x(tau[:1])[0]]
+    for a, b in itertools.pairwise(tau.tolist()):
+        x, middle = states[-1], 0.5 * (a + b)
+        k1 = rate(a, x)
+        k2 = rate(middle, x + 0.5 * step * k1)
+        k3 = rate(middle, x + 0.5 * step * k2)
+        k4 = rate(b, x + step * k3)
+        states.append(np.clip(x + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4), bound.lower, bound.upper))
+        if not np.all(np.isfinite(states[-1])):
+            return None
+    return _interpolated(tau, np.array(states))
