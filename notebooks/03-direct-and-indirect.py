@@ -30,7 +30,7 @@ from trajopt import certify, solve
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh
 from trajopt.indirect.shooting import Shooting
-from trajopt.show.checks import plot_switching
+from trajopt.show.diagnostic_plots import plot_switching
 from trajopt.show.plots import plot_solution
 
 # %matplotlib inline

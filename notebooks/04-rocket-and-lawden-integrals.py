@@ -31,7 +31,7 @@ from trajopt import certify, solve
 from trajopt.errors import SimulationError
 from trajopt.indirect.shooting import Shooting
 from trajopt.integrate import ExtendedHamiltonian, MinimumNorm, Projection, Rk4, simulate
-from trajopt.show.checks import plot_integrals
+from trajopt.show.diagnostic_plots import plot_integrals
 
 # %matplotlib inline
 plt.style.use("look.mplstyle")

@@ -33,7 +33,7 @@ from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Radau, Trapezoidal
 from trajopt.nlp.backends import Ipopt
-from trajopt.show.checks import plot_mesh
+from trajopt.show.diagnostic_plots import plot_mesh
 
 # %matplotlib inline
 plt.style.use("look.mplstyle")

@@ -14,7 +14,7 @@ from trajopt import Problem, certify, free, load, solve
 from trajopt.__main__ import app
 from trajopt.bounds import Bound
 from trajopt.certificate.along import along
-from trajopt.certificate.motion import Motion, scheme_for
+from trajopt.certificate.motion import Reintegration, scheme_for
 from trajopt.certificate.optimality import SUBOPTIMALITY
 from trajopt.curve import Curve
 from trajopt.direct.collocation import Collocation
@@ -262,7 +262,7 @@ def test_re_integration_is_exact_against_a_closed_form(scheme):
     ph.dynamics({x: x * casadi.cos(t) + 0 * u})
     ocp.minimize(ph.integral(u**2 + x))
     solution = solve(ocp)
-    motion = Motion(along(ocp.finish(), solution).phases[0], scheme)
+    motion = Reintegration(along(ocp.finish(), solution).phases[0], scheme)
     assert motion.ends()[0, -1] == pytest.approx(np.exp(np.sin(1.5)), rel=1e-9)
     assert motion.segments[1] == pytest.approx(np.exp(np.sin(1.5)), rel=1e-6)
 

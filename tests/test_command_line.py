@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import trajopt.commands.solving
+import trajopt.commands.solve
 from problems.classical import brachistochrone
 from trajopt.__main__ import app
 from trajopt.commands.building import build_problem
@@ -189,9 +189,9 @@ def solver(monkeypatch, handmade):
         show("mesh 1: 10 intervals, error 1e-3")
         if isinstance(asked.get("answer"), BaseException):
             raise asked["answer"]
-        return trajopt.commands.solving.Answer(asked.get("answer") or handmade())
+        return trajopt.commands.solve.Answer(asked.get("answer") or handmade())
 
-    monkeypatch.setattr(trajopt.commands.solving, "_solve", answer)
+    monkeypatch.setattr(trajopt.commands.solve, "_solve", answer)
     return asked
 
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from trajopt.__main__ import app
-from trajopt.commands.recalling import recalled
+from trajopt.commands.saved_problem import recalled
 from trajopt.solving import solve
 
 TRAP = """

@@ -124,7 +124,7 @@ def test_problems_use_trajopt_but_trajopt_does_not_import_problems():
 
 def test_help_loads_nothing_heavy():
     script = (
-        "import sys; from trajopt.__main__ import app; import trajopt.commands.boundary; "
+        "import sys; from trajopt.__main__ import app; import trajopt.commands.exit_codes; "
         "print(' '.join(sorted({m.split('.')[0] for m in sys.modules})))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

@@ -14,7 +14,7 @@ from problems.classical.moon_lander import build
 from trajopt import Problem, load, sweep
 from trajopt.__main__ import app
 from trajopt.errors import FileError, UsageError
-from trajopt.show.families import plot_family
+from trajopt.show.family_plots import plot_family
 
 HEIGHTS, LIMITS = [5.0, 10.0, 20.0], [2.5, 3.0]
 

@@ -14,7 +14,7 @@ _HOME = {
     "Mesh": "trajopt.direct.mesh",
     "Radau": "trajopt.direct.schemes",
     "Gauss": "trajopt.direct.schemes",
-    "Compiled": "trajopt.nlp.compiled",
+    "Compiled": "trajopt.nlp.interior_point",
     "Ipopt": "trajopt.nlp.backends",
     "Shooting": "trajopt.indirect.shooting",
     "sweep": "trajopt.sweeping",

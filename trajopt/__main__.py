@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from trajopt.commands.boundary import reported
+from trajopt.commands.exit_codes import reported
 
 app = typer.Typer(
     name="trajopt",
@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 
-class Method(StrEnum):
+class MethodName(StrEnum):
     direct = "direct"
     indirect = "indirect"
     both = "both"
@@ -50,7 +50,7 @@ ParametersOption = Annotated[
     typer.Option("--parameters", metavar="FILE.toml", help="Values of arguments and parameters; --set overrides them."),
 ]
 MethodOption = Annotated[
-    Method, typer.Option("--method", help="Collocation, multiple shooting on the maximum principle, or both.")
+    MethodName, typer.Option("--method", help="Collocation, multiple shooting on the maximum principle, or both.")
 ]
 Tolerance = Annotated[float | None, typer.Option("--tolerance", metavar="NUMBER", help="Estimated relative error to reach.")]
 TimeLimit = Annotated[
@@ -136,7 +136,7 @@ def _options(
 @reported
 def list_(family: Annotated[str | None, typer.Option("--family", metavar="NAME", help="Only this family.")] = None) -> int:
     """The named problems and systems."""
-    from trajopt.commands.listing import run_list
+    from trajopt.commands.list import run_list
 
     return run_list(family)
 
@@ -152,7 +152,7 @@ def show(
 ) -> int:  # fmt: skip
     """A problem as one would write it on paper, with what can be set and its known answer."""
     from trajopt.commands.building import given_settings
-    from trajopt.commands.listing import run_show
+    from trajopt.commands.show import run_show
 
     return run_show(name, given_settings(settings, parameters), full, write_parameters)
 
@@ -160,7 +160,7 @@ def show(
 @app.command(epilog="Example: trajopt solve cart-pole --set duration=2.5 --save a.nc --plot a.png")
 @reported
 def solve(
-    name: Name, settings: Set = None, parameters: ParametersOption = None, method: MethodOption = Method.direct,
+    name: Name, settings: Set = None, parameters: ParametersOption = None, method: MethodOption = MethodName.direct,
     tolerance: Tolerance = None,
     guess: GuessOption = None, save: Save = None, plot: Plot = None, plot_kind: PlotKind = "trajectories",
     animate: Animate = None, csv: Csv = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
@@ -179,10 +179,10 @@ def solve(
     """Solve a problem."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
-    from trajopt.commands.solving import Wish, run_solve
+    from trajopt.commands.solve import SolveOptions, run_solve
 
-    wish = Wish(method.value, tolerance, guess, verbose, quiet, time_limit, mesh, max_passes, backend, starts, seed)
-    return run_solve(name, given_settings(settings, parameters), wish, Outputs(save, plot, csv, json, animate, plot_kind))
+    options = SolveOptions(method.value, tolerance, guess, verbose, quiet, time_limit, mesh, max_passes, backend, starts, seed)
+    return run_solve(name, given_settings(settings, parameters), options, Outputs(save, plot, csv, json, animate, plot_kind))
 
 
 @app.command(epilog="Example: trajopt simulate sleigh --integrator euler --step 0.001 --stabilize baumgarte --plot a.png")
@@ -197,9 +197,9 @@ def simulate(
     """Run a system forward and show the drift of its invariants."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
-    from trajopt.commands.simulating import Run, parse_gain, run_simulate
+    from trajopt.commands.simulate import SimulateOptions, parse_gain, run_simulate
 
-    run = Run(integrator, step, tolerance, until, stabilize, parse_gain(gain), quiet)
+    run = SimulateOptions(integrator, step, tolerance, until, stabilize, parse_gain(gain), quiet)
     return run_simulate(name, given_settings(settings, parameters), run, Outputs(save, plot, csv, json, animate, plot_kind))
 
 
@@ -207,7 +207,7 @@ def simulate(
 @reported
 def certify(
     name: NameOrFile, problem: ProblemName = None, settings: Set = None, parameters: ParametersOption = None,
-    method: MethodOption = Method.both,
+    method: MethodOption = MethodName.both,
     claim: Annotated[
         str, typer.Option("--claim", metavar="CLAIM", help="feasible, extremal or minimum: what exit code 0 stands for.")
     ] = "extremal",
@@ -218,12 +218,12 @@ def certify(
 ) -> int:  # fmt: skip
     """Check an answer independently of how it was found: is it feasible, extremal, a minimum?"""
     from trajopt.commands.building import given_settings
-    from trajopt.commands.certifying import CertifyWish, run_certify
+    from trajopt.commands.certify import CertifyOptions, run_certify
     from trajopt.commands.outputs import Outputs
-    from trajopt.commands.solving import Wish
+    from trajopt.commands.solve import SolveOptions
 
-    wish = Wish(method.value, tolerance, None, verbose, quiet, time_limit)
-    return run_certify(name, problem, given_settings(settings, parameters), wish, Outputs(json=json), CertifyWish(claim))
+    options = SolveOptions(method.value, tolerance, None, verbose, quiet, time_limit)
+    return run_certify(name, problem, given_settings(settings, parameters), options, Outputs(json=json), CertifyOptions(claim))
 
 
 @app.command(epilog="Example: trajopt sweep moon-lander --over height=5:25:9 --over limit=3,4 --save landings --plot a.png")
@@ -234,7 +234,7 @@ def sweep(
         list[str] | None,
         typer.Option("--over", metavar="KEY=VALUES", help="Values to try: from:to:count, or a,b,c; repeatable for a grid."),
     ] = None,
-    settings: Set = None, parameters: ParametersOption = None, method: MethodOption = Method.direct,
+    settings: Set = None, parameters: ParametersOption = None, method: MethodOption = MethodName.direct,
     tolerance: Tolerance = None, guess: GuessOption = None,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FOLDER", help="Keep every answer; the same command goes on from there.")
@@ -271,17 +271,17 @@ def sweep(
     """
     from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
-    from trajopt.commands.solving import Wish
-    from trajopt.commands.sweeping import SweepWish, parse_over, run_sweep
+    from trajopt.commands.solve import SolveOptions
+    from trajopt.commands.sweep import SweepOptions, parse_over, run_sweep
 
     drawn = tuple(column or ["objective"])
-    how = SweepWish(save, again, chained, workers, cluster, drawn, retry_failed, row_time_limit, memory_limit, dry_run)
-    wish = Wish(method.value, tolerance, guess, quiet=quiet)
+    how = SweepOptions(save, again, chained, workers, cluster, drawn, retry_failed, row_time_limit, memory_limit, dry_run)
+    options = SolveOptions(method.value, tolerance, guess, quiet=quiet)
     return run_sweep(
         name,
         parse_over(over or []),
         given_settings(settings, parameters),
-        wish,
+        options,
         how,
         Outputs(plot=plot, csv=csv, json=json),
     )
@@ -294,7 +294,7 @@ def sweep_status(
 ) -> int:
     """How far a sweep is, whether it runs or was ended; exit code 0 when all rows are solved."""
     from trajopt.commands.outputs import Outputs
-    from trajopt.commands.sweeping import run_sweep_status
+    from trajopt.commands.sweep import run_sweep_status
 
     return run_sweep_status(folder, Outputs(json=json))
 
@@ -303,7 +303,7 @@ def sweep_status(
 @reported
 def compare(first: File, second: File, tolerance: Agreement = None, json: Json = None, quiet: Quiet = False) -> int:
     """How far two saved answers agree."""
-    from trajopt.commands.comparing import run_compare
+    from trajopt.commands.compare import run_compare
     from trajopt.commands.outputs import Outputs
 
     return run_compare(first, second, tolerance, Outputs(json=json), quiet)
@@ -325,10 +325,10 @@ def plot(
 ) -> int:
     """Pictures of saved answers."""
     from trajopt.commands.building import given_settings
-    from trajopt.commands.plotting import PlotWish, parse_pairs, run_plot
+    from trajopt.commands.plot import PlotOptions, parse_pairs, run_plot
 
-    wish = PlotWish(kind, problem, given_settings(settings, parameters), parse_pairs(axes or []))
-    return run_plot(files, output, wish, quiet)
+    options = PlotOptions(kind, problem, given_settings(settings, parameters), parse_pairs(axes or []))
+    return run_plot(files, output, options, quiet)
 
 
 @app.command(epilog="Example: trajopt report a.nc -o report.html")
@@ -343,7 +343,7 @@ def report(
 ) -> int:
     """One page to mail about a saved answer: certificate, charts, animation."""
     from trajopt.commands.building import given_settings
-    from trajopt.commands.reporting import run_report
+    from trajopt.commands.report import run_report
 
     return run_report(file, output, problem, given_settings(settings, parameters), quiet)
 
@@ -364,9 +364,9 @@ def gallery(
 
     One that fails is noted and does not stop the others; the same command goes on where an earlier one was interrupted.
     """
-    from trajopt.commands.gallery import GalleryWish, run_gallery
+    from trajopt.commands.gallery import GalleryOptions, run_gallery
 
-    return run_gallery(folder, GalleryWish(tuple(names or ()), family, again, films, quiet))
+    return run_gallery(folder, GalleryOptions(tuple(names or ()), family, again, films, quiet))
 
 
 @app.command(epilog="Example: trajopt new mine.py && trajopt solve ./mine.py:build --plot mine.png")
@@ -375,7 +375,7 @@ def new(
     file: Annotated[Path, typer.Argument(metavar="FILE.py", help="Where to write it; an existing file is never touched.")],
 ) -> int:
     """Write a small commented problem of your own that runs."""
-    from trajopt.commands.starting import run_new
+    from trajopt.commands.new import run_new
 
     return run_new(file)
 

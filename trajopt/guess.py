@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
 from trajopt.errors import GuessError
-from trajopt.normal_form import NormalForm, PhaseForm, Quantity
+from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
 from trajopt.solution import Arc, PhaseSolution, Solution
 
 Array = NDArray[np.float64]
@@ -254,7 +254,7 @@ def _lift(phase: PhaseForm, duration: float) -> float:
     return float(np.mean(known)) / duration if known and duration > 0 else 1.0
 
 
-def _state_line(q: Quantity, lift: float, before: Array | None, inside: float) -> Callable[[Array], Array]:
+def _state_line(q: NamedVector, lift: float, before: Array | None, inside: float) -> Callable[[Array], Array]:
     if q.guess is not None:
         return _user_line(q)
     start, end = _end_value(q.start), _end_value(q.end)
@@ -280,7 +280,7 @@ def _end_value(boundary: Bound) -> Array:
         return np.where(known, 0.5 * (boundary.lower + boundary.upper), half)
 
 
-def _constant_line(q: Quantity, bend: float, inside: float) -> Callable[[Array], Array]:
+def _constant_line(q: NamedVector, bend: float, inside: float) -> Callable[[Array], Array]:
     if q.guess is not None:
         return _user_line(q)
     value = _middle(q.bound, inside)
@@ -290,7 +290,7 @@ def _constant_line(q: Quantity, bend: float, inside: float) -> Callable[[Array],
     return lambda tau: np.broadcast_to(value, (np.size(tau), q.size)).copy()
 
 
-def _user_line(q: Quantity) -> Callable[[Array], Array]:
+def _user_line(q: NamedVector) -> Callable[[Array], Array]:
     if callable(q.guess):
         function = q.guess
         return lambda tau: _sampled(q, function, tau)
@@ -298,7 +298,7 @@ def _user_line(q: Quantity) -> Callable[[Array], Array]:
     return lambda tau: np.broadcast_to(value, (np.size(tau), q.size)).copy()
 
 
-def _sampled(q: Quantity, function: Callable[[float], Any], tau: Array) -> Array:
+def _sampled(q: NamedVector, function: Callable[[float], Any], tau: Array) -> Array:
     """(m, size): a guess at many times, checked as a whole (one by one, fine meshes spend half their time on it)."""
     raw = [function(float(a)) for a in tau]
     try:
@@ -310,7 +310,7 @@ def _sampled(q: Quantity, function: Callable[[float], Any], tau: Array) -> Array
     return np.broadcast_to(values, (len(raw), q.size)).copy()
 
 
-def _number(q: Quantity, value: Any) -> Array:
+def _number(q: NamedVector, value: Any) -> Array:
     try:
         array = np.asarray(value, dtype=float).ravel()
         array = np.broadcast_to(array, (q.size,)).astype(float)
@@ -335,7 +335,7 @@ def _stack(lines: list[Callable[[Array], Array]]) -> Callable[[Array], Array]:
 
 
 def _taken(
-    quantities: tuple[Quantity, ...], curves: Any, default: Callable[[Array], Array], t0: float, tf: float
+    quantities: tuple[NamedVector, ...], curves: Any, default: Callable[[Array], Array], t0: float, tf: float
 ) -> Callable[[Array], Array]:
     def values(tau: Array) -> Array:
         result = default(tau)

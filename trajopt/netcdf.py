@@ -56,7 +56,7 @@ def _unused_name() -> bytes:
 
 
 @dataclass(frozen=True)
-class Variable:
+class NetcdfVariable:
     """An array over named dimensions, or a list of texts."""
 
     dimensions: tuple[str, ...]
@@ -67,7 +67,7 @@ class Variable:
 @dataclass(frozen=True)
 class Group:
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    variables: Mapping[str, Variable] = field(default_factory=dict)
+    variables: Mapping[str, NetcdfVariable] = field(default_factory=dict)
 
 
 # ---- writing
@@ -111,7 +111,7 @@ def _small(creation: Any, array: bool = False) -> Any:
     return creation
 
 
-def _write_variables(place: Any, group: str, variables: Mapping[str, Variable], sums: dict[str, str]) -> None:
+def _write_variables(place: Any, group: str, variables: Mapping[str, NetcdfVariable], sums: dict[str, str]) -> None:
     from h5py import h5d, h5ds, h5p, h5s
 
     little, large = (_small(h5p.create(h5p.DATASET_CREATE), array) for array in (True, False))
@@ -292,14 +292,14 @@ class Reader:
         with self.guarded():
             return self._attributes(self._dataset(group, name))
 
-    def variable(self, group: str, name: str) -> Variable:
+    def variable(self, group: str, name: str) -> NetcdfVariable:
         """An array with its attributes."""
         with self.guarded():
             dataset = self._dataset(group, name)
             attributes, values = self._attributes(dataset), self._values(dataset, name)
             if self.sums is not None and self.sums[f"{group}/{name}"] != _sum_of(values, attributes):
                 raise self._damaged(f"'{name}' of '{group}'")
-            return Variable((), values, attributes)
+            return NetcdfVariable((), values, attributes)
 
     @contextmanager
     def guarded(self) -> Iterator[None]:

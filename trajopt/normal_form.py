@@ -54,7 +54,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Link:
+class Linkage:
     """Same-named states, and time, continuous from one phase to the next."""
 
     before: str
@@ -74,7 +74,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class NamedVector:
     """A named vector of states, controls, algebraic or static variables, and its place ``rows`` in the stacked column."""
 
     name: str
@@ -132,9 +132,9 @@ class PhaseForm:
     x: Any
     z: Any
     u: Any
-    states: tuple[Quantity, ...]
-    algebraics: tuple[Quantity, ...]
-    controls: tuple[Quantity, ...]
+    states: tuple[NamedVector, ...]
+    algebraics: tuple[NamedVector, ...]
+    controls: tuple[NamedVector, ...]
     f: Any
     g: Any
     g_names: tuple[str, ...]
@@ -196,7 +196,7 @@ class NormalForm:
     symbols: Any  # casadi.SX or casadi.MX
     phases: tuple[PhaseForm, ...]
     s: Any
-    statics: tuple[Quantity, ...]
+    statics: tuple[NamedVector, ...]
     p: Any
     parameters: tuple[Parameter, ...]
     b: Any
@@ -243,7 +243,7 @@ class NormalForm:
         return casadi.vertcat(*[ph.ends.column for ph in self.phases])
 
 
-def component_names(quantities: tuple[Quantity, ...]) -> tuple[str, ...]:
+def component_names(quantities: tuple[NamedVector, ...]) -> tuple[str, ...]:
     return tuple(name for q in quantities for name in q.components)
 
 
@@ -388,10 +388,12 @@ def _durations(problem: Problem) -> list[Condition]:
     return conditions
 
 
-def _quantities(declared: list[Declared]) -> tuple[Quantity, ...]:
+def _quantities(declared: list[Declared]) -> tuple[NamedVector, ...]:
     starts = np.concatenate([[0], np.cumsum([d.size for d in declared])]).astype(int)
     return tuple(
-        Quantity(d.name, d.size, d.unit, slice(int(a), int(a) + d.size), d.bound, d.guess, d.scale, d.start, d.end, d.components)
+        NamedVector(
+            d.name, d.size, d.unit, slice(int(a), int(a) + d.size), d.bound, d.guess, d.scale, d.start, d.end, d.components
+        )
         for d, a in zip(declared, starts[:-1], strict=True)
     )
 

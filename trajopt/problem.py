@@ -17,7 +17,7 @@ from trajopt.displays import display
 from trajopt.errors import ProblemError, suggest
 from trajopt.expression_text import Writer, elements
 from trajopt.labels import component_labels
-from trajopt.normal_form import Condition, Link, NormalForm, Parameter, normal_form
+from trajopt.normal_form import Condition, Linkage, NormalForm, Parameter, normal_form
 from trajopt.printing import print_problem
 
 Expression = Any  # a casadi.SX or casadi.MX, or a number
@@ -314,7 +314,7 @@ class Problem:
     parameters: dict[str, Parameter] = field(default_factory=dict)
     variables: dict[str, Declared] = field(default_factory=dict)
     conditions: list[Condition] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    links: list[Linkage] = field(default_factory=list)
     objective: Any = None
     sense: int = 1  # -1 where the user maximizes
     _form: NormalForm | None = None
@@ -338,7 +338,7 @@ class Problem:
                 )
             if before.declared[name].size != after.declared[name].size:
                 raise ProblemError(f"connect: state '{name}' has different sizes in phases '{before.name}' and '{after.name}'")
-        self.links.append(Link(before.name, after.name, tuple(states if states is not None else common), time))
+        self.links.append(Linkage(before.name, after.name, tuple(states if states is not None else common), time))
 
     def require(
         self, expression: Expression, *, lower: Any = None, upper: Any = None, equals: Any = None, name: str | None = None

@@ -17,7 +17,7 @@ from trajopt.errors import FileError
 from trajopt.solution import Solution
 from trajopt.storage import load
 from trajopt.sweeping import solve_row
-from trajopt.workers import Outcome, Statement, Task, receive, send
+from trajopt.workers import RowOutcome, Statement, Task, receive, send
 
 IDLE = 300.0  # seconds without a task after which it ends: workers of a cluster outlive their sweeps
 PR_SET_PDEATHSIG = 1  # of Linux' prctl: a signal when the parent ends
@@ -59,7 +59,7 @@ def _serve(into: int, out: int, statement: Statement, build: object) -> None:
 
 def _solved(
     statement: Statement, build: object, task: Task, last: tuple[str, Solution | None]
-) -> tuple[Outcome, Solution | None]:
+) -> tuple[RowOutcome, Solution | None]:
     guess = task.guess
     if isinstance(guess, str):
         try:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from trajopt.files import write_bytes, write_text
-from trajopt.integrate.simulate import Simulation
-from trajopt.netcdf import Group, Variable, encode
+from trajopt.integrate.simulation import Simulation
+from trajopt.netcdf import Group, NetcdfVariable, encode
 from trajopt.storage import plain_json
 
 FORMAT = "trajopt simulation"
@@ -34,7 +34,7 @@ def simulation_columns(simulation: Simulation) -> dict[str, tuple[np.ndarray, st
 def save_simulation(simulation: Simulation, path: str | Path, settings: Mapping[str, Any] | None = None) -> None:
     """Write a self-describing netCDF file, with the settings that the system was built with."""
     columns = {
-        name.replace("/", "∕"): Variable(("t",), values, {"units": unit, "name": name})
+        name.replace("/", "∕"): NetcdfVariable(("t",), values, {"units": unit, "name": name})
         for name, (values, unit) in simulation_columns(simulation).items()
     }
     attributes: dict[str, Any] = {"format": FORMAT, "system": simulation.system.name, "integrator": simulation.integrator.label}
@@ -44,7 +44,7 @@ def save_simulation(simulation: Simulation, path: str | Path, settings: Mapping[
         attributes |= {f"drift of {name}, max": drift.max, f"drift of {name}, end": drift.end}
     for parameter in simulation.system.parameters:
         attributes[f"parameter {parameter.name}"] = parameter.value
-    content = {"t": Variable(("t",), simulation.t, {"units": "s"}), **columns}
+    content = {"t": NetcdfVariable(("t",), simulation.t, {"units": "s"}), **columns}
     write_bytes(path, encode({"": Group(attributes, content)}))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
 from trajopt.compiled.pointwise import Pointwise
-from trajopt.normal_form import NormalForm, PhaseForm, Quantity
+from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
 
 Array = NDArray[np.float64]
 INSTANTS = 64  # at which effects of one variable on others are evaluated
@@ -146,7 +146,7 @@ def _moved_states(ph: PhaseForm, at: Samples) -> tuple[Array, Array]:
     return np.where(moved > 0, moved, np.nan), moved
 
 
-def _moved_inputs(quantities: tuple[Quantity, ...], values: Array) -> Array:
+def _moved_inputs(quantities: tuple[NamedVector, ...], values: Array) -> Array:
     """How far each control or algebraic variable moves; where it stays, its value, or the width of limits that it is on."""
     if not values.shape[0]:
         return np.zeros(0)
@@ -173,7 +173,7 @@ def _reaching(size: Array, model: _Effects, group: int, x: Array, time: float) -
     return np.where(np.nan_to_num(needed) * STILL > known, needed, known)
 
 
-def _stated(quantities: tuple[Quantity, ...], size: Array) -> Array:
+def _stated(quantities: tuple[NamedVector, ...], size: Array) -> Array:
     """Where the trajectory says nothing: the user's scale, the width of limits, or one."""
     found = size.copy()
     for q in quantities:

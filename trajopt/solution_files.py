@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import Curve
 from trajopt.errors import FileError
-from trajopt.netcdf import Group, Reader, Variable
+from trajopt.netcdf import Group, NetcdfVariable, Reader
 from trajopt.solution import Arc, MeshPass, Optimum, PhaseSolution, Solution, Status
 
 Array = NDArray[np.float64]
@@ -53,7 +53,7 @@ def groups_of(solution: Solution) -> dict[str, Group]:
     for group in ("variables", "parameters"):
         content = {name: np.atleast_1d(np.asarray(value, dtype=float)) for name, value in getattr(solution, group).items()}
         columns = {
-            f"{i}": Variable((f"row_{i}",), values, {"name": name, "order": i})
+            f"{i}": NetcdfVariable((f"row_{i}",), values, {"name": name, "order": i})
             for i, (name, values) in enumerate(content.items())
         }
         groups[group] = Group({"names": _text(list(content))}, columns)
@@ -72,7 +72,7 @@ def _optimum_row(optimum: Optimum) -> list[Any]:
 def _table(columns: Mapping[str, Any]) -> Group:
     if not len(next(iter(columns.values()))):
         return Group()  # netCDF has no tables without rows
-    return Group({}, {key: Variable(("row",), column) for key, column in columns.items()})
+    return Group({}, {key: NetcdfVariable(("row",), column) for key, column in columns.items()})
 
 
 def _column(values: list[Any]) -> Any:
@@ -80,7 +80,7 @@ def _column(values: list[Any]) -> Any:
 
 
 def _phase_group(phase: PhaseSolution) -> Group:
-    content: dict[str, Variable] = {}
+    content: dict[str, NetcdfVariable] = {}
     grids: list[Curve] = []
     names: dict[str, list[tuple[str, str]]] = {}  # kind -> (exact name, name in the file)
     for field, kind in KINDS.items():
@@ -95,7 +95,7 @@ def _phase_group(phase: PhaseSolution) -> Group:
     for name in MESH:
         values = np.asarray(getattr(phase, name))
         if values.size:
-            content[f"mesh.{name}"] = Variable((f"{MESH[name]}{values.size}",), values)
+            content[f"mesh.{name}"] = NetcdfVariable((f"{MESH[name]}{values.size}",), values)
     times = {"t0": float(phase.t0), "tf": float(phase.tf), "time_unit": phase.time_unit}
     return Group({"name": phase.name, **times, "curves": _text(names)}, content)
 
@@ -118,23 +118,23 @@ def _same_grid(a: Curve, b: Curve) -> bool:
     )
 
 
-def _grid_variables(curve: Curve, number: int, unit: str) -> dict[str, Variable]:
+def _grid_variables(curve: Curve, number: int, unit: str) -> dict[str, NetcdfVariable]:
     node, intervals = (f"node{sum(map(len, curve.nodes))}",), len(curve.nodes)  # dimensions of the same size are shared
     place = {"long_name": "place of the node in its interval, 0 to 1"}
     return {
-        f"grid{number}.time": Variable(node, curve.t, {"units": unit}),
-        f"grid{number}.place": Variable(node, np.concatenate(curve.nodes), place),
-        f"grid{number}.breaks": Variable((f"break{intervals + 1}",), curve.breaks, {"units": unit}),
-        f"grid{number}.nodes": Variable((f"interval{intervals}",), np.array([len(nodes) for nodes in curve.nodes])),
+        f"grid{number}.time": NetcdfVariable(node, curve.t, {"units": unit}),
+        f"grid{number}.place": NetcdfVariable(node, np.concatenate(curve.nodes), place),
+        f"grid{number}.breaks": NetcdfVariable((f"break{intervals + 1}",), curve.breaks, {"units": unit}),
+        f"grid{number}.nodes": NetcdfVariable((f"interval{intervals}",), np.array([len(nodes) for nodes in curve.nodes])),
     }
 
 
-def _curve_variable(curve: Curve, number: int, name: str) -> Variable:
+def _curve_variable(curve: Curve, number: int, name: str) -> NetcdfVariable:
     values = np.concatenate(curve.values)
     limits = {key: limit for key in ("lower", "upper") if (limit := getattr(curve, key)) is not None}
     components = {"components": _text(curve.components)} if curve.components else {}
     attributes = {"name": name, "grid": number, "units": curve.unit, **limits, **components}
-    return Variable((f"node{len(values)}", f"component{curve.size}"), values, attributes)
+    return NetcdfVariable((f"node{len(values)}", f"component{curve.size}"), values, attributes)
 
 
 def _text(value: Any) -> str:

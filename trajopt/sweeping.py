@@ -24,7 +24,7 @@ from trajopt.rows import KEY, word
 from trajopt.solution import Solution, Status
 from trajopt.solving import Method, Progress, solve
 from trajopt.sweep_plan import Build, Limits, Plan, arguments_of, make_plan, message_of, survey_of, unusable
-from trajopt.workers import CRASHED, EXITED, MEMORY, UNSAVED, Outcome, Statement, Task, Unusable, end_all, run_row
+from trajopt.workers import CRASHED, EXITED, MEMORY, UNSAVED, RowOutcome, Statement, Task, Unusable, end_all, run_row
 
 TABLE = "family.csv"  # in a sweep's folder
 FLUSH = 0.3  # seconds after which finished rows are in the journal at the latest; their files are there before
@@ -182,7 +182,7 @@ class _Run:
 
     # ---- solving
 
-    def here(self) -> Iterator[tuple[int, Outcome]]:
+    def here(self) -> Iterator[tuple[int, RowOutcome]]:
         """One after the other, in this process."""
         for chain in self.plan.chains:
             guess = self.plan.guess
@@ -196,11 +196,11 @@ class _Run:
                 yield index, replace(outcome, solution=None if self.folder else solution, process=os.getpid())
                 guess = solution if outcome.status == "solved" and self.plan.chained else None
 
-    def elsewhere(self, workers: int, executor: Executor | None) -> Iterator[tuple[int, Outcome]]:
+    def elsewhere(self, workers: int, executor: Executor | None) -> Iterator[tuple[int, RowOutcome]]:
         """Chains side by side: threads that each keep a process, or whoever the executor has."""
         pool = executor or ThreadPoolExecutor(workers)
         ready = deque((chain, self.plan.guess) for chain in self.plan.chains)
-        pending: dict[Future[Outcome], tuple[range, int]] = {}
+        pending: dict[Future[RowOutcome], tuple[range, int]] = {}
         try:
             while ready or pending:
                 while ready and len(pending) < (AHEAD if executor is not None else 2 * workers):
@@ -224,7 +224,7 @@ class _Run:
                 end_all(self.statement.run)
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def _submit(self, pool: Executor, chain: range, guess: Any, pending: dict[Future[Outcome], tuple[range, int]]) -> None:
+    def _submit(self, pool: Executor, chain: range, guess: Any, pending: dict[Future[RowOutcome], tuple[range, int]]) -> None:
         """The first row of a chain that is not there yet."""
         for index in chain:
             if index in self.found:
@@ -246,7 +246,7 @@ class _Run:
 
     # ---- writing down
 
-    def take(self, index: int, outcome: Outcome) -> None:
+    def take(self, index: int, outcome: RowOutcome) -> None:
         """A row that ended: its file is there, the journal has it soon."""
         if outcome.status == UNSAVED:
             raise FileError(outcome.message.splitlines()[0], got="\n".join(outcome.message.splitlines()[1:]).strip() or None)
@@ -283,7 +283,7 @@ class _Run:
         rest = [({"statement": row.statement[:8]} if mark else {}) | _table_row(row) for row in others]
         write_text(self.folder / TABLE, csv_table([*members, *rest]))
 
-    def _row(self, index: int, outcome: Outcome) -> Row:
+    def _row(self, index: int, outcome: RowOutcome) -> Row:
         names = ("status", "message", "figures", "units", "began", "ended", "attempts", "host", "process")
         about = {name: getattr(outcome, name) for name in names}
         row = Row(self.plan.files[index], self.plan.keys[index], self.plan.shared, self.plan.points[index], **about)
@@ -306,25 +306,25 @@ def _table_row(row: Row) -> dict[str, Any]:
     return Member(row.settings, row.status, row.figures, row.units, row.message).row
 
 
-def solve_row(build: Any, statement: Statement, task: Task) -> tuple[Outcome, Solution | None]:
+def solve_row(build: Any, statement: Statement, task: Task) -> tuple[RowOutcome, Solution | None]:
     """Solve for one; whatever goes wrong is said in its message."""
     began = time.time()
     outcome, solution = _solved(build, statement, task)
     return replace(outcome, began=began, ended=time.time(), host=platform.node()), solution
 
 
-def _solved(build: Any, statement: Statement, task: Task) -> tuple[Outcome, Solution | None]:
+def _solved(build: Any, statement: Statement, task: Task) -> tuple[RowOutcome, Solution | None]:
     try:
         problem, parameters = _instance(build, task.settings)
         answer = _answer(problem, parameters, statement, task)
     except SystemExit as error:  # it would end the sweep, or the caller's program, without a word
-        return Outcome(EXITED, f"the model called sys.exit({error.code!r})"), None
+        return RowOutcome(EXITED, f"the model called sys.exit({error.code!r})"), None
     except MemoryError as error:
-        return Outcome(MEMORY, f"MemoryError: {error}"), None
+        return RowOutcome(MEMORY, f"MemoryError: {error}"), None
     except TrajoptError as error:
-        return Outcome("error", str(error)), None
+        return RowOutcome("error", str(error)), None
     except Exception as error:  # a person's own model may raise anything, and the others are still to come
-        return Outcome(MEMORY if "bad_alloc" in str(error) else "error", f"{type(error).__name__}: {error}"), None
+        return RowOutcome(MEMORY if "bad_alloc" in str(error) else "error", f"{type(error).__name__}: {error}"), None
     source = build if isinstance(build, str) and build in named_problems() else ""
     options = {**answer.options, KEY: task.key}
     answer = replace(answer, source=source, settings=dict(task.settings), options=options)
@@ -332,10 +332,10 @@ def _solved(build: Any, statement: Statement, task: Task) -> tuple[Outcome, Solu
         try:
             answer.save(Path(statement.folder) / task.file)
         except FileError as error:
-            return Outcome(UNSAVED, f"{error.what}\n{error.got or ''}"), None
+            return RowOutcome(UNSAVED, f"{error.what}\n{error.got or ''}"), None
     figures, units = figures_of(answer)
     bare = answer.without_form() if statement.folder is None else None
-    return Outcome(answer.status.name.lower(), message_of(answer), figures, units, bare), answer
+    return RowOutcome(answer.status.name.lower(), message_of(answer), figures, units, bare), answer
 
 
 def _answer(problem: Problem, parameters: Mapping[str, Any], statement: Statement, task: Task) -> Solution:
@@ -351,7 +351,7 @@ def _answer(problem: Problem, parameters: Mapping[str, Any], statement: Statemen
     return plain if plain.success else answer
 
 
-def _result(future: Future[Outcome]) -> Outcome:
+def _result(future: Future[RowOutcome]) -> RowOutcome:
     try:
         return future.result()
     except Unusable as error:
@@ -360,7 +360,7 @@ def _result(future: Future[Outcome]) -> Outcome:
         if is_gone(error):
             raise TrajoptError("the scheduler of the cluster has gone", got=type(error).__name__, hint=GO_ON) from error
         if is_lost(error):
-            return Outcome(CRASHED, f"the workers that tried to solve it died: {error}")
+            return RowOutcome(CRASHED, f"the workers that tried to solve it died: {error}")
         raise unusable(f"{type(error).__name__}: {error}") from error
 
 

@@ -55,7 +55,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RowOutcome:
     """How a row ended. The solution is here only where it is kept in no file."""
 
     status: str
@@ -74,7 +74,7 @@ class Unusable(Exception):
     """The processes cannot build the problem at all."""
 
 
-def run_row(statement: Statement, task: Task) -> Outcome:
+def run_row(statement: Statement, task: Task) -> RowOutcome:
     """Solve a row in a process of its own, which this thread keeps for the next row of the same statement."""
     began = time.time()
     outcome, attempts = _worker_of_this_thread(statement).run(task), 1
@@ -111,7 +111,7 @@ class Worker:
         assert self.process.stdout is not None
         return self.process.stdout.fileno()
 
-    def run(self, task: Task) -> Outcome:
+    def run(self, task: Task) -> RowOutcome:
         """The outcome of a row; one that ends the process, or has to be ended, too."""
         process = self.process.pid
         limit = self.statement.time_limit
@@ -122,14 +122,16 @@ class Worker:
             answer = None
         except _Late:
             self.end()
-            return Outcome(TIMEOUT, f"no answer within {limit:g} s", process=process)
+            return RowOutcome(TIMEOUT, f"no answer within {limit:g} s", process=process)
         except _Large as error:
             self.end()
-            return Outcome(MEMORY, f"more than {self.statement.memory_limit or 0:.0f} bytes of memory: {error}", process=process)
+            return RowOutcome(
+                MEMORY, f"more than {self.statement.memory_limit or 0:.0f} bytes of memory: {error}", process=process
+            )
         if answer is None:
             self.end()
-            return Outcome(CRASHED, f"its process {_ending(self.process.returncode)}", process=process)
-        outcome: Outcome = answer[1]
+            return RowOutcome(CRASHED, f"its process {_ending(self.process.returncode)}", process=process)
+        outcome: RowOutcome = answer[1]
         return replace(outcome, process=process)
 
     def _answer(self, seconds: float | None, memory: float | None) -> Any:

@@ -20,8 +20,8 @@ from problems.bike.jump import (
     TAKE_OFF,
     TORQUES,
     Jump,
+    JumpPhase,
     Sketch,
-    Stage,
     columns,
     drives,
     effort,
@@ -67,7 +67,7 @@ def daniel_hop(
     return ocp
 
 
-def _landing(ocp: Problem, jump: Jump, air: Stage, longest: float) -> Stage:
+def _landing(ocp: Problem, jump: Jump, air: JumpPhase, longest: float) -> JumpPhase:
     """On the braked rear wheel again, from the impact to a standstill that the torques hold."""
     data = air.data
     machine = seven_link(data, guard=jump.guard)
@@ -85,12 +85,12 @@ def _landing(ocp: Problem, jump: Jump, air: Stage, longest: float) -> Stage:
     ocp.require(ph.final(a), equals=0, name="accelerations at the end")
     ocp.require(ph.final(t) - ph.initial(t), upper=longest, name="time to the standstill")
     axle = machine.point("rear axle", q)
-    stood = Stage(ph, t, cost, axle, casadi.jtimes(axle, q, v), centre, casadi.jtimes(centre, q, v), data, v)
+    stood = JumpPhase(ph, t, cost, axle, casadi.jtimes(axle, q, v), centre, casadi.jtimes(centre, q, v), data, v)
     _impact(ocp, jump, air, stood, q)
     return stood
 
 
-def _impact(ocp: Problem, jump: Jump, air: Stage, stood: Stage, posture: Any) -> None:
+def _impact(ocp: Problem, jump: Jump, air: JumpPhase, stood: JumpPhase, posture: Any) -> None:
     """The rear wheel comes down: postures and torques go on, velocities jump, M (v+ - v-) is an impulse of the ground alone."""
     before, then = air.phase.final, stood.phase.initial
     ocp.connect(air.phase, stood.phase, states=["beta", *LIMBS, *TORQUES])

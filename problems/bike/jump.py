@@ -129,7 +129,7 @@ ROLLING_HOP = Sketch(
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class JumpPhase:
     """A phase of a jump with the expressions that conditions and costs need."""
 
     phase: Any
@@ -143,13 +143,13 @@ class Stage:
     joint_rates: Any  # of beta, ankle, knee, waist
 
 
-def effort(stage: Stage) -> Any:
+def effort(stage: JumpPhase) -> Any:
     return stage.phase.integral(stage.cost)
 
 
 def stance(
     ocp: Problem, jump: Jump, sketch: Sketch, strength: Any = None, wheel: Wheel | None = None, data: SevenLink = SEVEN_LINK
-) -> Stage:
+) -> JumpPhase:
     """On the rear wheel: braked, or rolling where a ``wheel`` says how."""
     machine = seven_link(data, rolling=wheel is not None, guard=jump.guard)
     ph = ocp.phase("stance")
@@ -173,7 +173,7 @@ def stance(
     ocp.require(ph.initial(centre[0] - axle[0]), equals=0, name="mass centre above the contact")
     ocp.require(ph.initial(beta), lower=radians(jump.rise[0]), upper=radians(jump.rise[1]), name="rise at the start")
     ocp.require(ph.final(ground) / WEIGHT, equals=0, name="ground force at take-off by the weight")
-    return Stage(ph, t, cost, axle, casadi.jtimes(axle, q, v), centre, casadi.jtimes(centre, q, v), data, v[-4:])
+    return JumpPhase(ph, t, cost, axle, casadi.jtimes(axle, q, v), centre, casadi.jtimes(centre, q, v), data, v[-4:])
 
 
 def _rolling(ph: Any, jump: Jump, wheel: Wheel, joints: dict[Any, Any], data: SevenLink) -> tuple[dict[Any, Any], Any, Any]:
@@ -207,7 +207,7 @@ def flight(
     wheel: Wheel | None = None,
     last: bool = True,
     data: SevenLink = SEVEN_LINK,
-) -> Stage:
+) -> JumpPhase:
     """In the air the mass centre falls freely; the posture follows from what is left of the equations without the axle.
 
     Where it is not the ``last`` phase it may end in any posture.
@@ -237,7 +237,7 @@ def flight(
     ph.path(axle[1], lower=data.wheel_radius - jump.dent, name="rear wheel above the ground")
     ph.path(axle[1] + data.wheelbase * casadi.sin(q[0]), lower=data.wheel_radius, name="front wheel above the ground")
     axle_rate = casadi.vertcat(*rate) - casadi.jtimes(arm, q, v)
-    return Stage(ph, t, cost, axle, axle_rate, casadi.vertcat(*centre), casadi.vertcat(*rate), data, v)
+    return JumpPhase(ph, t, cost, axle, axle_rate, casadi.vertcat(*centre), casadi.vertcat(*rate), data, v)
 
 
 def in_the_air(wheel: Wheel | None, data: SevenLink) -> SevenLink:
@@ -262,7 +262,7 @@ def posture_acceleration(machine: Machine, q: Any, v: Any, torques: Any) -> Any:
     return solve_symmetric(Q - P @ P.T / total, pull[2:] - P @ pull[:2] / total)
 
 
-def take_off(ocp: Problem, stance: Stage, flight: Stage) -> None:
+def take_off(ocp: Problem, stance: JumpPhase, flight: JumpPhase) -> None:
     """All that both phases have is continuous; the mass centre becomes a state."""
     ocp.connect(stance.phase, flight.phase)
     before, after = stance.phase.final, flight.phase.initial

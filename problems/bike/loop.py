@@ -158,7 +158,7 @@ def _column(values: Sequence[Any]) -> SX:
 
 
 @dataclass(frozen=True, eq=False)
-class Free:
+class FreeMotion:
     """The equations of a loop whose bicycle moves freely, in (x, y, beta, shape): M a + bias, and the momentum's change."""
 
     loop: Loop

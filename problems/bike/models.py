@@ -18,7 +18,7 @@ from typing import Any
 import casadi
 from casadi import SX, cos, sin
 
-from problems.bike.loop import Free, Limb, Loop, Point, quarter, turned
+from problems.bike.loop import FreeMotion, Limb, Loop, Point, quarter, turned
 from trajopt.mechanics import Coordinate, Holonomic, Inertia, Mechanism, Quantity
 from trajopt.parameters import setting_field
 
@@ -102,7 +102,12 @@ class Machine:
 
 
 def reduced(
-    posture: Posture, free: Free, coordinates: Sequence[Coordinate], place: SX, wheel: tuple[float, float, SX], gravity: float
+    posture: Posture,
+    free: FreeMotion,
+    coordinates: Sequence[Coordinate],
+    place: SX,
+    wheel: tuple[float, float, SX],
+    gravity: float,
 ) -> dict[str, Any]:
     """Energies and inertia in coordinates that ``place`` (x, y, beta, shape) depends on linearly.
 
@@ -137,7 +142,7 @@ def machine(
 ) -> Machine:
     """A machine in independent coordinates; ``details`` are forces, controls and constraints of the mechanism."""
     beta, rates = SX.sym("beta"), SX.sym("rates", place.numel())
-    free = Free(posture.loop, beta, rates)
+    free = FreeMotion(posture.loop, beta, rates)
     energy = reduced(posture, free, coordinates, place, wheel, gravity)
     mechanism = Mechanism(name, tuple(coordinates), **energy, **details)
     a = SX.sym("a", mechanism.q.numel())

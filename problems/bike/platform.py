@@ -21,8 +21,8 @@ from problems.bike.jump import (
     ROLLING_HOP,
     ROLLING_PUSH,
     Jump,
+    JumpPhase,
     Sketch,
-    Stage,
     Wheel,
     effort,
     flight,
@@ -136,7 +136,7 @@ def _onto_platform(
     sketches: tuple[Sketch, Sketch] = (PLATFORM_PUSH, PLATFORM_HOP),
     wheel: Wheel | None = None,
     data: SevenLink = SEVEN_LINK,
-) -> tuple[Stage, Stage]:
+) -> tuple[JumpPhase, JumpPhase]:
     """Stance and flight that end in a landing."""
     ground = stance(ocp, jump, sketches[0], strength, wheel, data)
     air = flight(ocp, jump, sketches[1], strength, wheel, data=data)

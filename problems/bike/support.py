@@ -14,8 +14,8 @@ import casadi
 from problems.bike.jump import (
     WEIGHT,
     Jump,
+    JumpPhase,
     Sketch,
-    Stage,
     Wheel,
     columns,
     drives,
@@ -72,7 +72,9 @@ FOLLOW = Sketch(
 )
 
 
-def support(ocp: Problem, jump: Jump, air: Stage, height: float, strength: Any, brake: bool, wheel: Wheel | None = None) -> Stage:
+def support(
+    ocp: Problem, jump: Jump, air: JumpPhase, height: float, strength: Any, brake: bool, wheel: Wheel | None = None
+) -> JumpPhase:
     """On the front wheel, after a flight, until the rear wheel is on the platform, too; ``height`` in m.
 
     A rear ``wheel`` that has rolled spins on; then stance and flight are seen from a point that comes along, the support is not.
@@ -102,7 +104,7 @@ def support(ocp: Problem, jump: Jump, air: Stage, height: float, strength: Any, 
     ocp.require(final(q[0]), equals=0, name="rear wheel on the platform")
     ocp.require(final(axle_rate[1]), lower=-1.5, upper=0.0, name="landing speed")
     ocp.require(final(arm[0]), lower=-0.1, upper=data.wheelbase, name="mass centre between the contacts at the landing")
-    held = Stage(ph, t, cost, axle, axle_rate, axle + arm, centre_rate, data, v)
+    held = JumpPhase(ph, t, cost, axle, axle_rate, axle + arm, centre_rate, data, v)
     _touch(ocp, air, held, brake, speed)
     return held
 
@@ -130,7 +132,7 @@ def carried(machine: Machine, axle: Any, q: Any, v: Any, torques: Any, brake: bo
     return a[-4:], machine.ground_force(place, rates, S @ a + extra)
 
 
-def _touch(ocp: Problem, air: Stage, held: Stage, brake: bool, speed: float) -> None:
+def _touch(ocp: Problem, air: JumpPhase, held: JumpPhase, brake: bool, speed: float) -> None:
     """The front wheel comes to the platform without an impact: all velocities are continuous."""
     ocp.connect(air.phase, held.phase)
     before, after = air.phase.final, held.phase.initial

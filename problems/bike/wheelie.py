@@ -27,7 +27,7 @@ REFERENCE = Reference(
 
 
 @dataclass(frozen=True)
-class Entry:
+class EntryLimits:
     """What an entry must respect; torques in N m, forces in N, angles in deg."""
 
     wheel_torque: float = setting_field(80.0, "N m", "limit of the wheel's torque", 1, 1000)
@@ -42,12 +42,12 @@ class Entry:
     unloaded: bool = setting_field(False, "", "whether the front force is zero at the last instant on the ground, too")
 
 
-ENTRY = Entry()
+ENTRY = EntryLimits()
 
 
 @settable
 def wheelie_entry(
-    entry: Entry = ENTRY,
+    entry: EntryLimits = ENTRY,
     data: FiveLink = FIVE_LINK,
     time_weight: float = setting(0.05, "1/s", "weight of the duration beside the effort", 0, 10),
 ) -> Problem:
@@ -61,12 +61,12 @@ def wheelie_entry(
     return ocp
 
 
-def effort_of(entry: Entry, phases: list[Any]) -> Any:
+def effort_of(entry: EntryLimits, phases: list[Any]) -> Any:
     """The integral of the squared torques, each by its limit, over all phases."""
     return sum(ph.integral((u[0] / entry.wheel_torque) ** 2 + (u[1] / entry.waist_torque) ** 2) for ph, u, _ in phases)
 
 
-def state_entry(name: str, entry: Entry, data: FiveLink = FIVE_LINK) -> tuple[Problem, list[Any]]:
+def state_entry(name: str, entry: EntryLimits, data: FiveLink = FIVE_LINK) -> tuple[Problem, list[Any]]:
     """Both phases of an entry that ends in the wheelie: the problem, and (phase, torques, time) of each."""
     ocp = Problem(name)
     data = with_rider(ocp, data)
@@ -83,7 +83,7 @@ def with_rider(ocp: Problem, data: FiveLink) -> FiveLink:
     return data.with_rider(Quantity("rider_mass", usual, "kg", ocp.parameter("rider_mass", usual, unit="kg")))
 
 
-def front_down(ocp: Problem, entry: Entry, data: FiveLink = FIVE_LINK) -> tuple[Any, Any, Any]:
+def front_down(ocp: Problem, entry: EntryLimits, data: FiveLink = FIVE_LINK) -> tuple[Any, Any, Any]:
     """Until the front wheel lifts off beta is zero, and no state."""
     ph = ocp.phase("front down")
     t = ph.time(start=0, end=free(0.05, 1.0, guess=0.2))
@@ -101,7 +101,7 @@ def front_down(ocp: Problem, entry: Entry, data: FiveLink = FIVE_LINK) -> tuple[
 
 
 def front_up(
-    ocp: Problem, entry: Entry, given: dict[str, Any], name: str = "front up", until: Any = None, data: FiveLink = FIVE_LINK
+    ocp: Problem, entry: EntryLimits, given: dict[str, Any], name: str = "front up", until: Any = None, data: FiveLink = FIVE_LINK
 ) -> tuple[Any, Any, Any]:
     """With the front wheel in the air. ``given``: what is known of states (start, end, ...); ``until``: bounds of the end, s."""
     ph = ocp.phase(name)
@@ -126,7 +126,7 @@ def _states(ph: Any, data: FiveLink, given: dict[str, Any]) -> list[Any]:
     return [ph.state(name, unit=units[name], **{**bounds.get(name, {}), **known}) for name, known in given.items()]
 
 
-def _torques(ph: Any, entry: Entry) -> Any:
+def _torques(ph: Any, entry: EntryLimits) -> Any:
     limits = {"wheel_torque": entry.wheel_torque, "waist_torque": entry.waist_torque}
     return casadi.vertcat(*[ph.control(name, lower=-limit, upper=limit, unit="N m") for name, limit in limits.items()])
 
@@ -135,7 +135,7 @@ def _angles(machine: Machine) -> Any:
     return casadi.vertcat(*[machine.posture.angles[joint] for joint in ("shoulder", "elbow")])
 
 
-def _keep_limits(ph: Any, entry: Entry, angles: Any, traction: Any, rear: Any, data: FiveLink) -> None:
+def _keep_limits(ph: Any, entry: EntryLimits, angles: Any, traction: Any, rear: Any, data: FiveLink) -> None:
     """The rear wheel stays loaded and within its friction cone, shoulder and elbow within their ranges."""
     ph.path(rear, lower=entry.least_rear_force, name="rear force")
     ph.path(entry.friction * rear - traction, lower=0, name="grip forwards")

@@ -10,7 +10,7 @@ from math import radians
 
 from problems.bike.models import FIVE_LINK, FiveLink
 from problems.bike.pictures import five_link_drawing as drawing  # noqa: F401  # what an animation shows
-from problems.bike.wheelie import ENTRY, Entry, effort_of, front_down, front_up, with_rider
+from problems.bike.wheelie import ENTRY, EntryLimits, effort_of, front_down, front_up, with_rider
 from trajopt import Problem, Reference, free
 from trajopt.parameters import settable, setting
 
@@ -24,7 +24,7 @@ REFERENCE = Reference(
 
 @settable
 def wheelie_hold(
-    entry: Entry = ENTRY,
+    entry: EntryLimits = ENTRY,
     data: FiveLink = FIVE_LINK,
     duration: float = setting(1.0, "s", "how long the front stays near its rise", 0.2, 3),
     band: float = setting(5.0, "deg", "how far from its rise the front may be meanwhile", 0.5, 20),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from problems.bike.models import FIVE_LINK, FiveLink
 from problems.bike.pictures import five_link_drawing as drawing  # noqa: F401  # what an animation shows
-from problems.bike.wheelie import ENTRY, Entry, effort_of, state_entry
+from problems.bike.wheelie import ENTRY, EntryLimits, effort_of, state_entry
 from trajopt import Problem
 from trajopt.parameters import settable, setting
 
 
 @settable
 def wheelie_entry_time(
-    entry: Entry = ENTRY,
+    entry: EntryLimits = ENTRY,
     data: FiveLink = FIVE_LINK,
     effort_weight: float = setting(0.0, "s", "weight of the effort beside the duration", 0, 10),
 ) -> Problem:

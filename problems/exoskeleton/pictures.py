@@ -123,7 +123,7 @@ def programme_picture(simulation: Any = None) -> Any:
     16 and 17)."""
     from problems.exoskeleton.snowboarder import snowboarder
     from trajopt.integrate import Baumgarte, Euler, simulate
-    from trajopt.show.deviations import plot_deviations
+    from trajopt.show.deviation_plots import plot_deviations
 
     system = snowboarder("appendix", track="heading", snow="two-sided")
     ways = {"not stabilized": None, "Baumgarte, gain 10": Baumgarte(10.0), "Baumgarte, gain 50": Baumgarte(50.0)}
@@ -137,7 +137,7 @@ def course_picture(solution: Any) -> Any:
     """A run from above, with its gates and its speed, and the forces of the snow over time."""
     from matplotlib.collections import LineCollection
 
-    from trajopt.show.look import COLOURS, heading, new_figure, settle, tidy
+    from trajopt.show.figure_style import COLOURS, heading, new_figure, settle, tidy
 
     figure = new_figure(2, 2, (4.6, 2.5))
     axes = figure.subplot_mosaic([["above", "above"], ["normal", "across"]])

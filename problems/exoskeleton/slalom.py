@@ -118,7 +118,7 @@ def rider(posture: str = "moving", data: ThreeLink = THREE_LINK, muscles: Muscle
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class GatePhase:
     """One phase of a run, from one gate to the next."""
 
     phase: Any
@@ -126,7 +126,7 @@ class Stage:
     effort: SX  # integral of the squared controls, each as a part of its limit (s)
 
 
-def _stage(ocp: Problem, course: Course, gate: int, rider: Rider) -> Stage:
+def _stage(ocp: Problem, course: Course, gate: int, rider: Rider) -> GatePhase:
     ph = ocp.phase(f"gate{gate}")
     t = ph.time(start=0 if gate == 1 else None, end=free(0.05 * gate, 20.0 * gate, guess=course.fall(gate, rider.data)[1]))
     places, rates = _states(ph, course, gate, rider)
@@ -137,7 +137,7 @@ def _stage(ocp: Problem, course: Course, gate: int, rider: Rider) -> Stage:
         # The slope's force acts within the foot's length; both together keep it positive: the foot does not leave the ground.
         reach = rider.data.foot_length / 2 * normal
         ph.path(vertcat(reach - u["ankle"], reach + u["ankle"]), lower=0.0, name="foot flat on the ground")
-    return Stage(ph, t, ph.integral(sumsqr(vertcat(*[x / rider.limits[n] for n, x in u.items()]))))
+    return GatePhase(ph, t, ph.integral(sumsqr(vertcat(*[x / rider.limits[n] for n, x in u.items()]))))
 
 
 def _states(ph: Any, course: Course, gate: int, rider: Rider) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -170,7 +170,7 @@ def _states(ph: Any, course: Course, gate: int, rider: Rider) -> tuple[dict[str,
     return x, v
 
 
-def run(name: str, course: Course, body: Rider) -> tuple[Problem, list[Stage]]:
+def run(name: str, course: Course, body: Rider) -> tuple[Problem, list[GatePhase]]:
     """All gates, without an objective."""
     ocp = Problem(name)
     stages = [_stage(ocp, course, gate, body) for gate in range(1, course.gates + 1)]

@@ -7,24 +7,30 @@ CATALOGUE = {
     "branched-arm": Entry(
         "problems.multibody.branched_arm:build", "inverse dynamics", "the torques of a turning branched arm", "system"
     ),
-    "free-body": Entry("problems.multibody.bodies:free_body", "multibody", "a body thrown under gravity", "system"),
-    "sprung-body": Entry("problems.multibody.bodies:sprung_body", "multibody", "a body on springs and dampers", "system"),
+    "free-body": Entry("problems.multibody.exercises:free_body", "multibody", "a body thrown under gravity", "system"),
+    "sprung-body": Entry("problems.multibody.exercises:sprung_body", "multibody", "a body on springs and dampers", "system"),
     "sprung-pair": Entry(
-        "problems.multibody.bodies:sprung_pair", "multibody", "two bodies joined by springs and dampers", "system"
+        "problems.multibody.exercises:sprung_pair", "multibody", "two bodies joined by springs and dampers", "system"
     ),
-    "offset-body": Entry("problems.multibody.bodies:offset_body", "multibody", "a reference point off the mass centre", "system"),
-    "double-pendulum": Entry("problems.multibody.bodies:double_pendulum", "multibody", "two hinged bars", "system"),
-    "triple-pendulum": Entry("problems.multibody.bodies:triple_pendulum", "multibody", "three hinged bars", "system"),
+    "offset-body": Entry(
+        "problems.multibody.exercises:offset_body", "multibody", "a reference point off the mass centre", "system"
+    ),
+    "double-pendulum": Entry("problems.multibody.exercises:double_pendulum", "multibody", "two hinged bars", "system"),
+    "triple-pendulum": Entry("problems.multibody.exercises:triple_pendulum", "multibody", "three hinged bars", "system"),
     "disc-pendulum": Entry(
-        "problems.multibody.bodies:disc_pendulum", "multibody", "a bar on the rim of a turning disc", "system"
+        "problems.multibody.exercises:disc_pendulum", "multibody", "a bar on the rim of a turning disc", "system"
     ),
-    "inverted-pendulum": Entry("problems.multibody.bodies:inverted_pendulum", "multibody", "a bar on a shaken pivot", "system"),
-    "mounted-pendulum": Entry("problems.multibody.bodies:mounted_pendulum", "multibody", "a pendulum on a fixed body", "system"),
-    "welded-pendulum": Entry("problems.multibody.bodies:welded_pendulum", "multibody", "two bars fixed together", "system"),
-    "two-link-robot": Entry("problems.multibody.bodies:two_link_robot", "multibody", "two links with motors", "system"),
-    "ground-slider": Entry("problems.multibody.bodies:ground_slider", "multibody", "a block on an inclined rail", "system"),
-    "body-slider": Entry("problems.multibody.bodies:body_slider", "multibody", "a collar on a swinging bar", "system"),
-    "slider-crank": Entry("problems.multibody.bodies:slider_crank", "multibody", "crank, rod and piston", "system"),
+    "inverted-pendulum": Entry(
+        "problems.multibody.exercises:inverted_pendulum", "multibody", "a bar on a shaken pivot", "system"
+    ),
+    "mounted-pendulum": Entry(
+        "problems.multibody.exercises:mounted_pendulum", "multibody", "a pendulum on a fixed body", "system"
+    ),
+    "welded-pendulum": Entry("problems.multibody.exercises:welded_pendulum", "multibody", "two bars fixed together", "system"),
+    "two-link-robot": Entry("problems.multibody.exercises:two_link_robot", "multibody", "two links with motors", "system"),
+    "ground-slider": Entry("problems.multibody.exercises:ground_slider", "multibody", "a block on an inclined rail", "system"),
+    "body-slider": Entry("problems.multibody.exercises:body_slider", "multibody", "a collar on a swinging bar", "system"),
+    "slider-crank": Entry("problems.multibody.exercises:slider_crank", "multibody", "crank, rod and piston", "system"),
     "bouncing-body": Entry(
         "problems.multibody.rolling:bouncing_body", "multibody", "a disc that bounces, slides and rolls", "system"
     ),

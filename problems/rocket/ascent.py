@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 
 from problems.rocket.central_field import require_positive
-from problems.rocket.coordinates import Place, Polar
+from problems.rocket.coordinates import OrbitPoint, Polar
 from problems.rocket.drawings import ascent_drawing as drawing  # noqa: F401  # what an animation shows
 from problems.rocket.pictures import transfers_with
 from problems.rocket.thrust import Ends, coast, declare_bounded_thrust, push, states
@@ -55,7 +55,7 @@ def build(
         raise ProblemError(
             "ascent: 'thrust'", got=f"{thrust} kN", expected=f"more than the weight, {mass * MU / SURFACE**2:.4g} kN"
         )
-    used, goal = Polar(MU), Place(SURFACE + altitude)
+    used, goal = Polar(MU), OrbitPoint(SURFACE + altitude)
     t, corners = _corners(thrust, exhaust, mass, (perilune, altitude), rise)
     ocp = Problem("ascent")
     before = _rise(ocp, thrust, corners[:2], rise)

@@ -18,7 +18,7 @@ from trajopt.errors import ProblemError
 
 
 @dataclass(frozen=True)
-class Place:
+class OrbitPoint:
     """A place on a circular orbit: its radius, the angle from the x axis, the tilt of the orbit's plane about that axis (rad)."""
 
     radius: float
@@ -48,10 +48,10 @@ class Coordinates(Protocol):
     def steering(self, q: SX) -> SX: ...
     def turns(self, q: SX) -> SX: ...
     def similar(self, q: SX) -> SX: ...
-    def circle(self, place: Place) -> np.ndarray: ...
-    def arrival(self, place: Place) -> Sequence[float | None]: ...
-    def conditions(self, q: SX, place: Place) -> dict[str, SX]: ...
-    def axes(self, place: Place) -> np.ndarray: ...
+    def circle(self, place: OrbitPoint) -> np.ndarray: ...
+    def arrival(self, place: OrbitPoint) -> Sequence[float | None]: ...
+    def conditions(self, q: SX, place: OrbitPoint) -> dict[str, SX]: ...
+    def axes(self, place: OrbitPoint) -> np.ndarray: ...
     def position(self, q: SX) -> SX: ...
 
 
@@ -79,16 +79,16 @@ class Polar:
         r, _, vr, vt = casadi.vertsplit(q)
         return vertcat(2 * r, 0, -vr, -vt)
 
-    def circle(self, place: Place) -> np.ndarray:
+    def circle(self, place: OrbitPoint) -> np.ndarray:
         return np.array([place.radius, place.angle, 0.0, sqrt(self.mu / place.radius)])
 
-    def arrival(self, place: Place) -> Sequence[float | None]:
+    def arrival(self, place: OrbitPoint) -> Sequence[float | None]:
         return place.radius, None, 0.0, sqrt(self.mu / place.radius)
 
-    def conditions(self, q: SX, place: Place) -> dict[str, SX]:
+    def conditions(self, q: SX, place: OrbitPoint) -> dict[str, SX]:
         return {}
 
-    def axes(self, place: Place) -> np.ndarray:
+    def axes(self, place: OrbitPoint) -> np.ndarray:
         return np.eye(3)[:, :2]
 
     def position(self, q: SX) -> SX:
@@ -137,16 +137,16 @@ class Equinoctial:
     def similar(self, q: SX) -> SX:
         return vertcat(2 * q[0], SX.zeros(5))
 
-    def circle(self, place: Place) -> np.ndarray:
+    def circle(self, place: OrbitPoint) -> np.ndarray:
         return np.array([place.radius, 0.0, 0.0, tan(place.tilt / 2), 0.0, place.angle])
 
-    def arrival(self, place: Place) -> Sequence[float | None]:
+    def arrival(self, place: OrbitPoint) -> Sequence[float | None]:
         return place.radius, 0.0, 0.0, tan(place.tilt / 2), 0.0, None
 
-    def conditions(self, q: SX, place: Place) -> dict[str, SX]:
+    def conditions(self, q: SX, place: OrbitPoint) -> dict[str, SX]:
         return {}
 
-    def axes(self, place: Place) -> np.ndarray:
+    def axes(self, place: OrbitPoint) -> np.ndarray:
         return np.eye(3)
 
     def position(self, q: SX) -> SX:
@@ -181,14 +181,14 @@ class Cartesian:
     def similar(self, q: SX) -> SX:
         return vertcat(2 * q[:3], -q[3:])
 
-    def circle(self, place: Place) -> np.ndarray:
+    def circle(self, place: OrbitPoint) -> np.ndarray:
         outwards, ahead, _ = self.axes(place)
         return np.concatenate([place.radius * outwards, sqrt(self.mu / place.radius) * ahead])
 
-    def arrival(self, place: Place) -> Sequence[float | None]:
+    def arrival(self, place: OrbitPoint) -> Sequence[float | None]:
         return (None,) * 6
 
-    def conditions(self, q: SX, place: Place) -> dict[str, SX]:
+    def conditions(self, q: SX, place: OrbitPoint) -> dict[str, SX]:
         r, v = q[:3] / place.radius, q[3:] / sqrt(self.mu / place.radius)
         normal = casadi.DM(self.axes(place)[2])
         return {
@@ -198,7 +198,7 @@ class Cartesian:
             "final plane": vertcat(dot(normal, r), dot(normal, v)),
         }
 
-    def axes(self, place: Place) -> np.ndarray:
+    def axes(self, place: OrbitPoint) -> np.ndarray:
         c, s = cos(place.angle), sin(place.angle)
         across = np.array([0.0, cos(place.tilt), sin(place.tilt)])
         x = np.array([1.0, 0.0, 0.0])

@@ -43,7 +43,7 @@ def transfer_picture(solution: Solution, path: str | Path | None = None, mu: flo
     Where the power is limited and the exhaust speed free there is no switching: then the acceleration by thrust is drawn. The
     primer vector is drawn relative to its largest value, but for impulses, where it is 1 at each of them.
     """
-    from trajopt.show.look import heading, labelled, new_figure, settle, tidy, write_figure
+    from trajopt.show.figure_style import heading, labelled, new_figure, settle, tidy, write_figure
 
     legs = [_leg(phase) for phase in solution.phases.values()]
     figure = new_figure(2, 2, (5.2, 2.7))
@@ -79,7 +79,7 @@ def transfer_picture(solution: Solution, path: str | Path | None = None, mu: flo
 
 def _finish(axes: Any, solution: Solution, legs: list[Leg]) -> None:
     """What the lower panel shows where it is not the size of the thrust: it depends on the engine."""
-    from trajopt.show.look import settle
+    from trajopt.show.figure_style import settle
 
     first = next(iter(solution.phases.values()))
     if any(leg.switching is not None for leg in legs):
@@ -107,7 +107,7 @@ def deviations_picture(path: str | Path | None = None, sizes: tuple[float, ...] 
     """
     from problems.rocket.lawden_cauchy import GAINS, disturbances
     from trajopt.integrate import ExtendedHamiltonian, MinimumNorm
-    from trajopt.show.look import COLOURS, heading, logarithmic, new_figure, tidy, title, write_figure
+    from trajopt.show.figure_style import COLOURS, heading, logarithmic, new_figure, tidy, title, write_figure
 
     figure = new_figure(1, 1, (7.6, 3.8))
     axes = figure.subplots()
@@ -222,7 +222,7 @@ def _style(burning: bool) -> dict[str, Any]:
 def _orbit(axes: Any, solution: Solution, legs: list[Leg], mu: float) -> None:
     from matplotlib.lines import Line2D
 
-    from trajopt.show.look import labelled, tidy
+    from trajopt.show.figure_style import labelled, tidy
     from trajopt.show.scene import projected
 
     tidy(axes)

@@ -17,7 +17,7 @@ import numpy as np
 from casadi import SX, dot, fmax, sumsqr, vertcat
 from scipy.interpolate import CubicSpline
 
-from problems.rocket.coordinates import Coordinates, Place, Polar
+from problems.rocket.coordinates import Coordinates, OrbitPoint, Polar
 from trajopt.problem import Phase
 
 TILT = 0.3  # of the guessed direction, outwards at first and inwards at the end: straight along is a point of symmetry
@@ -47,16 +47,16 @@ class Spiral:
     coordinates: Coordinates = field(default_factory=Polar)
 
     @property
-    def first(self) -> Place:
-        return Place(1.0, 0.0, self.inclination)
+    def first(self) -> OrbitPoint:
+        return OrbitPoint(1.0, 0.0, self.inclination)
 
     @property
-    def last(self) -> Place:
-        return Place(self.radius, 0.0, self.inclination + self.plane_change)
+    def last(self) -> OrbitPoint:
+        return OrbitPoint(self.radius, 0.0, self.inclination + self.plane_change)
 
-    def place(self, tau: float) -> Place:
+    def place(self, tau: float) -> OrbitPoint:
         """Where it is, in normalised time."""
-        return Place(float(self._radius(tau)), float(self._angle(tau)), self.inclination + self.plane_change * _step(tau))
+        return OrbitPoint(float(self._radius(tau)), float(self._angle(tau)), self.inclination + self.plane_change * _step(tau))
 
     def motion(self, tau: float) -> np.ndarray:
         """The coordinates there."""

@@ -16,7 +16,7 @@ import numpy as np
 from trajopt import builder, named_problems, solve
 from trajopt.direct.collocation import Collocation
 from trajopt.nlp.backends import Ipopt, Outcome
-from trajopt.nlp.compiled import FINAL, Compiled
+from trajopt.nlp.interior_point import FINAL, Compiled
 
 
 @dataclass(frozen=True)

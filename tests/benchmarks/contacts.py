@@ -18,7 +18,7 @@ import numpy as np
 from trajopt import builder
 from trajopt.errors import TrajoptError
 from trajopt.integrate import Dop853, simulate
-from trajopt.integrate.simulate import Simulation
+from trajopt.integrate.simulation import Simulation
 from trajopt.parameters import Setting, settings_of
 
 PULLS, BELOW = 1e-4, 1e-6  # N and m, of round-off

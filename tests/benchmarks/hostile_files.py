@@ -26,7 +26,7 @@ import h5py
 import numpy as np
 
 from trajopt.errors import FileError
-from trajopt.netcdf import Group, Variable, encode
+from trajopt.netcdf import Group, NetcdfVariable, encode
 from trajopt.solution import Solution
 from trajopt.solution_files import groups_of
 from trajopt.storage import load, summary
@@ -128,10 +128,10 @@ def _shapes(solution: Solution) -> dict[str, Callable[[Path], object]]:
     history = content["history"].variables
 
     def of_curve(**change):
-        return {"variables": {key: Variable(("a", "b"), curve.values, {**curve.attributes, **change})}}
+        return {"variables": {key: NetcdfVariable(("a", "b"), curve.values, {**curve.attributes, **change})}}
 
     def of_counts(values):
-        return {"variables": {"grid0.nodes": Variable(("c",), values)}}
+        return {"variables": {"grid0.nodes": NetcdfVariable(("c",), values)}}
 
     names = json.loads(content["phase_0"].attributes["curves"])
     changes = {
@@ -142,15 +142,15 @@ def _shapes(solution: Solution) -> dict[str, Callable[[Path], object]]:
         "limits that are text": of_curve(lower="low"),
         "unit that is a number": of_curve(units=3),
         "curve that is missing": {"variables": {key: None}},
-        "curve with fewer values": {"variables": {key: Variable(("a", "b"), curve.values[:-1], curve.attributes)}},
-        "curve as a line": {"variables": {key: Variable(("a",), curve.values.ravel(), curve.attributes)}},
-        "curve as a cube": {"variables": {key: Variable(("a", "b", "c"), curve.values[None], curve.attributes)}},
-        "curve of text": {"variables": {key: Variable(("a",), ["x"] * 3, curve.attributes)}},
+        "curve with fewer values": {"variables": {key: NetcdfVariable(("a", "b"), curve.values[:-1], curve.attributes)}},
+        "curve as a line": {"variables": {key: NetcdfVariable(("a",), curve.values.ravel(), curve.attributes)}},
+        "curve as a cube": {"variables": {key: NetcdfVariable(("a", "b", "c"), curve.values[None], curve.attributes)}},
+        "curve of text": {"variables": {key: NetcdfVariable(("a",), ["x"] * 3, curve.attributes)}},
         "no nodes in an interval": of_counts(counts.values * 0),
         "nodes below zero": of_counts(-counts.values),
         "nodes without end": of_counts(counts.values + 2**62),
         "nodes that are not whole": of_counts(counts.values.astype(float)),
-        "one break": {"variables": {"grid0.breaks": Variable(("d",), breaks.values[:1], breaks.attributes)}},
+        "one break": {"variables": {"grid0.breaks": NetcdfVariable(("d",), breaks.values[:1], breaks.attributes)}},
         "times that are text": {"phase": {"t0": "early"}},
         "phase without a name": {"phase": {"name": 3}},
         "curves that are a list": {"phase": {"curves": "[]"}},
@@ -159,7 +159,7 @@ def _shapes(solution: Solution) -> dict[str, Callable[[Path], object]]:
         "two phases of one name": {"root": {"phases": 2}, "groups": {"phase_1": content["phase_0"]}},
         "no history": {"groups": {"history": None}},
         "history without a column": {"groups": {"history": Group({}, {k: v for k, v in history.items() if k != "error"})}},
-        "history of two lengths": {"groups": {"history": Group({}, {**history, "error": Variable(("e",), np.zeros(99))})}},
+        "history of two lengths": {"groups": {"history": Group({}, {**history, "error": NetcdfVariable(("e",), np.zeros(99))})}},
         "remarks that are numbers": {"groups": {"history": Group({}, {**history, "remark": history["error"]})}},
         "names of variables too many": {"groups": {"variables": Group({"names": '["a", "b"]'})}},
     }  # fmt: skip

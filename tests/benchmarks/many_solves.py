@@ -9,9 +9,9 @@ import sys
 import casadi
 import numpy as np
 
-from trajopt.nlp.compiled import Compiled
-from trajopt.nlp.lines import Lines
+from trajopt.nlp.interior_point import Compiled
 from trajopt.nlp.program import Block, Program, make_kernel
+from trajopt.nlp.sparse_rows import SparseRows
 
 MOST = 4096  # kB that the peak may grow: pages that the allocator keeps
 
@@ -22,13 +22,13 @@ def program():
     rows = casadi.vertcat(x[0] * x[1] * x[2] * x[3], casadi.sumsqr(x))
     kernel = make_kernel("nlp", x, casadi.SX(0, 1), casadi.SX(0, 1), rows, x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2])
     block = Block(kernel, 1, unit(4), np.zeros((0, 1)), unit(2), np.ones(1))
-    nothing = Lines(np.zeros(5, dtype=int), np.zeros(0, dtype=int), np.zeros(0), 2)
+    nothing = SparseRows(np.zeros(5, dtype=int), np.zeros(0, dtype=int), np.zeros(0), 2)
     limits = np.ones(4), np.full(4, 5.0), np.array([25.0, 40.0]), np.array([np.inf, 40.0])
     return Program((block,), nothing, *limits, np.array([1.0, 5.0, 5.0, 1.0]), np.zeros(0))
 
 
 def unit(size):
-    return Lines(np.arange(size + 1), np.arange(size), np.ones(size), size)
+    return SparseRows(np.arange(size + 1), np.arange(size), np.ones(size), size)
 
 
 def peak():

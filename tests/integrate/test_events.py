@@ -9,10 +9,10 @@ from casadi import SX, vertcat
 
 from problems.lecture import pendulum
 from trajopt.errors import SimulationError
-from trajopt.integrate import Dop853, Fehlberg, Heun, Newmark, Radau, Rk4, Sundials, simulate
+from trajopt.integrate import Dop853, Fehlberg, Heun, Newmark, RadauIIA, Rk4, Sundials, simulate
 from trajopt.system import Event, System, Variable
 
-ALL = [Heun(1e-3), Rk4(1e-2), Newmark(1e-2), Fehlberg(1e-9), Dop853(1e-9), Radau(1e-9), Sundials(1e-10)]
+ALL = [Heun(1e-3), Rk4(1e-2), Newmark(1e-2), Fehlberg(1e-9), Dop853(1e-9), RadauIIA(1e-9), Sundials(1e-10)]
 
 
 def ball(restitution: float = 0.5, terminal: bool = False, height: float = 1.0) -> System:

@@ -26,7 +26,7 @@ from trajopt.integrate import (
     MinimumNorm,
     Newmark,
     Projection,
-    Radau,
+    RadauIIA,
     Rk4,
     check_gain,
     component_range,
@@ -299,6 +299,6 @@ def test_what_has_no_gain():
         recommended_gain(sleigh(), Rk4(1e-3), Projection())
     assert recommended_gain(sleigh(), Newmark(1e-3), until=1.0) > 0  # implicit: a stand-in serves
     with pytest.raises(UsageError, match="one-step scheme"):
-        multiplier([[-1.0]], Radau(1e-6), 1e-3)
+        multiplier([[-1.0]], RadauIIA(1e-6), 1e-3)
     with pytest.raises(UsageError, match="step must be positive"):
         safe_range(EULER, 0.0)

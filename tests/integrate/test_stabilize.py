@@ -21,7 +21,7 @@ from trajopt.integrate import (
     MinimumNorm,
     NonlinearLaw,
     Projection,
-    Radau,
+    RadauIIA,
     Rk4,
     Simulation,
     deviations,
@@ -120,7 +120,7 @@ def test_the_least_change_does_not_depend_on_the_units_of_the_invariants(unit):
 
 
 def test_projection_returns_to_the_manifold_after_each_step():
-    for integrator in (Rk4(1e-2), Fehlberg(1e-6), Dop853(1e-6), Radau(1e-5)):
+    for integrator in (Rk4(1e-2), Fehlberg(1e-6), Dop853(1e-6), RadauIIA(1e-5)):
         run = simulate(pendulum_cartesian(), integrator, until=5.0, stabilization=Projection())
         assert np.abs(along(run)).max() < 1e-14
 

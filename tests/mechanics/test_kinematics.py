@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from problems.multibody.bodies import slider_crank_mechanism
+from problems.multibody.exercises import slider_crank_mechanism
 from trajopt.errors import ModelError
 from trajopt.mechanics import Body, Drive, Revolute, assemble, kinematics
 

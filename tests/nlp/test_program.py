@@ -15,8 +15,8 @@ from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapez
 from trajopt.direct.transcription import transcribe
 from trajopt.nlp.backends import Ipopt, Outcome, Sqp, Warm
 from trajopt.nlp.evaluation import Evaluation
-from trajopt.nlp.lines import Lines, compressed
 from trajopt.nlp.program import Block, Program, functions_of, make_kernel, scaled, without_cost
+from trajopt.nlp.sparse_rows import SparseRows, compressed
 from trajopt.problem import Problem
 
 
@@ -89,11 +89,11 @@ CASES = {
 def random_lines(count, width, density, rng):
     matrix = sp.random(count, width, density=density, random_state=rng, format="csr")
     matrix.sort_indices()
-    return Lines(matrix.indptr, matrix.indices, matrix.data, width)
+    return SparseRows(matrix.indptr, matrix.indices, matrix.data, width)
 
 
 def diagonal(size):
-    return Lines(np.arange(size + 1), np.arange(size), np.ones(size), size)
+    return SparseRows(np.arange(size + 1), np.arange(size), np.ones(size), size)
 
 
 def random_program(seed=1):

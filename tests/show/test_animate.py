@@ -17,8 +17,8 @@ from problems.multibody import double_pendulum, rolling_body, slider_crank
 from trajopt import solve
 from trajopt.catalogue import builder, named_problems
 from trajopt.errors import FileError, ModelError, UsageError
-from trajopt.integrate.choices import stabilization
-from trajopt.integrate.simulate import simulate
+from trajopt.integrate.integrator_names import stabilization
+from trajopt.integrate.simulation import simulate
 from trajopt.show.animate import _canvas, animate, stills
 from trajopt.show.drawing import Disc, Drawing, Ground, Mark, Rod, Trail, drawing_beside
 from trajopt.show.scene import Role, pace, projected, scene, window_of

@@ -18,7 +18,7 @@ from problems.rocket.pictures import transfer_picture
 from trajopt.catalogue import builder, named_problems
 from trajopt.curve import Curve
 from trajopt.errors import UsageError
-from trajopt.integrate.simulate import simulate
+from trajopt.integrate.simulation import simulate
 from trajopt.show.drawing import Arrow, Disc, Drawing, Either, Mark, Rod, Trail, Where, drawing_beside, pictures_beside
 from trajopt.show.scene import Role, arrow_line, scene, window_of
 from trajopt.solution import PhaseSolution, Solution, Status

@@ -10,7 +10,7 @@ import trajopt.show.plots
 from trajopt import solve
 from trajopt.__main__ import app
 from trajopt.catalogue import builder
-from trajopt.commands.plotting import OF_ANSWERS
+from trajopt.commands.plot import OF_ANSWERS
 from trajopt.storage import save
 
 

@@ -8,12 +8,12 @@ import pytest
 from casadi import SX, cos, sin, vertcat
 
 from trajopt.errors import FileError, UsageError
-from trajopt.integrate.simulate import simulate
-from trajopt.integrate.steppers import Rk4
+from trajopt.integrate.fixed_step import Rk4
+from trajopt.integrate.simulation import simulate
 from trajopt.reference import Reference
-from trajopt.show.look import logarithmic, new_figure
+from trajopt.show.figure_style import logarithmic, new_figure
 from trajopt.show.plots import plot_solution
-from trajopt.show.runs import plot_simulation
+from trajopt.show.simulation_plots import plot_simulation
 from trajopt.system import Invariant, System, Variable
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import Curve
 from trajopt.errors import UsageError
-from trajopt.normal_form import NormalForm, PhaseForm, Quantity
+from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
 from trajopt.sizes import PhaseSizes, Samples, Sizes, sizes
 from trajopt.solution import PhaseSolution, Solution
 
@@ -226,7 +226,7 @@ def _knots(curve: Curve) -> Array:
     return np.concatenate(found)
 
 
-def columns(quantities: tuple[Quantity, ...], group: Mapping[str, Curve], times: Array, left: bool = False) -> Array:
+def columns(quantities: tuple[NamedVector, ...], group: Mapping[str, Curve], times: Array, left: bool = False) -> Array:
     """Named curves, one above the other."""
     if not quantities:
         return np.zeros((0, times.size))

@@ -12,7 +12,7 @@ from trajopt.bounds import Bound
 from trajopt.certificate.along import PhaseAlong
 from trajopt.certificate.extremal import Extremal
 from trajopt.certificate.feasibility import whole_motions
-from trajopt.certificate.motion import Motion
+from trajopt.certificate.motion import Reintegration
 from trajopt.certificate.table import Check, skipped
 from trajopt.integrate.tableaus import Tableau
 
@@ -26,7 +26,7 @@ def costate_motions(phases: Sequence[Extremal], scheme: Tableau, tolerance: floa
     The rates take the controls from the answer, as those of the motion do; phases where multipliers of constraints would enter
     the costates are left out.
     """
-    run = [Motion(canonical(e), scheme) for e in phases if not _constrained(e)]
+    run = [Reintegration(canonical(e), scheme) for e in phases if not _constrained(e)]
     if not run:
         return [skipped(COSTATES, "constraints act on the costates", "validation")]
     return [replace(row, family="validation") for row in whole_motions(run, tolerance, (COSTATES, KEPT))]

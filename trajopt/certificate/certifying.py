@@ -20,9 +20,9 @@ from trajopt.certificate.feasibility import (
     whole_motions,
     with_integrals,
 )
-from trajopt.certificate.hamiltonian import UnsupportedError
+from trajopt.certificate.hamiltonian import UndefinedHamiltonianError
 from trajopt.certificate.minimum import second_order
-from trajopt.certificate.motion import Motion, scheme_for
+from trajopt.certificate.motion import Reintegration, scheme_for
 from trajopt.certificate.optimality import along_time, conserved, costate_equation, gains
 from trajopt.certificate.table import Certificate, Check, failed, judged, skipped
 from trajopt.errors import UsageError
@@ -149,7 +149,7 @@ Group = tuple[str, str, Callable[[], Sequence[Check]]]
 def _groups(whole: Along, asked: Tolerances) -> Iterator[Group]:
     """Groups of checks in order: name, family, work. Later ones use what earlier ones computed."""
     scheme = scheme_for(whole.solution.method)
-    motions = [Motion(ph, scheme) for ph in whole.phases]
+    motions = [Reintegration(ph, scheme) for ph in whole.phases]
     yield (
         "re-integration",
         "motion",
@@ -183,12 +183,12 @@ def _prepared(whole: Along, phases: list[Extremal]) -> str:
         return f"the answer has no costate of {missing[0]}"
     try:
         phases += extremals(whole)
-    except UnsupportedError as error:
+    except UndefinedHamiltonianError as error:
         return error.what
     return ""
 
 
-def _refined(whole: Along, phases: Sequence[Extremal], motions: Sequence[Motion]) -> tuple[Extremal, ...]:
+def _refined(whole: Along, phases: Sequence[Extremal], motions: Sequence[Reintegration]) -> tuple[Extremal, ...]:
     """The same on the intervals of the integration too, except where state constraints act: there costates are fitted."""
     further = []
     for e, m in zip(phases, motions, strict=True):
@@ -199,7 +199,7 @@ def _refined(whole: Along, phases: Sequence[Extremal], motions: Sequence[Motion]
     return extremals(replace(whole, phases=refined))
 
 
-def _steps(m: Motion) -> np.ndarray:
+def _steps(m: Reintegration) -> np.ndarray:
     """Where the integration needed steps shorter than the answer's intervals."""
     steps, ph = m.steps, m.phase
     wide = steps.width >= FINEST

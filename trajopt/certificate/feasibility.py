@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trajopt.bounds import Bound
 from trajopt.certificate.along import POINTS, Along, PhaseAlong, beyond, evaluated
 from trajopt.certificate.linear import gauss
-from trajopt.certificate.motion import Motion
+from trajopt.certificate.motion import Reintegration
 from trajopt.certificate.table import Check, judged
 from trajopt.normal_form import stacked
 
@@ -147,7 +147,7 @@ def _peaks(gaps: Array, times: Array, spread: Array) -> list[tuple[int, Array]]:
     return found
 
 
-def motions_between_nodes(motions: Sequence[Motion], tolerance: float) -> list[Check]:
+def motions_between_nodes(motions: Sequence[Reintegration], tolerance: float) -> list[Check]:
     """Each interval integrated from where it begins: the end it should reach, and the sum of what is missed."""
     ends, sums, curves = [], [], []
     for m in motions:
@@ -181,7 +181,9 @@ def _between(ph: PhaseAlong, label: str) -> tuple[float, str]:
     return place(np.abs(gap).reshape(n, -1) / ph.sizes[:, None], t[0], form.x_names, label)
 
 
-def whole_motions(motions: Sequence[Motion], tolerance: float, names: tuple[str, str] = (WHOLE, STABILIZED)) -> list[Check]:
+def whole_motions(
+    motions: Sequence[Reintegration], tolerance: float, names: tuple[str, str] = (WHOLE, STABILIZED)
+) -> list[Check]:
     """Each phase integrated from its start alone, anew where it has amplified a disturbed start too much.
 
     The gap at the end is divided by the growth of a disturbed start. With declared invariants a second row has them stabilized.
@@ -206,7 +208,7 @@ def whole_motions(motions: Sequence[Motion], tolerance: float, names: tuple[str,
     return found
 
 
-def with_integrals(whole: Along, motions: Sequence[Motion]) -> Along:
+def with_integrals(whole: Along, motions: Sequence[Reintegration]) -> Along:
     """The answer with its integrals computed anew, interval by interval."""
     return replace(whole, integrals=tuple(m.local[m.phase.form.x.numel() :].sum(axis=1) for m in motions))
 

@@ -22,7 +22,7 @@ from trajopt.normal_form import NormalForm, PhaseForm
 Array = NDArray[np.float64]
 
 
-class UnsupportedError(ProblemError):
+class UndefinedHamiltonianError(ProblemError):
     """Pontryagin's conditions of this problem cannot be set up."""
 
 
@@ -95,7 +95,7 @@ class Hamiltonian:
 
 
 @dataclass(frozen=True, eq=False)
-class FirstIntegral:
+class ConservedQuantity:
     """What is constant along every extremal of a phase; a scalar in t, x, z, u, costate, weight, s, p."""
 
     name: str
@@ -109,7 +109,7 @@ def hamiltonians(form: NormalForm) -> tuple[Hamiltonian, ...]:
     for ph in form.phases:
         for what, symbols in (("control", (ph.ends.u0, ph.ends.uf)), ("algebraic", (ph.ends.z0, ph.ends.zf))):
             if any(symbol.numel() and casadi.depends_on(everything, symbol) for symbol in symbols):
-                raise UnsupportedError(
+                raise UndefinedHamiltonianError(
                     f"the cost or a condition uses the value of a {what} variable at an end of phase '{ph.name}'",
                     hint=f"make the {what} variable a state whose rate is the new control",
                 )
@@ -121,7 +121,7 @@ def hamiltonians(form: NormalForm) -> tuple[Hamiltonian, ...]:
     return tuple(result)
 
 
-def first_integrals(ham: Hamiltonian) -> tuple[FirstIntegral, ...]:
+def first_integrals(ham: Hamiltonian) -> tuple[ConservedQuantity, ...]:
     """Costates of states that appear nowhere, and declared invariants, row by row."""
     ph, found = ham.phase, []
     everything = casadi.vertcat(ph.f, ph.g, ph.l, ph.c)
@@ -129,9 +129,9 @@ def first_integrals(ham: Hamiltonian) -> tuple[FirstIntegral, ...]:
     for i, name in enumerate(ph.x_names):
         bounded = np.isfinite(ph.x_bound.lower[i]) or np.isfinite(ph.x_bound.upper[i])
         if not bounded and not slopes[:, i].nnz():
-            found.append(FirstIntegral(f"costate of {name}", ham.costate[i]))
+            found.append(ConservedQuantity(f"costate of {name}", ham.costate[i]))
     for invariant in ph.invariants:
         rows = casadi.vertsplit(invariant.expression)
         names = [invariant.name] if len(rows) == 1 else [f"{invariant.name}[{i}]" for i in range(len(rows))]
-        found += [FirstIntegral(n, row, invariant.order > 0) for n, row in zip(names, rows, strict=True)]
+        found += [ConservedQuantity(n, row, invariant.order > 0) for n, row in zip(names, rows, strict=True)]
     return tuple(found)

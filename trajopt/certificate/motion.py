@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from trajopt.certificate.along import PhaseAlong, evaluated
 from trajopt.certificate.linear import Linear
+from trajopt.integrate.fixed_step import combine
 from trajopt.integrate.rates import FLAT_INSTRUCTIONS
-from trajopt.integrate.steppers import combine
 from trajopt.integrate.tableaus import DOP853, FEHLBERG, Tableau
 
 Array = NDArray[np.float64]
@@ -50,7 +50,7 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class Reintegration:
     """The re-integration of one phase: states and integrals, from the answer's controls alone."""
 
     phase: PhaseAlong

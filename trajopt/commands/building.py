@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.catalogue import builder
-from trajopt.commands.boundary import describe, innermost, place
+from trajopt.commands.exit_codes import describe, innermost, place
 from trajopt.errors import TrajoptError, UsageError, suggest
 from trajopt.parameters import WORDS, Setting, load_parameters, settings_of
 

@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.catalogue import Entry, builder, named_problems
-from trajopt.commands.boundary import NOT_SOLVED, SOLVED, describe
 from trajopt.commands.building import Built, build_system, reference_of
-from trajopt.commands.display import console, progress_lines
-from trajopt.commands.listing import check_family
+from trajopt.commands.exit_codes import NOT_SOLVED, SOLVED, describe
+from trajopt.commands.list import check_family
 from trajopt.commands.outputs import USUAL
-from trajopt.commands.plotting import Subject, draw_answers, draw_run
-from trajopt.commands.recalling import check_belongs
+from trajopt.commands.plot import Subject, draw_answers, draw_run
+from trajopt.commands.saved_problem import check_belongs
+from trajopt.commands.terminal import console, progress_lines
 from trajopt.errors import TrajoptError, UsageError, suggest
 from trajopt.files import make_folder
 
 if TYPE_CHECKING:
-    from trajopt.integrate.simulate import Simulation
-    from trajopt.show.gallery import Card
+    from trajopt.integrate.simulation import Simulation
+    from trajopt.show.gallery_page import Card
     from trajopt.solution import Solution
 
 
 @dataclass(frozen=True)
-class GalleryWish:
+class GalleryOptions:
     """What a gallery shows and how it is made."""
 
     names: Sequence[str] = ()
@@ -36,19 +36,19 @@ class GalleryWish:
     quiet: bool = False
 
 
-def run_gallery(folder: Path, wish: GalleryWish) -> int:
+def run_gallery(folder: Path, options: GalleryOptions) -> int:
     """Solve or run everything, draw it, and write contact sheets and a page; what an earlier run left is used."""
-    from trajopt.show.gallery import contact_sheets, write_index
+    from trajopt.show.gallery_page import contact_sheets, write_index
 
-    entries = _entries(wish)
+    entries = _entries(options)
     make_folder(folder)
     cards: list[Card] = []
     interrupted = False
-    with progress_lines("drawing a gallery", wish.quiet) as show:
+    with progress_lines("drawing a gallery", options.quiet) as show:
         for number, (name, entry) in enumerate(entries.items(), start=1):
             began = time.perf_counter()
             try:
-                card = _card(name, entry, folder, wish)
+                card = _card(name, entry, folder, options)
             except KeyboardInterrupt:
                 interrupted = True
                 break
@@ -57,7 +57,7 @@ def run_gallery(folder: Path, wish: GalleryWish) -> int:
             show(f"{number} of {len(entries)}: {name}: {word}, {time.perf_counter() - began:.1f} s")
     sheets = contact_sheets(cards, folder)
     index = write_index(cards, folder)
-    screen = console(error=True, quiet=wish.quiet)
+    screen = console(error=True, quiet=options.quiet)
     for card in cards:
         if not card.good:
             screen.print(f"  {card.name}: {card.remark}", style="red")
@@ -67,26 +67,26 @@ def run_gallery(folder: Path, wish: GalleryWish) -> int:
     return SOLVED if all(card.good for card in cards) and not interrupted else NOT_SOLVED
 
 
-def _entries(wish: GalleryWish) -> dict[str, Entry]:
+def _entries(options: GalleryOptions) -> dict[str, Entry]:
     everything = named_problems()
-    for name in wish.names:
+    for name in options.names:
         if name not in everything:
             raise UsageError(
                 f"no problem or system is called '{name}'", hint=suggest(name, everything) or "'trajopt list' shows the names"
             )
-    check_family(wish.family, everything)
-    chosen = {name: e for name, e in everything.items() if wish.family in (None, e.family)}
-    return {name: e for name, e in chosen.items() if not wish.names or name in wish.names}
+    check_family(options.family, everything)
+    chosen = {name: e for name, e in everything.items() if options.family in (None, e.family)}
+    return {name: e for name, e in chosen.items() if not options.names or name in options.names}
 
 
-def _card(name: str, entry: Entry, folder: Path, wish: GalleryWish) -> Card:
+def _card(name: str, entry: Entry, folder: Path, options: GalleryOptions) -> Card:
     """Whatever goes wrong with one name is said on its card."""
-    from trajopt.show.gallery import Card
+    from trajopt.show.gallery_page import Card
 
     draw = _problem if entry.kind == "problem" else _system
     remark, good = "", True
     try:
-        remark, good = draw(name, folder, wish)
+        remark, good = draw(name, folder, options)
     except TrajoptError as error:
         remark, good = error.what, False
     except Exception as error:  # a model or a solver may raise anything, and the others are still to come
@@ -101,24 +101,24 @@ def _expected(name: str, folder: Path) -> list[Path]:
     return [folder / f"{name}.png", *own, folder / f"{name}.gif"]
 
 
-def _problem(name: str, folder: Path, wish: GalleryWish) -> tuple[str, bool]:
+def _problem(name: str, folder: Path, options: GalleryOptions) -> tuple[str, bool]:
     from trajopt.show.drawing import drawing_beside
 
     build = builder(name, "problem")
-    solution = _answer(name, build, folder, wish)
+    solution = _answer(name, build, folder, options)
     subject = Subject(name)
     drawing, reference = drawing_beside(build), reference_of(build)
     kinds = [USUAL, *(["stills"] if drawing is not None else []), *subject.own()]
     for kind in kinds:
         path = _path(folder, name, kind)
-        if wish.again or not path.exists():
+        if options.again or not path.exists():
             draw_answers({"": solution}, kind, path, subject, reference)
-    if wish.films and drawing is not None:
-        _film(solution, drawing, folder / f"{name}.gif", wish)
+    if options.films and drawing is not None:
+        _film(solution, drawing, folder / f"{name}.gif", options)
     return f"objective {solution.objective:.8g}" if solution.success else solution.status.value, solution.success
 
 
-def _answer(name: str, build: Callable[..., Any], folder: Path, wish: GalleryWish) -> Solution:
+def _answer(name: str, build: Callable[..., Any], folder: Path, options: GalleryOptions) -> Solution:
     """From the folder where an earlier run left it and it still answers the problem, otherwise solved and kept there."""
     from dataclasses import replace
 
@@ -127,7 +127,7 @@ def _answer(name: str, build: Callable[..., Any], folder: Path, wish: GalleryWis
 
     kept = folder / f"{name}.nc"
     problem = build()
-    if kept.exists() and not wish.again:
+    if kept.exists() and not options.again:
         try:
             earlier = load(kept)
             check_belongs(Built(problem), earlier, name)
@@ -146,22 +146,22 @@ def _forget(name: str, folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _system(name: str, folder: Path, wish: GalleryWish) -> tuple[str, bool]:
+def _system(name: str, folder: Path, options: GalleryOptions) -> tuple[str, bool]:
     """A simulation is quicker than a file of it, so it is run again, unless all its pictures are there."""
-    from trajopt.integrate.simulate import simulate
+    from trajopt.integrate.simulation import simulate
 
     system, subject = build_system(name, {}), Subject(name, {}, "system")
     kinds = [USUAL, *(["stills"] if system.drawing is not None else []), *subject.own()]
-    films = [folder / f"{name}.gif"] if wish.films and system.drawing is not None else []
-    if not wish.again and all(path.exists() for path in [*(_path(folder, name, kind) for kind in kinds), *films]):
+    films = [folder / f"{name}.gif"] if options.films and system.drawing is not None else []
+    if not options.again and all(path.exists() for path in [*(_path(folder, name, kind) for kind in kinds), *films]):
         return "", True
     run: Simulation = simulate(system)
     for kind in kinds:
         path = _path(folder, name, kind)
-        if wish.again or not path.exists():
+        if options.again or not path.exists():
             draw_run(run, kind, path, subject, lambda: {"": run})
     if films:
-        _film(run, system.drawing, films[0], wish)
+        _film(run, system.drawing, films[0], options)
     return f"t = {run.t[-1]:.6g} s after {len(run.t) - 1} steps", True
 
 
@@ -169,8 +169,8 @@ def _path(folder: Path, name: str, kind: str) -> Path:
     return folder / (f"{name}.png" if kind == USUAL else f"{name}.{kind}.png")
 
 
-def _film(source: Solution | Simulation, drawing: Any, path: Path, wish: GalleryWish) -> None:
+def _film(source: Solution | Simulation, drawing: Any, path: Path, options: GalleryOptions) -> None:
     from trajopt.show.animate import animate
 
-    if wish.again or not path.exists():
+    if options.again or not path.exists():
         animate(source, drawing, path)

@@ -17,7 +17,7 @@ _P, _I = ctypes.c_void_p, ctypes.c_int64
 ALONE, LAST = -1, -2  # of a mate
 
 
-class CReport(ctypes.Structure):
+class FactorizationReport(ctypes.Structure):
     """``factorization_report`` of factorization.h."""
 
     _fields_ = tuple((name, _I) for name in ("negative", "zero", "delayed", "entries"))
@@ -64,7 +64,7 @@ class Factorization:
         array = np.ascontiguousarray(values, dtype=float)
         if array.shape != (self.entries,):
             raise ValueError(f"{array.shape} values for {self.entries} entries")
-        report = CReport()
+        report = FactorizationReport()
         arguments: list[Any] = [self._handle, _P(array.ctypes.data), ctypes.c_double(threshold), ctypes.byref(report)]
         if self._core.factorization_compute(*arguments):
             raise ArithmeticError("the matrix has entries that are not finite")

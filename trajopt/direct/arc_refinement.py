@@ -62,7 +62,7 @@ def proposed_arcs(solution: MeshSolution) -> Proposal:
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
+class ArcCheck:
     """Whether the multipliers of a solution on arcs confirm these."""
 
     refuted: bool
@@ -75,13 +75,13 @@ class Check:
         return tuple(np.stack([b[:-1][w], b[1:][w]], axis=1) for b, w in zip(breaks, where, strict=True))
 
 
-def checked(solution: MeshSolution) -> Check:
+def checked(solution: MeshSolution) -> ArcCheck:
     """Held controls and constraints of the wrong sign; those of a rough solution may have it although the arcs are right."""
     signs, method = tuple(wrong_signs(view) for view in solution.phases), solution.phases[0].method
     loss = sum(one.loss for one in signs)
     limit = max(method.tolerance / method.refinement.rough, solution.error)
     refuted = max(one.fraction for one in signs) > method.negligible or loss / solution.relative_to_cost(loss) > limit
-    return Check(refuted, signs)
+    return ArcCheck(refuted, signs)
 
 
 @dataclass(frozen=True, eq=False)

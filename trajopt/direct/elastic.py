@@ -23,8 +23,8 @@ from trajopt.direct.packing import Layout, PhaseLayout, make_layout
 from trajopt.direct.solve_mesh import Context, solve_mesh
 from trajopt.guess import Guess
 from trajopt.nlp.backends import Backend, Outcome, Result, Warm
-from trajopt.nlp.lines import Lines, compressed
 from trajopt.nlp.program import Block, Program, constraints_at, cost_at, make_kernel
+from trajopt.nlp.sparse_rows import SparseRows, compressed
 from trajopt.normal_form import ConditionKind, Origin
 
 Array = NDArray[np.float64]
@@ -207,5 +207,5 @@ def _weighted(unknowns: Index, weights: Array, power: int, shape: tuple[int, int
         yield Block(kernel, count, gather, np.zeros((0, count)), compressed([], [], [], (0, shape[1])), weights)
 
 
-def _widened(lines: Lines, width: int) -> Lines:
-    return Lines(lines.pointers, lines.indices, lines.data, width)
+def _widened(lines: SparseRows, width: int) -> SparseRows:
+    return SparseRows(lines.pointers, lines.indices, lines.data, width)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
 from trajopt.direct.collocation import Presolve
-from trajopt.normal_form import NormalForm, PhaseForm, Quantity, stacked
+from trajopt.normal_form import NamedVector, NormalForm, PhaseForm, stacked
 
 if TYPE_CHECKING:
     from trajopt.direct.mesh_solution import MeshSolution
@@ -65,7 +65,7 @@ def moved_away(bound: Bound, low: Array, high: Array) -> tuple[Array, Array]:
         return np.where(below, middle - 2 * reach, bound.lower), np.where(above, middle + 2 * reach, bound.upper)
 
 
-def _rebound(q: Quantity, lower: Array, upper: Array) -> Quantity:
+def _rebound(q: NamedVector, lower: Array, upper: Array) -> NamedVector:
     """The control with other bounds, and the size that its own had."""
     sides = np.abs([q.bound.lower, q.bound.upper])
     size = np.where(np.isfinite(sides), sides, 0.0).max(axis=0)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from trajopt.bounds import Bound
 from trajopt.direct.packing import Layout, PhaseLayout
 from trajopt.nlp.program import Block, Program, arguments, cost_at
-from trajopt.normal_form import Quantity
+from trajopt.normal_form import NamedVector
 
 Array = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def _or_one(sizes: Array | float) -> Array:
     return np.where(np.asarray(sizes) > np.finfo(float).eps, sizes, 1.0)
 
 
-def _sizes(quantities: tuple[Quantity, ...], values: Array, reach: Array | None, negligible: float) -> Array:
+def _sizes(quantities: tuple[NamedVector, ...], values: Array, reach: Array | None, negligible: float) -> Array:
     sizes = np.ones(sum(q.size for q in quantities))
     for q in quantities:
         if q.scale is not None:
@@ -58,7 +58,7 @@ def _sizes(quantities: tuple[Quantity, ...], values: Array, reach: Array | None,
     return sizes
 
 
-def limit_sizes(quantities: tuple[Quantity, ...]) -> Array:
+def limit_sizes(quantities: tuple[NamedVector, ...]) -> Array:
     """The sizes of quantities as far as their scales, boundary values and bounds tell; else one."""
     return _sizes(quantities, np.zeros((1, sum(q.size for q in quantities))), None, 0.0)
 

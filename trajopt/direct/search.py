@@ -26,7 +26,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Event:
+class Trial:
     """An attempt or remedy that was tried."""
 
     name: str
@@ -48,7 +48,7 @@ class State:
     given: bool  # the guess is an earlier solution
     best: MeshSolution | None = None
     passes: tuple[Pass, ...] = ()
-    events: tuple[Event, ...] = ()
+    events: tuple[Trial, ...] = ()
     stopped: Outcome | None = None  # INTERRUPTED or TIME_LIMIT
     finer: int = 1  # multiplies the intervals of the first mesh
     violations: tuple[float, ...] = ()  # of the least-violation solutions so far
@@ -114,7 +114,7 @@ def run(state: State, remedies: Iterable[Remedy], describe: Callable[[State, Sta
         trial = remedy.attempt(state)
         adopted = trial.best is not None and remedy.better(trial, state)
         outcome = Outcome.FAILED if trial.best is None else trial.best.outcome
-        event = Event(remedy.name, outcome, adopted, describe(trial, state))
+        event = Trial(remedy.name, outcome, adopted, describe(trial, state))
         state.context.progress(event.line)
         state = replace(
             trial, best=trial.best if adopted else state.best, guess=state.guess, given=state.given, finer=state.finer

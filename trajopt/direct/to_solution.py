@@ -12,7 +12,7 @@ from trajopt.direct.costates import costate_curve
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
-from trajopt.normal_form import Quantity
+from trajopt.normal_form import NamedVector
 from trajopt.solution import Arc, PhaseSolution
 
 Array = NDArray[np.float64]
@@ -87,7 +87,7 @@ def condition_multipliers(solution: MeshSolution) -> dict[str, float]:
     return {name: float(value) for name, value in zip(solution.layout.form.b_names, rows, strict=False)}
 
 
-def _by_name(quantities: tuple[Quantity, ...], curve: Curve) -> Mapping[str, Curve]:
+def _by_name(quantities: tuple[NamedVector, ...], curve: Curve) -> Mapping[str, Curve]:
     return {q.name: curve.rows(q.rows, q.unit, q.names) for q in quantities}
 
 

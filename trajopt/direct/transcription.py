@@ -11,8 +11,8 @@ from trajopt.curve import lagrange_basis
 from trajopt.direct.kernels import Kernels, PhaseKernels
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE
 from trajopt.direct.packing import Layout, PhaseLayout
-from trajopt.nlp.lines import Lines, compressed
 from trajopt.nlp.program import Block, Program, arguments
+from trajopt.nlp.sparse_rows import SparseRows, compressed
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int_]
@@ -61,7 +61,7 @@ def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Bloc
     return Block(kernel, ph.points, _gather(ph, layout, point_span), data, _scatter(ph, layout), weights)
 
 
-def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> Lines:
+def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> SparseRows:
     """The inputs of the kernel at every collocation point from the unknowns."""
     number = np.arange(layout.unknowns)
     none = np.full((ph.points, ph.nu), -1)  # controls may be sums of several unknowns
@@ -78,7 +78,7 @@ def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> Lines:
     )
 
 
-def _scatter(ph: PhaseLayout, layout: Layout) -> Lines:
+def _scatter(ph: PhaseLayout, layout: Layout) -> SparseRows:
     """Constraint rows from the outputs of the kernel at every collocation point."""
     number = np.arange(layout.constraints)
     _, algebraic, path, integrands = ph.outputs

@@ -14,7 +14,7 @@ from trajopt.curve import Curve
 from trajopt.indirect.arc_trajectory import NODES, ArcTrace
 from trajopt.indirect.initial_system import Preparation
 from trajopt.indirect.modes import roles_of_mode
-from trajopt.normal_form import NormalForm, PhaseForm, Quantity
+from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
 from trajopt.solution import Arc, PhaseSolution, Solution, Status
 
 Array = NDArray[np.float64]
@@ -102,7 +102,7 @@ def _joined(traces: list[ArcTrace], values: list[Array], lower: Array | None = N
     return Curve(breaks, (NODES,) * len(pieces), pieces, lower, upper)
 
 
-def _named(quantities: tuple[Quantity, ...], curve: Curve) -> dict[str, Curve]:
+def _named(quantities: tuple[NamedVector, ...], curve: Curve) -> dict[str, Curve]:
     return {q.name: curve.rows(q.rows, q.unit, q.names) for q in quantities}
 
 

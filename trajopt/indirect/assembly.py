@@ -23,7 +23,7 @@ from trajopt.indirect.equations import (
     junction,
     with_derivatives,
 )
-from trajopt.indirect.flow import ArcFlow, Run
+from trajopt.indirect.flow import ArcFlow, FlowResult
 from trajopt.indirect.grid import Grid
 from trajopt.normal_form import NormalForm
 
@@ -48,7 +48,7 @@ class ShootingArc:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class UnknownsLayout:
     """Which entries of the vector of unknowns are what."""
 
     times: tuple[Index, ...]  # for each phase: where its arcs begin and end
@@ -88,7 +88,7 @@ class ShootingSystem:
         return tuple(tuple(k for k, arc in enumerate(self.arcs) if arc.phase == i) for i in range(len(self.form.phases)))
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> UnknownsLayout:
         take = _Counter()
         previous: dict[int, ArcLaw] = {}
         jumps = []
@@ -99,7 +99,7 @@ class ShootingSystem:
             jumps.append(take.take(door.jumps(arc.law.hamiltonian.constraints)))
             previous[arc.phase] = arc.law
         sizes = [ph.l.numel() for ph in self.form.phases]
-        return Layout(
+        return UnknownsLayout(
             times, nodes, tuple(jumps), tuple(take.take(n) for n in sizes), tuple(take.take(n) for n in sizes),
             take.take(self.form.s.numel()), take.take(len(self.active)), take.size,
         )  # fmt: skip
@@ -173,7 +173,7 @@ class ShootingSystem:
 
     def _evaluate(self, unknowns: Array) -> tuple[Array, Any]:
         out = _Rows(self.layout.size)
-        runs: list[Run] = []
+        runs: list[FlowResult] = []
         for k, arc in enumerate(self.arcs):
             numbers, columns = self.numbers(k, unknowns)
             nodes = self.layout.nodes[k]
@@ -188,7 +188,7 @@ class ShootingSystem:
         self._ends(out, runs, unknowns)
         return out.residual(), out.matrix()
 
-    def _continuity(self, out: _Rows, k: int, run: Run, unknowns: Array, columns: Index) -> None:
+    def _continuity(self, out: _Rows, k: int, run: FlowResult, unknowns: Array, columns: Index) -> None:
         nodes, n = self.layout.nodes[k], 2 * self.arcs[k].law.hamiltonian.phase.x.numel()
         count = nodes.shape[0] - 1
         if count == 0:
@@ -215,7 +215,7 @@ class ShootingSystem:
         out.put(rows, nodes, by_y)
         out.put(rows, np.broadcast_to(columns, (count, columns.size)), np.concatenate([by_times, by_w, by_s], axis=2))
 
-    def _join(self, out: _Rows, a: int, b: int, run: Run, unknowns: Array) -> None:
+    def _join(self, out: _Rows, a: int, b: int, run: FlowResult, unknowns: Array) -> None:
         layout, phase = self.layout, self.arcs[b].phase
         time = layout.times[phase][self.of_phase[phase].index(b)]
         end, start = self._end_columns(a, run), layout.nodes[b][0]
@@ -231,12 +231,12 @@ class ShootingSystem:
         for columns, derivative in zip((start, jumps, weights, s), by_rest, strict=True):
             out.put(rows, columns, derivative.full())
 
-    def _end_columns(self, k: int, run: Run) -> list[tuple[Index, Array]]:
+    def _end_columns(self, k: int, run: FlowResult) -> list[tuple[Index, Array]]:
         """How the end of an arc depends on the unknowns: columns and derivatives of the whole flow vector."""
         _, columns = self.numbers(k, np.zeros(self.layout.size))
         return [(self.layout.nodes[k][-1], run.by_start[-1]), (columns, run.by_numbers[-1])]
 
-    def _ends(self, out: _Rows, runs: list[Run], unknowns: Array) -> None:
+    def _ends(self, out: _Rows, runs: list[FlowResult], unknowns: Array) -> None:
         layout, inputs = self.layout, []
         places: list[list[tuple[Index, Array]]] = []  # for each input, its dependence on the unknowns
         for i, numbers in enumerate(self.of_phase):
@@ -283,7 +283,7 @@ class ShootingSystem:
         return total
 
     def _quadratures(
-        self, numbers: tuple[int, ...], runs: list[Run], nq: int, ns: int
+        self, numbers: tuple[int, ...], runs: list[FlowResult], nq: int, ns: int
     ) -> tuple[Array, Array, list[tuple[Index, Array]], list[tuple[Index, Array]]]:
         """Integrals of a phase and of dH/ds, summed over segments, with their dependence on the unknowns."""
         found, by_s = np.zeros(nq), np.zeros(ns)

@@ -37,7 +37,7 @@ class Mode:
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class GuessPoints:
     """Points (t, x, costate, weight, s, p) of a guess, as columns, where the order of a singular arc and pivots are decided."""
 
     points: tuple[Array, ...]
@@ -139,7 +139,7 @@ class ArcParts:
         rows = [instead[i] if i in self.idle else self.H_u[i] for i in self.interior]
         return casadi.vertcat(self.ham.symbols(0, 1), *rows)
 
-    def known(self, samples: Samples | None, with_v: bool = False) -> list[tuple[Any, Array]]:
+    def known(self, samples: GuessPoints | None, with_v: bool = False) -> list[tuple[Any, Array]]:
         """The symbols of the phase, and v, with their values at the points of a guess; multipliers are not known there."""
         if samples is None:
             return []
@@ -159,7 +159,7 @@ class ArcParts:
         return casadi.vertcat(self.u_interior, self.ph.z, self.kappa, self.mu)
 
 
-def arc_law(ham: PhaseHamiltonian, mode: Mode, samples: Samples | None = None) -> ArcLaw:
+def arc_law(ham: PhaseHamiltonian, mode: Mode, samples: GuessPoints | None = None) -> ArcLaw:
     """The law of an arc with the given roles and active constraints."""
     arc = ArcParts(ham, mode)
     if len(mode.active) > len(arc.free) + arc.ph.z.numel():
@@ -208,7 +208,7 @@ def _closed_form(equations: Any, unknowns: Any, known: Known) -> Any:
     return -solved_linear(matrix, constant, known)
 
 
-def _singular_controls(arc: ArcParts, others: Any, solved: Any, samples: Samples | None) -> tuple[Any, tuple[Any, ...], Any]:
+def _singular_controls(arc: ArcParts, others: Any, solved: Any, samples: GuessPoints | None) -> tuple[Any, tuple[Any, ...], Any]:
     """Controls on a singular arc, the derivatives of the switching functions that vanish where it begins, and their strength.
 
     The switching functions are differentiated along the Hamiltonian flow (Lie brackets, by automatic differentiation) until the
@@ -236,7 +236,7 @@ def _singular_controls(arc: ArcParts, others: Any, solved: Any, samples: Samples
     raise UnsupportedError(f"the singular control of {names} is not determined by {SINGULAR_DERIVATIVES} time derivatives")
 
 
-def _acts(strength: Any, arc: ArcParts, samples: Samples | None, whole: bool = True) -> bool:
+def _acts(strength: Any, arc: ArcParts, samples: GuessPoints | None, whole: bool = True) -> bool:
     """Whether the controls really enter, judged at points of the guess (a bracket may vanish though its expression does not)."""
     if casadi.densify(strength).is_zero() if isinstance(strength, casadi.SX) else strength.nnz() == 0:
         return False
@@ -259,7 +259,7 @@ def _acts(strength: Any, arc: ArcParts, samples: Samples | None, whole: bool = T
 
 
 def _assembled(
-    arc: ArcParts, values: Any, equations: Any, switching: tuple[Any, ...], strength: Any, samples: Samples | None = None
+    arc: ArcParts, values: Any, equations: Any, switching: tuple[Any, ...], strength: Any, samples: GuessPoints | None = None
 ) -> ArcLaw:
     """The law with ``values`` of v inserted (closed form), or with v as further variables of the flow."""
     ham, ph = arc.ham, arc.ph

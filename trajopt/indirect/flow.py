@@ -31,7 +31,7 @@ BLOCK = 256  # points that a function is evaluated at in one call
 
 
 @dataclass(frozen=True)
-class Run:
+class FlowResult:
     """Many trajectories side by side: ends (N, n), sensitivities to the start (N, n, n) and to the arc's numbers (N, n, m)."""
 
     end: Array
@@ -78,7 +78,7 @@ class ArcFlow:
     law: ArcLaw
     deadline: Deadline = UNLIMITED
     kept: Kept | None = None  # first integrals that are brought back to their levels after each step
-    _ran: dict[str, tuple[tuple[Array, ...], Run]] = field(default_factory=dict, init=False)
+    _ran: dict[str, tuple[tuple[Array, ...], FlowResult]] = field(default_factory=dict, init=False)
 
     @cached_property
     def _symbols(self) -> tuple[Any, Any, Any, Any]:
@@ -130,7 +130,9 @@ class ArcFlow:
             k[i] = self.rates(tau + _C[i] * h, inner, numbers, p)
         return y + h[:, None] * np.tensordot(_B, k, 1), _error(k, h)
 
-    def step_with_sensitivity(self, tau: Array, h: Array, run: Run, numbers: Array, p: Array) -> tuple[Run, Array, Array]:
+    def step_with_sensitivity(
+        self, tau: Array, h: Array, run: FlowResult, numbers: Array, p: Array
+    ) -> tuple[FlowResult, Array, Array]:
         """The same together with the sensitivities, and the estimated errors of those to the start."""
         y, w = run.end, np.concatenate([run.by_start, run.by_numbers], axis=2)
         starts = run.by_start.shape[2]
@@ -143,18 +145,18 @@ class ArcFlow:
             kw[i] = np.matmul(by_y, inner_w)
             kw[i][:, :, starts:] += by_numbers
         new_w = w + h[:, None, None] * np.tensordot(_B, kw, 1)
-        end = Run(y + h[:, None] * np.tensordot(_B, k, 1), new_w[:, :, :starts], new_w[:, :, starts:])
+        end = FlowResult(y + h[:, None] * np.tensordot(_B, k, 1), new_w[:, :, :starts], new_w[:, :, starts:])
         return end, _error(k, h), _error(kw[..., :starts], h)
 
-    def start(self, nodes: Array, numbers: Array) -> Run:
+    def start(self, nodes: Array, numbers: Array) -> FlowResult:
         """Trajectories that begin at nodes (N, node size), with integrals at zero."""
         count, size, n = nodes.shape[0], nodes.shape[1], self.law.size
         y = np.concatenate([nodes, np.zeros((count, n - size))], axis=1)
         by_start = np.zeros((count, n, size))
         by_start[:, np.arange(size), np.arange(size)] = 1.0
-        return Run(y, by_start, np.zeros((count, n, numbers.size)))
+        return FlowResult(y, by_start, np.zeros((count, n, numbers.size)))
 
-    def run(self, nodes: Array, steps: Array, numbers: Array, p: Array) -> Run:
+    def run(self, nodes: Array, steps: Array, numbers: Array, p: Array) -> FlowResult:
         """Segments from their nodes to their ends: nodes (N, node size), steps (N, number of steps + 1) in normalised time.
 
         The last run is kept: where only multipliers change, as while a first vector of unknowns is found, it is still right.
@@ -166,7 +168,7 @@ class ArcFlow:
         self._ran["last"] = (tuple(a.copy() for a in given), run)
         return run
 
-    def _run(self, nodes: Array, steps: Array, numbers: Array, p: Array) -> Run:
+    def _run(self, nodes: Array, steps: Array, numbers: Array, p: Array) -> FlowResult:
         run = self.start(nodes, numbers)
         levels = self._levels(steps[:, 0], nodes, numbers, p) if self.kept is not None else None
         for j in range(steps.shape[1] - 1):
@@ -191,16 +193,16 @@ class ArcFlow:
             errors.append(error)
         return np.stack(values, axis=1), np.stack(errors, axis=1)
 
-    def _levels(self, tau: Array, nodes: Array, numbers: Array, p: Array) -> Run:
+    def _levels(self, tau: Array, nodes: Array, numbers: Array, p: Array) -> FlowResult:
         """The values of the kept integrals where segments begin, and how they depend on the nodes and on the numbers."""
         count, size = nodes.shape
         n, k = 2 * self.law.hamiltonian.phase.x.numel(), self._kept.count
         values, by_node, by_numbers = SideBySide(self._level, count)(tau, nodes[:, :n], numbers, p)
         by_start = np.zeros((count, k, size))
         by_start[:, :, :n] = by_node.reshape(count, n, k).transpose(0, 2, 1)
-        return Run(values, by_start, by_numbers.reshape(count, numbers.size, k).transpose(0, 2, 1))
+        return FlowResult(values, by_start, by_numbers.reshape(count, numbers.size, k).transpose(0, 2, 1))
 
-    def _pulled(self, tau: Array, run: Run, levels: Run, numbers: Array, p: Array) -> Run:
+    def _pulled(self, tau: Array, run: FlowResult, levels: FlowResult, numbers: Array, p: Array) -> FlowResult:
         """After a step: states and costates back on the levels, with the sensitivities of exactly this."""
         count, k = run.end.shape[0], self._kept.count
         n = 2 * self.law.hamiltonian.phase.x.numel()
@@ -215,7 +217,7 @@ class ArcFlow:
         end = np.hstack([back, run.end[:, n:]])
         start = np.concatenate([moved(run.by_start, levels.by_start), run.by_start[:, n:]], axis=1)
         times = np.concatenate([moved(run.by_numbers, levels.by_numbers) + by_numbers, run.by_numbers[:, n:]], axis=1)
-        return Run(end, start, times)
+        return FlowResult(end, start, times)
 
     @property
     def _kept(self) -> Kept:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from trajopt.curve import Curve
 from trajopt.errors import GuessError
-from trajopt.indirect.control_law import ArcLaw, Mode, Samples
+from trajopt.indirect.control_law import ArcLaw, GuessPoints, Mode
 from trajopt.indirect.minimize import idle_minimizer
-from trajopt.normal_form import NormalForm, Quantity
+from trajopt.normal_form import NamedVector, NormalForm
 from trajopt.solution import PhaseSolution, Solution
 
 Array = NDArray[np.float64]
@@ -125,7 +125,7 @@ def scales(form: NormalForm, start: Start) -> list[Scales]:
     return result
 
 
-def declared_sizes(quantities: tuple[Quantity, ...], found: Array) -> Array:
+def declared_sizes(quantities: tuple[NamedVector, ...], found: Array) -> Array:
     """The sizes that were declared, and those that were found for the others."""
     sizes = found.copy()
     for q in quantities:
@@ -145,12 +145,12 @@ def weights_at(form: NormalForm, start: Start, p: Array) -> list[Array]:
     return [np.asarray(w.full()).ravel() for w in found]
 
 
-def samples_of(arc: StartArc, weight: Array, s: Array, p: Array) -> Samples:
+def samples_of(arc: StartArc, weight: Array, s: Array, p: Array) -> GuessPoints:
     """Points of an arc at which its singular order is judged."""
     times = arc.times(np.linspace(0.05, 0.95, 9))
     columns = [times[None, :], arc.x(times).T, arc.costate(times).T]
     fixed = [np.repeat(c[:, None], times.size, axis=1) for c in (weight, s, p)]
-    return Samples((*columns, *fixed), arc.u(times).T, arc.z(times).T)
+    return GuessPoints((*columns, *fixed), arc.u(times).T, arc.z(times).T)
 
 
 def node_values(arc: StartArc, law: ArcLaw, weight: Array, s: Array, p: Array) -> Along:
@@ -223,7 +223,7 @@ def _polished(equations: casadi.Function, v: Array, at: tuple[Array, ...], fixed
     return v
 
 
-def curves_of(ph: PhaseSolution, quantities: tuple[Quantity, ...], group: Mapping[str, Curve], what: str) -> Along:
+def curves_of(ph: PhaseSolution, quantities: tuple[NamedVector, ...], group: Mapping[str, Curve], what: str) -> Along:
     """Several named curves as one function of time."""
     missing = [q.name for q in quantities if q.name not in group]
     if missing:

@@ -1,12 +1,13 @@
 """Forward integration: integrators, events, stabilized invariants, gains."""
 
 from trajopt.integrate.adaptive import Embedded, Fehlberg
-from trajopt.integrate.bypass import Price, bypass, price
-from trajopt.integrate.choices import INTEGRATORS, STABILIZATIONS
 from trajopt.integrate.corrections import ExtendedHamiltonian, MinimumNorm, Projection
+from trajopt.integrate.dense_output import Path, Segment
 from trajopt.integrate.deviations import deviation, deviations
 from trajopt.integrate.events import Occurrence
+from trajopt.integrate.fixed_step import Euler, Gill, Heun, Integrator, Rk4, RungeKutta
 from trajopt.integrate.forward import controlled, flow
+from trajopt.integrate.gain_tuning import recommended_gain
 from trajopt.integrate.gains import (
     check_gain,
     component_range,
@@ -20,15 +21,14 @@ from trajopt.integrate.gains import (
     stability_function,
     stability_limit,
 )
-from trajopt.integrate.libraries import Dop853, Radau, Sundials
+from trajopt.integrate.integrator_names import INTEGRATORS, STABILIZATIONS
+from trajopt.integrate.library_integrators import Dop853, RadauIIA, Sundials
 from trajopt.integrate.newmark import Newmark
-from trajopt.integrate.path import Path, Piece
 from trajopt.integrate.reactions import Baumgarte, LinearLaw, NonlinearLaw
-from trajopt.integrate.simulate import Drift, Simulation, drifts, simulate
+from trajopt.integrate.simulation import Drift, Simulation, drifts, simulate
+from trajopt.integrate.singular_bypass import Price, bypass, price
 from trajopt.integrate.stabilize import Stabilization
-from trajopt.integrate.steppers import Euler, Gill, Heun, Integrator, Rk4, RungeKutta
 from trajopt.integrate.tableaus import Tableau
-from trajopt.integrate.tuning import recommended_gain
 
 __all__ = [
     "INTEGRATORS",
@@ -49,12 +49,12 @@ __all__ = [
     "NonlinearLaw",
     "Occurrence",
     "Path",
-    "Piece",
     "Price",
     "Projection",
-    "Radau",
+    "RadauIIA",
     "Rk4",
     "RungeKutta",
+    "Segment",
     "Simulation",
     "Stabilization",
     "Sundials",

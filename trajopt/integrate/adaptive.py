@@ -14,9 +14,9 @@ import casadi
 import numpy as np
 
 from trajopt.errors import SimulationError, UsageError
-from trajopt.integrate.path import Piece, hermite_piece
+from trajopt.integrate.dense_output import Segment, hermite_piece
+from trajopt.integrate.fixed_step import Integrator, combine, positive, runge_kutta
 from trajopt.integrate.rates import Rate, check_finite, numpy_callable, spelled
-from trajopt.integrate.steppers import Integrator, combine, positive, runge_kutta
 from trajopt.integrate.tableaus import FEHLBERG, Tableau
 
 STEP_SHARE = 0.1  # of the tolerance, for one step
@@ -51,7 +51,9 @@ class Embedded(Integrator):
     def scheme(self) -> Tableau | None:
         return self.tableau
 
-    def pieces(self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None) -> Iterator[Piece]:
+    def pieces(
+        self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
+    ) -> Iterator[Segment]:
         trial = rate.cached(("trial", self.tableau.name), lambda: trial_step(rate, self.tableau))
         projected = None if project is None else rate.cached(("project", rate.kept(project)), lambda: numpy_callable(project))
         for t, x in adaptive_steps(self, trial, rate, (t0, x0, t1), projected):

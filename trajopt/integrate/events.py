@@ -16,9 +16,9 @@ import numpy as np
 import scipy.optimize
 
 from trajopt.errors import SimulationError
-from trajopt.integrate.path import Path, Piece
+from trajopt.integrate.dense_output import Path, Segment
+from trajopt.integrate.fixed_step import Integrator, advance, runge_kutta
 from trajopt.integrate.rates import Rate, evaluate, function_of_state, numpy_callable, total_derivative
-from trajopt.integrate.steppers import Integrator, advance, runge_kutta
 from trajopt.integrate.tableaus import RK4
 from trajopt.system import Event, System
 
@@ -86,7 +86,7 @@ def run(
     """The motion over a leg (t0, x0, t1) and what happened on the way."""
     t0, x0, t1 = leg
     t, x = t0, np.asarray(x0, dtype=float)
-    pieces: list[Piece] = []
+    pieces: list[Segment] = []
     happened: list[Occurrence] = []
     fired: frozenset[int] = frozenset()
     done = False
@@ -135,7 +135,7 @@ def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[in
     return signs, fresh
 
 
-def _crossings(watched: Watch, piece: Piece, signs: np.ndarray, fresh: frozenset[int]) -> list[tuple[float, int]]:
+def _crossings(watched: Watch, piece: Segment, signs: np.ndarray, fresh: frozenset[int]) -> list[tuple[float, int]]:
     """The crossings of a piece, in order: time and index of the event. ``signs`` is brought up to date."""
     samples, states = piece.t, piece.x
     if len(samples) <= 3:  # an adaptive step may be long: look inside
@@ -154,7 +154,7 @@ def _crossings(watched: Watch, piece: Piece, signs: np.ndarray, fresh: frozenset
     return sorted(crossings, key=lambda c: c[0] if piece.t[-1] >= piece.t[0] else -c[0])
 
 
-def _root(watched: Watch, piece: Piece, bracket: tuple[float, float], j: int, fresh: bool) -> float:
+def _root(watched: Watch, piece: Segment, bracket: tuple[float, float], j: int, fresh: bool) -> float:
     """The time between two at which event j crosses zero, on the dense output."""
     a, b = bracket
 
@@ -180,7 +180,7 @@ def _first_stop(
     rate: Rate,
     integrator: Integrator,
     watched: Watch,
-    piece: Piece,
+    piece: Segment,
     crossings: list[tuple[float, int]],
     happened: list[Occurrence],
 ) -> tuple[float, np.ndarray, list[int]] | None:
@@ -196,7 +196,7 @@ def _first_stop(
     return None
 
 
-def _polish(rate: Rate, integrator: Integrator, watched: Watch, piece: Piece, time: float, j: int) -> tuple[float, np.ndarray]:
+def _polish(rate: Rate, integrator: Integrator, watched: Watch, piece: Segment, time: float, j: int) -> tuple[float, np.ndarray]:
     """The time and state of a crossing on the motion itself, to round-off."""
     forward = piece.t[-1] >= piece.t[0]
     i = int(np.searchsorted(piece.t if forward else -piece.t, time if forward else -time, side="right")) - 1

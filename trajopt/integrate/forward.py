@@ -12,11 +12,11 @@ import casadi
 import numpy as np
 
 from trajopt.errors import UsageError
+from trajopt.integrate.dense_output import Path, Segment
 from trajopt.integrate.events import run
-from trajopt.integrate.libraries import Dop853
-from trajopt.integrate.path import Path, Piece
+from trajopt.integrate.fixed_step import Integrator
+from trajopt.integrate.library_integrators import Dop853
 from trajopt.integrate.rates import NumpyRate, Rate, numpy_callable, rate_of
-from trajopt.integrate.steppers import Integrator
 
 
 def flow(
@@ -52,7 +52,7 @@ def flow(
     low, high = min(t0, t1), max(t0, t1)
     inner = sorted({float(b) for b in breaks if low < b < high}, reverse=t1 < t0)
     knots = [float(t0), *inner, float(t1)]
-    pieces: list[Piece] = []
+    pieces: list[Segment] = []
     x = start
     for a, b in itertools.pairwise(knots):
         # Inside a leg the rate is asked for at times strictly inside it, so that a control that jumps at its end is not seen

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.optimize
 
 from trajopt.errors import UsageError
-from trajopt.integrate.steppers import Integrator, positive
+from trajopt.integrate.fixed_step import Integrator, positive
 from trajopt.integrate.tableaus import Tableau
 
 Scheme = Tableau | Integrator

@@ -9,9 +9,9 @@ import casadi
 import numpy as np
 
 from trajopt.errors import ModelError, UsageError
-from trajopt.integrate.path import Piece
+from trajopt.integrate.dense_output import Segment
+from trajopt.integrate.fixed_step import Integrator, march, positive
 from trajopt.integrate.rates import Rate
-from trajopt.integrate.steppers import Integrator, march, positive
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class Newmark(Integrator):
     def fixed_step(self) -> float | None:
         return self.step
 
-    def pieces(self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None) -> Iterator[Piece]:
+    def pieces(
+        self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
+    ) -> Iterator[Segment]:
         step = rate.cached(("newmark", self.beta, self.gamma, rate.kept(project)), lambda: self._step(rate, project))
         yield from march(rate, step, self.step, t0, x0, t1)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from trajopt.errors import SimulationError, UsageError
 from trajopt.integrate.deviations import Deviations
-from trajopt.integrate.steppers import positive
+from trajopt.integrate.fixed_step import positive
 from trajopt.system import Event, System
 
 

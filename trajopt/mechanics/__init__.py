@@ -2,12 +2,12 @@
 
 from trajopt.mechanics.bodies import Body, assemble
 from trajopt.mechanics.chains import Frame, Level, Link, Slide, Tree, Turn, rod
-from trajopt.mechanics.check import ModelCheck, ModelReport, check_model
+from trajopt.mechanics.consistency import ModelCheck, ModelReport, check_model
 from trajopt.mechanics.constraints import Dependence, Holonomic, Nonholonomic
 from trajopt.mechanics.contact import Contact, Line, Resting, touch
 from trajopt.mechanics.contact_laws import Arctangent, Coulomb, Hertz, Hooke, HuntCrossley, KelvinVoigt, Sigmoid
 from trajopt.mechanics.elements import Drive, Fixed, Force, Prismatic, Revolute, Spring, Torque, TorsionSpring
-from trajopt.mechanics.formulations import Augmented, Chaplygin, Eliminated, Formulation, Motion, Penalty, Voronets
+from trajopt.mechanics.formulations import Augmented, Chaplygin, Eliminated, EquationsOfMotion, Formulation, Penalty, Voronets
 from trajopt.mechanics.impacts import NewtonImpact, PoissonImpact, impact
 from trajopt.mechanics.integrability import Helmholtz, Integrability, helmholtz, nonholonomy
 from trajopt.mechanics.inverse import ClosedLoop, ParallelTorques, newton_euler, parallel
@@ -27,6 +27,7 @@ __all__ = [
     "Dependence",
     "Drive",
     "Eliminated",
+    "EquationsOfMotion",
     "Fixed",
     "Force",
     "Formulation",
@@ -46,7 +47,6 @@ __all__ = [
     "Mechanism",
     "ModelCheck",
     "ModelReport",
-    "Motion",
     "NewtonImpact",
     "Nonholonomic",
     "ParallelTorques",

@@ -98,7 +98,7 @@ class Effects:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class BodySet:
     """The bodies by name, and time."""
 
     name: str
@@ -153,7 +153,7 @@ class Element(Protocol):
     @property
     def name(self) -> str: ...
 
-    def effects(self, scene: Scene) -> Effects: ...
+    def effects(self, scene: BodySet) -> Effects: ...
 
 
 def assemble(
@@ -177,7 +177,7 @@ def assemble(
       expected: ground, bob
       hint:     did you mean 'bob'?
     """
-    scene = Scene(name, tuple(bodies))
+    scene = BodySet(name, tuple(bodies))
     names = [b.name for b in bodies]
     for body in bodies:
         if names.count(body.name) > 1 or body.name == GROUND:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import casadi
 
-from trajopt.mechanics.bodies import Body, Effects, Place, Scene, push
+from trajopt.mechanics.bodies import Body, BodySet, Effects, Place, push
 from trajopt.mechanics.contact_laws import Coulomb, NormalLaw
 from trajopt.mechanics.lagrange import Mechanism
 from trajopt.system import Event
@@ -45,7 +45,7 @@ class Contact:
     radius: float = 0.0
     surface: Line = Line()
 
-    def effects(self, scene: Scene) -> Effects:
+    def effects(self, scene: BodySet) -> Effects:
         approach = Approach.of(scene.place(self.body, self.at, self.name), self.radius, self.surface)
         depth, rate = -approach.gap, -approach.normal_speed
         normal = self.law.force(depth, rate)
@@ -113,7 +113,7 @@ class Resting:
     radius: float = 0.0
     surface: Line = Line()
 
-    def effects(self, scene: Scene) -> Effects:
+    def effects(self, scene: BodySet) -> Effects:
         approach = Approach.of(scene.place(self.body, self.at, self.name), self.radius, self.surface)
         # Events are located to round-off, and a resting body moves along the surface only: both hold exactly or not at all.
         rests = casadi.logic_and(approach.gap < 1e-9, casadi.fabs(approach.normal_speed) < 1e-9)

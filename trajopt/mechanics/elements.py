@@ -9,7 +9,7 @@ from typing import Any
 import casadi
 
 from trajopt.errors import ModelError
-from trajopt.mechanics.bodies import GROUND, Effects, Place, Point, Scene, push, rotation
+from trajopt.mechanics.bodies import GROUND, BodySet, Effects, Place, Point, push, rotation
 from trajopt.mechanics.constraints import Holonomic
 
 # Joints ---------------------------------------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ class Revolute:
     on_first: Point = (0.0, 0.0)
     on_second: Point = (0.0, 0.0)
 
-    def effects(self, scene: Scene) -> Effects:
+    def effects(self, scene: BodySet) -> Effects:
         return Effects(_pin(self.name, *_ends(scene, self)))
 
 
@@ -40,7 +40,7 @@ class Fixed:
     on_second: Point = (0.0, 0.0)
     angle: float = 0.0
 
-    def effects(self, scene: Scene) -> Effects:
+    def effects(self, scene: BodySet) -> Effects:
         a, b = _ends(scene, self)
         return Effects((*_pin(self.name, a, b), _angle(self.name, a, b, self.angle)))
 
@@ -62,7 +62,7 @@ class Prismatic:
     angle: float = 0.0
     by_vectors: bool = False
 
-    def effects(self, scene: Scene) -> Effects:
+    def effects(self, scene: BodySet) -> Effects:
         a, b = _ends(scene, self)
         along = rotation(a.angle) @ casadi.SX(casadi.DM(_direction(self.axis, self.name)))
         gap = b.position - a.position
@@ -82,7 +82,7 @@ class Drive:
     path: Callable[[casadi.SX], Any]
     which: int = 2
 
-    def effects(self, scene: Scene) -> Effects:
+    def effects(self, scene: BodySet) -> Effects:
         body = scene.body(self.body, self.name)
         if body is None:
             raise ModelError(f"'{scene.name}': drive '{self.name}' cannot move the ground")
@@ -90,7 +90,7 @@ class Drive:
         return Effects((Holonomic(self.name, coordinate.q - casadi.SX(self.path(scene.time)), coordinate.unit),))
 
 
-def _ends(scene: Scene, element: Revolute | Fixed | Prismatic | Spring) -> tuple[Place, Place]:
+def _ends(scene: BodySet, element: Revolute | Fixed | Prismatic | Spring) -> tuple[Place, Place]:
     return (
         scene.place(element.first, element.on_first, element.name),
         scene.place(element.second, element.on_second, element.name),
@@ -129,7 +129,7 @@ class Spring:
     on_first: Point = (0.0, 0.0)
     on_second: Point = (0.0, 0.0)
 
-    def effects(self, scene: Scene) -> Effects:
+    def effects(self, scene: BodySet) -> Effects:
         a, b = _ends(scene, self)
         reach, rate = b.position - a.position, b.velocity - a.velocity
         # Without a natural length the energy is quadratic, and smooth where the ends meet.
@@ -154,7 +154,7 @@ class TorsionSpring:
     damping: float = 0.0
     angle: float = 0.0
 
-    def effects(self, scene: Scene) -> Effects:
+    def effects(self, scene: BodySet) -> Effects:
         a, b = scene.place(self.first, (0.0, 0.0), self.name), scene.place(self.second, (0.0, 0.0), self.name)
         drag = self.damping * (b.spin - a.spin)
         none = casadi.SX.zeros(2, 1)
@@ -173,7 +173,7 @@ class Force:
     force: tuple[Any, Any]
     at: tuple[float, float] = (0.0, 0.0)
 
-    def effects(self, scene: Scene) -> Effects:
+    def effects(self, scene: BodySet) -> Effects:
         place = scene.place(self.body, self.at, self.name)
         return Effects(forces=push(place, casadi.vertcat(*[scene.value(f) for f in self.force])))
 
@@ -187,7 +187,7 @@ class Torque:
     torque: Any
     carrier: str = GROUND
 
-    def effects(self, scene: Scene) -> Effects:
+    def effects(self, scene: BodySet) -> Effects:
         value, none = scene.value(self.torque), casadi.SX.zeros(2, 1)
         on, back = (scene.place(name, (0.0, 0.0), self.name) for name in (self.body, self.carrier))
         return Effects(forces=(*push(on, none, value), *push(back, none, -value)))

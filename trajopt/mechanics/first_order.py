@@ -8,7 +8,7 @@ from typing import Any
 import casadi
 
 from trajopt.errors import ModelError
-from trajopt.mechanics.formulations import Augmented, Formulation, Motion, Penalty
+from trajopt.mechanics.formulations import Augmented, EquationsOfMotion, Formulation, Penalty
 from trajopt.mechanics.lagrange import Mechanism, Quantity
 from trajopt.mechanics.statement import require_independent
 from trajopt.system import Invariant, Law, System, Variable
@@ -53,7 +53,7 @@ def _wanted(mechanism: Mechanism, law: Law | None) -> casadi.SX:
 
 def _assemble(
     mechanism: Mechanism,
-    motion: Motion,
+    motion: EquationsOfMotion,
     controls: Mapping[str, Any],
     details: dict[str, Any],
     *,
@@ -99,7 +99,7 @@ def _assemble(
     )
 
 
-def _outputs(mechanism: Mechanism, motion: Motion) -> dict[str, tuple[casadi.SX, str]]:
+def _outputs(mechanism: Mechanism, motion: EquationsOfMotion) -> dict[str, tuple[casadi.SX, str]]:
     total = mechanism.directions @ motion.reactions if mechanism.rows else casadi.SX(len(mechanism.coordinates), 1)
     # What changes the energy: forces, reactions of driven constraints, explicit time.
     power = casadi.dot(mechanism.force + total, mechanism.v) - casadi.jacobian(mechanism.lagrangian, mechanism.time)

@@ -19,7 +19,7 @@ from trajopt.mechanics.lagrange import Mechanism, symbolic
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class EquationsOfMotion:
     """What a formulation finds, as expressions in q, v, u, p, t."""
 
     acceleration: casadi.SX  # (n,)
@@ -31,7 +31,7 @@ class Motion:
 class Formulation(Protocol):
     """A way to take reactions into account."""
 
-    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> Motion:
+    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
         """Accelerations and reactions with A a + drift = wanted, (m,)."""
         ...
 
@@ -49,7 +49,7 @@ class Augmented:
     ['x', 'y', 'x_rate', 'y_rate']
     """
 
-    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> Motion:
+    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
         n, m = len(mechanism.coordinates), len(mechanism.rows)
         pull, target = mechanism.force - mechanism.bias, wanted - mechanism.drift
         M, A, B = mechanism.mass, mechanism.matrix, mechanism.directions
@@ -67,7 +67,7 @@ class Augmented:
             whole = casadi.vertcat(casadi.horzcat(M, -B), casadi.horzcat(A, casadi.SX(m, m)))
             solution = casadi.solve(casadi.densify(whole), casadi.vertcat(pull, target))
             acceleration, reactions = solution[:n, 0], solution[n:, 0]
-        return Motion(acceleration, reactions, tuple(range(n)), mechanism.v)
+        return EquationsOfMotion(acceleration, reactions, tuple(range(n)), mechanism.v)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Eliminated:
 
     dependent: tuple[str, ...] = ()
 
-    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> Motion:
+    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
         split = _Split.of(mechanism, self.dependent)
         M, A, B = mechanism.mass, mechanism.matrix, mechanism.directions
         i, d, n = split.independent, split.dependent, len(mechanism.coordinates)
@@ -102,7 +102,7 @@ class Eliminated:
         pull = mechanism.force - mechanism.bias - M @ s
         free = casadi.solve(casadi.densify(Z.T @ M @ T), Z.T @ pull) if i else casadi.SX(0, 1)
         acceleration = T @ free + s
-        return Motion(acceleration, _reactions(mechanism, d, acceleration), tuple(i), split.velocity)
+        return EquationsOfMotion(acceleration, _reactions(mechanism, d, acceleration), tuple(i), split.velocity)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Voronets:
 
     dependent: tuple[str, ...] = ()
 
-    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> Motion:
+    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
         return _multiplier_free(mechanism, _Split.of(mechanism, self.dependent), wanted)
 
 
@@ -129,7 +129,7 @@ class Chaplygin:
 
     dependent: tuple[str, ...] = ()
 
-    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> Motion:
+    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
         split = _Split.of(mechanism, self.dependent)
         for k in split.dependent:
             c = mechanism.coordinates[k]
@@ -163,11 +163,13 @@ class Penalty:
                 "a penalty must not push outwards", got=(self.stiffness, self.damping), expected="stiffness, damping >= 0"
             )
 
-    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> Motion:
+    def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
         h = casadi.vertcat(mechanism.position_residual, casadi.SX(len(mechanism.nonholonomic), 1))
         reactions = -(self.stiffness * h + self.damping * mechanism.velocity_residual)
         pull = mechanism.force - mechanism.bias + mechanism.directions @ reactions
-        return Motion(solve_symmetric(mechanism.mass, pull), reactions, tuple(range(len(mechanism.coordinates))), mechanism.v)
+        return EquationsOfMotion(
+            solve_symmetric(mechanism.mass, pull), reactions, tuple(range(len(mechanism.coordinates))), mechanism.v
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +205,7 @@ class _Split:
         return _Split(independent, dependent, velocity)
 
 
-def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> Motion:
+def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> EquationsOfMotion:
     if not mechanism.ideal:
         raise ModelError(
             f"'{mechanism.name}': forms without multipliers need ideal reactions", hint="use Eliminated or Augmented"
@@ -235,7 +237,7 @@ def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> 
     acceleration = casadi.SX(len(mechanism.coordinates), 1)
     acceleration[i] = free
     acceleration[d] = B @ free + along_motion(phi) if d else casadi.SX(0, 1)
-    return Motion(acceleration, _reactions(mechanism, d, acceleration), tuple(i), velocity)
+    return EquationsOfMotion(acceleration, _reactions(mechanism, d, acceleration), tuple(i), velocity)
 
 
 def solve_symmetric(matrix: casadi.SX, right: casadi.SX) -> casadi.SX:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from trajopt.compiled.library import library, threads
 from trajopt.compiled.pointwise import Pointwise
-from trajopt.nlp.lines import Lines
 from trajopt.nlp.program import Block, Kernel, Program
+from trajopt.nlp.sparse_rows import SparseRows
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -118,7 +118,7 @@ class CoreProgram:
             return -1
         return 0
 
-    def _lines(self, lines: Lines) -> CLines:
+    def _lines(self, lines: SparseRows) -> CLines:
         return CLines(self._pointer(lines.pointers, np.int64), self._pointer(lines.indices, np.int64), self._pointer(lines.data))
 
     def _pointer(self, values: Any, kind: Any = np.float64) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.compiled.pointwise import Pointwise
-from trajopt.nlp.lines import Lines, compressed
+from trajopt.nlp.sparse_rows import SparseRows, compressed
 
 Array = NDArray[np.float64]
 
@@ -84,9 +84,9 @@ class Block:
 
     kernel: Kernel
     count: int
-    gather: Lines  # rows (count * inputs) over the unknowns: W = G y, place by place
+    gather: SparseRows  # rows (count * inputs) over the unknowns: W = G y, place by place
     data: Array  # (data, count)
-    scatter: Lines  # columns (count * constraint rows) over the constraints
+    scatter: SparseRows  # columns (count * constraint rows) over the constraints
     weights: Array  # (count * objective rows,)
 
 
@@ -95,7 +95,7 @@ class Program:
     """min f(y) subject to lower <= y <= upper and g_lower <= g(y) <= g_upper. ``start`` is where the solver begins."""
 
     blocks: tuple[Block, ...]
-    linear: Lines  # B, its columns over the constraints
+    linear: SparseRows  # B, its columns over the constraints
     lower: Array
     upper: Array
     g_lower: Array
@@ -210,7 +210,7 @@ def functions_of(program: Program) -> Functions:
 class _Placement:
     """Collects (row, column, source, coefficient) entries and packs them into one sparse matrix; entries at one place add up."""
 
-    def __init__(self, constant: Lines) -> None:
+    def __init__(self, constant: SparseRows) -> None:
         """``constant``: columns of what does not depend on the sources."""
         self.shape = (constant.width, constant.count)
         self.constant = constant
@@ -272,7 +272,7 @@ def _hessian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
     return low[keep], high[keep], source[keep], coefficient[keep]
 
 
-def _gradient_columns(block: Block) -> Lines:
+def _gradient_columns(block: Block) -> SparseRows:
     """The matrix from the nonzeros of the objective's derivatives to the gradient."""
     rows, columns = block.kernel.objective_pattern
     places = np.repeat(np.arange(block.count), rows.size)
@@ -305,7 +305,7 @@ def _dense(values: Any) -> Any:
     return values if values.is_dense() else casadi.densify(values)
 
 
-def _across(columns: Lines, vector: Any) -> Any:
+def _across(columns: SparseRows, vector: Any) -> Any:
     """The matrix with these columns times a column."""
     return casadi.mtimes(columns.as_columns(), vector) if columns.data.size else casadi.MX.zeros(columns.width)
 

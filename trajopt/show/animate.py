@@ -16,12 +16,12 @@ from PIL import Image
 from trajopt.errors import FileError, UsageError
 from trajopt.files import check_writable, replacing
 from trajopt.show.drawing import Drawing
-from trajopt.show.look import COLOURS, FAINT, INK, STEPS, write_figure
+from trajopt.show.figure_style import COLOURS, FAINT, INK, STEPS, write_figure
+from trajopt.show.frames import Array
 from trajopt.show.scene import Role, Scene, Stroke, Window, arrow_line, pace, projected, scene, window_of
-from trajopt.show.stretches import Array
 
 if TYPE_CHECKING:
-    from trajopt.integrate.simulate import Simulation
+    from trajopt.integrate.simulation import Simulation
     from trajopt.solution import Solution
 
 Progress = Callable[[float], None]
@@ -56,7 +56,7 @@ def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | N
     Examples
     --------
     >>> from problems.lecture import pendulum
-    >>> from trajopt.integrate.simulate import simulate
+    >>> from trajopt.integrate.simulation import simulate
     >>> system = pendulum()
     >>> [axes.get_title(loc="left") for axes in stills(simulate(system, until=2.0), system.drawing, count=3).axes]
     ['t = 0.00 s', 't = 1.00 s', 't = 2.00 s']

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trajopt.certificate import Certificate
     from trajopt.curve import Curve
     from trajopt.family import Family
-    from trajopt.integrate.simulate import Simulation
+    from trajopt.integrate.simulation import Simulation
     from trajopt.problem import Problem
     from trajopt.solution import Solution
 
@@ -129,9 +129,9 @@ def problem_html(problem: Problem) -> str:
 def plot(solution: Solution, kind: str, path: str | Path | None) -> Figure:
     """A picture of a solution, by the kinds of ``trajopt plot --kind``."""
     from trajopt.errors import UsageError, suggest
-    from trajopt.show.checks import plot_integrals, plot_mesh, plot_switching
+    from trajopt.show.diagnostic_plots import plot_integrals, plot_mesh, plot_switching
+    from trajopt.show.phase_portrait import plot_phase
     from trajopt.show.plots import plot_solution
-    from trajopt.show.portrait import plot_phase
     from trajopt.show.reintegration import plot_reintegration
 
     kinds: dict[str, Any] = {

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from trajopt.errors import UsageError
-from trajopt.show.look import (
+from trajopt.show.figure_style import (
     BOUND,
     INK,
     MESH,

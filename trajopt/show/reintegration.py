@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from trajopt.errors import SimulationError
-from trajopt.show.checks import Series, largest_by_interval, problem_along
-from trajopt.show.look import (
+from trajopt.show.diagnostic_plots import Series, largest_by_interval, problem_along
+from trajopt.show.figure_style import (
     COLOURS,
     INK,
     STYLE,
@@ -67,7 +67,7 @@ def reintegrated(solution: Solution) -> dict[str, tuple[Any, list[str]]]:
 
     Where the motion amplifies errors so much that the end of a phase is not reached, it starts anew in every interval.
     """
-    from trajopt.integrate.path import Path as Track
+    from trajopt.integrate.dense_output import Path as Track
 
     found = {}
     for ph in problem_along(solution).phases:
@@ -81,11 +81,11 @@ def _flow(ph: PhaseAlong, anew: bool) -> list[Any] | None:
 
     None where the answer is lost on the way.
     """
-    from trajopt.certificate.motion import Motion, scheme_for
+    from trajopt.certificate.motion import Reintegration, scheme_for
     from trajopt.integrate.forward import flow
-    from trajopt.integrate.libraries import Dop853
+    from trajopt.integrate.library_integrators import Dop853
 
-    rates, n = Motion(ph, scheme_for("direct")).rate, ph.form.x.numel()
+    rates, n = Reintegration(ph, scheme_for("direct")).rate, ph.form.x.numel()
 
     def rate(t: float, x: np.ndarray) -> np.ndarray:
         at = np.array([t])

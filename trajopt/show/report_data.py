@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trajopt.errors import TrajoptError
-from trajopt.show.checks import switching_functions
-from trajopt.show.look import ROLES
+from trajopt.show.diagnostic_plots import switching_functions
+from trajopt.show.figure_style import ROLES
+from trajopt.show.frames import Array
 from trajopt.show.plots import KINDS, bounds_of
 from trajopt.show.scene import Scene, projected, window_of
-from trajopt.show.stretches import Array
 
 if TYPE_CHECKING:
     from trajopt.curve import Curve

@@ -11,11 +11,11 @@ import numpy as np
 
 from trajopt.errors import ModelError, UsageError, suggest
 from trajopt.show.drawing import Arrow, Disc, Drawing, Either, Mark, Place, Rod, Shape, Trail, Where
-from trajopt.show.stretches import Array, Stretch, frame_times, sampled, spans_of, thinned
+from trajopt.show.frames import Array, FrameValues, frame_times, sampled, spans_of, thinned
 from trajopt.solution import Solution
 
 if TYPE_CHECKING:
-    from trajopt.integrate.simulate import Simulation
+    from trajopt.integrate.simulation import Simulation
 
 RIM = 48  # corners of a circle
 MOST_FRAMES = 300
@@ -85,7 +85,7 @@ def scene(source: Simulation | Solution, drawing: Drawing, frames: int | None = 
     Examples
     --------
     >>> from problems.lecture import pendulum
-    >>> from trajopt.integrate.simulate import simulate
+    >>> from trajopt.integrate.simulation import simulate
     >>> system = pendulum()
     >>> seen = scene(simulate(system, until=2.0), system.drawing)
     >>> len(seen.t), seen.dimension, seen.speed
@@ -171,7 +171,7 @@ def _count(seconds: float) -> int:
     return max(2, round(100 * seconds / delay) + 1)
 
 
-def _along(place: Place, stretches: list[Stretch], known: set[str]) -> Array:
+def _along(place: Place, stretches: list[FrameValues], known: set[str]) -> Array:
     """(m, d): a place in every frame; not a number in phases that lack one of its variables."""
     parts: list[Array | None] = []
     for stretch in stretches:
@@ -196,7 +196,7 @@ def _along(place: Place, stretches: list[Stretch], known: set[str]) -> Array:
     return np.concatenate(filled)
 
 
-def _placed(place: Place, stretch: Stretch) -> Array:
+def _placed(place: Place, stretch: FrameValues) -> Array:
     """(m, d); a ``KeyError`` names a variable that the stretch lacks."""
     if isinstance(place, Where):
         _ = stretch.values[place.variable]
@@ -211,13 +211,13 @@ def _placed(place: Place, stretch: Stretch) -> Array:
     return _placed(place.places[-1], stretch)
 
 
-def _called(place: Any, stretch: Stretch) -> Array:
+def _called(place: Any, stretch: FrameValues) -> Array:
     """One frame after the other: a person's function may not take arrays."""
     rows = [np.atleast_1d(place({name: v[k] for name, v in stretch.values.items()})) for k in range(len(stretch.t))]
     return np.array(rows, dtype=float).reshape(len(rows), -1)
 
 
-def _evaluated(place: Any, stretch: Stretch) -> Array:
+def _evaluated(place: Any, stretch: FrameValues) -> Array:
     entries = place if isinstance(place, (tuple, list)) else [place]
     column = casadi.densify(casadi.vertcat(*[casadi.SX(entry) for entry in entries]))
     symbols = casadi.symvar(column)
@@ -228,7 +228,7 @@ def _evaluated(place: Any, stretch: Stretch) -> Array:
     return np.asarray(function.map(len(stretch.t))(given).full(), dtype=float).T
 
 
-def _stroke(shape: Shape, stretches: list[Stretch], known: set[str]) -> Stroke:
+def _stroke(shape: Shape, stretches: list[FrameValues], known: set[str]) -> Stroke:
     if isinstance(shape, Rod):
         places = (*shape.points, shape.points[0]) if shape.closed else shape.points
         points = np.stack([_along(place, stretches, known) for place in places], axis=1)
@@ -246,7 +246,7 @@ def _stroke(shape: Shape, stretches: list[Stretch], known: set[str]) -> Stroke:
     return Stroke(Role.GROUND, np.array([shape.points], dtype=float), 0, shape.width, shape.whole)
 
 
-def _wheel(disc: Disc, stretches: list[Stretch], known: set[str]) -> Array:
+def _wheel(disc: Disc, stretches: list[FrameValues], known: set[str]) -> Array:
     """The rim from where the spoke meets it, round, and back along the spoke to the centre."""
     centre = _along(disc.centre, stretches, known)  # (m, d)
     angle = _along(disc.angle, stretches, known)  # (m, 1)

@@ -8,7 +8,7 @@ import pytest
 
 from problems import bike
 from problems.bike.resimulation import ridden
-from problems.bike.wheelie import REFERENCE, Entry
+from problems.bike.wheelie import REFERENCE, EntryLimits
 from trajopt import certify, solve
 from trajopt.indirect.shooting import Shooting
 from trajopt.parameters import load_parameters
@@ -43,7 +43,7 @@ def test_shooting_by_the_maximum_principle_finds_the_same_entry(entry):
 
 
 def test_contact_grip_and_joints_hold_between_the_nodes(entry):
-    limits = Entry()
+    limits = EntryLimits()
     for name, down in (("front down", True), ("front up", False)):
         machine, ph = bike.five_link(front_down=down), entry.phases[name]
         model = machine.mechanism

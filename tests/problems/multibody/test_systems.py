@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from problems.bike import rider_loop
-from problems.multibody import bodies as multibody
+from problems.multibody import exercises as multibody
 from problems.multibody import rolling
 from trajopt.catalogue import builder, named_problems
 from trajopt.errors import UsageError

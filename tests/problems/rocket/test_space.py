@@ -7,7 +7,7 @@ from casadi import SX
 from scipy.integrate import solve_ivp
 
 from problems.rocket import min_fuel_transfer, min_time_transfer
-from problems.rocket.coordinates import Cartesian, Equinoctial, Place, Polar, chosen
+from problems.rocket.coordinates import Cartesian, Equinoctial, OrbitPoint, Polar, chosen
 from trajopt import certify, solve
 from trajopt.errors import ProblemError
 from trajopt.indirect.shooting import Shooting
@@ -49,7 +49,7 @@ def test_a_flight_of_ten_turns_is_the_same_in_elements_and_cartesian_coordinates
     frame = radial_frame(x[:3], x[3:])
     cartesian = casadi.Function("g", [x, steering], [Cartesian().drift(x) + Cartesian().steering(x) @ frame @ steering])
     to_cartesian = casadi.Function("c", [Q], [RV])
-    start = e.circle(Place(1.0, 0.3, 0.4))
+    start = e.circle(OrbitPoint(1.0, 0.3, 0.4))
     ends = []
     for rate, first in ((of_elements, start), (cartesian, np.asarray(to_cartesian(start)).ravel())):
         run = solve_ivp(
@@ -63,7 +63,7 @@ def test_a_flight_of_ten_turns_is_the_same_in_elements_and_cartesian_coordinates
 
 @pytest.mark.parametrize("coordinates", [Polar(), Equinoctial(), Cartesian()])
 def test_circles_stay_circles(coordinates):
-    place = Place(1.3, 0.7, 0.2)
+    place = OrbitPoint(1.3, 0.7, 0.2)
     q = SX.sym("q", coordinates.circle(place).size)
     outputs = [coordinates.position(q), casadi.jtimes(casadi.norm_2(coordinates.position(q)), q, coordinates.drift(q))]
     position, rate = casadi.Function("p", [q], outputs)(coordinates.circle(place))

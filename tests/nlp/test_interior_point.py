@@ -1,0 +1,250 @@
+"""The compiled interior-point method: textbook programs with known answers, IPOPT's answers, and every way to stop."""
+
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import casadi
+import numpy as np
+import pytest
+
+from trajopt import builder, load, solve
+from trajopt.compiled.library import library
+from trajopt.deadline import Deadline
+from trajopt.direct.collocation import Collocation
+from trajopt.errors import UsageError
+from trajopt.nlp.backends import Ipopt, Outcome, Warm
+from trajopt.nlp.interior_point import Compiled
+from trajopt.nlp.program import Block, Program, make_kernel
+from trajopt.nlp.sparse_rows import SparseRows
+from trajopt.problem import Problem
+from trajopt.solution import Status
+
+pytestmark = pytest.mark.skipif(library() is None, reason="the compiled core is not available")
+INF = np.inf
+
+
+def program(f, g, start, lower=-INF, upper=INF, g_lower=0.0, g_upper=0.0, symbols=casadi.SX):
+    """min f(x), g_lower <= g(x) <= g_upper, as one kernel at one place."""
+    n = len(start)
+    x = symbols.sym("x", n)
+    rows = casadi.vertcat(*g(x)) if g is not None else symbols(0, 1)
+    kernel = make_kernel("nlp", x, symbols.sym("d", 0), symbols.sym("p", 0), rows, f(x))
+    m = kernel.constraint_rows
+    full = [np.broadcast_to(np.asarray(a, dtype=float), size).copy() for a, size in
+            ((lower, n), (upper, n), (g_lower, m), (g_upper, m))]  # fmt: skip
+    unit = SparseRows(np.arange(n + 1), np.arange(n), np.ones(n), n)
+    scatter = SparseRows(np.arange(m + 1), np.arange(m), np.ones(m), m)
+    nothing = SparseRows(np.zeros(n + 1, dtype=int), np.zeros(0, dtype=int), np.zeros(0), m)
+    block = Block(kernel, 1, unit, np.zeros((0, 1)), scatter, np.ones(1))
+    return Program((block,), nothing, *full, np.asarray(start, dtype=float), np.zeros(0))
+
+
+def hs71():
+    """Hock and Schittkowski 71."""
+    return program(
+        lambda x: x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2],
+        lambda x: [x[0] * x[1] * x[2] * x[3], casadi.sumsqr(x)],
+        [1.0, 5.0, 5.0, 1.0], 1.0, 5.0, [25.0, 40.0], [INF, 40.0],
+    )  # fmt: skip
+
+
+def test_hock_schittkowski_71():
+    result, report = Compiled().run(hs71())
+    assert result.outcome is Outcome.SOLVED
+    assert result.f == pytest.approx(17.0140172891, rel=1e-10)
+    np.testing.assert_allclose(result.y, [1.0, 4.7429994, 3.8211503, 1.3794082], rtol=1e-7)
+    np.testing.assert_allclose(result.g, [25.0, 40.0], rtol=1e-10)
+    assert report.iterations < 15
+
+
+@pytest.mark.parametrize("make", [hs71], ids=["hs71"])
+@pytest.mark.plugins
+def test_multipliers_are_those_of_the_lagrangian(make):
+    p = make()
+    ours, theirs = Compiled().run(p)[0], Ipopt().solve(p)
+    np.testing.assert_allclose(ours.constraint_multipliers, theirs.constraint_multipliers, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(ours.bound_multipliers, theirs.bound_multipliers, rtol=1e-7, atol=1e-9)
+
+
+def test_no_constraints_no_bounds():
+    result, _ = Compiled().run(program(lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2, None, [-1.2, 1.0]))
+    assert result.outcome is Outcome.SOLVED
+    np.testing.assert_allclose(result.y, [1.0, 1.0], rtol=1e-8)
+
+
+def test_fixed_unknowns_and_free_rows():
+    """The multiplier of a fixed unknown is minus the slope of the Lagrangian; a row without limits changes nothing."""
+    p = program(lambda x: (x[0] - 3) ** 2 + x[0] * x[1], lambda x: [x[0] + x[1], x[0] ** 3], [0.0, 2.0],
+                [-INF, 2.0], [INF, 2.0], [-INF, -INF], [1.5, INF])  # fmt: skip
+    result, _ = Compiled().run(p)
+    assert result.outcome is Outcome.SOLVED
+    assert result.y == pytest.approx([-0.5, 2.0])
+    assert result.constraint_multipliers == pytest.approx([-(2 * (-0.5 - 3) + 2), 0.0], abs=1e-9)
+    assert result.bound_multipliers[1] == pytest.approx(0.5 - result.constraint_multipliers[0])
+
+
+def test_dependent_equations():
+    result, _ = Compiled().run(
+        program(lambda x: casadi.sumsqr(x), lambda x: [x[0] + x[1] - 1, 2 * x[0] + 2 * x[1] - 2], [0.3, 0.1])
+    )
+    assert result.outcome is Outcome.SOLVED
+    np.testing.assert_allclose(result.y, [0.5, 0.5], rtol=1e-7)
+
+
+def curved(seed):
+    """Three nonlinear equations in four bounded unknowns, started far away: the line search alone does not get there."""
+    rng = np.random.default_rng(seed)
+    A, start = rng.normal(size=(3, 4)).round(1), (rng.normal(size=4) * 3).round(1)
+
+    def rows(x):
+        return [
+            casadi.sin(2 * x[0]) * x[1] + A[0, 0] * x[2] ** 3 - A[0, 1],
+            x[0] ** 2 * x[3] - casadi.exp(A[1, 0] * x[1]) + A[1, 1],
+            x[2] * x[3] - A[2, 0],
+        ]
+
+    return program(lambda x: casadi.sumsqr(x - 1), rows, start, [-2.0, -5.0, -5.0, 0.0], [2.0, 5.0, 5.0, 4.0])
+
+
+@pytest.mark.parametrize("seed", [13, 22, 36, 51])
+@pytest.mark.plugins
+def test_restoration(seed):
+    result, report = Compiled().run(curved(seed))
+    assert report.restorations > 0
+    assert result.outcome is Outcome.SOLVED
+    assert np.abs(result.g).max() < 1e-9
+    assert result.f == pytest.approx(Ipopt().solve(curved(seed)).f, rel=1e-8)
+
+
+def test_least_violation():
+    """The example of Waechter and Biegler (2000): its sum of violations has a minimum at x = -1, which is the answer."""
+    rows = lambda x: [x[0] ** 2 - x[1] - 1, x[0] - x[2] - 0.5]  # noqa: E731
+    result, _ = Compiled().run(program(lambda x: x[0], rows, [-2.0, 3.0, 1.0], [-INF, 0.0, 0.0]))
+    assert result.outcome is Outcome.INFEASIBLE
+    np.testing.assert_allclose(result.y, [-1.0, 0.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(result.g, [0.0, -1.5], atol=1e-6)
+
+
+@pytest.mark.plugins
+def test_what_has_no_solution_is_left_to_ipopt_and_says_so():
+    p = program(lambda x: x[0], lambda x: [x[0] ** 2 + 1], [0.7])
+    alone, _ = Compiled().run(p)
+    assert alone.outcome is Outcome.INFEASIBLE
+    result = Compiled().solve(p)
+    assert result.outcome is Outcome.INFEASIBLE
+    assert "after Infeasible" in result.message
+
+
+@pytest.mark.plugins
+def test_a_start_that_is_not_a_number():
+    p = program(lambda x: casadi.log(x[0]), None, [-1.0])
+    assert Compiled().run(p)[0].outcome is Outcome.NOT_A_NUMBER
+    assert Compiled().solve(p).outcome is Outcome.NOT_A_NUMBER
+
+
+def test_steps_into_what_is_not_a_number_are_shortened():
+    result, _ = Compiled().run(program(lambda x: x[0] - casadi.log(x[0]), None, [1e-3]))
+    assert result.outcome is Outcome.SOLVED
+    assert result.y == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("warm", [None, Warm(1e-6), Warm(1e-3, monotone=True), Warm(1e-2, mu_based_multipliers=False)])
+def test_warm_starts(warm):
+    near = Compiled().run(hs71())[0].y
+    p = hs71()
+    result, _ = Compiled().run(Program(p.blocks, p.linear, p.lower, p.upper, p.g_lower, p.g_upper, near, p.parameters), warm)
+    assert result.outcome is Outcome.SOLVED
+    assert result.f == pytest.approx(17.0140172891, rel=1e-9)
+
+
+def test_limits_of_iterations_and_time():
+    assert Compiled(max_iterations=3).solve(hs71()).outcome is Outcome.ITERATIONS
+    assert Compiled(max_iterations=3).solve(hs71()).iterations == 3
+    result = Compiled().solve(hs71(), None, Deadline(0.0))
+    assert result.outcome is Outcome.TIME_LIMIT
+    assert np.all(np.isfinite(result.y))
+
+
+def test_interruption():
+    """Ctrl-C stops at the iterate, in well under a second."""
+    began = []
+
+    def stop():
+        time.sleep(0.3)
+        began.append(time.perf_counter())
+        signal.raise_signal(signal.SIGINT)
+
+    p = program(lambda x: casadi.sumsqr(x) ** 2, None, np.full(3, 50.0))
+    kernel = p.blocks[0].kernel
+    hessian = kernel.hessian
+
+    class Waiting:
+        tape, function = None, hessian.function
+
+        def __call__(self, *columns):
+            time.sleep(0.02)
+            return hessian(*columns)
+
+    object.__setattr__(kernel, "hessian", Waiting())
+    threading.Timer(0.0, stop).start()
+    result = Compiled(tolerance=1e-300, max_iterations=10_000).solve(p)
+    assert result.outcome is Outcome.INTERRUPTED
+    assert time.perf_counter() - began[0] < 0.5
+    assert np.all(np.isfinite(result.y))
+
+
+@pytest.mark.parametrize("name", ["brachistochrone", "bryson-denham", "goddard-cops", "launch-vehicle"])
+@pytest.mark.plugins
+def test_named_problems_as_with_ipopt(name):
+    ours = solve(builder(name)(), Collocation(backend=Compiled()))
+    theirs = solve(builder(name)(), Collocation(backend=Ipopt()))
+    assert ours.status is theirs.status
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
+
+
+@pytest.mark.plugins
+def test_who_solved_each_mesh_is_in_the_history_and_the_file(tmp_path):
+    for backend in (Compiled(), Ipopt()):
+        solution = solve(builder("block-move")(), Collocation(backend=backend))
+        assert {one.backend for one in solution.history} == {backend.name}
+        solution.save(tmp_path / "a.nc")
+        assert {one.backend for one in load(tmp_path / "a.nc").history} == {backend.name}
+
+
+@pytest.mark.plugins
+def test_verified_by_ipopt():
+    solution = solve(builder("brachistochrone")(), Collocation(backend=Compiled()), verify=True)
+    assert solution.success
+    assert "verified by IPOPT" in solution.log[-1]
+    with pytest.raises(UsageError, match="collocation"):
+        solve(builder("brachistochrone")(), "both", verify=True)
+
+
+@pytest.mark.plugins
+def test_a_wrong_answer_is_not_verified(monkeypatch):
+    """As if the backend had stopped short of the optimum, and called it solved."""
+    honest = Compiled.run
+
+    def short(self, program, *rest):
+        return honest(replace(self, tolerance=1e-2), program, *rest)
+
+    monkeypatch.setattr(Compiled, "run", short)
+    solution = solve(builder("brachistochrone")(), Collocation(backend=Compiled(), max_passes=1, tolerance=INF), verify=True)
+    assert solution.status is Status.FAILED
+    assert "IPOPT" in solution.explanation[0]
+
+
+@pytest.mark.plugins
+def test_rounding_that_stays_above_the_tolerance_ends_at_the_acceptable_level():
+    """Lengths of a thousand kilometres: the rows cannot be met to 1e-11."""
+    ocp = Problem("block")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, v, u = ph.state("x", start=0, end=1e6), ph.state("v", start=0, end=0), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.integral(u**2))
+    solution = solve(ocp, Collocation(backend=Compiled())).check()
+    assert solution.objective == pytest.approx(12e12, rel=1e-8)
+    assert solution.iterations < 40

@@ -1,0 +1,61 @@
+"""Deviations with and without stabilization: the figures of the dissertation's experiments, read off the pictures."""
+
+import numpy as np
+import pytest
+
+from problems.exoskeleton.pictures import programme_picture
+from problems.lecture import pendulum, pendulum_cartesian
+from problems.rocket.pictures import deviations_picture
+from trajopt.errors import UsageError
+from trajopt.integrate.fixed_step import Rk4
+from trajopt.integrate.simulation import simulate
+from trajopt.show.deviation_plots import plot_deviations
+from trajopt.show.simulation_plots import plot_outputs
+from trajopt.system import System
+
+
+def ends(axes):
+    return [float(line.get_ydata()[-1]) for line in axes.lines]
+
+
+@pytest.mark.slow
+def test_the_snowboarder_strays_by_the_known_amounts():
+    """Norms at 0.5 s by Euler steps of 1 ms: not stabilized, gains 10 and 50."""
+    together = programme_picture().axes[0]
+    assert together.get_title(loc="left") == "norm of all"
+    np.testing.assert_allclose(ends(together), [0.0265, 0.0099, 0.0019], atol=5.1e-5)
+
+
+def test_disturbed_integrals_come_back_only_by_stabilization():
+    (axes,) = deviations_picture(sizes=(0.01,)).axes
+    plain, least, hamiltonian = (line.get_ydata() for line in axes.lines)
+    assert plain[-1] > 0.9 * plain[0]
+    assert least[-1] < 1e-3 * least[0]
+    assert hamiltonian[-1] < 1e-3 * hamiltonian[0]
+    assert plain[0] == pytest.approx(least[0]) == pytest.approx(hamiltonian[0])
+
+
+def test_lines_are_the_drift_that_simulations_report():
+    run = simulate(pendulum_cartesian(), Rk4(0.02), 2.0)
+    figure = plot_deviations({"run": run})
+    for axes in figure.axes[1:]:
+        assert ends(axes) == [pytest.approx(run.drift[axes.get_title(loc="left")].end, rel=1e-9)]
+
+
+def test_what_there_is_not_is_refused():
+    bare = pendulum()
+    nothing = System(bare.name, bare.time, bare.x, bare.states, bare.rate)
+    run = simulate(nothing, until=0.1)
+    with pytest.raises(UsageError, match="no invariants"):
+        plot_deviations({"run": run})
+    with pytest.raises(UsageError, match="no outputs"):
+        plot_outputs(run)
+
+
+def test_outputs_are_drawn_with_their_units():
+    run = simulate(pendulum_cartesian(), until=0.5)
+    figure = plot_outputs(run)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert len(titles) == len(run.outputs)
+    first = next(iter(run.outputs))
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), np.asarray(run.outputs[first]).reshape(len(run.t), -1)[:, 0])

@@ -1,0 +1,121 @@
+"""``certify``: the independent checks of an answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trajopt.commands.building import build_problem
+from trajopt.commands.exit_codes import NOT_SOLVED, SOLVED
+from trajopt.commands.outputs import Outputs
+from trajopt.commands.saved_problem import read_answer, recalled, unnamed, with_parameters
+from trajopt.commands.solve import SolveOptions, solve_name
+from trajopt.commands.terminal import console, progress_lines, say_written, table
+from trajopt.errors import UsageError
+
+if TYPE_CHECKING:
+    from trajopt.certificate import Certificate
+    from trajopt.reference import Reference
+    from trajopt.solution import Solution
+
+
+TIME_LIMIT = 120.0  # seconds in all, unless told otherwise
+
+
+@dataclass(frozen=True)
+class CertifyOptions:
+    """What a person wants certified: the claim, and how many starts look for other optima."""
+
+    claim: str = "extremal"
+    starts: int = 0
+
+
+def run_certify(
+    name: str,
+    problem: str | None,
+    settings: Mapping[str, Any],
+    options: SolveOptions,
+    outputs: Outputs,
+    what: CertifyOptions | None = None,
+) -> int:
+    """Certify a saved answer, or solve a named problem both ways and certify that."""
+    from trajopt.certificate.table import CLAIMS
+
+    what = what or CertifyOptions()
+    outputs.check()
+    saved = Path(name).suffix == ".nc"
+    if problem is not None and not saved:
+        raise UsageError("--problem is for a saved answer", got=name, hint=f"trajopt certify {problem}")
+    if what.claim not in CLAIMS[1:]:
+        raise UsageError("--claim", got=what.claim, expected=", ".join(CLAIMS[1:]))
+    options = replace(options, time_limit=TIME_LIMIT if options.time_limit is None else options.time_limit)
+    with outputs.clean_standard_output():
+        certificate = _of_file(name, problem, settings, options) if saved else _of_name(name, settings, options)
+        certificate = replace(certificate, asked=what.claim)
+        if not options.quiet:
+            print_certificate(certificate, error=outputs.json_on_standard_output)
+    outputs.write_json(certificate.to_json())
+    say_written(outputs.named.values(), options.quiet)
+    return SOLVED if certificate.ok else NOT_SOLVED
+
+
+def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], options: SolveOptions) -> Certificate:
+    """The problem is built anew by the name and the settings in the file; those given now win."""
+    solution = read_answer(name, options.quiet)
+    known, own = recalled(solution, settings)
+    try:
+        if problem is None and not known:
+            raise unnamed(solution)
+        built = build_problem(problem or known, own)
+    except UsageError as error:
+        raise UsageError(
+            f"{name} answers problem {solution.problem!r}, which cannot be built: {error.what}",
+            hint="--problem ./mine.py:build names the problem, --set its settings" if problem is None else error.hint,
+        ) from error
+    solution = replace(with_parameters(solution, built, settings), form=built.problem.finish())
+    return _certified(solution, built.reference, None, options, time.perf_counter())
+
+
+def _certified(
+    solution: Solution, reference: Reference | None, other: Solution | None, options: SolveOptions, begun: float
+) -> Certificate:
+    """Certify within the time that is left, telling what is being checked."""
+    from trajopt.certificate import certify
+
+    left = max((options.time_limit or TIME_LIMIT) - (time.perf_counter() - begun), 0.0)
+    with progress_lines(f"certifying {solution.problem}", options.quiet, still=options.verbose) as show:
+        return certify(solution, None, reference, other, options.tolerance, left, lambda name: show(f"checking {name}"))
+
+
+def _of_name(name: str, settings: Mapping[str, Any], options: SolveOptions) -> Certificate:
+    """The direct answer beside that of shooting; with ``--method indirect`` the other way round, with ``direct`` alone."""
+    from trajopt.direct.collocation import Collocation
+    from trajopt.solving import Both
+
+    begun = time.perf_counter()
+    alone = options.method == "direct"
+    # The certificate is of the answer that ``solve`` gives, at the same tolerance.
+    answer = solve_name(name, settings, options if alone else replace(options, method=Both(direct=Collocation())))
+    found = answer.solution.comparison
+    if found is None or found.indirect is None:
+        return _certified(answer.solution, answer.reference, None, options, begun)
+    if options.method == "indirect" and found.indirect.phases:
+        return _certified(found.indirect, answer.reference, found.direct, options, begun)
+    return _certified(found.direct, answer.reference, found.indirect, options, begun)
+
+
+def print_certificate(certificate: Certificate, error: bool = False) -> None:
+    """Every check with its figure, its tolerance and its verdict."""
+    from trajopt.certificate.table import figures, verdict
+
+    screen = console(error=error)
+    for name, value in certificate.settings.items():
+        screen.print(f"  {name}: {value}")
+    screen.print(f"{certificate.problem}: {certificate.verdict}", style=f"bold {'green' if certificate.ok else 'red'}")
+    content = table("check", "value", "tolerance", "verdict", right=("value", "tolerance"))
+    for row in certificate.checks:
+        content.add(row.name, *figures(row), verdict(row))
+    content.print(screen)

@@ -1,0 +1,65 @@
+"""``new``: a first problem of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trajopt.commands.exit_codes import SOLVED
+from trajopt.commands.terminal import console
+from trajopt.errors import FileError, UsageError
+from trajopt.files import check_writable, write_text
+
+TEMPLATE = '''\
+"""A crane moves a hanging load from rest to rest, without swing at the end, with the least effort."""
+
+from casadi import cos, sin
+
+from trajopt import Problem, solve
+
+
+def build(distance=5.0, duration=4.0, length=3.0, limit=4.0, g=9.81) -> Problem:
+    ocp = Problem("{name}")
+    ph = ocp.phase()
+
+    # Time: a number fixes its end, free(1, 10) would leave it to the solver (from trajopt import free).
+    ph.time(start=0, end=duration)
+
+    # States: start= and end= fix values there; lower= and upper= bound them all along. Units show up in every plot and file.
+    x = ph.state("x", start=0, end=distance, unit="m")
+    v = ph.state("v", start=0, end=0, unit="m/s")
+    angle = ph.state("angle", start=0, end=0, unit="rad")
+    rate = ph.state("rate", start=0, end=0, unit="rad/s")
+
+    # Controls: what the solver may choose.
+    a = ph.control("a", lower=-limit, upper=limit, unit="m/s^2")
+
+    # Dynamics: the time derivative of every state.
+    ph.dynamics({{x: v, v: a, angle: rate, rate: -(g * sin(angle) + a * cos(angle)) / length}})
+
+    # Also possible: ph.path(angle, lower=-0.3, upper=0.3), ocp.require(ph.final(x) - ph.initial(x), equals=distance),
+    # ocp.parameter("mass", 2.0); for the least time t = ph.time(start=0, end=free(1, 10)) and ocp.minimize(ph.final(t)).
+    ocp.minimize(ph.integral(a**2))
+    return ocp
+
+
+if __name__ == "__main__":
+    solution = solve(build()).check()
+    print(solution.objective, solution["x"](1.0), solution.costate("x")(0.0))
+'''
+
+
+def run_new(path: Path) -> int:
+    """Write a small problem that runs; never over an existing file."""
+    if path.suffix != ".py":
+        raise UsageError(
+            f"'{path}' is not a name for a Python file", expected="a name that ends in .py", hint=f"trajopt new {path.stem}.py"
+        )
+    if not path.stem.isidentifier():
+        raise UsageError(f"'{path.name}' cannot be imported", expected="letters, digits and underscores before .py")
+    if path.exists() and not path.is_dir():
+        raise FileError(f"'{path}' exists already", hint="choose another name; nothing was changed")
+    check_writable(path)
+    write_text(path, TEMPLATE.format(name=path.stem.replace("_", "-")))
+    shown = path if path.is_absolute() else f"./{path}"
+    console().print(f"wrote {path}; next: trajopt solve {shown}:build --plot {path.with_suffix('.png')}")
+    return SOLVED

@@ -1,0 +1,148 @@
+"""``simulate``: run a named system forward."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from trajopt.commands.building import build_system, read_settings
+from trajopt.commands.exit_codes import SOLVED
+from trajopt.commands.outputs import Outputs
+from trajopt.commands.plot import Subject, draw_run
+from trajopt.commands.solve import write_animation
+from trajopt.commands.terminal import console, number, progress_bar, say_written, table
+from trajopt.errors import TrajoptError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from trajopt.integrate.simulation import Simulation
+
+
+@dataclass(frozen=True)
+class SimulateOptions:
+    """How a person wants a system run."""
+
+    integrator: str = "dop853"
+    step: float | None = None
+    tolerance: float | None = None
+    until: float | None = None
+    stabilize: str | None = None
+    gain: float | tuple[float, ...] | None = None
+    quiet: bool = False
+
+
+def parse_gain(text: str | None) -> float | tuple[float, ...] | None:
+    """The value of ``--gain``: a number, or one for each row of the deviations.
+
+    >>> parse_gain("10"), parse_gain("1,1000")
+    (10.0, (1.0, 1000.0))
+    """
+    if text is None:
+        return None
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise UsageError(f"--gain {text}", expected="a number, or several with commas, as in 1,1000") from error
+    return values[0] if len(values) == 1 else values
+
+
+def run_simulate(name: str, settings: Mapping[str, Any], run: SimulateOptions, outputs: Outputs) -> int:
+    """Simulate, show, write."""
+    outputs.check()
+    if run.gain is not None and run.stabilize is None:
+        raise UsageError("--gain needs a stabilization", hint="--stabilize baumgarte")
+    subject = Subject(name, settings, "system")
+    if outputs.plot is not None:
+        subject.check(outputs.kind)
+    with outputs.clean_standard_output():
+        simulation = _simulate(name, settings, run, animated=outputs.animate is not None)
+        if not run.quiet:
+            print_simulation(simulation, error=outputs.json_on_standard_output)
+        _write(simulation, outputs, run, subject)
+    from trajopt.simulation_files import simulation_summary
+
+    outputs.write_json(simulation_summary(simulation))
+    say_written(outputs.named.values(), run.quiet)
+    return SOLVED
+
+
+def _simulate(name: str, settings: Mapping[str, Any], run: SimulateOptions, animated: bool = False) -> Simulation:
+    from trajopt.integrate.integrator_names import integrator, stabilization
+    from trajopt.integrate.simulation import simulate
+
+    method = integrator(run.integrator, run.step, run.tolerance)
+    keeper = None if run.stabilize in (None, "none") else stabilization(run.stabilize, run.gain)
+    system = build_system(name, settings)
+    if animated and system.drawing is None:
+        raise UsageError(f"there is no drawing of '{name}' to animate", expected="a System with drawing=Drawing(...)")
+    with progress_bar(f"simulating {name}", run.quiet) as show:
+        return simulate(system, method, run.until, keeper, progress=show)
+
+
+def _write(simulation: Simulation, outputs: Outputs, run: SimulateOptions, subject: Subject) -> None:
+    from trajopt.simulation_files import save_simulation, simulation_to_csv
+
+    if outputs.save is not None:
+        save_simulation(simulation, outputs.save, read_settings(subject.build, subject.settings))
+    if outputs.csv is not None:
+        simulation_to_csv(simulation, outputs.csv)
+    if outputs.plot is not None:
+        draw_run(simulation, outputs.kind, outputs.plot, subject, lambda: compared(simulation, subject, run))
+    if outputs.animate is not None:
+        write_animation(simulation, simulation.system.drawing, outputs.animate, run.quiet)
+
+
+def compared(simulation: Simulation, subject: Subject, run: SimulateOptions) -> dict[str, Simulation]:
+    """A run beside the same one without stabilization; a run without one beside the one that suits the system."""
+    usual = "minimum-norm" if simulation.system.through_reactions is None else "baumgarte"
+    other = replace(run, stabilize=usual if simulation.stabilization is None else None, gain=None)
+    label = "not stabilized"
+    try:
+        beside = _simulate(subject.name, subject.settings, other)
+    except TrajoptError as error:
+        console(error=True, quiet=run.quiet).print(f"  without a run to compare with: {error.what}", style="yellow")
+        return {label if simulation.stabilization is None else simulation.stabilization.label: simulation}
+    plain, kept = (simulation, beside) if simulation.stabilization is None else (beside, simulation)
+    return {label: plain, usual if kept.stabilization is None else kept.stabilization.label: kept}
+
+
+def print_simulation(simulation: Simulation, error: bool = False) -> None:
+    """The end of a motion, its events and its drift on a terminal."""
+    screen = console(error=error)
+    keeper = "" if simulation.stabilization is None else f", {simulation.stabilization.label}"
+    screen.print(
+        f"{simulation.system.name}: t = {simulation.t[-1]:.8g} s after {len(simulation.t) - 1} steps", style="bold green"
+    )
+    screen.print(f"  {simulation.integrator.label}{keeper}")
+    states = table("state", "start", "end", "unit", right=("start", "end"))
+    for i, state in enumerate(simulation.system.states):
+        size = float(abs(simulation.x[:, i]).max())
+        states.add(state.name, number(simulation.x[0, i], size=size), number(simulation.x[-1, i], size=size), state.unit)
+    states.print(screen)
+    _print_outputs(simulation, screen)
+    if simulation.drift:
+        drifts = table("invariant", "largest drift", "at the end", right=("largest drift", "at the end"))
+        for name, drift in simulation.drift.items():
+            drifts.add(name, f"{drift.max:.2e}", f"{drift.end:.2e}")
+        drifts.print(screen)
+    for event in simulation.events[:10]:
+        screen.print(f"  event '{event.name}' at {event.time:.8g} s")
+    if len(simulation.events) > 10:
+        screen.print(f"  and {len(simulation.events) - 10} more events")
+
+
+def _print_outputs(simulation: Simulation, screen: Console) -> None:
+    """Energies, reactions, torques: at the end, and between which values."""
+    from trajopt.simulation_files import simulation_columns
+
+    known = {state.name for state in simulation.system.states}
+    columns = {name: found for name, found in simulation_columns(simulation).items() if name not in known}
+    if not columns:
+        return
+    outputs = table("output", "end", "least", "largest", "unit", right=("end", "least", "largest"))
+    for name, (values, unit) in columns.items():
+        size = float(abs(values).max())
+        outputs.add(name, *(number(float(value), size=size) for value in (values[-1], values.min(), values.max())), unit)
+    outputs.print(screen)

@@ -1,0 +1,269 @@
+"""``sweep`` and ``sweep-status``: a named problem for many values of its settings, on several cores or on a cluster."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trajopt.commands.building import check_settings, finite_setting, parse_settings
+from trajopt.commands.exit_codes import NOT_SOLVED, SOLVED
+from trajopt.commands.outputs import Outputs
+from trajopt.commands.solve import SolveOptions
+from trajopt.commands.terminal import console, number, progress_lines, say_written, table
+from trajopt.errors import SweepError, UsageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from trajopt.family import Family
+    from trajopt.journal import Row
+
+MANY = 200  # rows of a table on a terminal
+FAILURES = 20  # that are told one by one
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """How a family is solved, and where its answers are kept."""
+
+    folder: Path | None = None
+    again: bool = False
+    chained: bool = True
+    workers: int = 1
+    cluster: str | None = None
+    columns: Sequence[str] = ("objective",)  # of the picture
+    retry_failed: bool = False
+    row_time_limit: float | None = None
+    memory_limit: float | None = None  # MiB
+    dry_run: bool = False
+
+    def check(self) -> None:
+        """Raise for what cannot be."""
+        if self.workers < 1:
+            raise UsageError("--workers", got=self.workers, expected="1 or more")
+        for option, value in (("--row-time-limit", self.row_time_limit), ("--memory-limit", self.memory_limit)):
+            if value is not None and not 0 < value < float("inf"):
+                raise UsageError(option, got=value, expected="a finite number above zero")
+
+
+def parse_over(options: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """The values of ``--over``: from:to:count, values with commas, or with semicolons where they have commas themselves.
+
+    >>> parse_over(["height=5:25:3", "limit=3,4", "target=2,2;4,1"])
+    {'height': (5.0, 15.0, 25.0), 'limit': (3, 4), 'target': ((2, 2), (4, 1))}
+    """
+    values: dict[str, tuple[Any, ...]] = {}
+    for option in options:
+        name, equals, text = option.partition("=")
+        if not equals or not name.strip() or not text.strip():
+            raise UsageError(f"--over {option}", expected="--over name=from:to:count or --over name=a,b,c")
+        found = _range(option, text) if ":" in text else _listed(text)
+        if not found or len({isinstance(value, str) for value in found}) > 1:
+            raise UsageError(f"--over {option}", got=", ".join(map(repr, found)) or "no values", expected="numbers or words")
+        values[name.strip()] = finite_setting(found, f"--over {option}")
+    return values
+
+
+def _range(option: str, text: str) -> tuple[float, ...]:
+    import numpy as np
+
+    try:
+        first, last, count = text.split(":")
+        finite_setting((float(first), float(last)), f"--over {option}")
+        return tuple(np.linspace(float(first), float(last), int(count)).tolist())
+    except ValueError as error:
+        raise UsageError(f"--over {option}", expected="from:to:count, as in 5:25:9") from error
+
+
+def _listed(text: str) -> tuple[Any, ...]:
+    parts = [part for part in text.split(";" if ";" in text else ",") if part.strip()]
+    return tuple(parse_settings([f"value={part}"])["value"] for part in parts)
+
+
+def run_sweep(
+    name: str,
+    over: Mapping[str, tuple[Any, ...]],
+    settings: Mapping[str, Any],
+    options: SolveOptions,
+    how: SweepOptions,
+    outputs: Outputs,
+) -> int:
+    """Solve for all, show, write."""
+    outputs.check()
+    if not over:
+        raise UsageError("a sweep needs something to sweep over", hint=f"trajopt sweep {name} --over name=from:to:count")
+    how.check()
+    check_settings(name, {**settings, **{key: values[0] for key, values in over.items()}})  # its messages know the options
+    if how.dry_run:
+        return _dry_run(name, over, settings, options, how)
+    trouble = None
+    with outputs.clean_standard_output():
+        try:
+            family = _solved(name, over, settings, options, how)
+        except SweepError as error:
+            if error.family is None:
+                raise
+            family, trouble = error.family, error  # type: ignore[assignment]
+        if not options.quiet:
+            print_family(family, error=outputs.json_on_standard_output)
+    _write(name, family, how, outputs)
+    written = [*outputs.named.values()] + ([] if how.folder is None else [how.folder])
+    say_written(
+        written, options.quiet, [] if family.complete else ["not complete; with --save the same command goes on from here"]
+    )
+    if trouble is not None:
+        raise trouble
+    return SOLVED if family.success else NOT_SOLVED
+
+
+def _solved(
+    name: str, over: Mapping[str, tuple[Any, ...]], settings: Mapping[str, Any], options: SolveOptions, how: SweepOptions
+) -> Family:
+    from trajopt.sweeping import sweep
+
+    with _executor(how) as executor, progress_lines(f"sweeping {name}", options.quiet) as show:
+        return sweep(
+            name, over, settings, method=options.method, tolerance=options.tolerance, guess=options.earlier(),
+            chained=how.chained, folder=how.folder, again=how.again, retry_failed=how.retry_failed, progress=show, executor=executor,
+            workers=None if executor is not None else how.workers, row_time_limit=how.row_time_limit,
+            memory_limit=None if how.memory_limit is None else how.memory_limit * 2**20,
+        )  # fmt: skip
+
+
+def _write(name: str, family: Family, how: SweepOptions, outputs: Outputs) -> None:
+    from trajopt.storage import plain_json
+
+    if outputs.csv is not None:
+        family.to_csv(outputs.csv)
+    if outputs.json is not None:
+        members = [
+            {"settings": dict(m.settings), "success": m.success, "message": m.message}
+            | {name: value for name, value in m.row.items() if name not in m.settings}
+            for m in family.members
+        ]
+        content = {"problem": name, "over": dict(family.over), "complete": family.complete, "success": family.success}
+        outputs.write_json(plain_json({**content, "members": members}))
+    if outputs.plot is not None and family.members:
+        from trajopt.show.family_plots import plot_family
+
+        plot_family(family, outputs.plot, how.columns)
+
+
+@contextmanager
+def _executor(how: SweepOptions) -> Iterator[Executor | None]:
+    """A cluster, where one was named; otherwise the sweep has processes of its own."""
+    if how.cluster is None:
+        yield None
+        return
+    from trajopt.cluster import connected
+
+    with connected(how.cluster) as executor:
+        yield executor
+
+
+def _dry_run(
+    name: str, over: Mapping[str, tuple[Any, ...]], settings: Mapping[str, Any], options: SolveOptions, how: SweepOptions
+) -> int:
+    """What a sweep would do."""
+    from trajopt.journal import NAME, read_progress
+    from trajopt.sweep_plan import make_plan, survey_of
+
+    plan = make_plan(name, over, settings, options.method, options.tolerance, options.earlier(), how.chained)
+    total, screen = len(plan.points), console()
+    if how.folder is None or how.again or not how.folder.is_dir():
+        screen.print(f"{total} rows to solve")
+        return SOLVED
+    rows = read_progress(how.folder).rows if (how.folder / NAME).is_file() else {}
+    survey = survey_of(plan, how.folder, rows, how.retry_failed)
+    failed = sum(not row.success for row in survey.there.values())
+    screen.print(
+        f"{total - len(survey.there)} rows to solve of {total}: {len(survey.there) - failed} are solved, {failed} failed"
+    )
+    if survey.stale:
+        screen.print(f"  {survey.stale} rows in '{how.folder}' answer another statement of the problem")
+    if failed:
+        screen.print("  --retry-failed solves those again that failed")
+    return SOLVED
+
+
+def run_sweep_status(folder: Path, outputs: Outputs) -> int:
+    """How far a sweep in a folder is, whether it runs or not; exit code 0 where all rows are solved."""
+    from trajopt.journal import read_progress
+    from trajopt.storage import plain_json
+
+    progress = read_progress(folder)
+    rows = [row for row in progress.rows.values() if row.statement == progress.facts.get("statement")]
+    others, total = len(progress.rows) - len(rows), int(progress.facts.get("total", len(rows)))
+    counts = Counter(row.status for row in rows)
+    done = counts.get("solved", 0) >= total
+    content = {"rows": total, "finished": len(rows), "by_status": dict(counts), "of_other_statements": others}
+    if not outputs.json_on_standard_output:
+        _print_status(folder, content, rows, progress.worker)
+    failures = {row.file: {"status": row.status, "message": row.message} for row in rows if not row.success}
+    outputs.write_json(plain_json({**content, "running": progress.worker, "failures": failures}))
+    return SOLVED if done else NOT_SOLVED
+
+
+def _print_status(folder: Path, content: Mapping[str, Any], rows: Sequence[Row], worker: Mapping[str, Any] | None) -> None:
+    screen = console()
+    by_status = ", ".join(f"{count} {status}" for status, count in sorted(content["by_status"].items()))
+    screen.print(
+        f"{folder}: {content['finished']} of {content['rows']} rows" + (f": {by_status}" if by_status else ""), style="bold"
+    )
+    if worker is not None:
+        who = f"process {worker.get('process', '?')} on {worker.get('host', '?')} since {worker.get('since', '?')}"
+        screen.print(f"  running: {who}" + _left(content["rows"] - len(rows), rows))
+    elif content["finished"] < content["rows"]:
+        screen.print("  not running; the same 'trajopt sweep' command goes on from here", style="yellow")
+    if content["of_other_statements"]:
+        screen.print(f"  {content['of_other_statements']} more rows answer other statements of the problem")
+    failed = [row for row in rows if not row.success]
+    for row in failed[:FAILURES]:
+        screen.print(f"  {row.file}: {row.status}: {(row.message.splitlines() or [''])[0]}", style="yellow")
+    if len(failed) > FAILURES:
+        screen.print(f"  and {len(failed) - FAILURES} more; --json FILE has all", style="yellow")
+
+
+def _left(missing: int, rows: Sequence[Row]) -> str:
+    """How long the rest takes, at the pace of the last minute."""
+    recent = [row for row in rows if time.time() - row.ended < 60.0]
+    span = time.time() - min((row.began for row in recent), default=time.time())
+    if not recent or span <= 0 or missing <= 0:
+        return ""
+    return f", about {missing * span / len(recent):.0f} s left"
+
+
+def print_family(family: Family, error: bool = False) -> None:
+    """The table on a terminal, and what became of those without an answer."""
+    screen = console(error=error)
+    names = list(family.over)
+    figures = ("objective", "error", "iterations", "seconds")
+    content = table(*names, "status", *figures, right=(*names, *figures))
+    for member in family.members[:MANY]:
+        row = member.row
+        cells = [_cell(row[name]) for name in names] + [member.status]
+        if "objective" not in row:
+            content.add(*cells, "", "", "", "")
+        else:
+            content.add(
+                *cells, number(row["objective"], 9), f"{row['error']:.1e}", str(row["iterations"]), f"{row['seconds']:.2f}"
+            )
+    content.print(screen)
+    if len(family.members) > MANY:
+        screen.print(f"  and {len(family.members) - MANY} more rows; --csv FILE has all")
+    failed = [member for member in family.members if not member.success]
+    for member in failed[:FAILURES]:
+        where = ", ".join(f"{name} = {_cell(member.settings[name])}" for name in names)
+        for number_of_line, line in enumerate(member.message.splitlines() or [""]):
+            screen.print(f"    {line}" if number_of_line else f"  {where}: {line}", style="yellow")
+    if len(failed) > FAILURES:
+        screen.print(f"  and {len(failed) - FAILURES} more without an answer", style="yellow")
+
+
+def _cell(value: Any) -> str:
+    return number(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,116 @@
+"""Path: a computed motion, callable at any time.
+
+A path is a sequence of pieces; a piece has its knots and an interpolant of the accuracy of the integrator that made it. At a
+jump two pieces meet at one time with two states; a path called there gives the later one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trajopt.errors import UsageError
+from trajopt.integrate.rates import Rate
+
+Interpolant = Callable[[np.ndarray], np.ndarray]  # (m,) -> (m, n)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Knots t (k,), states x (k, n), and what lies between them."""
+
+    t: np.ndarray
+    x: np.ndarray
+    interpolant: Interpolant
+
+    def cut(self, t_end: float, x_end: np.ndarray) -> Segment:
+        """The piece up to a time inside it, with the state reached there."""
+        keep = self.t < t_end
+        return Segment(np.append(self.t[keep], t_end), np.vstack([self.x[keep], x_end]), self.interpolant)
+
+
+@dataclass(frozen=True)
+class Path:
+    """A motion from ``t[0]`` to ``t[-1]``; ``path(0.5)`` is a state, ``path(times)`` an array of them, one row for each time."""
+
+    pieces: tuple[Segment, ...]
+
+    @property
+    def t(self) -> np.ndarray:
+        return np.concatenate([_knots(p.t, i, self.pieces) for i, p in enumerate(self.pieces)])
+
+    @property
+    def x(self) -> np.ndarray:
+        return np.concatenate([_knots(p.x, i, self.pieces) for i, p in enumerate(self.pieces)])
+
+    def __call__(self, time: float | np.ndarray | Sequence[float]) -> np.ndarray:
+        times = np.atleast_1d(np.asarray(time, dtype=float))
+        start, end = self.pieces[0].t[0], self.pieces[-1].t[-1]
+        slack = 1e-12 * max(1.0, abs(start), abs(end))
+        if np.any(~(times >= min(start, end) - slack)) or np.any(~(times <= max(start, end) + slack)):
+            raise UsageError("a time outside the motion", got=time, expected=f"from {start:g} to {end:g}")
+        forward = end >= start
+        starts = np.array([p.t[0] for p in self.pieces])
+        which = np.searchsorted(starts if forward else -starts, times if forward else -times, side="right") - 1
+        which = np.clip(which, 0, len(self.pieces) - 1)
+        values = np.empty((len(times), self.pieces[0].x.shape[1]))
+        for i in np.unique(which):
+            mask = which == i
+            piece = self.pieces[i]
+            values[mask] = piece.interpolant(np.clip(times[mask], min(piece.t[0], piece.t[-1]), max(piece.t[0], piece.t[-1])))
+        return values[0] if np.ndim(time) == 0 else values
+
+    def first(self, count: int) -> Path:
+        """The motion of the first states alone."""
+        return Path(tuple(Segment(p.t, p.x[:, :count], _first(p.interpolant, count)) for p in self.pieces))
+
+
+def _first(interpolant: Interpolant, count: int) -> Interpolant:
+    return lambda times: interpolant(times)[:, :count]
+
+
+def _knots(values: np.ndarray, index: int, pieces: tuple[Segment, ...]) -> np.ndarray:
+    """The knots of one piece without the first, where that only repeats the end of the piece before."""
+    if index == 0 or not np.array_equal(pieces[index - 1].x[-1], pieces[index].x[0]):
+        return values
+    return values[1:]
+
+
+def hermite_piece(rate: Rate, t: np.ndarray, x: np.ndarray) -> Segment:
+    """A piece between knots by Hermite interpolation: quintic where second derivatives are known, else cubic."""
+
+    def interpolant(times: np.ndarray) -> np.ndarray:
+        ascending = t[-1] >= t[0]
+        left = np.searchsorted(t if ascending else -t, times if ascending else -times, side="right") - 1
+        left = np.clip(left, 0, len(t) - 2)
+        knots = np.unique(np.concatenate([left, left + 1]))
+        f = rate.many(t[knots], x[knots])
+        a = rate.second(t[knots], x[knots])
+        i, j = np.searchsorted(knots, left), np.searchsorted(knots, left + 1)
+        h = (t[left + 1] - t[left])[:, None]
+        s = np.divide((times - t[left])[:, None], h, out=np.zeros_like(h), where=h != 0)
+        value = _cubic(s, h, x[left], f[i], x[left + 1], f[j])
+        return value if a is None else value + _quintic_rest(s, h, (x[left], f[i], a[i]), (x[left + 1], f[j], a[j]))
+
+    return Segment(t, x, interpolant)
+
+
+def _cubic(s: np.ndarray, h: np.ndarray, x0: np.ndarray, f0: np.ndarray, x1: np.ndarray, f1: np.ndarray) -> np.ndarray:
+    value: np.ndarray = (
+        (1 + 2 * s) * (1 - s) ** 2 * x0 + s * (1 - s) ** 2 * h * f0 + s**2 * (3 - 2 * s) * x1 - s**2 * (1 - s) * h * f1
+    )
+    return value
+
+
+Jet = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _quintic_rest(s: np.ndarray, h: np.ndarray, start: Jet, end: Jet) -> np.ndarray:
+    """What the quintic adds to the cubic: s^2 (1-s)^2 times the line that puts the second derivatives right."""
+    (x0, f0, a0), (x1, f1, a1) = start, end
+    gap0 = h**2 * a0 - (6 * (x1 - x0) - h * (4 * f0 + 2 * f1))
+    gap1 = h**2 * a1 - (-6 * (x1 - x0) + h * (2 * f0 + 4 * f1))
+    rest: np.ndarray = s**2 * (1 - s) ** 2 / 2 * (gap0 * (1 - s) + gap1 * s)
+    return rest

@@ -1,0 +1,207 @@
+"""Integrators of fixed step, written once over Butcher tableaus.
+
+The contract of an integrator:
+
+1. it is a frozen value: what it is and how finely it works;
+2. ``pieces`` goes from (t0, x0) to t1 and yields the motion piece by piece, each with its knots and its dense output;
+3. after each step it applies ``project``, if there is one;
+4. it raises ``SimulationError`` in the names of the states when the motion cannot go on.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+
+from trajopt.errors import UsageError
+from trajopt.integrate.dense_output import Segment, hermite_piece
+from trajopt.integrate.rates import Rate, check_finite, numpy_callable
+from trajopt.integrate.tableaus import EULER, GILL, HEUN, RK4, Tableau
+
+CHUNK = 1000  # steps that run inside one compiled call; between two, progress can be shown and a run can be stopped
+SMALL = 16  # so few steps are not worth compiling a chunk for
+
+Step = Callable[[Any, Any, Any], Any]  # (x, t, h) -> x at t + h
+
+
+class Integrator(abc.ABC):
+    """Goes from a state at one time to the motion until another."""
+
+    @abc.abstractmethod
+    def pieces(
+        self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
+    ) -> Iterator[Segment]:
+        """The motion from (t0, x0) to t1."""
+
+    @property
+    @abc.abstractmethod
+    def label(self) -> str:
+        """A name with its settings, for reports."""
+
+    @property
+    def scheme(self) -> Tableau | None:
+        """The explicit scheme that it steps by, None for an implicit one."""
+        return None
+
+    @property
+    def fixed_step(self) -> float | None:
+        """Its step, None where it chooses its steps."""
+        return None
+
+
+def advance(integrator: Integrator, rate: Rate, t0: float, x0: np.ndarray, t1: float) -> np.ndarray:
+    """The state at t1."""
+    end = x0
+    if t1 != t0:
+        for piece in integrator.pieces(rate, t0, x0, t1):
+            end = piece.x[-1]
+    return end
+
+
+def positive(value: float, what: str) -> float:
+    """The number itself, or an error that names it, unless it is positive and finite."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not (np.isfinite(number) and number > 0):
+        raise UsageError(f"the {what} must be positive", got=value, expected="a finite number above zero")
+    return number
+
+
+@dataclass(frozen=True)
+class RungeKutta(Integrator):
+    """An explicit Runge-Kutta scheme with a fixed step.
+
+    >>> from trajopt.integrate import RungeKutta, flow
+    >>> from trajopt.integrate.tableaus import RK4
+    >>> path = flow(lambda t, x: -2 * x, 0, 1, [1.0], integrator=RungeKutta(RK4, step=0.1))
+    >>> bool(abs(path(1.0)[0] - np.exp(-2)) < 1e-5)
+    True
+    """
+
+    tableau: Tableau
+    step: float = 1e-3
+
+    def __post_init__(self) -> None:
+        positive(self.step, "step")
+
+    @property
+    def label(self) -> str:
+        return f"{self.tableau.name}, step {self.step:g}"
+
+    @property
+    def scheme(self) -> Tableau | None:
+        return self.tableau
+
+    @property
+    def fixed_step(self) -> float | None:
+        return self.step
+
+    def pieces(
+        self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
+    ) -> Iterator[Segment]:
+        def build() -> Step | casadi.Function:
+            if rate.function is None:
+                return _plain_step(rate, self.tableau, project)
+            t, x, h = rate.symbolic(self.tableau.stages)
+            x1, _ = runge_kutta(self.tableau, rate.function, t, x, h)
+            return casadi.Function("step", [x, t, h], [x1 if project is None else project(t + h, x1)])
+
+        step = rate.cached((self.tableau.name, rate.kept(project)), build)
+        yield from march(rate, step, self.step, t0, x0, t1)
+
+
+def runge_kutta(tableau: Tableau, f: Callable[[Any, Any], Any], t: Any, x: Any, h: Any) -> tuple[Any, list[Any]]:
+    """One step and its stages; symbols and numbers alike."""
+    k: list[Any] = []
+    for row, c in zip(tableau.a, tableau.c, strict=True):
+        k.append(f(t + c * h, x + h * combine(row, k) if k else x))
+    return x + h * combine(tableau.b, k), k
+
+
+def combine(weights: tuple[float, ...], k: list[Any]) -> Any:
+    """sum of w_i k_i over the weights that are not zero."""
+    terms = [w * ki for w, ki in zip(weights, k, strict=True) if w != 0]
+    total = terms[0] if terms else 0.0
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _plain_step(rate: Rate, tableau: Tableau, project: casadi.Function | None) -> Step:
+    projected = None if project is None else numpy_callable(project)
+
+    def step(x: np.ndarray, t: float, h: float) -> np.ndarray:
+        x1, _ = runge_kutta(tableau, rate.call, t, x, h)
+        return np.asarray(x1) if projected is None else projected(t + h, x1)
+
+    return step
+
+
+def march(rate: Rate, step: Step | casadi.Function, size: float, t0: float, x0: np.ndarray, t1: float) -> Iterator[Segment]:
+    """Steps of one size from t0 to t1, the last one shorter if need be."""
+    check_finite(rate, t0, x0, "start from finite values")
+    direction = 1.0 if t1 >= t0 else -1.0
+    whole = int(np.floor(abs(t1 - t0) / size * (1 + 1e-12) + 1e-9))
+    for first in range(0, whole + 1, CHUNK):
+        last = min(first + CHUNK, whole)
+        t = t0 + direction * size * np.arange(first, last + 1)
+        if last == whole:
+            # Round-off must neither leave a sliver of a step nor miss the end.
+            t = t if abs(t1 - t[-1]) > 1e-9 * size else np.append(t[:-1], t1)
+            t = t if t[-1] == t1 else np.append(t, t1)
+        if len(t) < 2:
+            return
+        x = _chunk(rate, step, t, x0)
+        bad = ~np.all(np.isfinite(x), axis=1)
+        if np.any(bad):
+            i = int(np.argmax(bad))
+            hint = "a smaller step or, with stabilization, a smaller gain"
+            check_finite(rate, t[i - 1], x[i - 1], hint)
+            check_finite(rate, t[i], x[i], hint)
+        yield hermite_piece(rate, t, x)
+        x0 = x[-1]
+
+
+def _chunk(rate: Rate, step: Step | casadi.Function, t: np.ndarray, x0: np.ndarray) -> np.ndarray:
+    """The states at the knots t, x0 among them."""
+    h = np.diff(t)
+    if not isinstance(step, casadi.Function) or len(h) <= SMALL:
+        call = rate.cached((id(step), "call"), lambda: numpy_callable(step) if isinstance(step, casadi.Function) else step)
+        x = [np.asarray(x0, dtype=float)]
+        with np.errstate(all="ignore"):
+            for ti, hi in zip(t, h, strict=False):
+                x.append(call(x[-1], ti, hi))
+        return np.array(x)
+    chunk = rate.cached((id(step), "chunk"), lambda: step.mapaccum("chunk", CHUNK))
+    # Steps of zero length fill the last chunk up.
+    starts, lengths = np.full(CHUNK, t[-1]), np.zeros(CHUNK)
+    starts[: len(h)], lengths[: len(h)] = t[:-1], h
+    states = np.asarray(chunk(x0, starts.reshape(1, -1), lengths.reshape(1, -1)))
+    return np.vstack([x0, states.T[: len(h)]])
+
+
+def Euler(step: float = 1e-3) -> RungeKutta:
+    """Euler's scheme, of order 1."""
+    return RungeKutta(EULER, step)
+
+
+def Heun(step: float = 1e-3) -> RungeKutta:
+    """Heun's scheme, of order 2."""
+    return RungeKutta(HEUN, step)
+
+
+def Rk4(step: float = 1e-3) -> RungeKutta:
+    """The classical scheme of order 4."""
+    return RungeKutta(RK4, step)
+
+
+def Gill(step: float = 1e-3) -> RungeKutta:
+    """The Runge-Kutta-Gill scheme, of order 4."""
+    return RungeKutta(GILL, step)

@@ -1,0 +1,169 @@
+"""Integrators of SciPy and SUNDIALS, behind the contract of an integrator; a tolerance means what it does in ``adaptive``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import casadi
+import numpy as np
+import scipy.integrate
+
+from trajopt.errors import ModelError, SimulationError
+from trajopt.integrate.adaptive import NEAR_SINGULAR
+from trajopt.integrate.dense_output import Segment, hermite_piece
+from trajopt.integrate.fixed_step import Integrator, positive
+from trajopt.integrate.rates import Rate, check_finite, numpy_callable, spelled
+from trajopt.integrate.tableaus import DOP853, Tableau
+
+CVODES_SHARE = 0.01  # its many short steps of low order add up to a hundred times the error of one
+
+
+@dataclass(frozen=True)
+class Dop853(Integrator):
+    """SciPy's explicit 8(5,3) pair of Dormand and Prince with dense output of order 7: the choice for smooth motions."""
+
+    tolerance: float = 1e-10
+
+    def __post_init__(self) -> None:
+        positive(self.tolerance, "tolerance")
+
+    @property
+    def label(self) -> str:
+        return f"dop853, tolerance {self.tolerance:g}"
+
+    @property
+    def scheme(self) -> Tableau | None:
+        return DOP853
+
+    def pieces(
+        self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
+    ) -> Iterator[Segment]:
+        yield from _scipy_pieces(scipy.integrate.DOP853, self.tolerance, rate, (t0, x0, t1), project, {})
+
+
+@dataclass(frozen=True)
+class RadauIIA(Integrator):
+    """SciPy's implicit Radau IIA scheme of order 5, for stiff systems, with the exact Jacobian of a CasADi rate."""
+
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        positive(self.tolerance, "tolerance")
+
+    @property
+    def label(self) -> str:
+        return f"radau, tolerance {self.tolerance:g}"
+
+    def pieces(
+        self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
+    ) -> Iterator[Segment]:
+        options = {} if rate.function is None else {"jac": rate.cached("jacobian", lambda: _jacobian(rate))}
+        yield from _scipy_pieces(scipy.integrate.Radau, self.tolerance, rate, (t0, x0, t1), project, options)
+
+
+def _jacobian(rate: Rate) -> Callable[[float, np.ndarray], np.ndarray]:
+    assert rate.function is not None
+    t, x, _ = rate.symbolic()
+    flat = numpy_callable(casadi.Function("jacobian", [t, x], [casadi.densify(casadi.jacobian(rate.function(t, x), x))]))
+    return lambda time, state: flat(time, state).reshape(rate.size, rate.size, order="F")
+
+
+def _scipy_pieces(
+    solver_class: Any,
+    tolerance: float,
+    rate: Rate,
+    leg: tuple[float, np.ndarray, float],
+    project: casadi.Function | None,
+    options: dict[str, Any],
+) -> Iterator[Segment]:
+    """Drive one of SciPy's solvers step by step."""
+    t0, x0, t1 = leg
+    check_finite(rate, t0, x0, "start from finite values")
+    x = np.array(x0, dtype=float)
+    projected = None if project is None else numpy_callable(project)
+    # SciPy refuses a relative tolerance below this, with a warning.
+    relative = max(tolerance, 100 * np.finfo(float).eps)
+    with np.errstate(all="ignore"):
+        solver = solver_class(rate.call, t0, x.copy(), t1, rtol=relative, atol=tolerance, **options)
+        while solver.status == "running":
+            message = solver.step()
+            if solver.status == "failed":
+                check_finite(rate, solver.t, solver.y, NEAR_SINGULAR)
+                raise SimulationError(
+                    f"the integration stops at t = {solver.t:.6g}",
+                    got=f"{spelled(rate, solver.y)}: {message}",
+                    hint=NEAR_SINGULAR,
+                )
+            dense = solver.dense_output()
+            if projected is not None:
+                solver.y = projected(solver.t, solver.y)
+                solver.f = rate.call(solver.t, solver.y)
+            check_finite(rate, solver.t, solver.y, NEAR_SINGULAR)
+            yield Segment(np.array([solver.t_old, solver.t]), np.vstack([x, solver.y]), _transposed(dense))
+            x = solver.y
+
+
+def _transposed(dense: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda times: np.asarray(dense(times)).T
+
+
+@dataclass(frozen=True)
+class Sundials(Integrator):
+    """SUNDIALS' CVODES through CasADi: implicit, of variable order, for stiff and large systems.
+
+    It gives its results on a grid of ``samples`` equal intervals, with quintic interpolation between.
+    """
+
+    tolerance: float = 1e-10
+    samples: int = 1000
+
+    def __post_init__(self) -> None:
+        positive(self.tolerance, "tolerance")
+        positive(self.samples, "number of samples")
+
+    @property
+    def label(self) -> str:
+        return f"sundials, tolerance {self.tolerance:g}"
+
+    def pieces(
+        self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
+    ) -> Iterator[Segment]:
+        check_finite(rate, t0, x0, "start from finite values")
+        grid = np.linspace(t0, t1, self.samples + 1)
+        # A projection acts after each sample, so that each is a leg of its own.
+        size = 1 if project is not None else 100
+        projected = None if project is None else numpy_callable(project)
+        x = np.asarray(x0, dtype=float)
+        for first in range(0, self.samples, size):
+            t = grid[first : first + size + 1]
+            states = self._leg(rate, t, x)
+            if projected is not None:
+                states[-1] = projected(t[-1], states[-1])
+            yield hermite_piece(rate, t, np.vstack([x, states]))
+            x = states[-1]
+
+    def _leg(self, rate: Rate, t: np.ndarray, x0: np.ndarray) -> np.ndarray:
+        count = len(t) - 1
+        solver = rate.cached(("cvodes", self.tolerance, count), lambda: self._solver(rate, count))
+        try:
+            states = np.asarray(solver(x0=x0, p=[t[0], t[-1] - t[0]])["xf"]).T
+        except RuntimeError as error:
+            check_finite(rate, t[0], x0, NEAR_SINGULAR)
+            reason = str(error).strip().splitlines()[-1]
+            raise SimulationError(
+                f"SUNDIALS stops between t = {t[0]:.6g} and {t[-1]:.6g}", got=reason, hint=NEAR_SINGULAR
+            ) from error
+        check_finite(rate, t[-1], states[-1], NEAR_SINGULAR)
+        return states
+
+    def _solver(self, rate: Rate, count: int) -> casadi.Function:
+        if rate.function is None:
+            raise ModelError("SUNDIALS needs the rates as a CasADi function", got="a Python function", hint="use Dop853 or Radau")
+        s, x, _ = rate.symbolic()
+        leg = type(s).sym("leg", 2)  # where it starts and how long it is: one solver serves all legs
+        dae = {"t": s, "x": x, "p": leg, "ode": leg[1] * rate.function(leg[0] + s * leg[1], x)}
+        share = max(CVODES_SHARE * self.tolerance, 1e-14)
+        options = {"abstol": share, "reltol": share, "max_num_steps": 1_000_000, "show_eval_warnings": False}
+        return casadi.integrator("cvodes", "cvodes", dae, 0.0, list(np.arange(1, count + 1) / count), options)

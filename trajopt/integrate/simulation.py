@@ -1,0 +1,170 @@
+"""simulate: a named system, an integrator, a stabilization, and the motion with its drift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import casadi
+import numpy as np
+
+from trajopt.displays import display
+from trajopt.errors import UsageError, suggest
+from trajopt.integrate.dense_output import Path
+from trajopt.integrate.deviations import deviation
+from trajopt.integrate.events import Occurrence, Progress, run, watch
+from trajopt.integrate.fixed_step import Integrator, positive
+from trajopt.integrate.gain_tuning import recommended_gain, samples
+from trajopt.integrate.gains import check_gain
+from trajopt.integrate.library_integrators import Dop853
+from trajopt.integrate.rates import evaluate, function_of_state, rate_of_system
+from trajopt.integrate.stabilize import Guard, Prepared, Stabilization
+from trajopt.system import System
+
+STEP = "step"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far an invariant strayed: at most, and at the end."""
+
+    max: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A motion of a system.
+
+    ``simulation["theta"]`` is a state or an output at the times ``t``; ``simulation.at(0.5)`` the state at any time. The
+    drift of an invariant is the length of its deviation: from zero for constraints, from its starting value for first
+    integrals.
+    """
+
+    system: System
+    integrator: Integrator
+    stabilization: Stabilization | None
+    t: np.ndarray  # (k,)
+    x: np.ndarray  # (k, n)
+    events: tuple[Occurrence, ...]
+    outputs: Mapping[str, np.ndarray]
+    drift: Mapping[str, Drift]
+    path: Path = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Simulation of {display('simulation_line', self)}>"
+
+    def _repr_html_(self) -> str:
+        return str(display("simulation_html", self))
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        names = [s.name for s in self.system.states]
+        if name in names:
+            column: np.ndarray = self.x[:, names.index(name)]
+            return column
+        if name in self.outputs:
+            return self.outputs[name]
+        known = [*names, *self.outputs]
+        raise UsageError(
+            f"'{self.system.name}' has no state or output '{name}'", expected=", ".join(known), hint=suggest(name, known)
+        )
+
+    def at(self, time: float | np.ndarray, name: str | None = None) -> np.ndarray:
+        """The state, or one of its components by name, at any time or times."""
+        values = self.path(time)
+        if name is None:
+            return values
+        names = [s.name for s in self.system.states]
+        if name not in names:
+            raise UsageError(f"'{self.system.name}' has no state '{name}'", expected=", ".join(names), hint=suggest(name, names))
+        column: np.ndarray = values[..., names.index(name)]
+        return column
+
+    @property
+    def final(self) -> dict[str, float]:
+        """The last state, by name."""
+        return {s.name: float(v) for s, v in zip(self.system.states, self.x[-1], strict=True)}
+
+
+def simulate(
+    system: System,
+    integrator: Integrator | None = None,
+    until: float | None = None,
+    stabilization: Stabilization | None = None,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Run a system from its start at t = 0.
+
+    A parameter of the system called "step" is the integrator's, where that is fixed: by it a system can tell, in an event, when a
+    step becomes too long for it.
+
+    Parameters
+    ----------
+    integrator : ``Dop853(1e-10)`` unless told otherwise.
+    until : how long; the system's own default otherwise.
+    stabilization : how to keep the invariants; one without a gain gets the gain that suits step and scheme.
+    progress : called with the fraction done.
+
+    Examples
+    --------
+    >>> from problems.lecture import pendulum
+    >>> motion = simulate(pendulum(), until=10)
+    >>> round(motion.final["theta"], 7), motion.drift["energy"].max < 1e-8
+    (-0.2193942, True)
+    """
+    method = integrator or Dop853(1e-10)
+    duration = positive(system.until if until is None else until, "duration of a run")
+    if method.fixed_step is not None and any(p.name == STEP for p in system.parameters):
+        system = system.starting_at({STEP: method.fixed_step})
+    if stabilization is None:
+        prepared = Prepared(system)
+    else:
+        if stabilization.lacks_gain:
+            stabilization = stabilization.with_gain(recommended_gain(system, method, stabilization, duration))
+        _check_stabilization(stabilization, system, method)
+        prepared = (stabilization.sampled(system) if samples(method) else None) or stabilization.prepare(system)
+    motion = prepared.system
+    watched = watch(motion, [g.event for g in prepared.guards])
+    path, events = run(rate_of_system(motion), method, (0.0, motion.start, duration), watched, prepared.project, progress)
+    _check_guards(prepared.guards, events)
+    t, x = path.t, path.x
+    outputs = _outputs(motion, t, x)
+    if stabilization is not None and prepared.own is not None:
+        own, motion = prepared.own, stabilization.prepare(system).system
+        path, x = path.first(own), x[:, :own]
+        events = tuple(replace(e, before=e.before[:own], after=e.after[:own]) for e in events)
+    return Simulation(motion, method, stabilization, t, x, events, outputs, drifts(system, t, x), path)
+
+
+def _check_guards(guards: tuple[Guard, ...], events: tuple[Occurrence, ...]) -> None:
+    """Raise where an event happened that must not."""
+    for guard in guards:
+        times = [e.time for e in events if e.name == guard.event.name]
+        if times:
+            raise type(guard.error)(guard.error.what, got=f"t = {times[0]:.6g}", hint=guard.error.hint)
+
+
+def _check_stabilization(stabilization: Stabilization, system: System, method: Integrator) -> None:
+    """An explicit scheme of fixed step must be able to follow the decay it is asked for; others shorten their steps."""
+    K = stabilization.matrix(system)
+    if K is not None and method.scheme is not None and method.fixed_step is not None:
+        check_gain(K, method, method.fixed_step)
+
+
+def drifts(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, Drift]:
+    """The drift of each invariant along a motion: t (k,), x (k, n)."""
+    return {name: Drift(float(np.max(y)), float(y[-1])) for name, y in deviation_norms(system, t, x).items()}
+
+
+def deviation_norms(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+    """The length of the deviation of each invariant along a motion: t (k,), x (k, n) -> (k,)."""
+    return {i.name: np.linalg.norm(_along(system, deviation(system, i), t, x), axis=1) for i in system.invariants}
+
+
+def _outputs(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+    values = {name: _along(system, expression, t, x) for name, (expression, _) in system.outputs.items()}
+    return {name: v[:, 0] if v.shape[1] == 1 else v for name, v in values.items()}
+
+
+def _along(system: System, expression: casadi.SX, t: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return evaluate(function_of_state(system, casadi.SX(expression)), t, x)

@@ -1,0 +1,141 @@
+"""Compiled: the interior-point method of the compiled core (interior_point.c) as a backend; IPOPT where it does not end well."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from trajopt.compiled.library import library
+from trajopt.deadline import UNLIMITED, Deadline
+from trajopt.nlp.backends import Ipopt, Outcome, Result, Warm
+from trajopt.nlp.evaluation import CoreProgram
+from trajopt.nlp.program import Program
+
+_P, _I, _D = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, _I, _D, _D, _D, _D)
+
+
+class COptions(ctypes.Structure):
+    """``interior_point_options`` of interior_point.h."""
+
+    _fields_ = (
+        *((name, _D) for name in ("tolerance", "complementarity", "barrier", "push", "relax", "seconds")),
+        *((name, _I) for name in ("max_iterations", "fitted", "steady")),
+    )
+
+
+class InteriorPointReport(ctypes.Structure):
+    """``interior_point_report`` of interior_point.h."""
+
+    _fields_ = (
+        *((name, _I) for name in ("status", "iterations", "restorations", "factorizations", "delayed")),
+        *((name, _D) for name in ("objective", "error", "seconds_analysis", "seconds_factorization", "seconds_evaluation")),
+    )
+
+
+# In the order of interior_point_status: the message, and the outcome.
+STATUS = (
+    ("Solved", Outcome.SOLVED),
+    ("Iteration_Limit", Outcome.ITERATIONS),
+    ("Infeasible", Outcome.INFEASIBLE),
+    ("Not_A_Number", Outcome.NOT_A_NUMBER),
+    ("Time_Limit", Outcome.TIME_LIMIT),
+    ("Interrupted", Outcome.INTERRUPTED),
+    ("No_Step", Outcome.FAILED),
+)
+FINAL = (Outcome.SOLVED, Outcome.ITERATIONS, Outcome.TIME_LIMIT, Outcome.INTERRUPTED)  # the others are IPOPT's to judge
+
+
+@dataclass(frozen=True)
+class Compiled(Ipopt):
+    """IPOPT's algorithm in the compiled core; where it finds no solution, IPOPT continues from its last point.
+
+    The settings are IPOPT's; of ``options`` the compiled method knows ``mu_strategy``. Without the compiled core IPOPT solves
+    everything.
+    """
+
+    name: str = "compiled"
+
+    def tightened(self, tolerance: float) -> Compiled:
+        return replace(self, tolerance=min(self.tolerance, tolerance))
+
+    @property
+    def ipopt(self) -> Ipopt:
+        return Ipopt(self.tolerance, self.max_iterations, self.verbose, self.options)
+
+    def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result:
+        if library() is None:
+            return self.ipopt.solve(program, warm, deadline)
+        result, _ = self.run(program, warm, deadline)
+        if result.outcome in FINAL:
+            return result
+        start = np.clip(result.y, program.lower, program.upper) if np.all(np.isfinite(result.y)) else program.start
+        after = self.ipopt.solve(replace(program, start=start), warm, deadline)
+        return replace(
+            after,
+            iterations=after.iterations + result.iterations,
+            seconds=after.seconds + result.seconds,
+            message=f"{after.message} (after {result.message} of the compiled method)",
+        )
+
+    def run(
+        self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED
+    ) -> tuple[Result, InteriorPointReport]:
+        """The compiled method alone, with its report."""
+        core, began = library(), time.perf_counter()
+        assert core is not None
+        owned, report, watch = CoreProgram(program), InteriorPointReport(), _Watch(self.verbose)
+        bounds = [_array(a) for a in (program.lower, program.upper, program.g_lower, program.g_upper, program.start)]
+        n, m = program.unknowns, program.constraints
+        y, g, bound, constraint = np.array(program.start), np.full(m, np.nan), np.zeros(n), np.zeros(m)
+        answer = [y, g, bound, constraint]
+        options = self._options(program, warm, deadline)
+        core.interior_point_solve(
+            ctypes.byref(owned.c), (_P * 5)(*(a.ctypes.data for a in bounds)), ctypes.byref(options), CALLBACK(watch),
+            (_P * 4)(*(a.ctypes.data for a in answer)), ctypes.byref(report),
+        )  # fmt: skip
+        message, outcome = STATUS[report.status]
+        if isinstance(owned.failure, KeyboardInterrupt):
+            message, outcome = STATUS[5]
+        elif owned.failure is not None:
+            raise owned.failure
+        seconds = time.perf_counter() - began
+        return Result(outcome, message, y, report.objective, g, bound, constraint, report.iterations, seconds, self.name), report
+
+    def _options(self, program: Program, warm: Warm | None, deadline: Deadline) -> COptions:
+        """As IPOPT is told (``Ipopt.solve``)."""
+        return COptions(
+            tolerance=self.tolerance,
+            complementarity=1e-4 if warm is None or warm.monotone else 0.1 * self.tolerance,
+            barrier=0.1 if warm is None else warm.barrier,
+            push=1e-2 if warm is None else min(1e-2, warm.barrier),
+            relax=min(program.slack, 100 * self.tolerance),
+            seconds=min(deadline.remaining, 1e9) if deadline.seconds < math.inf else 1e9,
+            max_iterations=self.max_iterations,
+            fitted=int(warm is not None and warm.mu_based_multipliers),
+            steady=int((warm is not None and warm.monotone) or self.options.get("mu_strategy") == "monotone"),
+        )
+
+
+class _Watch:
+    """Called once an iteration: Python handles signals meanwhile; a Ctrl-C stops the method."""
+
+    def __init__(self, verbose: bool) -> None:
+        self.verbose = verbose
+
+    def __call__(self, iteration: int, objective: float, violation: float, dual: float, barrier: float) -> int:
+        try:
+            if self.verbose:
+                print(f"{iteration:5d} {objective:.10e} violation {violation:.1e} dual {dual:.1e} barrier {barrier:.1e}")
+        except KeyboardInterrupt:
+            return 1
+        return 0
+
+
+def _array(values: Any) -> Any:
+    return np.ascontiguousarray(values, dtype=float)

@@ -1,0 +1,123 @@
+"""Pictures of a simulation: its states over time, and what it tells beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from trajopt.errors import UsageError
+from trajopt.integrate.simulation import Simulation, deviation_norms
+from trajopt.show.figure_style import (
+    FAINT,
+    STYLE,
+    Pen,
+    balanced,
+    calm,
+    columns_for,
+    heading,
+    legend_below,
+    line_style,
+    panels,
+    settle,
+    tidy,
+    title,
+    write_figure,
+)
+from trajopt.show.plots import draw_drifts
+
+
+def plot_simulation(simulation: Simulation | Mapping[str, Simulation], path: str | Path | None = None) -> Figure:
+    """States over time, and the drift of every invariant on a logarithmic axis; several runs of one system over one another.
+
+    Examples
+    --------
+    >>> from problems.lecture import pendulum
+    >>> from trajopt.integrate.simulation import simulate
+    >>> [axes.get_title(loc="left") for axes in plot_simulation(simulate(pendulum(), until=1.0)).axes]
+    ['theta [rad]', 'omega [rad/s]', 'drift of the invariants']
+    """
+    runs = dict(simulation) if isinstance(simulation, Mapping) else {"": simulation}
+    first = next(iter(runs.values()))
+    rows = balanced(list(range(len(first.system.states))), columns_for(len(first.system.states)))
+    drifts = deviation_norms(first.system, first.t, first.x) if len(runs) == 1 else {}
+    figure, grid = panels([*map(len, rows), *([1] if drifts else [])])
+    for line, row in zip(grid, rows, strict=False):
+        for axes, i in zip(line, row, strict=True):
+            _motion_panel(axes, runs, i)
+    if drifts:
+        _drift_panel(grid[-1][0], first.t, drifts)
+    for axes in grid[-1]:
+        axes.set_xlabel("t [s]")
+    heading(figure, run_heading(first) if len(runs) == 1 else first.system.name)
+    if len(runs) > 1:
+        handles = [Line2D([], [], label=label, **Pen(n, True).style(0)) for n, label in enumerate(runs)]
+        legend_below(figure, handles)
+    write_figure(figure, path)
+    return figure
+
+
+def run_heading(simulation: Simulation) -> str:
+    """The system, the integrator and how the invariants were kept."""
+    keeper = "not stabilized" if simulation.stabilization is None else simulation.stabilization.label
+    return f"{simulation.system.name}   {simulation.integrator.label}, {keeper}"
+
+
+def _motion_panel(axes: Any, runs: Mapping[str, Simulation], index: int) -> None:
+    tidy(axes)
+    for number, simulation in enumerate(runs.values()):
+        times, motion = dense(simulation)
+        axes.plot(times, motion[:, index], **Pen(number, len(runs) > 1).style(0))
+        if number == 0:
+            for event in simulation.events:
+                axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
+    first = next(iter(runs.values()))
+    axes.set_xlim(min(run.t[0] for run in runs.values()), max(run.t[-1] for run in runs.values()))
+    calm(axes, max(float(np.abs(run.x).max()) for run in runs.values()), 1e-12)
+    settle(axes, first.system.states[index].name, first.system.states[index].unit)
+
+
+def _drift_panel(axes: Any, t: np.ndarray, drifts: Mapping[str, np.ndarray]) -> None:
+    tidy(axes)
+    draw_drifts(axes, {name: (t, values) for name, values in drifts.items()})
+    title(axes, "drift of the invariants")
+    axes.set_xlim(t[0], t[-1])
+
+
+def plot_outputs(simulation: Simulation, path: str | Path | None = None) -> Figure:
+    """What a system tells beside its states: energies, reactions, torques."""
+    if not simulation.outputs:
+        raise UsageError(f"'{simulation.system.name}' has no outputs beside its states")
+    rows = balanced(list(simulation.outputs), columns_for(len(simulation.outputs)))
+    figure, grid = panels([len(row) for row in rows])
+    for line, row in zip(grid, rows, strict=True):
+        for axes, name in zip(line, row, strict=True):
+            _output_panel(axes, simulation, name)
+    for axes in grid[-1]:
+        axes.set_xlabel("t [s]")
+    heading(figure, run_heading(simulation))
+    write_figure(figure, path)
+    return figure
+
+
+def _output_panel(axes: Any, simulation: Simulation, name: str) -> None:
+    tidy(axes)
+    values = np.asarray(simulation.outputs[name]).reshape(len(simulation.t), -1)
+    for k in range(values.shape[1]):
+        axes.plot(simulation.t, values[:, k], **(line_style(k) | STYLE))
+    for event in simulation.events:
+        axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
+    axes.set_xlim(simulation.t[0], simulation.t[-1])
+    settle(axes, name, simulation.system.outputs[name][1])
+
+
+def dense(simulation: Simulation, most: int = 2001) -> tuple[np.ndarray, np.ndarray]:
+    """The motion at its steps, or finer where the integrator took long ones."""
+    if len(simulation.t) >= most - 1 or simulation.events:
+        return simulation.t, simulation.x
+    times = np.linspace(simulation.t[0], simulation.t[-1], most)
+    return times, simulation.at(times)
