@@ -40,7 +40,7 @@ CATALOGUE = {
 }
 
 PUBLIC = {
-    "bodies": (
+    "exercises": (
         "free_body",
         "sprung_body",
         "sprung_pair",

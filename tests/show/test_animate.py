@@ -293,7 +293,7 @@ def test_pictures_need_no_pyplot():
 
 
 def test_drawings_need_no_plotting_library():
-    modules = ("multibody.bodies", "classical.cart_pole", "bike.wheelie", "exoskeleton.snowboarder", "rocket.earth_mars")
+    modules = ("multibody.exercises", "classical.cart_pole", "bike.wheelie", "exoskeleton.snowboarder", "rocket.earth_mars")
     script = f"import sys, {', '.join(f'problems.{module}' for module in modules)}; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "False"
 

@@ -129,7 +129,8 @@ def _solved(
     with _executor(how) as executor, progress_lines(f"sweeping {name}", options.quiet) as show:
         return sweep(
             name, over, settings, method=options.method, tolerance=options.tolerance, guess=options.earlier(),
-            chained=how.chained, folder=how.folder, again=how.again, retry_failed=how.retry_failed, progress=show, executor=executor,
+            chained=how.chained, folder=how.folder, again=how.again, retry_failed=how.retry_failed,
+            progress=show, executor=executor,
             workers=None if executor is not None else how.workers, row_time_limit=how.row_time_limit,
             memory_limit=None if how.memory_limit is None else how.memory_limit * 2**20,
         )  # fmt: skip
