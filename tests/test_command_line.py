@@ -427,7 +427,14 @@ def test_every_named_thing_can_be_shown():
 
 
 def test_help_loads_no_numerical_package():
-    script = "import runpy, sys; sys.argv = ['trajopt', '--help']\ntry: runpy.run_module('trajopt', run_name='__main__')\nfinally: print(*sys.modules)"
+    script = """
+import runpy, sys
+sys.argv = ["trajopt", "--help"]
+try:
+    runpy.run_module("trajopt", run_name="__main__")
+finally:
+    print(*sys.modules)
+"""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "simulate" in done.stdout
     loaded = set(done.stdout.split())
