@@ -183,8 +183,8 @@ def solver(monkeypatch, handmade):
     """Stands in for the solve: what it was asked is kept, what it answers can be chosen."""
     asked = {}
 
-    def answer(built, guess, wish, show):
-        asked.update(built=built, guess=guess, wish=wish)
+    def answer(built, guess, options, show):
+        asked.update(built=built, guess=guess, options=options)
         show("mesh 1: 10 intervals, error 1e-3")
         if isinstance(asked.get("answer"), BaseException):
             raise asked["answer"]
