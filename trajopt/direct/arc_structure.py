@@ -231,7 +231,9 @@ def arc_mesh(
     for a in range(structure.arcs):
         start, end = (structure.times[a : a + 2] - structure.times[0]) / total
         singular = (structure.roles[a] == FREE) & affine & ~structure.held[a].any()  # where a constraint decides, all freedom
-        count = max(4 if singular.any() else 2, round(settings.density * (end - start)))
+        # Half as many again where a control is singular: an arc at its bound may be hidden there (protein-fed-batch, suite).
+        least, density = (4, 3 * settings.density / 2) if singular.any() else (2, settings.density)
+        count = max(least, round(density * (end - start)))
         ends, orders = start + (end - start) * np.arange(1, count + 1) / count, np.full(count, settings.degree)
         if kept is not None:
             ends, orders = _finer(ends, orders, ((kept[0] - structure.times[0]) / total, kept[1]), start, settings.shortest)

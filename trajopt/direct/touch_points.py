@@ -250,7 +250,7 @@ def next_places(earlier: Sequence[Sequence[TouchPoint]], now: Sequence[TouchPoin
         slope = -1.0
         if node.size > 1 and node[0] != node[1]:
             slope = (gap[0] - gap[1]) / (node[0] - node[1])
-        least = 2 * settings.near_break  # a step of a fifth to five times the gap: larger ones overshoot (quadrotor-2 of the suite)
+        least = 2 * settings.near_break  # a step of a fifth to five times the gap: more overshoots (quadrotor-2, suite)
         place = float(node[0] - gap[0] / np.clip(slope, -1 / least, -least))
         low, high = node[gap > 0].max(initial=-np.inf), node[gap < 0].min(initial=np.inf)
         if np.isfinite(high - low) and low < high:
