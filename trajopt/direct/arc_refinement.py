@@ -96,17 +96,18 @@ class OnArcs:
 def solve_on_arcs(state: State, start: MeshSolution, meshes: Meshes) -> OnArcs:
     """Solve with moving knots, repair and refine, until the arcs are confirmed and accurate or are given up."""
     method = state.method
-    current, repairs, confirmed = start, 0, list[MeshSolution]()
+    current, repairs = start, 0
+    confirmed: list[MeshSolution] = []
     refuted: list[MeshSolution] = []  # accurate, but with multipliers of the wrong sign
     while state.may_continue:
-        following = _next_on_arcs(state, current, meshes, current is start, bool(confirmed))
+        following = _next_on_arcs(state, current, meshes, current is start, current in confirmed)
         state = state.recorded(following)
         check = checked(following)
         no_better = repairs > 0 and costs_more(following, current)
         if not following.solved or (check.refuted and (no_better or repairs == method.arcs.proposals)):
             return OnArcs(state, _best_on_arcs(confirmed, refuted, method), check.suspects(following))
         current = following
-        confirmed = [] if check.refuted else [*confirmed, current]
+        confirmed += [] if check.refuted else [current]
         refuted += [current] if check.refuted and current.error <= method.tolerance else []
         if check.refuted or (any(collapsed(view) for view in current.phases) and repairs < method.arcs.proposals):
             repairs += 1
