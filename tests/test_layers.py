@@ -14,7 +14,7 @@ PACKAGE = Path(trajopt.__file__).parent
 # From the bottom to the top; a module may import its own layer and those below.
 LAYERS = (
     {"errors", "deadline", "displays", "labels", "compiled"},
-    {"netcdf"},
+    {"netcdf", "hdf5_writer", "hdf5_reader"},
     {"system", "nlp", "bounds", "files", "catalogue", "parameters", "reference", "tables", "expression_text"},
     {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate", "sizes"},
     {

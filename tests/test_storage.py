@@ -19,6 +19,7 @@ from trajopt.curve import Curve
 from trajopt.errors import FileError
 from trajopt.files import HOST
 from trajopt.solution import Solution, Status
+from trajopt.solution_files import groups_of
 from trajopt.storage import load, save, summary, to_csv
 
 
@@ -74,14 +75,56 @@ def test_file_is_readable_without_trajopt(tmp_path, handmade):
         np.testing.assert_allclose(data["state.r"].values[:, 0], np.cos(time), atol=1e-15)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
-def test_truncated_file(tmp_path, share, handmade):
+def test_other_programs_read_the_same_content(tmp_path, handmade):
+    """Arrays, dimensions and attributes as libhdf5 and xarray see them, against what was to be written."""
+    import h5py
+    import xarray
+
+    content = groups_of(handmade())
+    save(handmade(), tmp_path / "a.nc")
+    with h5py.File(tmp_path / "a.nc") as file:
+        assert list(file) == [name for name in content if name]
+    for name, group in content.items():
+        with xarray.open_dataset(tmp_path / "a.nc", group=name or "/") as data:
+            assert list(data) == list(group.variables)
+            assert {k: str(v) for k, v in data.attrs.items()} == {k: str(v) for k, v in group.attributes.items()}
+            for key, variable in group.variables.items():
+                found = data[key]
+                assert found.dims == variable.dimensions
+                np.testing.assert_array_equal(found.values, variable.values)
+                for attribute, value in variable.attributes.items():
+                    np.testing.assert_array_equal(found.attrs[attribute], value)
+
+
+def test_a_program_that_changes_a_file_makes_it_unreadable(tmp_path, handmade):
+    import h5py
+
+    save(handmade(), tmp_path / "a.nc")
+    with h5py.File(tmp_path / "a.nc", "a") as file:
+        file.attrs["objective"] = 0.0
+    with pytest.raises(FileError, match="changed"):
+        load(tmp_path / "a.nc")
+
+
+def test_what_is_said_of_a_file_that_is_none(tmp_path, handmade):
     path = tmp_path / "a.nc"
     save(handmade(), path)
     whole = path.read_bytes()
-    path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(FileError, match=r"a\.nc"):
-        load(path)
+    cases = {
+        b"": "the file is empty",
+        b"hello": "not a netCDF file, it begins with 'hello'",
+        b"\xff" * 30: "not a netCDF file, it begins with b'.xff",
+        whole[:20]: "it is cut off: 20 bytes are left",
+        whole[:5000]: "it is cut off: 5000 bytes are left of [0-9]+",
+        whole[:-1]: "it is cut off, or another program",
+        whole[:100] + bytes(8) + whole[108:]: "is damaged or was changed",
+    }
+    for content, words in cases.items():
+        path.write_bytes(content)
+        with pytest.raises(FileError, match=rf"(?s)a\.nc.*{words}"):
+            load(path)
+    with pytest.raises(FileError, match="it is a directory"):
+        load(tmp_path)
 
 
 def test_foreign_files(tmp_path):

@@ -21,7 +21,7 @@ from trajopt.solution import Arc, MeshPass, Optimum, PhaseSolution, Solution, St
 
 Array = NDArray[np.float64]
 
-FORMAT, FORMAT_VERSION = "trajopt solution", 2
+FORMAT, FORMAT_VERSION = "trajopt solution", 3  # from 3 on a file has an index and a digest
 # PhaseSolution field -> what one of its curves is called in a file
 KINDS = {
     "states": "state",
@@ -32,6 +32,7 @@ KINDS = {
 }
 MESH = {"integrals": "integral", "breaks": "break", "degrees": "interval", "errors": "interval"}  # with their dimensions
 HISTORY = ("intervals", "points", "iterations", "error", "objective", "seconds", "remark", "backend")
+LONGEST = 1000  # characters of a name in HDF5
 JSON = ("seconds", "explanation", "log", "options", "versions", "settings")  # fields that are JSON text
 
 
@@ -102,7 +103,7 @@ def _phase_group(phase: PhaseSolution) -> Group:
 
 def _key(name: str, taken: Mapping[str, Any]) -> str:
     """A name that HDF5 can hold and that no other variable has; a slash would make a group."""
-    plain = name.replace("/", "∕").replace("\0", "␀").encode("utf-8", "replace").decode()
+    plain = name.replace("/", "∕").replace("\0", "␀").encode("utf-8", "replace").decode()[:LONGEST]
     number = 2
     key = plain
     while key in taken:
@@ -187,8 +188,8 @@ def solution_of(reader: Reader) -> Solution:
             raise FileError(
                 f"'{path}' was written by a newer trajopt", got=f"format {stored['format_version']}", hint="upgrade trajopt"
             )
-        if _whole(stored["format_version"]) > 1 and not reader.checked:
-            raise ValueError("its checksums are missing")
+        if _whole(stored["format_version"]) >= 3 and not reader.checked:
+            raise ValueError("its end with the digest is missing: it is cut off, or another program has changed it")
         return _solution(reader, stored)
 
 
@@ -246,7 +247,7 @@ def _curve_names(reader: Reader, group: str, kind: str, stored: Mapping[str, Any
         found = [(_word(name), _word(key)) for name, key in _mapping(stored["curves"]).get(kind, [])]
     else:
         keys = [key for key in reader.names(group) if key.startswith(f"{kind}.")]
-        about = [(reader.attributes_of(group, key), key) for key in keys]
+        about = [(reader.variable(group, key).attributes, key) for key in keys]
         found = [(_word(a["name"]), key) for a, key in sorted(about, key=lambda one: _whole(one[0]["order"]))]
     if len(dict(found)) != len(found):
         raise ValueError(f"two curves of '{group}' have the same name")
@@ -293,7 +294,7 @@ def _grid(reader: Reader, group: str, number: int) -> tuple[Array, tuple[Array, 
 
 def _columns(reader: Reader, group: str) -> dict[str, Array]:
     stored = reader.group(group)
-    if reader.checked:
+    if "names" in stored:
         names = _words(stored["names"])
         return {name: np.asarray(reader.variable(group, f"{i}").values, dtype=float) for i, name in enumerate(names)}
     found = [reader.variable(group, name) for name in reader.names(group) if name.isdigit()]

@@ -29,7 +29,8 @@ def save(solution: Solution, path: str | Path) -> None:
 def load(path: str | Path) -> Solution:
     """Read a solution that ``save`` wrote; curves are read from it when they are asked for.
 
-    Checksums are compared as the parts are read. Files of format 1 have none: ``solution.unchecked`` is then True.
+    The digest of the file is compared before anything is parsed. Files of formats 1 and 2 have none: another process reads them,
+    and ``solution.unchecked`` is True.
 
     >>> load("nowhere.nc")
     Traceback (most recent call last):
