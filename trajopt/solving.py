@@ -89,7 +89,7 @@ class _Task:
 
         values = self.form.parameter_values(self.parameters)
         varied = varied_guess(self.form, values, (self.seed, number)) if number else None
-        return solve_directly(self.form, method, guess, self.parameters, _silent, self.deadline, varied)
+        return solve_directly(self.form, method, None if number else guess, self.parameters, _silent, self.deadline, varied)
 
     def indirectly(self, method: Shooting, guess: Any) -> Solution:
         method = method if self.tolerance is None else replace(method, tolerance=self.tolerance)

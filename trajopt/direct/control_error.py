@@ -100,7 +100,7 @@ def with_control_error(solution: MeshSolution) -> MeshSolution:
     """The solution with errors that also count what its smooth controls lose between the points, relative to the cost."""
     if solution.layout.scheme.shares_nodes or not solution.solved:
         return solution
-    losses = [_losses_between(view) for view in solution.phases]
+    losses = [_losses_between(view) + _losses_at_limits(view) for view in solution.phases]
     largest, total = max(float(loss.max()) for loss in losses), sum(float(loss.sum()) for loss in losses)
     if not largest > 0:
         return solution
@@ -131,15 +131,33 @@ def _losses_between(view: PhaseView) -> Array:
     return np.asarray(np.bincount(interval, losses, ph.mesh.intervals), dtype=float)
 
 
+def _losses_at_limits(view: PhaseView) -> Array:
+    """(intervals,): of smooth controls where a limit of the states becomes active inside an interval.
+
+    The costates are not smooth there, so that H_u is not known between the points. What the polynomial of a control leaves
+    unresolved, about its last Legendre coefficient a, loses the integral of 1/2 H_uu a^2.
+    """
+    ph = view.layout
+    smooth = ~view.kernels.affine
+    if not smooth.any() or ph.nz or ph.mesh.roles is not None:
+        return np.zeros(ph.mesh.intervals)
+    curvature = np.maximum(_by_interval(view, view.control_curvature), 0.0)
+    inside = np.logical_or.reduceat(view.inside(view.values.U), ph.first_point, axis=0)
+    losses = 0.5 * curvature * _last_coefficients(view) ** 2
+    return np.asarray(np.where(inside & smooth & ~free_intervals(view)[:, None], losses, 0.0).sum(axis=1))
+
+
 def last_coefficients(view: PhaseView) -> Array:
     """(intervals,): the largest last Legendre coefficient of a control, relative to its size."""
-    ph, result = view.layout, np.zeros(view.layout.mesh.intervals)
-    if not ph.nu:
-        return result
-    for rule, here in ph.groups:
+    return np.asarray((np.abs(_last_coefficients(view)) / view.u_size).max(axis=1, initial=0.0))
+
+
+def _last_coefficients(view: PhaseView) -> Array:
+    """(intervals, controls)"""
+    ph, result = view.layout, np.zeros((view.layout.mesh.intervals, view.layout.nu))
+    for rule, here in ph.groups if ph.nu else ():
         U = view.values.U[ph.first_point[here][:, None] + np.arange(rule.points.size)]
-        tail = inverse_legendre(tuple(rule.points.tolist()))[-1] @ U
-        result[here] = (np.abs(tail) / view.u_size).max(axis=1)
+        result[here] = inverse_legendre(tuple(rule.points.tolist()))[-1] @ U
     return result
 
 

@@ -10,7 +10,7 @@ from trajopt import Problem
 from .entry import problem
 
 
-@problem("battery-penalty", "large penalty")
+@problem("battery-penalty", "large penalty", quick=True)
 def battery(penalty: float = 1e3) -> Problem:
     """A battery bought at a varying price; it should not charge and discharge at once."""
     ocp = Problem("battery-penalty")
