@@ -13,7 +13,7 @@ PACKAGE = Path(trajopt.__file__).parent
 ROOT = PACKAGE.parent
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 PAGES = sorted(page for page in PACKAGE.rglob("README.md"))
-LISTED = re.compile(r"(?:^|[\s`,])([a-z_]+\.py|[a-z_]+/)(?=$|[\s`,:;)])", re.MULTILINE)
+LISTED = re.compile(r"(?:^|[\s`,])([a-z0-9_]+\.py|[a-z0-9_]+/)(?=$|[\s`,:;)])", re.MULTILINE)
 
 CHANGES = (ROOT / "CHANGELOG.md").read_text()
 RENAMED_MODULES = re.findall(r"^\| `([\w/]+\.py)` \| `([\w/]+\.py)` \|$", CHANGES, re.MULTILINE)
