@@ -10,10 +10,10 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.curve import Curve
 from trajopt.indirect.assembly import ShootingSystem
 from trajopt.indirect.control_law import ArcLaw
-from trajopt.indirect.flow import SideBySide
 
 Array = NDArray[np.float64]
 DEGREE = 12  # the flow has a far smaller error constant than interpolation of its order
@@ -59,13 +59,10 @@ class ArcTrace:
         law, ham = self.law, self.law.hamiltonian
         symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v), ham.weight, ham.s, ham.p]
         function = casadi.Function("along", symbols, [casadi.densify(expression)])
-        count = self.values.shape[0] * NODES.size
-        nodes = self.values[:, :, : law.node_size].reshape(count, -1)
-        ns = ham.s.numel()
-        inner = self.numbers[2:]
-        many = SideBySide(function, count)
-        found = many(self.times.ravel(), nodes, inner[: inner.size - ns], inner[inner.size - ns :], self.p)[0]
-        return found.reshape(*self.times.shape, expression.numel())
+        nodes = self.values[:, :, : law.node_size].reshape(self.times.size, -1)
+        weight, s = np.split(self.numbers[2:], [ham.weight.numel()])
+        found = np.asarray(Pointwise(function)(self.times.reshape(1, -1), nodes.T, weight, s, self.p))
+        return np.broadcast_to(found.T, (self.times.size, expression.numel())).reshape(*self.times.shape, expression.numel())
 
 
 def trace_arc(system: ShootingSystem, k: int, unknowns: Array, scale: Array) -> ArcTrace:

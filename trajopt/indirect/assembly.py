@@ -260,8 +260,10 @@ class ShootingSystem:
         value, *derivatives = self._boundary(*inputs, self.p)
         rows = out.add(value.full())
         for place, derivative in zip(places, derivatives, strict=True):
+            by_input = derivative.full()
+            used = np.flatnonzero(by_input.any(axis=1))
             for columns, matrix in place:
-                out.put(rows, columns, derivative.full() @ matrix)
+                out.put(rows[used], columns, by_input[used] @ matrix)
 
     def _at_entrances(
         self, phase: int, numbers: tuple[int, ...], unknowns: Array, places: list[tuple[Index, Array]]
@@ -318,9 +320,10 @@ class _Rows:
 
     def put(self, rows: Index, columns: Index, block: Array) -> None:
         """One block (rows, columns), or many side by side with a leading axis."""
-        r = np.broadcast_to(rows[..., :, None], block.shape)
-        c = np.broadcast_to(columns[..., None, :], block.shape)
-        self.triples.append((r.ravel(), c.ravel(), block.ravel()))
+        nonzero = np.nonzero(block)
+        r = np.broadcast_to(rows[..., :, None], block.shape)[nonzero]
+        c = np.broadcast_to(columns[..., None, :], block.shape)[nonzero]
+        self.triples.append((r, c, block[nonzero]))
 
     def residual(self) -> Array:
         return np.concatenate(self.values)

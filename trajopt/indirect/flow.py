@@ -7,7 +7,6 @@ down to rounding. Where the steps are is decided before, from local errors (``gr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -16,6 +15,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.indirect.control_law import ArcLaw
 from trajopt.indirect.first_integral_projection import Kept, pulled_back
@@ -27,7 +27,6 @@ _A = [np.array(row) for row in DOP853.a]
 _B, _C = np.array(DOP853.b), np.array(DOP853.c)
 _E5, _E3 = (np.array(row) for row in DOP853.errors)
 STAGES = DOP853.stages
-BLOCK = 256  # points that a function is evaluated at in one call
 
 
 @dataclass(frozen=True)
@@ -39,36 +38,45 @@ class FlowResult:
     by_numbers: Array
 
 
-class SideBySide:
-    """A CasADi function for many points at once, through buffers that numpy and CasADi share: no conversions.
+class WithJacobians:
+    """A column and its Jacobians by some of its inputs, at many points; only nonzero entries are evaluated."""
 
-    The first two inputs differ from point to point and the others do not; results have one row of all entries for each point.
-    Points are taken in blocks that stay in the processor's cache; a map over all of them would take longer to set up than to run.
-    """
+    def __init__(self, name: str, inputs: list[Any], column: Any, by: tuple[int, ...]) -> None:
+        jacobians = [casadi.jacobian(column, inputs[i]) for i in by]
+        self.patterns = [
+            (np.array(j.sparsity().row(), dtype=int), np.array(j.sparsity().get_col(), dtype=int)) for j in jacobians
+        ]
+        self.shapes = [j.shape for j in jacobians]
+        self.many = Pointwise(casadi.Function(name, inputs, [casadi.densify(column), *[j.nz[:] for j in jacobians]]))
 
-    def __init__(self, function: Any, count: int) -> None:
-        self.count, self.block = count, min(count, BLOCK)
-        self.function = function.map(self.block)
-        self.buffer, self.evaluate = self.function.buffer()
-        self.inputs = [np.zeros((self.block, function.numel_in(i))) for i in range(function.n_in())]
-        self.outputs = [np.zeros((self.block, function.numel_out(i))) for i in range(function.n_out())]
-        for i, array in enumerate(self.inputs):
-            self.buffer.set_arg(i, array.data)
-        for i, array in enumerate(self.outputs):
-            self.buffer.set_res(i, array.data)
+    def __call__(self, *values: Array) -> tuple[Array, list[Array]]:
+        """Inputs (size, N) or (size,) -> the column (N, n), and the Jacobians (N, n, size of the input)."""
+        column, *entries = self.many(*values)
+        dense = []
+        for (rows, columns), shape, nonzero in zip(self.patterns, self.shapes, entries, strict=True):
+            matrices = np.zeros((column.shape[1], *shape))
+            matrices[:, rows, columns] = nonzero.T
+            dense.append(matrices)
+        return column.T, dense
 
-    def __call__(self, *values: Array) -> list[Array]:
-        for held, value in zip(self.inputs[2:], values[2:], strict=True):
-            held[:] = value
-        found = [np.empty((self.count, array.shape[1])) for array in self.outputs]
-        for start in range(0, self.count, self.block):
-            here = slice(start, min(start + self.block, self.count))
-            size = here.stop - start
-            self.inputs[0][:size, 0], self.inputs[1][:size] = values[0][here], values[1][here]
-            self.evaluate()
-            for whole, part in zip(found, self.outputs, strict=True):
-                whole[here] = part[:size]
-        return found
+
+class RateFunctions:
+    """The rate of an arc as a function of (tau, y, numbers, p), and its derivatives by y and the numbers."""
+
+    def __init__(self, function: Any) -> None:
+        self.function, self.rate = function, Pointwise(function)
+
+    @cached_property
+    def variational(self) -> WithJacobians:
+        inputs = self.function.sx_in() if self.function.is_a("SXFunction") else self.function.mx_in()
+        (rate,) = self.function.call(inputs, True, False)
+        return WithJacobians("variational", list(inputs), rate, (1, 2))
+
+
+@lru_cache(maxsize=64)
+def _functions_of(text: str) -> RateFunctions:
+    """By the text of the function: phases with the same model, further grids and neighbouring solves share the derivatives."""
+    return RateFunctions(casadi.Function.deserialize(text))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,34 +101,19 @@ class ArcFlow:
         return tau, y, numbers, casadi.densify(duration * casadi.substitute(law.rate, old, new))
 
     @cached_property
-    def _rate(self) -> Any:
+    def _functions(self) -> RateFunctions:
         tau, y, numbers, rate = self._symbols
-        return casadi.Function("rate", [tau, y, numbers, self.law.hamiltonian.p], [rate])
-
-    @cached_property
-    def _variational(self) -> Any:
-        tau, y, numbers, rate = self._symbols
-        jacobians = [casadi.densify(casadi.jacobian(rate, symbol)) for symbol in (y, numbers)]
-        return casadi.Function("variational", [tau, y, numbers, self.law.hamiltonian.p], [rate, *jacobians])
+        function = casadi.Function("rate", [tau, y, numbers, self.law.hamiltonian.p], [rate])
+        return _functions_of(function.serialize()) if function.is_a("SXFunction") else RateFunctions(function)
 
     def rates(self, tau: Array, y: Array, numbers: Array, p: Array) -> Array:
         """(N,), (N, n) -> (N, n)"""
-        return self._many_rates(tau.size)(tau, y, numbers, p)[0]
+        return np.asarray(self._functions.rate(tau[None, :], y.T, numbers, p)).T
 
     def variational(self, tau: Array, y: Array, numbers: Array, p: Array) -> tuple[Array, Array, Array]:
         """(N,), (N, n) -> rates (N, n), their derivatives by y (N, n, n) and by the numbers (N, n, m)."""
-        n, count = self.law.size, tau.size
-        rate, by_y, by_numbers = self._many_variational(count)(tau, y, numbers, p)
-        # CasADi stores matrices by columns.
-        return rate, by_y.reshape(count, n, n).transpose(0, 2, 1), by_numbers.reshape(count, numbers.size, n).transpose(0, 2, 1)
-
-    @cached_property
-    def _many_rates(self) -> Callable[[int], SideBySide]:
-        return lru_cache(maxsize=8)(lambda count: SideBySide(self._rate, count))
-
-    @cached_property
-    def _many_variational(self) -> Callable[[int], SideBySide]:
-        return lru_cache(maxsize=8)(lambda count: SideBySide(self._variational, count))
+        rate, (by_y, by_numbers) = self._functions.variational(tau[None, :], y.T, numbers, p)
+        return rate, by_y, by_numbers
 
     def step(self, tau: Array, h: Array, y: Array, numbers: Array, p: Array) -> tuple[Array, Array]:
         """One step of each trajectory, and its estimated error: (N,), (N,), (N, n) -> (N, n), (N, n)."""
@@ -187,7 +180,7 @@ class ArcFlow:
             y, error = self.step(steps[:, j], steps[:, j + 1] - steps[:, j], y, numbers, p)
             if levels is not None:
                 n = 2 * self.law.hamiltonian.phase.x.numel()
-                back = self._many_pulls(y.shape[0])(steps[:, j + 1], np.hstack([y[:, :n], levels]), numbers, p)[0]
+                back, _ = self._pull(steps[:, j + 1][None, :], np.hstack([y[:, :n], levels]).T, numbers, p)
                 y = np.hstack([back, y[:, n:]])
             values.append(y)
             errors.append(error)
@@ -197,19 +190,16 @@ class ArcFlow:
         """The values of the kept integrals where segments begin, and how they depend on the nodes and on the numbers."""
         count, size = nodes.shape
         n, k = 2 * self.law.hamiltonian.phase.x.numel(), self._kept.count
-        values, by_node, by_numbers = SideBySide(self._level, count)(tau, nodes[:, :n], numbers, p)
+        values, (by_node, by_numbers) = self._level(tau[None, :], nodes[:, :n].T, numbers, p)
         by_start = np.zeros((count, k, size))
-        by_start[:, :, :n] = by_node.reshape(count, n, k).transpose(0, 2, 1)
-        return FlowResult(values, by_start, by_numbers.reshape(count, numbers.size, k).transpose(0, 2, 1))
+        by_start[:, :, :n] = by_node
+        return FlowResult(values, by_start, by_numbers)
 
     def _pulled(self, tau: Array, run: FlowResult, levels: FlowResult, numbers: Array, p: Array) -> FlowResult:
         """After a step: states and costates back on the levels, with the sensitivities of exactly this."""
-        count, k = run.end.shape[0], self._kept.count
         n = 2 * self.law.hamiltonian.phase.x.numel()
         inputs = np.hstack([run.end[:, :n], levels.end])
-        back, slope, by_numbers = self._many_pulls(count)(tau, inputs, numbers, p)
-        slope = slope.reshape(count, n + k, n).transpose(0, 2, 1)
-        by_numbers = by_numbers.reshape(count, numbers.size, n).transpose(0, 2, 1)
+        back, (slope, by_numbers) = self._pull(tau[None, :], inputs.T, numbers, p)
 
         def moved(own: Array, level: Array) -> Array:
             return np.asarray(np.matmul(slope, np.concatenate([own[:, :n], level], axis=1)))
@@ -225,24 +215,17 @@ class ArcFlow:
         return self.kept
 
     @cached_property
-    def _level(self) -> Any:
+    def _level(self) -> WithJacobians:
         tau, z, numbers, (y,) = self._inserted([self._kept.y])
-        inputs = [tau, z, numbers, self.law.hamiltonian.p]
-        return casadi.Function("level", inputs, [y, *[casadi.densify(casadi.jacobian(y, symbol)) for symbol in (z, numbers)]])
+        return WithJacobians("level", [tau, z, numbers, self.law.hamiltonian.p], y, (1, 2))
 
     @cached_property
-    def _pull(self) -> Any:
+    def _pull(self) -> WithJacobians:
         levels = self.law.hamiltonian.symbols.sym("levels", self._kept.count)
         tau, z, numbers, (back,) = self._inserted([pulled_back(self._kept, self.law.hamiltonian, levels)])
         both = self.law.hamiltonian.symbols.sym("both", z.numel() + levels.numel())
         back = casadi.substitute(back, casadi.vertcat(z, levels), both)
-        inputs = [tau, both, numbers, self.law.hamiltonian.p]
-        jacobians = [casadi.densify(casadi.jacobian(back, symbol)) for symbol in (both, numbers)]
-        return casadi.Function("pull", inputs, [casadi.densify(back), *jacobians])
-
-    @cached_property
-    def _many_pulls(self) -> Callable[[int], SideBySide]:
-        return lru_cache(maxsize=4)(lambda count: SideBySide(self._pull, count))
+        return WithJacobians("pull", [tau, both, numbers, self.law.hamiltonian.p], back, (1, 2))
 
     def _inserted(self, expressions: list[Any]) -> tuple[Any, Any, Any, list[Any]]:
         """tau, (x, costate) and numbers as symbols, and expressions of the phase in them."""

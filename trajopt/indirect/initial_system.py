@@ -6,38 +6,36 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-import casadi
 import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from trajopt.deadline import UNLIMITED, Deadline
+from trajopt.indirect.active_rows import Rows, held, independent_rows
 from trajopt.indirect.arc_trajectory import ArcTrace, trace_arc
 from trajopt.indirect.assembly import ShootingArc, ShootingSystem
 from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
 from trajopt.indirect.costate_convention import flow_costate
-from trajopt.indirect.equations import ActiveRow, Replacement
+from trajopt.indirect.equations import Replacement
 from trajopt.indirect.first_integral_projection import Kept, decisive, kept_integrals
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
-from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian, boundary_rows
+from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian
 from trajopt.indirect.integrals import autonomous
 from trajopt.indirect.start import (
     Scales,
     Start,
     StartArc,
     declared_sizes,
-    endpoint_values,
     node_values,
     samples_of,
     scales,
     weights_at,
 )
-from trajopt.indirect.transitions import implied_at_start, slides
+from trajopt.indirect.transitions import slides
 from trajopt.normal_form import NormalForm
 
 Array = NDArray[np.float64]
-NEAR = 1e-5  # relative distance from a limit below which an endpoint condition is taken as active
 TRIALS = 21  # points of an arc at which declared first integrals are tried
 NEGLIGIBLE = 1e-7  # multiplier, relative to the largest, of a condition that only seems active
 
@@ -64,7 +62,7 @@ class Preparation:
     unknowns: Array
     scale: Array
     flow_scales: tuple[Array, ...]  # for each arc
-    rows: tuple[tuple[BoundaryRow, str | None], ...]  # all endpoint conditions, and the side on which they are active
+    rows: Rows  # all endpoint conditions, and the side on which they are active
     _traced: dict[str, tuple[Array, tuple[ArcTrace, ...]]] = field(default_factory=dict)
 
     def allowed(self, unknowns: Array, step: Array) -> float:
@@ -127,7 +125,7 @@ def prepare(
     laws = _laws(hams, start, weights, p, options)
     if not start.own_costates:
         start = _with_own_costates(start, laws, weights, p)
-    sizes = scales(form, start)
+    sizes, conditions = scales(form, start), independent_rows(form, hams, start, p)
     arcs: list[ShootingArc] = []
     nodes, flow_scales = [], []
     for arc, law in zip(start.arcs, laws, strict=True):
@@ -140,16 +138,15 @@ def prepare(
             flow = replace(flow, kept=_kept(arc, law, values, sizes[arc.phase], (weights[arc.phase], start.s, p)))
         begins = not arcs or arcs[-1].phase != arc.phase
         fixed = (weights[arc.phase], start.s, p)
-        implied = implied_at_start(form, arc, law, start, p) if begins else ()
+        implied = conditions.implied[arc.phase] if begins else ()
         sliding = not begins and slides((start.arcs[len(arcs) - 1], arc), arcs[-1].law, law, fixed)
         arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched, sliding, implied))
         nodes.append(values(grid.starts))
         flow_scales.append(scale)
     steady = tuple(options.use_integrals and autonomous(ham) for ham in hams)
-    rows = _active_rows(form, hams, start, p)
-    system = ShootingSystem(form, tuple(arcs), _held(rows), p, steady, (None,) * len(hams))
+    system = ShootingSystem(form, tuple(arcs), held(conditions.rows), p, steady, (None,) * len(hams))
     unknowns = _first_unknowns(system, start, nodes, weights)
-    prepared = Preparation(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), rows)
+    prepared = Preparation(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), conditions.rows)
     prepared = _with_multipliers(prepared, sizes)
     # Multipliers are linear in transversality, but not in the integrals that replace it: those come last.
     replaced = tuple(_replaced(i, start, arcs, (weights[i], start.s, p)) for i in range(len(hams)))
@@ -209,45 +206,6 @@ def _flow_scale(flow: ArcFlow, values: object, sizes: Scales, numbers: Array, p:
     return np.concatenate([sizes.x, sizes.costate, np.where(rest > 1e-8, rest, 1.0)])
 
 
-def _active_rows(
-    form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array
-) -> tuple[tuple[BoundaryRow, str | None], ...]:
-    """All endpoint conditions; inequalities count as active where the start is at their limit."""
-    rows = boundary_rows(form)
-    if not rows:
-        return ()
-    column = casadi.vertcat(*[row.expression for row in rows])
-    found = (
-        casadi.Function("rows", [form.endpoint_column, form.s, form.p], [column])(endpoint_values(form, start, p), start.s, p)
-        .full()
-        .ravel()
-    )
-    result: list[tuple[BoundaryRow, str | None]] = []
-    followed = _followed_at_start(hams, start)
-    for row, value in zip(rows, found, strict=True):
-        if row.begins in followed and not row.equality:
-            result.append((row, None))  # the entrance of the first arc says the same
-            continue
-        size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value) if np.isfinite(b)))
-        if row.equality or (np.isfinite(row.lower) and value - row.lower <= NEAR * size):
-            result.append((row, "lower"))
-        elif np.isfinite(row.upper) and row.upper - value <= NEAR * size:
-            result.append((row, "upper"))
-        else:
-            result.append((row, None))
-    return tuple(result)
-
-
-def _followed_at_start(hams: tuple[PhaseHamiltonian, ...], start: Start) -> set[tuple[int, str] | None]:
-    """The state constraints, as (phase, name), that the first arcs of phases follow."""
-    firsts = [(i, ham, start.of_phase(i)[0]) for i, ham in enumerate(hams)]
-    return {(i, ham.constraints[j].name) for i, ham, arc in firsts for j, _ in arc.mode.active if ham.constraints[j].order}
-
-
-def _held(rows: tuple[tuple[BoundaryRow, str | None], ...]) -> tuple[ActiveRow, ...]:
-    return tuple(ActiveRow(row, row.lower if side == "lower" else row.upper) for row, side in rows if side is not None)
-
-
 def _first_unknowns(system: ShootingSystem, start: Start, nodes: list[Array], weights: list[Array]) -> Array:
     layout = system.layout
     unknowns = np.zeros(layout.size)
@@ -288,16 +246,16 @@ def _with_multipliers(prepared: Preparation, sizes: list[Scales]) -> Preparation
     return prepared
 
 
-def with_rows(prepared: Preparation, rows: tuple[tuple[BoundaryRow, str | None], ...]) -> Preparation:
+def with_rows(prepared: Preparation, rows: Rows) -> Preparation:
     """The same with other endpoint conditions active."""
-    system = replace(prepared.system, active=_held(rows))
+    system = replace(prepared.system, active=held(rows))
     unknowns = np.zeros(system.layout.size)
     kept = int(prepared.system.layout.nu.min()) if prepared.system.layout.nu.size else prepared.unknowns.size
     unknowns[:kept] = prepared.unknowns[:kept]
     return replace(prepared, system=system, unknowns=unknowns, scale=np.ones(unknowns.size), rows=rows, _traced={})
 
 
-def _let_go(rows: tuple[tuple[BoundaryRow, str | None], ...], nu: Array) -> tuple[tuple[BoundaryRow, str | None], ...]:
+def _let_go(rows: Rows, nu: Array) -> Rows:
     largest = float(np.abs(nu).max(initial=0.0))
     result: list[tuple[BoundaryRow, str | None]] = []
     place = 0

@@ -1,4 +1,4 @@
-"""What happens where an arc begins, decided from the laws on both sides and from the start values of the phase."""
+"""What happens where two arcs meet, decided from the laws on both sides."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from trajopt.indirect.control_law import ArcLaw
 from trajopt.indirect.equations import between_bound_and_constraint
-from trajopt.indirect.start import Start, StartArc, node_values
-from trajopt.normal_form import NormalForm
+from trajopt.indirect.start import StartArc, node_values
 
 Array = NDArray[np.float64]
 POINTS = 21  # of an arc, among which the largest multiplier is looked for
-ROUNDING = 1e-12  # relative
 
 
 def slides(pair: tuple[StartArc, StartArc], before: ArcLaw, after: ArcLaw, fixed: tuple[Array, ...]) -> bool:
@@ -68,22 +66,3 @@ def _law_values(arc: StartArc, law: ArcLaw, fixed: tuple[Array, ...]) -> _LawVal
     found = function(arc.times(tau)[None, :], node_values(arc, law, *fixed)(tau).T, *fixed)
     sizes = (law.u.numel(), len(law.mode.active), law.u.numel())
     return _LawValues(*[np.broadcast_to(f.full().T, (tau.size, n)) for f, n in zip(found, sizes, strict=True)])
-
-
-def implied_at_start(form: NormalForm, arc: StartArc, law: ArcLaw, start: Start, p: Array) -> tuple[tuple[int, str], ...]:
-    """State constraints of the first arc of a phase that fixed start values hold already, with their derivatives."""
-    ham, phase = law.hamiltonian, form.phases[arc.phase]
-    given = np.eye(phase.x.numel())[phase.x_start.fixed]
-    time = arc.times(np.zeros(1))
-    found = []
-    for number, side in arc.mode.active:
-        constraint = ham.constraints[number]
-        if constraint.order:
-            slopes = casadi.jacobian(casadi.vertcat(*constraint.tangency(side)), ham.phase.x)
-            symbols = [ham.phase.t, ham.phase.x, ham.s, ham.p]
-            function = casadi.Function("slopes", symbols, [casadi.densify(slopes)])
-            normals = np.asarray(function(time[0], arc.x(time)[0], start.s, p).full())
-            outside = normals - normals @ given.T @ given if given.size else normals
-            if np.abs(outside).max() <= ROUNDING * np.abs(normals).max():
-                found.append((number, side))
-    return tuple(found)
