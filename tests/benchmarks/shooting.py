@@ -1,8 +1,8 @@
 """Shooting beside collocation on every named problem: one table, in the page on shooting.
 
-``python tests/benchmarks/shooting.py`` prints it, ``--write`` puts it into ``trajopt/indirect/README.md``; names choose problems.
-``--changed 20 --seed 1`` solves each problem of the models with random changes of its settings instead, and counts how many of
-those that collocation solves shooting confirms.
+``python tests/benchmarks/shooting.py`` prints it, ``--write`` puts it into ``trajopt/indirect/README.md``; names choose problems,
+and the other lines of the table stay. ``--changed 20 --seed 1`` solves each problem of the models with random changes of its
+settings instead, and counts how many of those that collocation solves shooting confirms.
 """
 
 from __future__ import annotations
@@ -10,20 +10,26 @@ from __future__ import annotations
 import argparse
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from trajopt import Problem, builder, named_problems, solve
+from trajopt.errors import TrajoptError
+from trajopt.parameters import settings_of
 from trajopt.solving import Both
 
 PAGE = Path(__file__).parents[2] / "trajopt" / "indirect" / "README.md"
-BEGIN, END = "<!-- table of named problems -->", "<!-- end of table -->"
+NAMED = "<!-- table of named problems -->", "<!-- end of table -->"
+CHANGES = "<!-- table of changed settings -->", "<!-- end of changed settings -->"
 HEAD = ("problem", "verdict", "arcs", "unknowns", "Newton steps", "direct s", "shooting s", "objectives", "initial costates")
+CHANGES_HEAD = ("problem", "changes", "solved by collocation", "confirmed", "longest shooting s")
 SIZE = re.compile(r"(\d+) arcs, \d+ segments, (\d+) unknowns")
 MODELS = ("exoskeleton", "bike robot")
 LIMIT = 600.0  # seconds for one problem
+WITHIN = 0.1  # of a setting: how far it is changed
 
 
 @dataclass(frozen=True)
@@ -65,26 +71,39 @@ def row_of(name: str, problem: Problem) -> Row:
     )  # fmt: skip
 
 
-def table(rows: list[Row]) -> str:
-    lines = [HEAD, ("---",) * len(HEAD), *[row.cells() for row in rows]]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def draws(name: str, count: int, seed: int) -> Iterator[dict[str, float]]:
+    """Random changes of the numeric settings of a problem, each by at most ``WITHIN``; the same for the same seed."""
+    random = np.random.default_rng([seed, *name.encode()])
+    numbers = {key: s.default for key, s in settings_of(builder(name)).items() if isinstance(s.default, float) and s.default}
+    for _ in range(count):
+        yield {key: value * (1 + WITHIN * random.uniform(-1, 1)) for key, value in numbers.items()}
 
 
-def changed(names: list[str], count: int, seed: int, within: float = 0.1) -> None:
-    """Random changes of numeric settings of each problem, and how many answers of collocation are confirmed."""
-    from trajopt.parameters import settings_of
+def changed(name: str, count: int, seed: int) -> list[str]:
+    """Of the changes that collocation solves: how many shooting confirms, and the longest time it took."""
+    solved, confirmed, times = 0, 0, [0.0]
+    for some in draws(name, count, seed):
+        try:
+            row = row_of(name, builder(name)(**some))
+        except TrajoptError as error:  # settings that contradict each other
+            print("  ", str(error).splitlines()[0], flush=True)
+            continue
+        print("  ", *row.cells(), flush=True)
+        solved += row.verdict != "no direct answer"
+        confirmed += row.verdict == "agree"
+        times.append(row.shooting)
+    return [name, str(count), str(solved), str(confirmed), f"{max(times):.1f}"]
 
-    random = np.random.default_rng(seed)
-    for name in names:
-        build, solved, confirmed = builder(name), 0, 0
-        numbers = {key: s.default for key, s in settings_of(build).items() if isinstance(s.default, float) and s.default}
-        for _ in range(count):
-            some = {key: value * (1 + within * random.uniform(-1, 1)) for key, value in numbers.items()}
-            row = row_of(name, build(**some))
-            solved += row.verdict != "no direct answer"
-            confirmed += row.verdict == "agree"
-            print("  ", *row.cells(), flush=True)
-        print(f"{name}: {confirmed} of {solved} confirmed, {count} tried", flush=True)
+
+def written(page: str, marks: tuple[str, str], head: tuple[str, ...], lines: list[list[str]]) -> str:
+    """The page with these lines in the table between two marks: others stay, those of the same name are replaced."""
+    before, rest = page.split(marks[0])
+    old, after = rest.split(marks[1])
+    cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in old.strip().splitlines()[2:]]
+    new = {line[0]: line for line in lines}
+    merged = [new.pop(line[0], line) for line in cells] + list(new.values())
+    text = "\n".join("| " + " | ".join(line) + " |" for line in [head, ("---",) * len(head), *merged])
+    return f"{before}{marks[0]}\n\n{text}\n\n{marks[1]}{after}"
 
 
 def main() -> None:
@@ -95,20 +114,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     problems = {name: entry for name, entry in named_problems().items() if entry.kind == "problem"}
-    if given.changed:
-        models = [name for name, entry in problems.items() if entry.family in MODELS]
-        changed(given.names or models, given.changed, given.seed)
-        return
-    rows = []
-    for name in given.names or problems:
-        rows.append(row_of(name, builder(name)()))
-        print(*rows[-1].cells(), flush=True)
-    text = table(rows)
-    print(text)
-    if given.write:
-        page = PAGE.read_text(encoding="utf-8")
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    models = [name for name, entry in problems.items() if entry.family in MODELS]
+    marks, head = (CHANGES, CHANGES_HEAD) if given.changed else (NAMED, HEAD)
+    for name in given.names or (models if given.changed else problems):
+        line = changed(name, given.changed, given.seed) if given.changed else row_of(name, builder(name)()).cells()
+        print(*line, flush=True)
+        if given.write:
+            PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), marks, head, [line]), encoding="utf-8")
 
 
 if __name__ == "__main__":
