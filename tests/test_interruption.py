@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trajopt import load, solve
-from trajopt.commands.signals import Keeper
+from trajopt.commands.signals import BestSolution
 from trajopt.solution import Status
 
 MODEL = """
@@ -68,7 +68,7 @@ def test_every_solved_mesh_is_offered_and_the_best_is_kept(tmp_path):
 
     seen = []
 
-    class Kept(Keeper):
+    class Kept(BestSolution):
         def solved(self, make):
             seen.append(make())
             super().solved(make)

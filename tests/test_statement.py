@@ -47,7 +47,7 @@ WRONG = {
     "dynamics twice": (lambda: wrong(lambda o, p, t, x, v, u: (p.dynamics({x: v}), p.dynamics({x: u}))), ["'x'", "twice"]),
     "dynamics of wrong size": (lambda: wrong(lambda o, p, t, x, v, u: p.dynamics({x: [v, u]})), ["'x'", "wrong size"]),
     "unused control": (lambda: wrong(lambda o, p, t, x, v, u: p.dynamics({x: v, v: -x})), ["'u'", "not used"]),
-    "empty bound": (lambda: base(u={"lower": 1, "upper": 0}), ["'u'", "empty bound"]),
+    "lower bound exceeds": (lambda: base(u={"lower": 1, "upper": 0}), ["'u'", "empty bound"]),
     "bound against start": (lambda: finished(x={"lower": 0.5}), ["start", "'x'", "contradicts"]),
     "bound against end": (lambda: finished(x={"upper": 0.5}), ["end", "'x'", "contradicts"]),
     "time backwards": (lambda: finished(time={"start": 2}), ["main", "time"]),

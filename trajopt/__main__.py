@@ -1,6 +1,6 @@
-"""The command line: everything by name from a shell. The only home of option strings.
+"""The command line interface. Option strings are defined only here.
 
-Heavy libraries are imported inside the commands, so that ``trajopt --help`` answers at once.
+Heavy libraries are imported inside the commands, so that ``trajopt --help`` is fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trajopt.commands.exit_codes import reported
 app = typer.Typer(
     name="trajopt",
     help="Optimal-control trajectories of mechanical systems, with a certificate. "
-    "Exit code 0: solved (and certified, where asked); 1: not; 2: bad input; "
+    "Exit code 0: solved (for certify: claim proved); 1: not; 2: invalid input;  "
     "129, 130, 143: stopped by SIGHUP, SIGINT, SIGTERM.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -39,12 +39,10 @@ def _complete(incomplete: str) -> list[tuple[str, str]]:
 NAME_HELP = "A name from 'trajopt list', or ./mine.py:build."
 Name = Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP, autocompletion=_complete)]
 NameOrFile = Annotated[
-    str, typer.Argument(metavar="NAME|FILE.nc", help=NAME_HELP + " Or a saved answer.", autocompletion=_complete)
+    str, typer.Argument(metavar="NAME|FILE.nc", help=NAME_HELP + " Or a saved solution.", autocompletion=_complete)
 ]
-File = Annotated[Path, typer.Argument(metavar="FILE.nc", help="A saved answer.")]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change an argument or a parameter; repeatable.")
-]
+File = Annotated[Path, typer.Argument(metavar="FILE.nc", help="A saved solution.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set an argument or a parameter; repeatable.")]
 ParametersOption = Annotated[
     Path | None,
     typer.Option("--parameters", metavar="FILE.toml", help="Values of arguments and parameters; --set overrides them."),
@@ -52,47 +50,51 @@ ParametersOption = Annotated[
 MethodOption = Annotated[
     MethodName, typer.Option("--method", help="Collocation, multiple shooting on the maximum principle, or both.")
 ]
-Tolerance = Annotated[float | None, typer.Option("--tolerance", metavar="NUMBER", help="Estimated relative error to reach.")]
+Tolerance = Annotated[float | None, typer.Option("--tolerance", metavar="NUMBER", help="Bound on the estimated relative error.")]
 TimeLimit = Annotated[
     float | None,
-    typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock time; then the best answer so far, exit code 1."),
+    typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock limit; returns the best solution so far, exit code 1."),
 ]
-GuessOption = Annotated[Path | None, typer.Option("--guess", metavar="FILE.nc", help="Begin at a saved answer.")]
-Save = Annotated[Path | None, typer.Option("--save", metavar="FILE.nc", help="Keep the result (netCDF).")]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw the result (png, pdf, svg).")]
-KINDS = "trajectories, phase, switching, mesh, invariants, reintegration, stills, or one of the problem's own."
+GuessOption = Annotated[Path | None, typer.Option("--guess", metavar="FILE.nc", help="Use a saved solution as initial guess.")]
+Save = Annotated[Path | None, typer.Option("--save", metavar="FILE.nc", help="Write the result (netCDF).")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.png", help="Plot the result (png, pdf, svg).")]
+KINDS = "trajectories, phase, switching, mesh, invariants, reintegration, stills, or a kind that the problem defines."
 PlotKind = Annotated[str, typer.Option("--plot-kind", metavar="KIND", help=KINDS)]
 RunPlotKind = Annotated[
     str,
-    typer.Option("--plot-kind", metavar="KIND", help="trajectories, phase, deviations, outputs, stills, or one of its own."),
+    typer.Option(
+        "--plot-kind", metavar="KIND", help="trajectories, phase, deviations, outputs, stills, or a kind that the system defines."
+    ),
 ]
 Animate = Annotated[
-    Path | None, typer.Option("--animate", metavar="FILE.gif", help="Show the motion (gif; mp4 where ffmpeg is installed).")
+    Path | None, typer.Option("--animate", metavar="FILE.gif", help="Write an animation (gif; mp4 if ffmpeg is installed).")
 ]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write the result as a table.")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write the trajectories as a table.")]
 Json = Annotated[
-    str | None, typer.Option("--json", metavar="FILE|-", help="Write a summary; '-' is standard output, with nothing else on it.")
+    str | None, typer.Option("--json", metavar="FILE|-", help="Write a summary; '-' prints only JSON to standard output.")
 ]
 Starts = Annotated[
-    int, typer.Option("--starts", metavar="N", help="Solve from so many starts, in parallel, and keep the best answer.")
+    int, typer.Option("--starts", metavar="N", help="Solve from N initial guesses in parallel and return the best solution.")
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the starts beside the first.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show the solver's own log, and where an error came from.")]
-Traces = Annotated[bool, typer.Option("-v", "--verbose", help="Show where an error came from.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Show nothing but errors.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random seed of the initial guesses after the first.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print the solver's log, and the traceback of an error.")]
+Traces = Annotated[bool, typer.Option("-v", "--verbose", help="Print the traceback of an error.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")]
 IntegratorOption = Annotated[
     str,
     typer.Option("--integrator", metavar="NAME", help="euler, heun, rk4, gill, newmark, fehlberg, dop853, radau or sundials."),
 ]
-Step = Annotated[float | None, typer.Option("--step", metavar="SECONDS", help="Of an integrator with fixed steps.")]
+Step = Annotated[float | None, typer.Option("--step", metavar="SECONDS", help="Step size of a fixed-step integrator.")]
 StepTolerance = Annotated[
-    float | None, typer.Option("--tolerance", metavar="NUMBER", help="Of an integrator that chooses its steps.")
+    float | None, typer.Option("--tolerance", metavar="NUMBER", help="Tolerance of an adaptive integrator.")
 ]
-Until = Annotated[float | None, typer.Option("--until", metavar="SECONDS", help="How long; the system's own default otherwise.")]
+Until = Annotated[float | None, typer.Option("--until", metavar="SECONDS", help="Final time; by default that of the system.")]
 Stabilize = Annotated[
     str | None,
     typer.Option(
-        "--stabilize", metavar="METHOD", help="Keep the invariants: baumgarte, minimum-norm, hamiltonian, projection or none."
+        "--stabilize",
+        metavar="METHOD",
+        help="Stabilize the invariants: baumgarte, minimum-norm, hamiltonian, projection or none.",
     ),
 ]
 Gain = Annotated[
@@ -100,22 +102,22 @@ Gain = Annotated[
     typer.Option(
         "--gain",
         metavar="NUMBER",
-        help="Of the stabilization, or one for each row (1,1000); chosen from step and scheme otherwise.",
+        help="Gain of the stabilization, or one per row (1,1000); by default chosen from step and scheme.",
     ),
 ]
 Agreement = Annotated[
     float | None,
-    typer.Option("--tolerance", metavar="NUMBER", help="Exit code 1 where objective, times or states differ by more."),
+    typer.Option("--tolerance", metavar="NUMBER", help="Exit code 1 if objective, times or states differ by more."),
 ]
 
 ProblemName = Annotated[
     str | None,
-    typer.Option("--problem", metavar="NAME", help="The problem it answers, where the file's name for it is not enough."),
+    typer.Option("--problem", metavar="NAME", help="The problem of the saved solution, if the file does not name it."),
 ]
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         from trajopt import __version__
         from trajopt.compiled.library import description
 
@@ -135,7 +137,7 @@ def _options(
 @app.command("list", epilog="Example: trajopt list --family classical")
 @reported
 def list_(family: Annotated[str | None, typer.Option("--family", metavar="NAME", help="Only this family.")] = None) -> int:
-    """The named problems and systems."""
+    """List the named problems and systems."""
     from trajopt.commands.list import run_list
 
     return run_list(family)
@@ -146,11 +148,11 @@ def list_(family: Annotated[str | None, typer.Option("--family", metavar="NAME",
 def show(
     name: Name, settings: Set = None, parameters: ParametersOption = None,
     write_parameters: Annotated[
-        Path | None, typer.Option("--write-parameters", metavar="FILE.toml", help="Write what can be set as a parameter file.")
+        Path | None, typer.Option("--write-parameters", metavar="FILE.toml", help="Write the settings to a parameter file.")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Write out every expression, however long.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Write out every expression in full.")] = False,
 ) -> int:  # fmt: skip
-    """A problem as one would write it on paper, with what can be set and its known answer."""
+    """Print a problem in mathematical notation, its settings and its known optimum."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.show import run_show
 
@@ -166,13 +168,13 @@ def solve(
     animate: Animate = None, csv: Csv = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
     time_limit: TimeLimit = None,
     mesh: Annotated[
-        str | None, typer.Option("--mesh", metavar="N[xDEGREE]", help="Intervals of the first mesh, and the degree on them.")
+        str | None, typer.Option("--mesh", metavar="N[xDEGREE]", help="Intervals and polynomial degree of the first mesh.")
     ] = None,
     max_passes: Annotated[
-        int | None, typer.Option("--max-passes", metavar="N", help="Most meshes to solve; 1 keeps the first.")
+        int | None, typer.Option("--max-passes", metavar="N", help="Maximum number of meshes; 1 disables refinement.")
     ] = None,
     backend: Annotated[
-        str | None, typer.Option("--backend", metavar="NAME", help="What solves the programs: compiled or ipopt.")
+        str | None, typer.Option("--backend", metavar="NAME", help="Solver of the nonlinear programs: compiled or ipopt.")
     ] = None,
     starts: Starts = 1, seed: Seed = 0,
 ) -> int:  # fmt: skip
@@ -194,7 +196,7 @@ def simulate(
     plot_kind: RunPlotKind = "trajectories", animate: Animate = None, csv: Csv = None, json: Json = None,
     verbose: Traces = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
-    """Run a system forward and show the drift of its invariants."""
+    """Integrate a system forward in time and print the drift of its invariants."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.simulate import SimulateOptions, parse_gain, run_simulate
@@ -209,14 +211,14 @@ def certify(
     name: NameOrFile, problem: ProblemName = None, settings: Set = None, parameters: ParametersOption = None,
     method: MethodOption = MethodName.both,
     claim: Annotated[
-        str, typer.Option("--claim", metavar="CLAIM", help="feasible, extremal or minimum: what exit code 0 stands for.")
+        str, typer.Option("--claim", metavar="CLAIM", help="feasible, extremal or minimum: the claim that exit code 0 means.")
     ] = "extremal",
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", metavar="SECONDS", help="Wall-clock time in all; two minutes by default.")
+        float | None, typer.Option("--time-limit", metavar="SECONDS", help="Total wall-clock limit; 120 by default.")
     ] = None,
     tolerance: Tolerance = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
 ) -> int:  # fmt: skip
-    """Check an answer independently of how it was found: is it feasible, extremal, a minimum?"""
+    """Check independently of the solver whether a solution is feasible, extremal and a minimum."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.certify import CertifyOptions, run_certify
     from trajopt.commands.outputs import Outputs
@@ -232,41 +234,41 @@ def sweep(
     name: Name,
     over: Annotated[
         list[str] | None,
-        typer.Option("--over", metavar="KEY=VALUES", help="Values to try: from:to:count, or a,b,c; repeatable for a grid."),
+        typer.Option("--over", metavar="KEY=VALUES", help="Values of a setting: from:to:count, or a,b,c; repeatable for a grid."),
     ] = None,
     settings: Set = None, parameters: ParametersOption = None, method: MethodOption = MethodName.direct,
     tolerance: Tolerance = None, guess: GuessOption = None,
     save: Annotated[
-        Path | None, typer.Option("--save", metavar="FOLDER", help="Keep every answer; the same command goes on from there.")
+        Path | None, typer.Option("--save", metavar="FOLDER", help="Save every solution; the same command resumes a sweep.")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Solve anew what an earlier sweep left in the folder.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Solve all rows again, ignoring earlier results in the folder.")] = False,
     chained: Annotated[
-        bool, typer.Option("--chained/--single", help="Begin each solve at the answer beside it, or by itself.")
+        bool, typer.Option("--chained/--single", help="Initial guess of a row: the neighbouring solution, or none.")
     ] = True,
-    workers: Annotated[int, typer.Option("--workers", metavar="NUMBER", help="Processes on this machine.")] = 1,
+    workers: Annotated[int, typer.Option("--workers", metavar="NUMBER", help="Parallel processes on this machine.")] = 1,
     cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler, as in tcp://host:8786.")
+        str | None, typer.Option("--cluster", metavar="ADDRESS", help="Address of a Dask scheduler, as in tcp://host:8786.")
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Solve those again that failed in an earlier sweep in the folder.")
+        bool, typer.Option("--retry-failed", help="Solve rows again that failed in an earlier sweep.")
     ] = False,
     row_time_limit: Annotated[
-        float | None, typer.Option("--row-time-limit", metavar="SECONDS", help="For each row; one that takes longer is ended.")
+        float | None, typer.Option("--row-time-limit", metavar="SECONDS", help="Wall-clock limit of each row.")
     ] = None,
     memory_limit: Annotated[
-        float | None, typer.Option("--memory-limit", metavar="MIB", help="For each row; one that takes more is ended.")
+        float | None, typer.Option("--memory-limit", metavar="MIB", help="Memory limit of each row.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is to solve, and solve nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print how many rows would be solved, without solving.")] = False,
     plot: Plot = None,
     column: Annotated[
         list[str] | None,
-        typer.Option("--column", metavar="NAME", help="To draw: objective, tf, 'final x', ... as in the table; repeatable."),
+        typer.Option("--column", metavar="NAME", help="Column to plot: objective, tf, 'final x', ...; repeatable."),
     ] = None,
     csv: Csv = None, json: Json = None, quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Solve a problem for many values of its settings.
 
-    Rows are solved in processes of their own. One that fails, exits, crashes or takes too long is noted and does not stop the
+    Each row is solved in its own process. A row that fails, exits, crashes or exceeds a limit is recorded and does not stop the
     others. Exit code 0 only when all rows are solved.
     """
     from trajopt.commands.building import given_settings
@@ -290,9 +292,10 @@ def sweep(
 @app.command("sweep-status", epilog="Example: trajopt sweep-status landings")
 @reported
 def sweep_status(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Of 'trajopt sweep --save FOLDER'.")], json: Json = None
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of 'trajopt sweep --save FOLDER'.")],
+    json: Json = None,
 ) -> int:
-    """How far a sweep is, whether it runs or was ended; exit code 0 when all rows are solved."""
+    """Print the progress of a sweep and whether it is running; exit code 0 when all rows are solved."""
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.sweep import run_sweep_status
 
@@ -302,7 +305,7 @@ def sweep_status(
 @app.command(epilog="Example: trajopt compare a.nc b.nc --tolerance 1e-6")
 @reported
 def compare(first: File, second: File, tolerance: Agreement = None, json: Json = None, quiet: Quiet = False) -> int:
-    """How far two saved answers agree."""
+    """Compare two saved solutions."""
     from trajopt.commands.compare import run_compare
     from trajopt.commands.outputs import Outputs
 
@@ -312,8 +315,8 @@ def compare(first: File, second: File, tolerance: Agreement = None, json: Json =
 @app.command(epilog="Example: trajopt plot a.nc b.nc -o both.png")
 @reported
 def plot(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE.nc...", help="Saved answers; several are drawn over one another.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.png", help="Where to draw (png, pdf, svg).")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE.nc...", help="Saved solutions; several are overlaid.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.png", help="Output file (png, pdf, svg).")],
     kind: Annotated[str, typer.Option("--kind", metavar="KIND", help=KINDS)] = "trajectories",
     axes: Annotated[
         list[str] | None, typer.Option("--axes", metavar="X,Y", help="Two variables for a phase portrait; repeatable.")
@@ -323,7 +326,7 @@ def plot(
     parameters: ParametersOption = None,
     quiet: Quiet = False,
 ) -> int:
-    """Pictures of saved answers."""
+    """Plot saved solutions."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.plot import PlotOptions, parse_pairs, run_plot
 
@@ -335,13 +338,13 @@ def plot(
 @reported
 def report(
     file: File,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.html", help="Where to write it.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.html", help="Output file.")],
     problem: ProblemName = None,
     settings: Set = None,
     parameters: ParametersOption = None,
     quiet: Quiet = False,
 ) -> int:
-    """One page to mail about a saved answer: certificate, charts, animation."""
+    """Write a self-contained HTML report of a saved solution: certificate, charts, animation."""
     from trajopt.commands.building import given_settings
     from trajopt.commands.report import run_report
 
@@ -351,18 +354,18 @@ def report(
 @app.command(epilog="Example: trajopt gallery pictures --family classical")
 @reported
 def gallery(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where results and pictures go; made if missing.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for results and plots; created if missing.")],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAMES...", help="Only these; everything otherwise.", autocompletion=_complete)
+        list[str] | None, typer.Argument(metavar="NAMES...", help="Only these names; by default all.", autocompletion=_complete)
     ] = None,
     family: Annotated[str | None, typer.Option("--family", metavar="NAME", help="Only this family.")] = None,
-    films: Annotated[bool, typer.Option("--films", help="Animations (gif) as well.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Also what an earlier run left in the folder.")] = False,
+    films: Annotated[bool, typer.Option("--films", help="Also write animations (gif).")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Redo everything, ignoring earlier results in the folder.")] = False,
     quiet: Quiet = False,
 ) -> int:
-    """Contact sheets and a page with pictures of every named problem and system.
+    """Write plots of every named problem and system, contact sheets and an HTML index.
 
-    One that fails is noted and does not stop the others; the same command goes on where an earlier one was interrupted.
+    A failure is recorded and does not stop the rest. The same command resumes an interrupted run.
     """
     from trajopt.commands.gallery import GalleryOptions, run_gallery
 
@@ -372,16 +375,16 @@ def gallery(
 @app.command(epilog="Example: trajopt new mine.py && trajopt solve ./mine.py:build --plot mine.png")
 @reported
 def new(
-    file: Annotated[Path, typer.Argument(metavar="FILE.py", help="Where to write it; an existing file is never touched.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.py", help="Output file; an existing file is never overwritten.")],
 ) -> int:
-    """Write a small commented problem of your own that runs."""
+    """Write a commented template of a problem that can be solved as it is."""
     from trajopt.commands.new import run_new
 
     return run_new(file)
 
 
 def main() -> None:
-    """The entry point of the ``trajopt`` command."""
+    """Run the ``trajopt`` command."""
     app()
 
 

@@ -1,4 +1,4 @@
-"""Bound: an interval for each component of a vector; one idea for states, controls, times, paths and links."""
+"""Bounds: an interval for each component of states, controls, times, path constraints and boundary conditions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INFINITY = float("inf")
 
 @dataclass(frozen=True)
 class Free:
-    """A value left to the solver between two limits, with an optional guess."""
+    """A free value between two bounds, with an optional initial guess."""
 
     lower: Any = -INFINITY
     upper: Any = INFINITY
@@ -23,7 +23,7 @@ class Free:
 
 
 def free(lower: Any = -INFINITY, upper: Any = INFINITY, guess: Any = None) -> Free:
-    """Leave a value to the solver, within limits.
+    """Return a boundary value that is free between two bounds.
 
     >>> free(0.05, 10)
     Free(lower=0.05, upper=10, guess=None)
@@ -33,7 +33,7 @@ def free(lower: Any = -INFINITY, upper: Any = INFINITY, guess: Any = None) -> Fr
 
 @dataclass(frozen=True)
 class Bound:
-    """lower <= value <= upper, component by component; a guess where one was given."""
+    """lower <= value <= upper for each component, with an optional guess."""
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
@@ -52,7 +52,7 @@ class Bound:
         return self.lower.size
 
     def meet(self, other: Bound) -> Bound:
-        """The values that both allow (possibly none)."""
+        """Return the intersection of two bounds, which may be empty."""
         guess = self.guess if self.guess is not None else other.guess
         return Bound(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper), guess)
 
@@ -61,9 +61,9 @@ class Bound:
 
 
 def bound_of(value: Any, size: int, what: str) -> Bound:
-    """A boundary value: a number or array fixes, ``Free`` bounds, None leaves open.
+    """Return the bound of a boundary value: a number or array fixes it, ``Free`` bounds it, None leaves it free.
 
-    In an array of several components NaN or None leaves its component open: ``start=[0, None]`` fixes only the first.
+    In an array of several components NaN or None leaves its component free: ``start=[0, None]`` fixes only the first.
     """
     if value is None:
         return Bound.open(size)
@@ -72,7 +72,7 @@ def bound_of(value: Any, size: int, what: str) -> Bound:
         return _checked(Bound(_spread(value.lower, size, what), _spread(value.upper, size, what), guess), what)
     fixed = _spread(value, size, what)
     left_open = np.isnan(fixed)
-    if np.size(value) == 1 or np.all(left_open):  # one NaN is a failed calculation: it would delete the condition
+    if np.size(value) == 1 or np.all(left_open):  # a scalar NaN is a failed calculation, not a free component
         _finite(fixed, what)
     return _checked(Bound(np.where(left_open, -INFINITY, fixed), np.where(left_open, INFINITY, fixed)), what)
 
@@ -82,13 +82,13 @@ def _finite(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
         raise ProblemError(
             f"{what} is not a finite number",
             got=", ".join(f"{v:g}" for v in values),
-            hint="None leaves it open, free(...) bounds it",
+            hint="None leaves it free, free(lower, upper) bounds it",
         )
     return values
 
 
 def bound_between(lower: Any, upper: Any, equals: Any, size: int, what: str, allow_open: bool = False) -> Bound:
-    """lower <= value <= upper, or value = equals."""
+    """Return the bound lower <= value <= upper, or value = equals."""
     if equals is not None:
         if lower is not None or upper is not None:
             raise ProblemError(f"{what} has both 'equals' and limits", expected="equals=, or lower= and upper=")
@@ -110,7 +110,7 @@ def _spread(value: Any, size: int, what: str) -> NDArray[np.float64]:
             f"{what}: a bound must be a number",
             got=value,
             expected="a number or an array",
-            hint="a bound that depends on other variables is a path constraint or a condition",
+            hint="state a bound that depends on other variables by ph.path(...) or ocp.require(...)",
         ) from error
     if array.size not in (1, size):
         raise ProblemError(f"{what}: wrong number of values", got=array.size, expected=size)
@@ -124,10 +124,12 @@ def _checked(bound: Bound, what: str) -> Bound:
     if np.any(wrong):
         i = int(np.argmax(wrong))
         raise ProblemError(
-            f"empty bound on {what}", got=(float(bound.lower[i]), float(bound.upper[i])), expected="lower <= upper"
+            f"lower bound exceeds upper bound of {what}",
+            got=(float(bound.lower[i]), float(bound.upper[i])),
+            expected="lower <= upper",
         )
     if np.any(np.isposinf(bound.lower)) or np.any(np.isneginf(bound.upper)):
-        raise ProblemError(f"{what} can never be met", got=str(bound), expected="finite limits, or -inf below and inf above")
+        raise ProblemError(f"{what} cannot be satisfied", got=str(bound), expected="finite limits, or -inf below and inf above")
     return bound
 
 

@@ -1,6 +1,6 @@
-"""The catalogue of named problems and systems: what exists under a name, found without building it.
+"""The catalogue of named problems and systems, which lists them without building them.
 
-A package adds its own by an entry point of the group ``trajopt.problems`` that names a dictionary of ``Entry``.
+A package adds entries by an entry point of the group ``trajopt.problems`` that names a dictionary of ``Entry``.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ GROUP = "trajopt.problems"
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a named thing is built, the family it belongs to, and one line that says what it is."""
+    """The builder, the family and a one-line summary of a named problem or system."""
 
-    target: str  # "module:function"; the function's arguments all have defaults
+    target: str  # "module:function"; all arguments of the function have defaults
     family: str
     summary: str
-    kind: str = "problem"  # or "system": something to simulate
+    kind: str = "problem"  # or "system", for simulate
 
 
 def named_problems() -> dict[str, Entry]:
-    """All named problems and systems of all installed packages, by name.
+    """Return the named problems and systems of all installed packages.
 
     >>> named_problems()["brachistochrone"].summary
     'the fastest slide between two points'
@@ -42,13 +42,13 @@ def named_problems() -> dict[str, Entry]:
 
 
 def builder(name: str, kind: str | None = None) -> Callable[..., Any]:
-    """The function that builds what a name stands for; ``./mine.py:build`` names a function in a file.
+    """Return the function that builds a named problem or system; ``./mine.py:build`` is a function in a file.
 
     >>> builder("brachistochrone")().name
     'brachistochrone'
     >>> builder("brachistochron")
     Traceback (most recent call last):
-    trajopt.errors.UsageError: no problem or system is called 'brachistochron'
+    trajopt.errors.UsageError: unknown problem or system 'brachistochron'
       hint:     did you mean 'brachistochrone'?
     """
     if ":" in name or name.endswith(".py"):
@@ -59,9 +59,9 @@ def builder(name: str, kind: str | None = None) -> Callable[..., Any]:
         if name in others:
             verb = "simulate" if others[name].kind == "system" else "solve"
             raise UsageError(f"'{name}' is a {others[name].kind}, not a {kind}", hint=f"trajopt {verb} {name}")
-        file = f"'./{name}.py:build' names the function in that file" if Path(f"{name}.py").is_file() else None
+        file = f"to use the function in that file: ./{name}.py:build" if Path(f"{name}.py").is_file() else None
         hint = file or suggest(name, known) or "'trajopt list' shows the names"
-        raise UsageError(f"no {kind or 'problem or system'} is called '{name}'", hint=hint)
+        raise UsageError(f"unknown {kind or 'problem or system'} '{name}'", hint=hint)
     module, function = known[name].target.split(":")
     return getattr(importlib.import_module(module), function)  # type: ignore[no-any-return]
 
@@ -70,7 +70,7 @@ def _from_file(name: str) -> Callable[..., Any]:
     path_text, _, function = name.partition(":")
     path, function = Path(path_text), function or "build"
     if not path.is_file():
-        raise UsageError(f"there is no file '{path_text}'", expected="a Python file with a function, as in ./mine.py:build")
+        raise UsageError(f"file '{path_text}' does not exist", expected="a Python file with a function, as in ./mine.py:build")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"'{path_text}' is not a Python file", expected="a name that ends in .py")

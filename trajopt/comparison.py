@@ -1,4 +1,4 @@
-"""Two solutions of one problem side by side: their differences, and for two methods a verdict."""
+"""Differences between two solutions of a problem, and the verdict on two methods."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from trajopt.solution import Solution
 
 Array = NDArray[np.float64]
 
-SAMPLES = 1001  # of a curve, at equal fractions of its phase
+SAMPLES = 1001  # samples of a curve, at equal fractions of its phase
 
 
 class Verdict(enum.Enum):
-    """What two methods say about each other's answer."""
+    """Agreement of the solutions of two methods."""
 
     AGREE = "Both methods found the same solution."
     OBJECTIVES_DIFFER = "The two methods found different objectives: one of them is a local optimum or not converged."
@@ -30,7 +30,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Difference:
-    """Of one curve, over normalised time: the largest and the mean difference, relative to the curve's largest value."""
+    """Largest and mean difference of a curve over normalised time, relative to its maximum magnitude."""
 
     phase: str
     name: str
@@ -40,10 +40,10 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The answers of both methods to one problem.
+    """The solutions of one problem by both methods.
 
-    ``indirect`` is None where collocation found nothing to begin shooting with. Differences are relative, nan where one of the
-    answers has no trajectory.
+    ``indirect`` is None if collocation found no initial guess for shooting. Differences are relative, and nan if one of the
+    solutions has no trajectory.
     """
 
     direct: Solution
@@ -55,7 +55,7 @@ class Comparison:
 
     @property
     def line(self) -> str:
-        """The objectives and their difference as text."""
+        """Objectives and their relative difference as text."""
         other = float("nan") if self.indirect is None else self.indirect.objective
         return f"direct {self.direct.objective:.12g}, indirect {other:.12g}, relative difference {self.objective:.1e}"
 
@@ -70,7 +70,7 @@ class Comparison:
 
 
 def compare_methods(direct: Solution, indirect: Solution | None, agreement: float) -> Comparison:
-    """The comparison of two answers whose objectives may differ by ``agreement``, relative."""
+    """Compare two solutions; their objectives agree within the relative tolerance ``agreement``."""
     if indirect is None:
         return Comparison(direct, None, Verdict.NO_SOLUTION)
     if not indirect.phases:
@@ -87,7 +87,7 @@ def compare_methods(direct: Solution, indirect: Solution | None, agreement: floa
 
 
 def same_structure(direct: Solution, indirect: Solution) -> bool:
-    """Whether controls and constraints have the same roles on the same arcs, in every phase where both answers know arcs."""
+    """True if both solutions have the same sequence of arcs in every phase where both have arcs."""
     for name in direct.phases:
         ours, theirs = ([dict(arc.roles) for arc in one.arcs if arc.phase == name] for one in (direct, indirect))
         if ours and theirs and ours != theirs:
@@ -96,7 +96,7 @@ def same_structure(direct: Solution, indirect: Solution) -> bool:
 
 
 def differences(a: Solution, b: Solution) -> list[Difference]:
-    """Of every curve that both have, at equal fractions of each phase."""
+    """Return the differences of all common curves, at equal fractions of each phase."""
     found = []
     for name, one in a.phases.items():
         other = b.phases[name]
@@ -111,12 +111,12 @@ def differences(a: Solution, b: Solution) -> list[Difference]:
 
 
 def largest_state_gap(a: Solution, found: list[Difference]) -> Difference | None:
-    """The state that differs most."""
+    """Return the difference of the state that differs most."""
     return max((d for d in found if d.name in a.phases[d.phase].states), key=lambda d: d.largest, default=None)
 
 
 def switching_times(a: Solution, b: Solution) -> dict[str, list[list[float]]]:
-    """Of every phase in which a solution knows arcs: where they end inside the phase, in both."""
+    """Return the switching times of both solutions, for each phase in which one has arcs."""
 
     def inside(solution: Solution, name: str) -> list[float]:
         return [arc.end for arc in solution.arcs if arc.phase == name][:-1]
@@ -126,7 +126,7 @@ def switching_times(a: Solution, b: Solution) -> dict[str, list[list[float]]]:
 
 
 def initial_costates(a: Solution, b: Solution) -> dict[str, tuple[float, float]]:
-    """Of the first phase, component by component, in both."""
+    """Return each component of the initial costates of the first phase, in both solutions."""
     name = next(iter(a.phases), None)
     if name is None:
         return {}
@@ -141,7 +141,7 @@ def initial_costates(a: Solution, b: Solution) -> dict[str, tuple[float, float]]
 
 
 def relative(a: float, b: float) -> float:
-    """The difference of two numbers relative to the larger one."""
+    """Return the difference of two numbers relative to the larger one."""
     return abs(a - b) / max(abs(a), abs(b), 1e-12)
 
 

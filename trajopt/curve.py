@@ -1,4 +1,4 @@
-"""Curve: a vector function of time, piecewise polynomial, as every trajectory, control and costate is kept."""
+"""Curve: a piecewise polynomial vector function of time, for states, controls and costates."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Piecewise polynomial in time, through values at normalised nodes of each piece.
+    """Piecewise polynomial in time, interpolating values at the nodes of each piece.
 
     Parameters
     ----------
     breaks : (n + 1,) array
-        Where the pieces begin and end.
+        Breakpoints between the pieces.
     nodes : n arrays
-        For each piece, the interpolation nodes in [0, 1].
+        Interpolation nodes of each piece, in [0, 1].
     values : n arrays, each (number of nodes, size)
     lower, upper : (size,) arrays or None
-        The curve never leaves these: polynomials overshoot between nodes where a control is at its bound.
-    components : names of the components, or nothing
-        ``curve["knee"]`` is then the curve of one of them.
+        Values are clipped to these bounds: polynomials overshoot between nodes if a control is at its bound.
+    components : tuple of str
+        Names of the components, for ``curve["knee"]``; may be empty.
 
     >>> ramp = Curve(np.array([0.0, 2.0]), (np.array([0.0, 1.0]),), (np.array([[0.0], [4.0]]),))
     >>> ramp(0.5)
@@ -52,17 +52,17 @@ class Curve:
 
     @property
     def t(self) -> Array:
-        """The times of all nodes, in order."""
+        """Times of all nodes, in order."""
         return np.concatenate([a + (b - a) * n for a, b, n in zip(self.breaks[:-1], self.breaks[1:], self.nodes, strict=True)])
 
     @property
     def points(self) -> Array:
-        """The values at all nodes: (number of nodes,), or (number of nodes, size) for a vector."""
+        """Values at all nodes: (number of nodes,), or (number of nodes, size) for a vector."""
         stacked = np.concatenate(self.values)
         return stacked[:, 0] if self.size == 1 else stacked
 
     def __call__(self, t: ArrayLike) -> Any:
-        """The value at a time, or at each of several; right-continuous at breaks."""
+        """Evaluate at one time or at an array of times; right-continuous at breaks."""
         times = np.asarray(t, dtype=float)
         flat = self.evaluate(np.atleast_1d(times).ravel())
         if times.ndim == 0:
@@ -70,12 +70,12 @@ class Curve:
         return flat[:, 0] if self.size == 1 else flat
 
     def evaluate(self, times: Array, order: int = 0, left: bool = False) -> Array:
-        """(m,) -> (m, size): values (order 0) or derivatives (order 1); ``left`` takes the piece before a break."""
-        # Round-off is of the size of the times, however short the trajectory.
+        """Evaluate values (order 0) or derivatives (order 1), (m,) -> (m, size); ``left`` takes the left limit at breaks."""
+        # Round-off scales with the times, not with the duration.
         slack = 1e-9 * abs(self.breaks[-1] - self.breaks[0]) + 1e-12 * np.abs(self.breaks).max()
         if times.size and (times.min() < self.breaks[0] - slack or times.max() > self.breaks[-1] + slack):
             raise UsageError(
-                "a time outside the trajectory",
+                "time outside the trajectory",
                 got=f"{times.min():g} to {times.max():g}",
                 expected=f"{self.breaks[0]:g} to {self.breaks[-1]:g}",
             )
@@ -102,12 +102,12 @@ class Curve:
         return result
 
     def _alike(self, count: int) -> bool:
-        """Whether all pieces with so many nodes have them at the same places."""
+        """True if all pieces with this number of nodes have the same nodes."""
         same = [n for n in self.nodes if n.size == count]
         return all(n is same[0] or np.array_equal(n, same[0]) for n in same)
 
     def rows(self, rows: slice, unit: str = "", components: tuple[str, ...] = ()) -> Curve:
-        """The curve of some components."""
+        """Return the curve of some components."""
         return Curve(
             self.breaks, self.nodes, tuple(v[:, rows] for v in self.values),
             None if self.lower is None else self.lower[rows], None if self.upper is None else self.upper[rows], unit, components,
@@ -119,25 +119,25 @@ class Curve:
         return f"<Curve{unit}: {of}{len(self.nodes)} pieces from {self.breaks[0]:.6g} to {self.breaks[-1]:.6g}>"
 
     def labels(self, name: str) -> tuple[str, ...]:
-        """The labels of the components of a curve that is called ``name``."""
+        """Return the labels of the components, with ``name`` as prefix."""
         return component_labels(name, self.size, self.components)
 
     def __getitem__(self, component: str | int) -> Curve:
-        """The curve of one component, by its name or its index."""
+        """Return the curve of one component, by name or index."""
         known = list(self.components) if isinstance(component, str) else list(range(-self.size, self.size))
         if component not in known:
             raise UsageError(
-                "a curve has no such component",
+                "unknown component of a curve",
                 got=component,
                 expected=", ".join(self.components) or f"an index from 0 to {self.size - 1}",
                 hint=suggest(component, self.components) if isinstance(component, str) else None,
             )
-        place = self.components.index(component) if isinstance(component, str) else component % self.size
-        return self.rows(slice(place, place + 1), self.unit)
+        index = self.components.index(component) if isinstance(component, str) else component % self.size
+        return self.rows(slice(index, index + 1), self.unit)
 
 
 def lagrange_basis(nodes: Array, at: Array, order: int = 0) -> Array:
-    """(m, n) matrix: the n Lagrange polynomials on the nodes (or their derivatives), at m places.
+    """Evaluate the n Lagrange polynomials of the nodes, or their derivatives, at m points: (m, n) array.
 
     >>> lagrange_basis(np.array([0.0, 1.0]), np.array([0.25]))
     array([[0.75, 0.25]])
@@ -148,12 +148,12 @@ def lagrange_basis(nodes: Array, at: Array, order: int = 0) -> Array:
 
 @lru_cache(maxsize=256)
 def inverse_legendre(nodes: tuple[float, ...]) -> Array:
-    """The matrix from values at nodes in [0, 1] to the coefficients of Legendre polynomials there."""
+    """Return the matrix from values at nodes in [0, 1] to coefficients of shifted Legendre polynomials."""
     return np.asarray(np.linalg.inv(_legendre(np.array(nodes), len(nodes), 0)), dtype=float)
 
 
 def _legendre(at: Array, count: int, order: int) -> Array:
-    # Legendre polynomials on [0, 1]: well conditioned for any number of nodes that collocation uses.
+    # Shifted Legendre polynomials are well conditioned for the degrees used in collocation.
     basis = np.polynomial.legendre
     if order == 0:
         return np.asarray(basis.legvander(2 * at - 1, count - 1), dtype=float)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from trajopt.errors import TrajoptError
 
 
-class OutOfTime(TrajoptError):  # an end, not a fault
-    """The time that was given is over."""
+class OutOfTime(TrajoptError):  # not a failure
+    """The time limit was reached."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Deadline:
     >>> Deadline(60.0).check()
     >>> Deadline(0.0).check()
     Traceback (most recent call last):
-    trajopt.deadline.OutOfTime: no answer within 0 s
+    trajopt.deadline.OutOfTime: no solution within 0 s
     """
 
     seconds: float
@@ -32,7 +32,7 @@ class Deadline:
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left; zero when the time is over."""
+        """Remaining seconds; zero after the deadline."""
         return max(self.begun + self.seconds - time.perf_counter(), 0.0)
 
     @property
@@ -40,12 +40,12 @@ class Deadline:
         return self.remaining <= 0.0
 
     def check(self) -> None:
-        """Raise ``OutOfTime`` where the time is over."""
+        """Raise ``OutOfTime`` after the deadline."""
         if self.over:
-            raise OutOfTime(f"no answer within {self.seconds:g} s")
+            raise OutOfTime(f"no solution within {self.seconds:g} s")
 
     def sooner(self, other: Deadline) -> Deadline:
-        """The one of the two that ends first."""
+        """Return the earlier of two deadlines."""
         return self if self.begun + self.seconds <= other.begun + other.seconds else other
 
 

@@ -1,4 +1,4 @@
-"""The way up to ``trajopt.show``: classes below it are drawn and displayed by it, and load it only then."""
+"""Deferred access to ``trajopt.show``, for plots and notebook displays of classes that it depends on."""
 
 from __future__ import annotations
 

@@ -4,13 +4,13 @@ TrajoptError
   ProblemError      the statement of a problem is wrong or incomplete
   GuessError        the starting guess cannot be used
   ModelError        a mechanism, system or constraint set is wrong
-  SimulationError   a forward integration could not go on
-  SolveError        a solve did not end well and the caller asked for an exception
-  SweepError        a sweep could not go on; what was finished is its ``family``
+  SimulationError   a forward integration failed
+  SolveError        a solve failed and ``check`` was called
+  SweepError        a sweep was aborted; ``family`` has the finished rows
   FileError         a file cannot be read or written
-  UsageError        a name, option or value that does not exist
+  UsageError        an unknown name, or an invalid option or value
 
-Each says what is wrong, what was found, what was expected and what to try, in the names the user gave.
+Each message states the fault, the value found, the expected value and a hint, in the user's names.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from collections.abc import Iterable
 
 
 class TrajoptError(Exception):
-    """What went wrong, with what was found, what was expected, and a hint.
+    """Base class: a message with the value found, the expected value and a hint.
 
-    >>> print(TrajoptError("empty bound on control 'theta'", got=(1, 0), expected="lower <= upper"))
-    empty bound on control 'theta'
+    >>> print(TrajoptError("lower bound exceeds upper bound of control 'theta'", got=(1, 0), expected="lower <= upper"))
+    lower bound exceeds upper bound of control 'theta'
       got:      (1, 0)
       expected: lower <= upper
     """
@@ -53,15 +53,15 @@ class ModelError(TrajoptError):
 
 
 class SimulationError(TrajoptError):
-    """A forward integration could not go on."""
+    """A forward integration failed."""
 
 
 class SolveError(TrajoptError):
-    """A solve did not end well, and the caller asked for an exception."""
+    """A solve failed, and ``Solution.check`` was called."""
 
 
 class SweepError(TrajoptError):
-    """A sweep could not go on; ``family`` has what was finished."""
+    """A sweep was aborted; ``family`` has the finished rows."""
 
     def __init__(
         self, what: str, *, family: object = None, got: object = None, expected: object = None, hint: str | None = None
@@ -75,11 +75,11 @@ class FileError(TrajoptError):
 
 
 class UsageError(TrajoptError):
-    """A name, option or value that does not exist."""
+    """An unknown name, or an invalid option or value."""
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
-    """A hint with the known names closest to a misspelt one.
+    """Return a hint with the known names closest to a misspelt one.
 
     >>> suggest("wheely", ["wheelie", "goddard"])
     "did you mean 'wheelie'?"

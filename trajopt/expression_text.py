@@ -1,4 +1,4 @@
-"""CasADi expressions as mathematics: infix text, and named subexpressions for what does not fit on a line."""
+"""CasADi expressions in mathematical notation: infix text, with named subexpressions for long ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import casadi
 
 Names = Mapping[Any, str]
-SUM, PRODUCT, POWER, ATOM = range(4)  # how tightly an expression binds
+SUM, PRODUCT, POWER, ATOM = range(4)  # operator precedence
 
 _INFIX = {
     casadi.OP_LT: "<",
@@ -32,7 +32,7 @@ _FUNCTIONS = {getattr(casadi, f"OP_{name.upper()}"): name for name in _NAMES.spl
 
 @dataclass(frozen=True)
 class Text:
-    """An expression in text, its sign apart; a sum as its signed terms, so that a sign can be multiplied out."""
+    """An expression as text with its sign separate. A sum is a tuple of signed terms, so that a sign can be distributed."""
 
     body: str
     binding: int = ATOM
@@ -41,7 +41,7 @@ class Text:
 
     @staticmethod
     def sum(terms: tuple[tuple[bool, str], ...]) -> Text:
-        """A sum, begun with a positive term where there is one."""
+        """Return a sum, with a positive term first if there is one."""
         first = next((i for i, (negative, _) in enumerate(terms) if not negative), 0)
         ordered = (terms[first], *terms[:first], *terms[first + 1 :])
         body = "".join(f" {'-' if negative else '+'} {term}" for negative, term in ordered)
@@ -59,28 +59,27 @@ class Text:
         return self.terms or ((self.negative, self.body),)
 
     def within(self, binding: int) -> str:
-        """The signed text, in parentheses where an operator that binds so tightly would tear it apart."""
+        """Return the signed text, in parentheses if its precedence is lower than ``binding``."""
         return f"({self})" if self.negative or self.binding < binding else self.body
 
     def unsigned(self, binding: int) -> str:
-        """The same without the sign."""
+        """Return the same without the sign."""
         return f"({self.body})" if self.binding < binding else self.body
 
 
 @dataclass
 class Writer:
-    """Turns scalar expressions into text.
+    """Converts scalar expressions to text.
 
-    ``names``: the text of symbols that have a better name than CasADi's, by ``key``; of a component of an MX vector by the key
-    of the vector and the index. ``width``: a longer expression is not
-    written in place.
+    ``names`` maps the ``key`` of a symbol to its text; a component of an MX vector has the key (vector, index).
+    Expressions longer than ``width`` characters are not written in place.
     """
 
     names: Names = field(default_factory=dict)
     width: int = 100
 
     def text(self, expression: Any) -> str | None:
-        """The expression on one line, or None where it is too long.
+        """Return the expression on one line, or None if it is too long.
 
         >>> h, v = casadi.SX.sym("h"), casadi.SX.sym("v")
         >>> Writer().text(-(v**2) * casadi.exp(-500 * (h - 1)) - -0.4 / h)
@@ -92,7 +91,7 @@ class Writer:
         return written if len(written) <= self.width else None
 
     def definitions(self, expressions: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """Each expression by its name, after the subexpressions that several of them share or that are long."""
+        """Return name and text of each expression, preceded by shared and long subexpressions."""
         order = _postorder(expressions.values())
         uses: dict[int, int] = {}
         for node in order:
@@ -104,7 +103,7 @@ class Writer:
         return [*named.values(), *[(name, str(texts[key(e)])) for name, e in expressions.items()]]
 
     def _length(self, expression: Any) -> int:
-        """Characters of the expression written out, about."""
+        """Estimate the number of characters of the expression."""
         lengths: dict[int, int] = {}
         for node in _postorder([expression]):
             below = sum(lengths[key(child)] + 2 for child in _children(node))
@@ -113,7 +112,7 @@ class Writer:
 
 
 def number(value: float) -> str:
-    """A number as on paper: six digits, and simple multiples of pi by name.
+    """Format a number with six digits, and simple multiples of pi by name.
 
     >>> number(math.pi / 2), number(-2 * math.pi), number(9.80665), number(1e-3)
     ('pi/2', '-2*pi', '9.80665', '0.001')
@@ -127,24 +126,24 @@ def number(value: float) -> str:
 
 
 def key(expression: Any) -> int:
-    """What tells one scalar expression from another."""
+    """Return a hash that identifies a scalar expression."""
     if isinstance(expression, casadi.SX):
         return int(casadi.SX.element_hash(expression))
     return int(casadi.MX.__hash__(expression))
 
 
 def elements(column: Any) -> list[Any]:
-    """The scalar entries of a column."""
+    """Return the scalar entries of a column."""
     return [column[i] for i in range(column.numel())] if column.numel() != 1 else [column]
 
 
 def operations(expressions: Iterable[Any]) -> int:
-    """How many operations the expressions take together."""
+    """Count the operations of the expressions."""
     return sum(1 for node in _postorder(expressions) if node.n_dep())
 
 
 def symbol_names(expression: Any, names: Names) -> list[str]:
-    """The symbols that an expression depends on, in alphabetical order."""
+    """Return the names of the symbols of an expression, sorted."""
     found = set()
     for symbol in casadi.symvar(expression):
         label = names.get(key(symbol), symbol.name())
@@ -165,7 +164,7 @@ def _leaf_like(node: Any) -> bool:
 
 
 def _larger(expression: Any, nodes: int) -> bool:
-    """True if an expression has more nodes than so many: its text has at least as many characters."""
+    """True if an expression has more than ``nodes`` nodes, and so at least as many characters."""
     seen: set[int] = set()
     stack = [expression]
     while stack and len(seen) <= nodes:
@@ -177,7 +176,7 @@ def _larger(expression: Any, nodes: int) -> bool:
 
 
 def _postorder(expressions: Iterable[Any]) -> list[Any]:
-    """Every node once, after what it depends on."""
+    """Return every node once, after its dependencies."""
     order, seen = [], set()
     stack = [(e, False) for e in reversed(list(expressions))]
     while stack:
@@ -198,7 +197,7 @@ def _written(
     named: dict[int, tuple[str, str]],
     width: int | None = None,
 ) -> dict[int, Text]:
-    """The text of every node; ``named`` collects the subexpressions that get a name of their own."""
+    """Return the text of every node; ``named`` collects the named subexpressions."""
     expressions = list(expressions)
     outputs = {key(e) for e in expressions}
     texts: dict[int, Text] = {}
@@ -218,8 +217,8 @@ def _leaf(node: Any, names: Names) -> Text:
     if key(node) in names:
         return Text(names[key(node)])
     if isinstance(node, casadi.MX) and node.n_dep():  # a component of a vector
-        place = node.info().get("slice", {}).get("start", "...")
-        return Text(names.get((key(node.dep(0)), place), f"{node.dep(0).name()}[{place}]"))
+        index = node.info().get("slice", {}).get("start", "...")
+        return Text(names.get((key(node.dep(0)), index), f"{node.dep(0).name()}[{index}]"))
     if node.is_symbolic():
         return Text(node.name())
     if node.is_constant() and node.numel() == 1:

@@ -1,4 +1,4 @@
-"""Guesses: where a solver begins. Straight lines from the statement, or an earlier solution of any mesh."""
+"""Initial guesses: linear interpolation of boundary values, or an earlier solution on any mesh."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from trajopt.solution import Arc, PhaseSolution, Solution
 
 Array = NDArray[np.float64]
 
-STEP = 1e-4  # of central differences by a control
-IDLE = 1e-6  # of what a change by one does: a control whose slope is smaller does nothing, to first order
+STEP = 1e-4  # of central differences with respect to a control
+IDLE = 1e-6  # relative to the effect of a unit change: a control with a smaller derivative has no first-order effect
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PhaseGuess:
     z: Callable[[Array], Array]
     u: Callable[[Array], Array]
     mesh: tuple[Array, tuple[int, ...]] | None = None  # normalised breaks and degrees of the solution it comes from
-    arcs: tuple[Arc, ...] = ()  # of that solution, one after the other
+    arcs: tuple[Arc, ...] = ()  # of that solution, in order of time
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,19 @@ class Guess:
 
 
 def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0, inside: float = 0.0) -> Guess:
-    """From the statement alone: the user's guesses, else straight lines between boundary values, else the middle of bounds.
+    """Return a guess from the statement: the user's guesses, else linear between boundary values, else the midpoint of bounds.
 
     Parameters
     ----------
     duration : float
-        Multiplies free durations, where no guess was given.
+        Factor of free durations without a guess.
     bend : float
-        How far a control without a guess is moved from the middle of its range, as a fraction of it: an asymmetric second try.
+        Shift of controls without a guess from the midpoint of their range, as a fraction of half the range.
     inside : float
-        The least distance from a bound that has none opposite, where no guess was given: roots and logarithms end there.
+        Minimum distance from a one-sided bound, without a guess: roots and logarithms are singular there.
     """
     phases, clock = [], 0.0
-    reached: dict[str, Array] = {}  # where the phases before left each state, by name
+    reached: dict[str, Array] = {}  # final guess of each state in the preceding phases
     for phase in form.phases:
         t0, tf = _times(phase, clock, duration)
         clock = tf
@@ -76,7 +76,7 @@ def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0, insi
 
 
 def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
-    """From an earlier solution: variables with the same phase and name are taken over, others start plain."""
+    """Return a guess from an earlier solution. Variables without a counterpart in it get the plain guess."""
     plain = plain_guess(form)
     if not any(ph.name in solution.phases for ph in form.phases):
         raise GuessError(
@@ -112,7 +112,7 @@ def guess_from_solution(form: NormalForm, solution: Solution) -> Guess:
 
 
 def _check_finite(earlier: PhaseSolution) -> None:
-    """Raise where an earlier answer has values that are no numbers: they would be carried into every mesh."""
+    """Raise if an earlier solution has values that are not finite."""
     bad = [
         name
         for group in (earlier.states, earlier.algebraics, earlier.controls)
@@ -128,13 +128,13 @@ def _check_finite(earlier: PhaseSolution) -> None:
 
 
 def perturbed(guess: Guess, amount: float = 1e-2) -> Guess:
-    """The guess with every state moved a little, away from places where derivatives do not exist."""
+    """Return the guess with slightly perturbed states, away from points where derivatives do not exist."""
 
     def moved(line: Callable[[Array], Array]) -> Callable[[Array], Array]:
         def values(tau: Array) -> Array:
             x = line(tau)
             size = np.abs(x).max(axis=0)
-            directions = 1.0 + 0.1 * np.arange(x.shape[1])  # not the same for all, so that differences move too
+            directions = 1.0 + 0.1 * np.arange(x.shape[1])  # different factors, so that differences of states change too
             return x + amount * (0.1 + np.asarray(tau)[:, None]) * np.where(size > 0, size, 1.0) * directions
 
         return values
@@ -143,7 +143,7 @@ def perturbed(guess: Guess, amount: float = 1e-2) -> Guess:
 
 
 def detoured(guess: Guess, amount: float) -> Guess:
-    """The guess with every state sent on a detour, out and back, half of them to the other side."""
+    """Return the guess with half a sine wave added to every state, with alternating signs."""
 
     def moved(line: Callable[[Array], Array]) -> Callable[[Array], Array]:
         def values(tau: Array) -> Array:
@@ -158,7 +158,7 @@ def detoured(guess: Guess, amount: float) -> Guess:
 
 
 def sound_guess(form: NormalForm, parameters: Array) -> Guess:
-    """The plain guess; where the model is not a number on it, one that keeps off the bounds; raises where that does not help."""
+    """Return the plain guess, or one away from the bounds if the model is not finite on it; raise if neither is finite."""
     guess = plain_guess(form)
     try:
         check_guess(form, guess, parameters)
@@ -172,7 +172,7 @@ def sound_guess(form: NormalForm, parameters: Array) -> Guess:
 
 
 def has_idle_controls(form: NormalForm, guess: Guess, parameters: Array) -> bool:
-    """Whether some control does nothing on the guess, to first order, all along: there no solver sees what it is good for."""
+    """True if some control has no first-order effect along the whole guess, so that its gradient vanishes."""
     tau = np.linspace(0.1, 0.9, 5)
     for phase, model, start in zip(form.phases, form.models, guess.phases, strict=True):
         x, z, u = start.x(tau).T, start.z(tau).T, start.u(tau).T
@@ -192,20 +192,20 @@ def _shifted(u: Array, control: int, amount: float) -> Array:
 
 
 def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
-    """Raise where the model is not a number on the guess, naming the equation, phase and time."""
+    """Raise if the model is not finite on the guess; the message names the equation, phase and time."""
     tau = np.linspace(0.0, 1.0, 9)
     for phase, model, start in zip(form.phases, form.models, guess.phases, strict=True):
         if not start.tf > start.t0:
             raise GuessError(
-                f"the guess for phase '{phase.name}' does not move forward in time",
+                f"the guess for phase '{phase.name}' has no positive duration",
                 got=f"{start.t0:g} to {start.tf:g}",
-                hint="free(lower, upper, guess=...) of ph.time",
+                hint="give one by ph.time(end=free(lower, upper, guess=...))",
             )
         x, z, u = start.x(tau), start.z(tau), start.u(tau)
         times = start.t0 + tau * (start.tf - start.t0)
         shared = [np.repeat(column[:, None], tau.size, axis=1) for column in (guess.s, parameters)]
         values = np.asarray(model(times[None, :], x.T, z.T, u.T, *shared))
-        # The ends are often singular on purpose (rest, a pole), and no equation is collocated at the start.
+        # End points are often singular by design (rest, a pole), and no equation is collocated at the start.
         bad = np.argwhere(~np.isfinite(values[:, 1:-1]))
         if bad.size:
             row, i = int(bad[0, 0]), int(bad[0, 1]) + 1
@@ -217,7 +217,7 @@ def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
             raise GuessError(
                 f"{names[row]} in phase '{phase.name}' is not a number on the guess",
                 got=f"{values[row, i]} at t = {times[i]:g} with " + ", ".join(f"{n} = {v:.4g}" for n, v in here.items()),
-                hint="give the variables it divides by, or takes a root or logarithm of, a guess= or bounds that keep them away",
+                hint="give guess= or bounds to the variables in its denominators, roots and logarithms",
             )
 
 
@@ -230,7 +230,7 @@ def _times(phase: PhaseForm, clock: float, factor: float) -> tuple[float, float]
         return t0, float(bound.lower[0])
     low, high = max(float(bound.lower[0]) - t0, 0.0), float(bound.upper[0]) - t0
     if np.isfinite(high) and low > 0 and high / low > 10:
-        length = np.sqrt(low * high)  # limits that differ by orders of magnitude: the middle of the orders
+        length = np.sqrt(low * high)  # bounds that differ by orders of magnitude: the geometric mean
     elif np.isfinite(high):
         length = low + 0.5 * (high - low)
     else:
@@ -245,9 +245,9 @@ def _time_value(bound: Bound, clock: float) -> float:
 
 
 def _lift(phase: PhaseForm, duration: float) -> float:
-    """The mean speed of the states that are known to move: what a state that starts at zero and ends anywhere is sent to.
+    """Return the mean rate of the states with known boundary values, as final guess of states from zero to a free end.
 
-    Left at zero such a state (a speed, say) often makes the equations singular all along the guess.
+    A guess of zero for such a state, for example a speed, often makes the equations singular.
     """
     moves = [np.abs(_end_value(q.end) - _end_value(q.start)) for q in phase.states]
     known = [m for move in moves for m in move if np.isfinite(m) and m > 0]
@@ -271,7 +271,7 @@ def _state_line(q: NamedVector, lift: float, before: Array | None, inside: float
 
 
 def _end_value(boundary: Bound) -> Array:
-    """The value at an end, NaN where nothing is known."""
+    """Return the boundary value, NaN if it is unknown."""
     if boundary.guess is not None:
         return boundary.guess
     known = np.isfinite(boundary.lower) & np.isfinite(boundary.upper)
@@ -299,14 +299,14 @@ def _user_line(q: NamedVector) -> Callable[[Array], Array]:
 
 
 def _sampled(q: NamedVector, function: Callable[[float], Any], tau: Array) -> Array:
-    """(m, size): a guess at many times, checked as a whole (one by one, fine meshes spend half their time on it)."""
+    """Evaluate a guess at m times, (m, size), with one check for all: single checks take half the time on fine meshes."""
     raw = [function(float(a)) for a in tau]
     try:
         values = np.array(raw, dtype=float).reshape(len(raw), -1)
     except (TypeError, ValueError):
         values = np.stack([_number(q, value) for value in raw])
     if values.shape[1] not in (1, q.size) or not np.all(np.isfinite(values)):
-        values = np.stack([_number(q, value) for value in raw])  # says which value it is
+        values = np.stack([_number(q, value) for value in raw])  # names the invalid value
     return np.broadcast_to(values, (len(raw), q.size)).copy()
 
 
@@ -316,7 +316,9 @@ def _number(q: NamedVector, value: Any) -> Array:
         array = np.broadcast_to(array, (q.size,)).astype(float)
     except (TypeError, ValueError) as error:
         raise GuessError(
-            f"the guess of '{q.name}'", got=value, expected=f"a number, {q.size} numbers, or a function of normalised time 0..1"
+            f"invalid guess of '{q.name}'",
+            got=value,
+            expected=f"a number, {q.size} numbers, or a function of normalised time 0..1",
         ) from error
     if not np.all(np.isfinite(array)):
         raise GuessError(f"the guess of '{q.name}' is not a finite number", got=value)

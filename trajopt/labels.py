@@ -1,4 +1,4 @@
-"""The names of a vector's components, as messages, tables, plots and files show them."""
+"""Labels of vector components in messages, tables, plots and files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def printable(text: str, lines: bool = False) -> str:
-    """Text that cannot steer a terminal: control and formatting characters are escaped; line ends too, unless ``lines``.
+    """Escape control and formatting characters; line breaks too, unless ``lines``.
 
     >>> printable("x\\x1b[2J\\n"), printable("a\\nb", lines=True) == "a\\nb", printable("λ/2")
     ('x\\\\x1b[2J\\\\n', True, 'λ/2')
@@ -17,7 +17,7 @@ def printable(text: str, lines: bool = False) -> str:
 
 
 def component_labels(name: str, size: int, components: Sequence[str] = ()) -> tuple[str, ...]:
-    """One label for each component.
+    """Return one label for each component.
 
     >>> component_labels("x", 1), component_labels("r", 2), component_labels("torque", 2, ("hip", "knee"))
     (('x',), ('r[0]', 'r[1]'), ('torque[hip]', 'torque[knee]'))

@@ -122,4 +122,4 @@ def test_a_fault_of_its_own_says_where_it_is(folder, monkeypatch):
     result = run("plot", "a.nc", "-o", "a.png")
     assert result.exit_code == 1
     assert "test_plot_command.py, line" in result.output
-    assert "-v shows" not in result.output  # plot has no such option
+    assert "-v prints the traceback" not in result.output  # plot has no such option

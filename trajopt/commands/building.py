@@ -1,4 +1,4 @@
-"""From NAME and ``--set key=value`` to a problem or a system."""
+"""Build a problem or a system from NAME and ``--set key=value``."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Built:
-    """A problem as asked for, the parameters to solve it with, and its published answer if nothing was changed.
+    """A problem, the parameters to solve it with, and its published optimum if no setting was changed.
 
-    ``settings`` holds what was asked for, arguments and parameters, each as a number in its unit.
+    ``settings`` holds the arguments and parameters that the user set, as numbers in their units.
     """
 
     problem: Problem
@@ -37,7 +37,7 @@ class Built:
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """The values of ``--set``: numbers, tuples, words.
+    """Parse the values of ``--set``: numbers, tuples, words.
 
     >>> parse_settings(["mass=70", "target=2,3", "method=euler"])
     {'mass': 70, 'target': (2, 3), 'method': 'euler'}
@@ -52,7 +52,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def finite_setting(value: Any, what: str) -> Any:
-    """The value, or an error where it has a number that is not finite: no problem gives NaN or infinity a meaning.
+    """Return the value; raise ``UsageError`` if it contains NaN or infinity.
 
     >>> finite_setting((1.0, float("nan")), "--set target=1,nan")
     Traceback (most recent call last):
@@ -71,12 +71,12 @@ def finite_setting(value: Any, what: str) -> Any:
 
 
 def given_settings(options: Sequence[str] | None, file: Path | None) -> dict[str, Any]:
-    """What ``--parameters`` and ``--set`` say, the latter first."""
+    """Return the settings of ``--parameters`` and ``--set``; the latter take precedence."""
     return {**(load_parameters(file) if file is not None else {}), **parse_settings(options or [])}
 
 
 def read_settings(build: Callable[..., Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with those that the builder takes checked, as numbers in their units."""
+    """Check the settings that are arguments of the builder and convert them to numbers in their units."""
     known = settings_of(build)
     return {key: known[key].read(value) if key in known else value for key, value in settings.items()}
 
@@ -93,16 +93,16 @@ def _value(text: str) -> Any:
 
 
 def build_problem(name: str, settings: Mapping[str, Any]) -> Built:
-    """The problem of a name; settings that its builder does not take are parameters of the problem."""
+    """Build a named problem. Settings that are not arguments of its builder are parameters of the problem."""
     build, problem, own, rest = _build(name, settings, "problem")
     problem, rest = _problem(name, build, problem, rest)
     return Built(problem, rest, None if settings else reference_of(build), {**own, **rest})
 
 
 def check_settings(name: str, settings: Mapping[str, Any]) -> None:
-    """Raise for settings that a problem does not have; it is not built with them: that may take long, or go wrong.
+    """Raise if a problem does not have one of these settings, without building it with them.
 
-    Only where some are no arguments of the builder it is built, with its defaults, since its parameters are not known otherwise.
+    If a setting is not an argument of the builder, the problem is built with its defaults to find its parameters.
     """
     build = _guarded(name, lambda: builder(name, "problem"))
     known = settings_of(build)
@@ -117,13 +117,13 @@ def check_settings(name: str, settings: Mapping[str, Any]) -> None:
 
 
 def build_system(name: str, settings: Mapping[str, Any]) -> System:
-    """The system of a name; settings that its builder does not take are initial values or parameters of the system."""
+    """Build a named system. Settings that are not arguments of its builder are initial values or parameters of the system."""
     build, system, _, rest = _build(name, settings, "system")
     return _system(name, build, system, rest)
 
 
 def build_either(name: str, settings: Mapping[str, Any]) -> tuple[Problem | System, Callable[..., Any]]:
-    """The problem or system of a name, and its builder."""
+    """Build a named problem or system, and return it with its builder."""
     from trajopt.system import System
 
     build, made, _, rest = _build(name, settings, None)
@@ -131,7 +131,7 @@ def build_either(name: str, settings: Mapping[str, Any]) -> tuple[Problem | Syst
 
 
 def settings_in(made: Problem | System, build: Callable[..., Any], given: Mapping[str, Any]) -> list[Setting]:
-    """All that can be set of something built, with the values given: the builder's settings, then parameters and states."""
+    """List all settings with their current values: arguments of the builder, then parameters and initial states."""
     from dataclasses import replace
 
     found = settings_of(build)
@@ -140,7 +140,7 @@ def settings_in(made: Problem | System, build: Callable[..., Any], given: Mappin
 
 
 def _own_settings(made: Problem | System) -> list[Setting]:
-    """Parameters of a problem; parameters and initial values of a system."""
+    """List the parameters of a problem, or the parameters and initial values of a system."""
     from trajopt.system import System
 
     if isinstance(made, System):
@@ -154,12 +154,12 @@ def _own_settings(made: Problem | System) -> list[Setting]:
 
 
 def _problem(name: str, build: Callable[..., Any], problem: Any, rest: Mapping[str, Any]) -> tuple[Problem, dict[str, Any]]:
-    """The problem, and the values of its parameters, read in their units."""
+    """Return the problem and the values of its parameters in their units."""
     from trajopt.problem import Problem
 
     if not isinstance(problem, Problem):
         raise UsageError(
-            f"'{name}' gave no problem", got=type(problem).__name__, expected="a function that returns a trajopt.Problem"
+            f"'{name}' did not return a problem", got=type(problem).__name__, expected="a function that returns a trajopt.Problem"
         )
     return problem, _read(name, "argument or parameter", build, problem, rest)
 
@@ -169,7 +169,9 @@ def _system(name: str, build: Callable[..., Any], system: Any, rest: Mapping[str
 
     if not isinstance(system, System):
         raise UsageError(
-            f"'{name}' gave no system", got=type(system).__name__, expected="a function that returns a trajopt.system.System"
+            f"'{name}' did not return a system",
+            got=type(system).__name__,
+            expected="a function that returns a trajopt.system.System",
         )
     values = _read(name, "argument, state or parameter", build, system, rest)
     return system.starting_at(values) if values else system
@@ -185,7 +187,7 @@ def _read(name: str, kinds: str, build: Callable[..., Any], made: Any, rest: Map
 
 
 def reference_of(build: Callable[..., Any]) -> Reference | None:
-    """The published answer beside a builder, if there is one."""
+    """Return ``REFERENCE`` of the builder's module, if it has one."""
     from trajopt.reference import Reference
 
     reference = getattr(sys.modules.get(build.__module__), "REFERENCE", None)
@@ -195,7 +197,7 @@ def reference_of(build: Callable[..., Any]) -> Reference | None:
 def _build(
     name: str, settings: Mapping[str, Any], kind: str | None
 ) -> tuple[Callable[..., Any], Any, dict[str, Any], dict[str, Any]]:
-    """The builder, what it made, the settings that it took, and those that it did not take."""
+    """Return the builder, the object it built, the settings it accepted, and the remaining settings."""
     build = _guarded(name, lambda: builder(name, kind))
     known = settings_of(build)
     takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(build).parameters.values())
@@ -208,8 +210,8 @@ def _build(
 
 
 def _guarded(name: str, make: Callable[[], Any]) -> Any:
-    """Run a person's own code; what goes wrong there is reported with its file and line."""
-    with blaming(name):
+    """Run user code; an exception in it is reported with its file and line."""
+    with locating_errors(name):
         try:
             return make()
         except TrajoptError:
@@ -221,8 +223,8 @@ def _guarded(name: str, make: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def blaming(name: str) -> Iterator[None]:
-    """Where an exception came through a person's own file, say in which line of it."""
+def locating_errors(name: str) -> Iterator[None]:
+    """Add the line of the user's file to an exception that passed through it."""
     try:
         yield
     except TrajoptError as error:

@@ -1,4 +1,4 @@
-"""``certify``: the independent checks of an answer."""
+"""``certify``: independent checks of a solution."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from trajopt.solution import Solution
 
 
-TIME_LIMIT = 120.0  # seconds in all, unless told otherwise
+TIME_LIMIT = 120.0  # seconds in total, by default
 
 
 @dataclass(frozen=True)
 class CertifyOptions:
-    """What a person wants certified: the claim, and how many starts look for other optima."""
+    """The claim to certify, and the number of starts that search for other optima."""
 
     claim: str = "extremal"
     starts: int = 0
@@ -41,14 +41,14 @@ def run_certify(
     outputs: Outputs,
     what: CertifyOptions | None = None,
 ) -> int:
-    """Certify a saved answer, or solve a named problem both ways and certify that."""
+    """Certify a saved solution, or solve a named problem by both methods and certify the result."""
     from trajopt.certificate.table import CLAIMS
 
     what = what or CertifyOptions()
     outputs.check()
     saved = Path(name).suffix == ".nc"
     if problem is not None and not saved:
-        raise UsageError("--problem is for a saved answer", got=name, hint=f"trajopt certify {problem}")
+        raise UsageError("--problem applies to a saved solution only", got=name, hint=f"trajopt certify {problem}")
     if what.claim not in CLAIMS[1:]:
         raise UsageError("--claim", got=what.claim, expected=", ".join(CLAIMS[1:]))
     options = replace(options, time_limit=TIME_LIMIT if options.time_limit is None else options.time_limit)
@@ -63,7 +63,7 @@ def run_certify(
 
 
 def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], options: SolveOptions) -> Certificate:
-    """The problem is built anew by the name and the settings in the file; those given now win."""
+    """Certify a file. The problem is rebuilt from the name and the settings in it; settings given now take precedence."""
     solution = read_answer(name, options.quiet)
     known, own = recalled(solution, settings)
     try:
@@ -72,8 +72,8 @@ def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], option
         built = build_problem(problem or known, own)
     except UsageError as error:
         raise UsageError(
-            f"{name} answers problem {solution.problem!r}, which cannot be built: {error.what}",
-            hint="--problem ./mine.py:build names the problem, --set its settings" if problem is None else error.hint,
+            f"{name} is a solution of problem {solution.problem!r}, which cannot be built: {error.what}",
+            hint="give the problem by --problem ./mine.py:build, its settings by --set" if problem is None else error.hint,
         ) from error
     solution = replace(with_parameters(solution, built, settings), form=built.problem.finish())
     return _certified(solution, built.reference, None, options, time.perf_counter())
@@ -82,7 +82,7 @@ def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], option
 def _certified(
     solution: Solution, reference: Reference | None, other: Solution | None, options: SolveOptions, begun: float
 ) -> Certificate:
-    """Certify within the time that is left, telling what is being checked."""
+    """Certify within the remaining time and print the name of each check."""
     from trajopt.certificate import certify
 
     left = max((options.time_limit or TIME_LIMIT) - (time.perf_counter() - begun), 0.0)
@@ -91,13 +91,13 @@ def _certified(
 
 
 def _of_name(name: str, settings: Mapping[str, Any], options: SolveOptions) -> Certificate:
-    """The direct answer beside that of shooting; with ``--method indirect`` the other way round, with ``direct`` alone."""
+    """Certify the direct solution against that of shooting; ``--method indirect`` reverses them, ``direct`` omits shooting."""
     from trajopt.direct.collocation import Collocation
     from trajopt.solving import Both
 
     begun = time.perf_counter()
     alone = options.method == "direct"
-    # The certificate is of the answer that ``solve`` gives, at the same tolerance.
+    # Certify the solution that ``solve`` returns, at the same tolerance.
     answer = solve_name(name, settings, options if alone else replace(options, method=Both(direct=Collocation())))
     found = answer.solution.comparison
     if found is None or found.indirect is None:
@@ -108,7 +108,7 @@ def _of_name(name: str, settings: Mapping[str, Any], options: SolveOptions) -> C
 
 
 def print_certificate(certificate: Certificate, error: bool = False) -> None:
-    """Every check with its figure, its tolerance and its verdict."""
+    """Print every check with its value, its tolerance and its verdict."""
     from trajopt.certificate.table import figures, verdict
 
     screen = console(error=error)

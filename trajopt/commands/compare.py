@@ -1,4 +1,4 @@
-"""``compare``: how far two saved answers agree."""
+"""``compare``: differences between two saved solutions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Outputs, quiet: bool) -> int:
-    """Compare two files; with a tolerance the exit code says whether objective, times and states agree."""
+    """Compare two files. With a tolerance, the exit code is 1 if objective, times or states differ by more."""
     from trajopt.comparison import differences, initial_costates, largest_state_gap, relative, switching_times
     from trajopt.storage import plain_json
 
@@ -27,17 +27,17 @@ def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Out
     outputs.check()
     if list(a.phases) != list(b.phases):
         raise UsageError("the files have different phases", got=f"{', '.join(a.phases)} and {', '.join(b.phases)}")
-    headline = {
+    scalars = {
         "objective": relative(a.objective, b.objective),
         **{f"end of {name}": relative(ph.tf, b.phases[name].tf) for name, ph in a.phases.items()},
     }
     curves = differences(a, b)
     switches, costates = switching_times(a, b), initial_costates(a, b)
     gap = largest_state_gap(a, curves)
-    judged = [*headline.values(), *(d.largest for d in curves if d.name in a.phases[d.phase].states)]
-    agree = tolerance is None or max(judged) <= tolerance
+    compared = [*scalars.values(), *(d.largest for d in curves if d.name in a.phases[d.phase].states)]
+    agree = tolerance is None or max(compared) <= tolerance
     if not quiet:
-        _print(a, b, headline, curves, error=outputs.json_on_standard_output)
+        _print(a, b, scalars, curves, error=outputs.json_on_standard_output)
         _print_ends(switches, costates, gap, error=outputs.json_on_standard_output)
     outputs.write_json(
         plain_json(
@@ -46,7 +46,7 @@ def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Out
                 "problems": [a.problem, b.problem],
                 "settings": [dict(a.settings), dict(b.settings)],
                 "objectives": [a.objective, b.objective],
-                "relative": headline,
+                "relative": scalars,
                 "switches": switches,
                 "costates_initial": costates,
                 "largest_state_gap": None if gap is None else vars(gap),
@@ -59,7 +59,7 @@ def run_compare(first: Path, second: Path, tolerance: float | None, outputs: Out
     return SOLVED if agree else NOT_SOLVED
 
 
-def _print(a: Solution, b: Solution, headline: dict[str, float], curves: list[Difference], error: bool) -> None:
+def _print(a: Solution, b: Solution, scalars: dict[str, float], curves: list[Difference], error: bool) -> None:
     screen = console(error=error)
     screen.print(f"{a.problem} ({a.method}) and {b.problem} ({b.method})", style="bold")
     screen.print(f"  objectives {a.objective:.10g} and {b.objective:.10g}")
@@ -67,7 +67,7 @@ def _print(a: Solution, b: Solution, headline: dict[str, float], curves: list[Di
         if a.settings.get(key) != b.settings.get(key):
             values = [one.settings.get(key, "as built") for one in (a, b)]
             screen.print(f"  {key}: {values[0]} and {values[1]}", style="yellow")
-    for name, value in headline.items():
+    for name, value in scalars.items():
         screen.print(f"  {name}: relative difference {value:.1e}")
     content = table("phase", "curve", "largest", "mean", right=("largest", "mean"))
     for d in curves:

@@ -1,4 +1,4 @@
-"""Where exceptions end: one readable message on standard error and an exit code."""
+"""Convert exceptions to one message on standard error and an exit code."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ P = ParamSpec("P")
 
 
 def reported(command: Callable[P, int]) -> Callable[P, None]:
-    """A command that ends with its exit code, whatever happens inside."""
+    """Wrap a command so that it always ends with an exit code."""
 
     @functools.wraps(command)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
         verbose = bool(kwargs.get("verbose", False))
         with stoppable() as stop:
             code = run(stop, verbose, args, kwargs)
-            stop.end_process()  # libraries may raise the interruption once more, which would end it otherwise
+            stop.end_process()  # before a library raises KeyboardInterrupt again
         raise typer.Exit(code)
 
     def run(stop: Stop, verbose: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
@@ -37,29 +37,29 @@ def reported(command: Callable[P, int]) -> Callable[P, None]:
             _say(f"error: {error}", verbose and error.__cause__ is not None)
             return NOT_SOLVED if isinstance(error, (SolveError, SweepError, SimulationError)) else BAD_INPUT
         except KeyboardInterrupt:
-            _say(f"interrupted by {stop.name}; nothing more was kept", False)
+            _say(f"interrupted by {stop.name}; nothing more was written", False)
             return INTERRUPTED
         except typer.Exit:
             raise
         except BrokenPipeError:
-            sys.stderr.close()  # the reader has gone; Python would complain once more at exit
+            sys.stderr.close()  # the reader has closed the pipe; avoids a second message at exit
             return NOT_SOLVED
-        except Exception as error:  # the last line of defence: a message instead of a page of frames
-            hint = "\n  hint:     -v shows how it came there" if "verbose" in kwargs else ""
-            _say(f"error: trajopt stumbled over itself: {describe(error)}\n  got:      {innermost(error)}{hint}", verbose)
+        except Exception as error:  # a message instead of a traceback
+            hint = "\n  hint:     -v prints the traceback" if "verbose" in kwargs else ""
+            _say(f"error: internal error; please report it: {describe(error)}\n  got:      {innermost(error)}{hint}", verbose)
             return NOT_SOLVED
 
     return wrapper
 
 
 def describe(error: BaseException) -> str:
-    """The kind of an exception and the first line of what it says."""
+    """Return the type of an exception and the first line of its message."""
     first = (str(error).strip().splitlines() or [""])[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def place(error: BaseException, file: str) -> str | None:
-    """The last line of a file that an exception came through, as ``mine.py, line 12: x = 1 / 0``."""
+    """Return the innermost line of a file in the traceback, as ``mine.py, line 12: x = 1 / 0``."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == Path(file).resolve()
     ]
@@ -70,7 +70,7 @@ def place(error: BaseException, file: str) -> str | None:
 
 
 def innermost(error: BaseException) -> str | None:
-    """The line that raised an exception."""
+    """Return the line that raised an exception."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

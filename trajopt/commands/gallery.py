@@ -1,4 +1,4 @@
-"""``gallery``: pictures of every named problem and system, for review; one that fails does not stop the others."""
+"""``gallery``: plots of every named problem and system. A failure does not stop the rest."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GalleryOptions:
-    """What a gallery shows and how it is made."""
+    """The contents of a gallery."""
 
     names: Sequence[str] = ()
     family: str | None = None
-    again: bool = False  # also what is there already
+    again: bool = False  # also redo existing results
     films: bool = False
     quiet: bool = False
 
 
 def run_gallery(folder: Path, options: GalleryOptions) -> int:
-    """Solve or run everything, draw it, and write contact sheets and a page; what an earlier run left is used."""
+    """Solve or simulate everything, plot it, and write contact sheets and an index. Results of an earlier run are reused."""
     from trajopt.show.gallery_page import contact_sheets, write_index
 
     entries = _entries(options)
@@ -63,7 +63,7 @@ def run_gallery(folder: Path, options: GalleryOptions) -> int:
             screen.print(f"  {card.name}: {card.remark}", style="red")
     screen.print(f"wrote {index} and {len(sheets)} contact sheet{'s' if len(sheets) != 1 else ''}")
     if interrupted:
-        screen.print("  interrupted; the same command goes on from here", style="yellow")
+        screen.print("  interrupted; the same command resumes", style="yellow")
     return SOLVED if all(card.good for card in cards) and not interrupted else NOT_SOLVED
 
 
@@ -72,7 +72,7 @@ def _entries(options: GalleryOptions) -> dict[str, Entry]:
     for name in options.names:
         if name not in everything:
             raise UsageError(
-                f"no problem or system is called '{name}'", hint=suggest(name, everything) or "'trajopt list' shows the names"
+                f"unknown problem or system '{name}'", hint=suggest(name, everything) or "'trajopt list' shows the names"
             )
     check_family(options.family, everything)
     chosen = {name: e for name, e in everything.items() if options.family in (None, e.family)}
@@ -80,7 +80,7 @@ def _entries(options: GalleryOptions) -> dict[str, Entry]:
 
 
 def _card(name: str, entry: Entry, folder: Path, options: GalleryOptions) -> Card:
-    """Whatever goes wrong with one name is said on its card."""
+    """Plot one name. A failure is recorded on its card."""
     from trajopt.show.gallery_page import Card
 
     draw = _problem if entry.kind == "problem" else _system
@@ -89,14 +89,14 @@ def _card(name: str, entry: Entry, folder: Path, options: GalleryOptions) -> Car
         remark, good = draw(name, folder, options)
     except TrajoptError as error:
         remark, good = error.what, False
-    except Exception as error:  # a model or a solver may raise anything, and the others are still to come
+    except Exception as error:  # a model or a solver may raise anything; continue with the next name
         remark, good = describe(error), False
     found = [path for path in _expected(name, folder) if path.exists()]
     return Card(name, entry.family, entry.summary, tuple(found), remark, good)
 
 
 def _expected(name: str, folder: Path) -> list[Path]:
-    """All pictures that a name may have, the usual one first."""
+    """List the possible plots of a name, the default one first."""
     own = sorted(path for path in folder.glob(f"{name}.*.png"))
     return [folder / f"{name}.png", *own, folder / f"{name}.gif"]
 
@@ -119,35 +119,35 @@ def _problem(name: str, folder: Path, options: GalleryOptions) -> tuple[str, boo
 
 
 def _answer(name: str, build: Callable[..., Any], folder: Path, options: GalleryOptions) -> Solution:
-    """From the folder where an earlier run left it and it still answers the problem, otherwise solved and kept there."""
+    """Load the solution of an earlier run if it still belongs to the problem; otherwise solve and save it."""
     from dataclasses import replace
 
     from trajopt.solving import solve
     from trajopt.storage import load
 
-    kept = folder / f"{name}.nc"
+    saved = folder / f"{name}.nc"
     problem = build()
-    if kept.exists() and not options.again:
+    if saved.exists() and not options.again:
         try:
-            earlier = load(kept)
+            earlier = load(saved)
             check_belongs(Built(problem), earlier, name)
             return replace(earlier, form=problem.finish())
-        except TrajoptError:  # of an older statement of the problem, or not whole
-            _forget(name, folder)
+        except TrajoptError:  # of an older statement of the problem, or damaged
+            _remove_plots(name, folder)
     solution = solve(problem)
     if solution.success:
-        solution.save(kept)
+        solution.save(saved)
     return solution
 
 
-def _forget(name: str, folder: Path) -> None:
-    """Remove the pictures of an answer that is none any more."""
+def _remove_plots(name: str, folder: Path) -> None:
+    """Remove the plots of an outdated solution."""
     for path in _expected(name, folder):
         path.unlink(missing_ok=True)
 
 
 def _system(name: str, folder: Path, options: GalleryOptions) -> tuple[str, bool]:
-    """A simulation is quicker than a file of it, so it is run again, unless all its pictures are there."""
+    """Simulate and plot a system, unless all its plots exist. Simulations are not saved: running one again is fast."""
     from trajopt.integrate.simulation import simulate
 
     system, subject = build_system(name, {}), Subject(name, {}, "system")

@@ -24,10 +24,10 @@ def run_list(family: str | None) -> int:
 
 
 def check_family(family: str | None, entries: Mapping[str, Entry]) -> None:
-    """Raise unless a family that was asked for has entries."""
+    """Raise if no entry belongs to this family."""
     families = list(dict.fromkeys(entry.family for entry in entries.values()))
     if family is not None and family not in families:
-        raise UsageError(f"no family is called '{family}'", expected=", ".join(families), hint=suggest(family, families))
+        raise UsageError(f"unknown family '{family}'", expected=", ".join(families), hint=suggest(family, families))
 
 
 def _print_families(entries: Mapping[str, Entry]) -> None:

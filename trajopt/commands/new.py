@@ -1,4 +1,4 @@
-"""``new``: a first problem of one's own."""
+"""``new``: a template for a new problem."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trajopt.errors import FileError, UsageError
 from trajopt.files import check_writable, write_text
 
 TEMPLATE = '''\
-"""A crane moves a hanging load from rest to rest, without swing at the end, with the least effort."""
+"""A crane moves a hanging load from rest to rest, without residual swing, with minimum effort."""
 
 from casadi import cos, sin
 
@@ -21,23 +21,23 @@ def build(distance=5.0, duration=4.0, length=3.0, limit=4.0, g=9.81) -> Problem:
     ocp = Problem("{name}")
     ph = ocp.phase()
 
-    # Time: a number fixes its end, free(1, 10) would leave it to the solver (from trajopt import free).
+    # Time: a number fixes the final time, free(1, 10) leaves it to the solver (from trajopt import free).
     ph.time(start=0, end=duration)
 
-    # States: start= and end= fix values there; lower= and upper= bound them all along. Units show up in every plot and file.
+    # States: start= and end= fix boundary values, lower= and upper= are bounds. Units appear in every plot and file.
     x = ph.state("x", start=0, end=distance, unit="m")
     v = ph.state("v", start=0, end=0, unit="m/s")
     angle = ph.state("angle", start=0, end=0, unit="rad")
     rate = ph.state("rate", start=0, end=0, unit="rad/s")
 
-    # Controls: what the solver may choose.
+    # Controls: chosen by the solver.
     a = ph.control("a", lower=-limit, upper=limit, unit="m/s^2")
 
     # Dynamics: the time derivative of every state.
     ph.dynamics({{x: v, v: a, angle: rate, rate: -(g * sin(angle) + a * cos(angle)) / length}})
 
     # Also possible: ph.path(angle, lower=-0.3, upper=0.3), ocp.require(ph.final(x) - ph.initial(x), equals=distance),
-    # ocp.parameter("mass", 2.0); for the least time t = ph.time(start=0, end=free(1, 10)) and ocp.minimize(ph.final(t)).
+    # ocp.parameter("mass", 2.0); for minimum time: t = ph.time(start=0, end=free(1, 10)) and ocp.minimize(ph.final(t)).
     ocp.minimize(ph.integral(a**2))
     return ocp
 
@@ -49,7 +49,7 @@ if __name__ == "__main__":
 
 
 def run_new(path: Path) -> int:
-    """Write a small problem that runs; never over an existing file."""
+    """Write the template. An existing file is never overwritten."""
     if path.suffix != ".py":
         raise UsageError(
             f"'{path}' is not a name for a Python file", expected="a name that ends in .py", hint=f"trajopt new {path.stem}.py"

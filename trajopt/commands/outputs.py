@@ -1,4 +1,4 @@
-"""Where results go: files checked before the work starts, standard output kept clean for JSON."""
+"""Output files, checked before a solve starts, and standard output reserved for JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from trajopt.errors import UsageError
 from trajopt.files import check_writable, write_text
 
-USUAL = "trajectories"  # of the kinds of pictures
+USUAL = "trajectories"  # default kind of plot
 PICTURES = (".png", ".pdf", ".svg", ".jpg")
 ENDINGS = {"--plot": PICTURES, "--animate": (".gif", ".mp4")}
 STANDARD_OUTPUT = "-"
@@ -22,19 +22,19 @@ STANDARD_OUTPUT = "-"
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files a person asked for."""
+    """The output files of a command."""
 
     save: Path | None = None
     plot: Path | None = None
     csv: Path | None = None
     json: str | None = None
     animate: Path | None = None
-    kind: str = USUAL  # of the picture
+    kind: str = USUAL  # of the plot
 
     def check(self) -> None:
-        """Raise before hours of work are lost for a wrong file name."""
+        """Raise if a file cannot be written. Called before solving, so that no result is lost."""
         if self.kind != USUAL and self.plot is None:
-            raise UsageError("--plot-kind needs a file to draw", hint=f"--plot {self.kind}.png")
+            raise UsageError("--plot-kind needs an output file", hint=f"--plot {self.kind}.png")
         taken: dict[Path, str] = {}
         for option, path in self.named.items():
             check_writable(path, ENDINGS.get(option, ()))
@@ -48,7 +48,7 @@ class Outputs:
 
     @property
     def named(self) -> dict[str, Path]:
-        """The files by their options."""
+        """Output files by option."""
         json = None if self.json is None or self.json_on_standard_output else Path(self.json)
         files = {"--save": self.save, "--plot": self.plot, "--csv": self.csv, "--animate": self.animate, "--json": json}
         return {option: path for option, path in files.items() if path is not None}
@@ -58,7 +58,7 @@ class Outputs:
         return self.json == STANDARD_OUTPUT
 
     def write_json(self, content: Any) -> None:
-        """The JSON that was asked for, if any."""
+        """Write JSON to the file or to standard output, if ``--json`` was given."""
         text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         if self.json_on_standard_output:
             sys.stdout.write(text)
@@ -67,16 +67,16 @@ class Outputs:
 
     @contextlib.contextmanager
     def clean_standard_output(self) -> Iterator[None]:
-        """While JSON is to be all there is on standard output, send what solvers and models print to standard error."""
+        """Redirect the output of solvers and models to standard error while standard output is reserved for JSON."""
         if not self.json_on_standard_output:
             yield
             return
         sys.stdout.flush()
-        kept = os.dup(1)
-        os.dup2(2, 1)  # solvers print from C, past Python's own standard output
+        saved = os.dup(1)
+        os.dup2(2, 1)  # solvers print from C, bypassing sys.stdout
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 yield
         finally:
-            os.dup2(kept, 1)
-            os.close(kept)
+            os.dup2(saved, 1)
+            os.close(saved)

@@ -1,4 +1,4 @@
-"""Kinds of pictures by their names, and ``plot``: pictures of saved answers."""
+"""``plot``: plots of saved solutions, and the table of plot kinds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajopt.commands.building import blaming, read_settings
+from trajopt.commands.building import locating_errors, read_settings
 from trajopt.commands.exit_codes import SOLVED
 from trajopt.commands.outputs import PICTURES, USUAL
 from trajopt.commands.saved_problem import check_belongs, read_answer, rebuilt
@@ -25,25 +25,25 @@ OF_ANSWERS = {
     USUAL: "states, controls and costates over time",
     "phase": "coordinates against their rates",
     "switching": "controls and their switching functions",
-    "mesh": "mesh and error, and how they came about",
-    "invariants": "how constant the first integrals are",
-    "reintegration": "the answer's points over an independent integration",
-    "stills": "a strip of pictures of the motion",
+    "mesh": "mesh, error and history of the refinement",
+    "invariants": "deviation of the first integrals",
+    "reintegration": "the solution at its nodes beside an independent integration",
+    "stills": "a sequence of snapshots of the motion",
 }
 OF_RUNS = {
     USUAL: "states over time and the drift of the invariants",
     "phase": "coordinates against their rates",
     "deviations": "the invariants' deviations with and without stabilization",
     "outputs": "energies, reactions, torques",
-    "stills": "a strip of pictures of the motion",
+    "stills": "a sequence of snapshots of the motion",
 }
-SEVERAL = (USUAL, "phase")  # that can show several answers over one another
+SEVERAL = (USUAL, "phase")  # kinds that can overlay several solutions
 Pairs = Sequence[tuple[str, str]] | None
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What pictures are of: a name, the settings it was built with, and what stands beside its builder."""
+    """The subject of a plot: a name, the settings it was built with, and plots and drawings of its module."""
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -56,39 +56,37 @@ class Subject:
         return builder(self.name, self.kind)
 
     def own(self) -> Mapping[str, Picture]:
-        """The pictures of its own that its module has."""
+        """Return the plots that the problem's module defines."""
         from trajopt.show.drawing import pictures_beside
 
-        with blaming(self.name):
+        with locating_errors(self.name):
             return pictures_beside(self.build)
 
     def drawing(self) -> Drawing:
-        """The drawing beside a problem."""
+        """Return the drawing that the problem's module defines."""
         from trajopt.show.drawing import drawing_beside
 
-        with blaming(self.name):
+        with locating_errors(self.name):
             found = drawing_beside(self.build, read_settings(self.build, self.settings))
         if found is None:
             raise UsageError(
-                f"there is no drawing of '{self.name}'",
-                expected="a function 'drawing' beside the problem's builder that returns a trajopt.show.drawing.Drawing",
+                f"'{self.name}' has no drawing",
+                expected="a function 'drawing' in the problem's module that returns a trajopt.show.drawing.Drawing",
             )
         return found
 
     def check(self, kind: str) -> None:
-        """Complain of a kind of picture that there is not; asked before the work."""
+        """Raise if this kind of plot is unavailable. Called before solving."""
         usual = OF_ANSWERS if self.kind == "problem" else OF_RUNS
         known = [*usual, *(name for name in self.own() if name not in usual)] if kind not in usual else list(usual)
         if kind not in known:
-            raise UsageError(
-                f"there is no picture of kind '{kind}' of '{self.name}'", expected=", ".join(known), hint=suggest(kind, known)
-            )
+            raise UsageError(f"'{self.name}' has no plot of kind '{kind}'", expected=", ".join(known), hint=suggest(kind, known))
         if kind == "stills" and self.kind == "problem":
             self.drawing()
 
 
 def parse_pairs(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """The pairs of ``--axes``.
+    """Parse the pairs of ``--axes``.
 
     >>> parse_pairs(["x,v", "r[0],r[1]"])
     [('x', 'v'), ('r[0]', 'r[1]')]
@@ -110,10 +108,10 @@ def draw_answers(
     reference: Reference | None = None,
     pairs: Pairs = None,
 ) -> None:
-    """A picture of one answer, or of several over one another."""
+    """Plot one solution, or overlay several."""
     first = next(iter(answers.values()))
     if len(answers) > 1 and kind not in SEVERAL:
-        raise UsageError(f"a picture of kind '{kind}' is of one answer", got=f"{len(answers)} answers")
+        raise UsageError(f"a plot of kind '{kind}' shows one solution", got=f"{len(answers)} solutions")
     if kind == USUAL:
         from trajopt.show.plots import plot_solution
 
@@ -144,7 +142,7 @@ def draw_answers(
 def draw_run(
     simulation: Simulation, kind: str, path: Path, subject: Subject, again: Callable[[], Mapping[str, Simulation]]
 ) -> None:
-    """A picture of a simulation; ``again`` runs the system with and without stabilization, where the picture needs that."""
+    """Plot a simulation. ``again`` runs the system with and without stabilization, if the plot needs both."""
     if kind == USUAL:
         from trajopt.show.simulation_plots import plot_simulation
 
@@ -157,7 +155,7 @@ def draw_run(
         from trajopt.show.animate import stills
 
         if simulation.system.drawing is None:
-            raise UsageError(f"there is no drawing of '{subject.name}'", expected="a System with drawing=Drawing(...)")
+            raise UsageError(f"'{subject.name}' has no drawing", expected="a System with drawing=Drawing(...)")
         stills(simulation, simulation.system.drawing, path)
     elif kind == "deviations":
         from trajopt.show.deviation_plots import plot_deviations
@@ -174,14 +172,14 @@ def draw_run(
 def _draw_own(source: Solution | Simulation, kind: str, path: Path, subject: Subject) -> None:
     from trajopt.show.figure_style import write_figure
 
-    with blaming(subject.name):
+    with locating_errors(subject.name):
         figure = subject.own()[kind](source)
     write_figure(figure, path)
 
 
 @dataclass(frozen=True)
 class PlotOptions:
-    """How a person wants saved answers drawn."""
+    """The options of ``plot``."""
 
     kind: str = USUAL
     problem: str | None = None
@@ -190,10 +188,10 @@ class PlotOptions:
 
 
 def run_plot(files: Sequence[Path], output: Path, options: PlotOptions, quiet: bool) -> int:
-    """Draw saved answers; the problem is built anew by its name for what a file does not have."""
+    """Plot saved solutions. The problem is rebuilt by name, since its bounds are not in the file."""
     check_writable(output, PICTURES)
     if any(output.resolve() == file.resolve() for file in files):
-        raise UsageError(f"'{output}' is the answer itself", hint="-o picture.png")
+        raise UsageError(f"'{output}' is the input file", hint="-o plot.png")
     solutions = [read_answer(file, quiet) for file in files]
     found = rebuilt(solutions[0], options.problem, options.settings, "bounds of states")
     built, subject = found.built, Subject(found.name, found.settings)
@@ -204,9 +202,9 @@ def run_plot(files: Sequence[Path], output: Path, options: PlotOptions, quiet: b
         solutions = [replace(solution, form=built.problem.finish()) for solution in solutions]
     elif options.kind not in OF_ANSWERS or options.kind == "stills":
         raise UsageError(
-            f"there is no picture of kind '{options.kind}' without the problem",
+            f"a plot of kind '{options.kind}' needs the problem",
             expected=", ".join(kind for kind in OF_ANSWERS if kind != "stills"),
-            hint="--problem ./mine.py:build names the problem",
+            hint="give it by --problem ./mine.py:build",
         )
     answers = dict(zip(_labels(files, solutions), solutions, strict=True))
     reference = built.reference if built is not None and len(answers) == 1 else None
@@ -216,7 +214,7 @@ def run_plot(files: Sequence[Path], output: Path, options: PlotOptions, quiet: b
 
 
 def _labels(files: Sequence[Path], solutions: Sequence[Solution]) -> list[str]:
-    """The methods where they tell the answers apart, else the names of the files."""
+    """Return the methods if they are distinct, otherwise the file names."""
     methods = [solution.method for solution in solutions]
     if len(set(methods)) == len(methods):
         return methods

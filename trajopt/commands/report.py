@@ -1,4 +1,4 @@
-"""``report``: one page about a saved answer."""
+"""``report``: a self-contained HTML page about a saved solution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajopt.commands.building import Built, blaming
+from trajopt.commands.building import Built, locating_errors
 from trajopt.commands.exit_codes import SOLVED
 from trajopt.commands.saved_problem import Recalled, read_answer, rebuilt, with_parameters
 from trajopt.commands.terminal import say_written
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 def run_report(file: Path, output: Path, problem: str | None, settings: Mapping[str, Any], quiet: bool) -> int:
-    """Load, build the problem anew by its name, certify, write.
+    """Load a solution, rebuild its problem by name, certify it and write the report.
 
-    An answer whose problem cannot be built still gets its report, without statement, certificate and animation.
+    If the problem cannot be built, the report has no statement, certificate and animation.
     """
     from trajopt.show.report_page import write_report
 
     check_writable(output, (".html", ".htm"))
     if output.resolve() == file.resolve():
-        raise FileError(f"'{output}' is the answer itself", hint="-o report.html")
+        raise FileError(f"'{output}' is the input file", hint="-o report.html")
     solution = read_answer(file, quiet)
     found = rebuilt(solution, problem, settings, "statement, certificate and animation")
     remarks = list(found.remarks)
@@ -62,7 +62,7 @@ def _drawing(found: Recalled) -> Drawing | None:
     from trajopt.catalogue import builder
     from trajopt.show.drawing import drawing_beside
 
-    with blaming(found.name):
+    with locating_errors(found.name):
         return drawing_beside(builder(found.name, "problem"), found.settings)
 
 

@@ -1,4 +1,4 @@
-"""What a saved answer says about its problem: the name it was built by and the settings, which those given now override."""
+"""Rebuild the problem of a saved solution from the name and the settings in its file."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ if TYPE_CHECKING:
 
 
 def read_answer(path: str | Path, quiet: bool = False) -> Solution:
-    """The answer in a file; a remark on standard error where the file has no checksums."""
+    """Load a solution; warn on standard error if the file has no checksums."""
     from trajopt.storage import load
 
     solution = load(path)
     if solution.unchecked:
-        console(error=True, quiet=quiet).print(
-            f"  {path}: no checksum (of an older format); damage would not show", style="yellow"
-        )
+        console(error=True, quiet=quiet).print(f"  {path}: no checksum (older format); damage cannot be detected", style="yellow")
     return solution
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """The problem of a saved answer, built anew: by which name and settings; None where it cannot be, and why."""
+    """The rebuilt problem of a saved solution; ``built`` is None if it cannot be built, and ``remarks`` give the reason."""
 
     name: str
     settings: Mapping[str, Any]
@@ -39,18 +37,18 @@ class Recalled:
 
 
 def remembered(solution: Solution, name: str, settings: Mapping[str, Any]) -> Solution:
-    """An answer that knows how its problem was built.
+    """Store in a solution how its problem was built.
 
-    Only a name of the catalogue is kept: a file that named a Python file would make reading it run that.
+    Only names of the catalogue are stored. A path to a Python file is not: loading the solution would execute it.
     """
     return replace(solution, source=name if name in named_problems() else "", settings=dict(settings))
 
 
 def recalled(solution: Solution, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name and the settings that an answer's problem is built anew with; no name where the catalogue has none for it.
+    """Return the name and the settings to rebuild a solution's problem; the name is empty if it is not in the catalogue.
 
-    The text in the file may name anything, also a Python file. Only names of the catalogue are ever built: a path is taken from
-    the command line (``--problem``) alone.
+    The text in a file is not trusted. Only names of the catalogue are built; a path to a Python file is accepted from
+    the command line only (``--problem``).
     """
     known = named_problems()
     name = next((name for name in (solution.source, solution.problem) if name in known), "")
@@ -58,18 +56,18 @@ def recalled(solution: Solution, settings: Mapping[str, Any]) -> tuple[str, dict
 
 
 def unnamed(solution: Solution) -> UsageError:
-    """The error for a file whose problem the catalogue does not have."""
+    """Return the error for a file whose problem is not in the catalogue."""
     return UsageError(
         f"problem {solution.problem!r} of this file is not in the catalogue",
-        hint="--problem ./mine.py:build names the problem, --set its settings",
+        hint="give the problem by --problem ./mine.py:build, its settings by --set",
     )
 
 
 def rebuilt(solution: Solution, problem: str | None, settings: Mapping[str, Any], without: str) -> Recalled:
-    """The problem that an answer came from, by the name and the settings in its file; those given now win.
+    """Rebuild the problem of a solution from its file; settings given now take precedence.
 
-    Where nothing was given and the problem cannot be built, a remark says what there is to do
-    ``without``; the name is then empty.
+    If no problem or settings are given and the problem cannot be built, the name is empty and a remark says which outputs are
+    missing (``without``).
     """
     known, whole = recalled(solution, settings)
     name = problem or known
@@ -80,25 +78,25 @@ def rebuilt(solution: Solution, problem: str | None, settings: Mapping[str, Any]
     except UsageError as error:
         if problem is not None or settings:
             raise
-        return Recalled("", whole, None, (f"without {without}: {error.what}; --problem ./mine.py:build names the problem",))
+        return Recalled("", whole, None, (f"without {without}: {error.what}; give the problem by --problem ./mine.py:build",))
     check_belongs(built, solution, name)
     return Recalled(name, whole, built)
 
 
 def check_belongs(built: Built, solution: Solution, name: str) -> None:
-    """A statement beside an answer to another problem would mislead."""
+    """Raise if a solution does not have the phases and states of the problem."""
     for phase, stated in built.problem.phases.items():
         names = {d.name for d in stated.of_kind("state")}
         if phase not in solution.phases or names != set(solution.phases[phase].states):
             raise UsageError(
-                f"the answer is not one of problem '{name}'",
+                f"the file is not a solution of problem '{name}'",
                 got=f"phases {', '.join(solution.phases)} with states "
                 + ", ".join(n for ph in solution.phases.values() for n in ph.states),
-                hint="--problem names the problem it answers",
+                hint="give its problem by --problem",
             )
 
 
 def with_parameters(solution: Solution, built: Built, settings: Mapping[str, Any]) -> Solution:
-    """An answer judged by other values of the problem's parameters, where some are given now."""
+    """Return the solution with the parameters that are given now."""
     given = {key: value for key, value in settings.items() if key in built.problem.parameters}
     return replace(solution, parameters={**solution.parameters, **given}) if given else solution

@@ -1,4 +1,4 @@
-"""``show``: one problem as mathematics, or one system, with its settings and its known optimum."""
+"""``show``: a problem or a system in mathematical notation, its settings and its known optimum."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run_show(name: str, settings: Mapping[str, Any], full: bool = False, write: Path | None = None) -> int:
-    """Print a problem as one would write it on paper, or a system, with what can be set and what is known."""
+    """Print a problem or a system in mathematical notation, its settings and its known optimum."""
     from trajopt.printing import print_problem
     from trajopt.problem import Problem
 
@@ -30,7 +30,7 @@ def run_show(name: str, settings: Mapping[str, Any], full: bool = False, write: 
         say_written([write], quiet=False)
         return SOLVED
     if isinstance(made, Problem):
-        made.finish()  # which checks it
+        made.finish()  # checks the statement
         screen.print(print_problem(made, full), highlight=False)
     else:
         _print_system(made, full)

@@ -1,6 +1,6 @@
-"""SIGINT, SIGTERM and SIGHUP: keep the best answer so far, say what was kept, end with 128 and the number of the signal.
+"""SIGINT, SIGTERM and SIGHUP: write the best solution so far, print its file name, exit with 128 + the signal number.
 
-From the first solved mesh on the bytes of the best answer are held ready, so that a signal has only to write them.
+From the first solved mesh on, the encoded best solution is held in memory, so that a signal handler only writes it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from trajopt.solution import Solution
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PATIENCE = 0.2  # seconds for the main thread, which may be in compiled code, before another thread writes the answer
+HANDLER_DELAY = 0.2  # seconds until another thread writes the solution, if the main thread is in compiled code
 
 
 class Stop:
-    """The signal that came, if one did."""
+    """The signal that was received, if any."""
 
     number: int = 0
 
@@ -33,7 +33,7 @@ class Stop:
         return signal.Signals(self.number or signal.SIGINT).name
 
     def end_process(self) -> None:
-        """End this process with the exit code that says so, where a signal came."""
+        """Exit with 128 + the signal number, if a signal was received."""
         if self.number:
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError, ValueError):
@@ -41,8 +41,8 @@ class Stop:
             os._exit(128 + self.number)
 
 
-class Keeper:
-    """The progress of a solve: it shows lines, and holds the best answer so far ready to be written."""
+class BestSolution:
+    """Progress callback of a solve that holds the best solution so far, encoded for writing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -50,66 +50,66 @@ class Keeper:
         self._finished: Callable[[Solution], Solution] = lambda solution: solution
         self._error = float("inf")
         self._content: bytes | None = None
-        self._told = ""
+        self._description = ""
         self._lock = threading.Lock()
 
     def follow(self, show: Callable[[str], None], finished: Callable[[Solution], Solution]) -> None:
-        """Show lines by ``show``; ``finished`` completes an answer before it is kept."""
+        """Print lines by ``show``; ``finished`` completes a solution before it is encoded."""
         self._show, self._finished = show, finished
 
     def __call__(self, line: str) -> None:
         self._show(line)
 
     def solved(self, make: Callable[[], Solution]) -> None:
-        """The answer on one mesh; the one with the smallest estimated error is kept."""
+        """Take the solution on one mesh; the one with the smallest estimated error is held."""
         solution = make()
         if self._content is None or solution.error <= self._error:
             self.hold(solution)
 
     def hold(self, solution: Solution) -> None:
-        """This answer is the one to keep."""
+        """Hold this solution."""
         from trajopt.netcdf import encode
         from trajopt.solution_files import groups_of
 
         content = encode(groups_of(self._finished(solution).without_form()))
-        told = f"{solution.status.name.lower()}, objective {solution.objective:.9g}, estimated error {solution.error:.1e}"
-        self._content, self._told, self._error = content, told, solution.error
+        description = f"{solution.status.name.lower()}, objective {solution.objective:.9g}, estimated error {solution.error:.1e}"
+        self._content, self._description, self._error = content, description, solution.error
 
     @property
     def ready(self) -> bool:
         return self._content is not None
 
     def write(self) -> None:
-        """Write what is kept."""
+        """Write the held solution."""
         from trajopt.files import write_bytes
 
         write_bytes(self._path, self._content or b"")
 
     def end(self, number: int) -> None:
-        """Write what is kept, say so, and end this process."""
+        """Write the held solution, print its file name, and exit."""
         from trajopt.files import abandon_parts
 
-        if not self._lock.acquire(blocking=False):  # the other thread is at it
+        if not self._lock.acquire(blocking=False):  # the other thread is writing
             time.sleep(10.0)
         said, name = "", signal.Signals(number).name
         try:
             abandon_parts()
             self.write()
-            said = f"interrupted by {name}: kept {self._path} ({self._told})"
+            said = f"interrupted by {name}: wrote {self._path} ({self._description})"
         except BaseException as error:
-            said = f"interrupted by {name}; the answer could not be kept: {error}"
+            said = f"interrupted by {name}; the solution could not be written: {error}"
         with suppress(OSError):
             os.write(2, (("\x1b[?25h" if os.isatty(2) else "") + said + "\n").encode("utf-8", "backslashreplace"))
         os._exit(128 + number)
 
 
-_keeper: Keeper | None = None
+_best: BestSolution | None = None
 _stop = Stop()
 
 
 @contextmanager
 def stoppable() -> Iterator[Stop]:
-    """Have the three signals end a command as Ctrl-C does; afterwards it is known which one came."""
+    """Handle the three signals like Ctrl-C, and record which one was received."""
     global _stop
     _stop = Stop()
     if threading.current_thread() is not threading.main_thread():
@@ -128,42 +128,42 @@ def stoppable() -> Iterator[Stop]:
 
 def _stopped(number: int, frame: FrameType | None) -> None:
     _stop.number = number
-    if _keeper is not None and _keeper.ready:
-        _keeper.end(number)
+    if _best is not None and _best.ready:
+        _best.end(number)
     raise KeyboardInterrupt
 
 
 @contextmanager
-def keeping(keeper: Keeper | None) -> Iterator[None]:
-    """While a solve runs and until its answer is written, a signal writes the best answer so far and ends the process."""
-    global _keeper
-    if keeper is None or threading.current_thread() is not threading.main_thread():
+def saving_on_signals(best: BestSolution | None) -> Iterator[None]:
+    """Until the block ends, a signal writes the best solution so far and ends the process."""
+    global _best
+    if best is None or threading.current_thread() is not threading.main_thread():
         yield
         return
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    watcher = threading.Thread(target=_watch, args=(reading, keeper), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(reading, best), daemon=True)
     watcher.start()
-    _keeper = keeper
+    _best = best
     try:
         yield
     finally:
-        _keeper = None
+        _best = None
         signal.set_wakeup_fd(before)
         os.close(writing)
         watcher.join()
         os.close(reading)
 
 
-def _watch(reading: int, keeper: Keeper) -> None:
-    """The interpreter calls handlers in the main thread only, between two of its instructions; compiled code may take long."""
+def _watch(reading: int, best: BestSolution) -> None:
+    """Write the solution from a second thread: Python runs handlers in the main thread only, after compiled code returns."""
     while True:
         numbers = os.read(reading, 1)
         if not numbers:
             return
         if numbers[0] not in SIGNALS or signal.getsignal(numbers[0]) is not _stopped:
             continue
-        time.sleep(PATIENCE)
-        if keeper.ready and _keeper is keeper:
-            keeper.end(numbers[0])
+        time.sleep(HANDLER_DELAY)
+        if best.ready and _best is best:
+            best.end(numbers[0])

@@ -1,4 +1,4 @@
-"""``simulate``: run a named system forward."""
+"""``simulate``: integrate a named system forward in time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SimulateOptions:
-    """How a person wants a system run."""
+    """The options of ``simulate``."""
 
     integrator: str = "dop853"
     step: float | None = None
@@ -34,7 +34,7 @@ class SimulateOptions:
 
 
 def parse_gain(text: str | None) -> float | tuple[float, ...] | None:
-    """The value of ``--gain``: a number, or one for each row of the deviations.
+    """Parse ``--gain``: a number, or one for each row of the deviations.
 
     >>> parse_gain("10"), parse_gain("1,1000")
     (10.0, (1.0, 1000.0))
@@ -49,7 +49,7 @@ def parse_gain(text: str | None) -> float | tuple[float, ...] | None:
 
 
 def run_simulate(name: str, settings: Mapping[str, Any], run: SimulateOptions, outputs: Outputs) -> int:
-    """Simulate, show, write."""
+    """Simulate, print the result, write the files."""
     outputs.check()
     if run.gain is not None and run.stabilize is None:
         raise UsageError("--gain needs a stabilization", hint="--stabilize baumgarte")
@@ -73,12 +73,12 @@ def _simulate(name: str, settings: Mapping[str, Any], run: SimulateOptions, anim
     from trajopt.integrate.simulation import simulate
 
     method = integrator(run.integrator, run.step, run.tolerance)
-    keeper = None if run.stabilize in (None, "none") else stabilization(run.stabilize, run.gain)
+    stabilizer = None if run.stabilize in (None, "none") else stabilization(run.stabilize, run.gain)
     system = build_system(name, settings)
     if animated and system.drawing is None:
-        raise UsageError(f"there is no drawing of '{name}' to animate", expected="a System with drawing=Drawing(...)")
+        raise UsageError(f"'{name}' has no drawing to animate", expected="a System with drawing=Drawing(...)")
     with progress_bar(f"simulating {name}", run.quiet) as show:
-        return simulate(system, method, run.until, keeper, progress=show)
+        return simulate(system, method, run.until, stabilizer, progress=show)
 
 
 def _write(simulation: Simulation, outputs: Outputs, run: SimulateOptions, subject: Subject) -> None:
@@ -95,27 +95,27 @@ def _write(simulation: Simulation, outputs: Outputs, run: SimulateOptions, subje
 
 
 def compared(simulation: Simulation, subject: Subject, run: SimulateOptions) -> dict[str, Simulation]:
-    """A run beside the same one without stabilization; a run without one beside the one that suits the system."""
+    """Return a run with and one without stabilization; the missing one is simulated."""
     usual = "minimum-norm" if simulation.system.through_reactions is None else "baumgarte"
     other = replace(run, stabilize=usual if simulation.stabilization is None else None, gain=None)
     label = "not stabilized"
     try:
         beside = _simulate(subject.name, subject.settings, other)
     except TrajoptError as error:
-        console(error=True, quiet=run.quiet).print(f"  without a run to compare with: {error.what}", style="yellow")
+        console(error=True, quiet=run.quiet).print(f"  no second run to compare with: {error.what}", style="yellow")
         return {label if simulation.stabilization is None else simulation.stabilization.label: simulation}
-    plain, kept = (simulation, beside) if simulation.stabilization is None else (beside, simulation)
-    return {label: plain, usual if kept.stabilization is None else kept.stabilization.label: kept}
+    plain, stabilized = (simulation, beside) if simulation.stabilization is None else (beside, simulation)
+    return {label: plain, usual if stabilized.stabilization is None else stabilized.stabilization.label: stabilized}
 
 
 def print_simulation(simulation: Simulation, error: bool = False) -> None:
-    """The end of a motion, its events and its drift on a terminal."""
+    """Print the final state, the outputs, the drift of invariants and the events."""
     screen = console(error=error)
-    keeper = "" if simulation.stabilization is None else f", {simulation.stabilization.label}"
+    stabilizer = "" if simulation.stabilization is None else f", {simulation.stabilization.label}"
     screen.print(
         f"{simulation.system.name}: t = {simulation.t[-1]:.8g} s after {len(simulation.t) - 1} steps", style="bold green"
     )
-    screen.print(f"  {simulation.integrator.label}{keeper}")
+    screen.print(f"  {simulation.integrator.label}{stabilizer}")
     states = table("state", "start", "end", "unit", right=("start", "end"))
     for i, state in enumerate(simulation.system.states):
         size = float(abs(simulation.x[:, i]).max())
@@ -134,14 +134,14 @@ def print_simulation(simulation: Simulation, error: bool = False) -> None:
 
 
 def _print_outputs(simulation: Simulation, screen: Console) -> None:
-    """Energies, reactions, torques: at the end, and between which values."""
+    """Print final value and range of energies, reactions and torques."""
     from trajopt.simulation_files import simulation_columns
 
     known = {state.name for state in simulation.system.states}
     columns = {name: found for name, found in simulation_columns(simulation).items() if name not in known}
     if not columns:
         return
-    outputs = table("output", "end", "least", "largest", "unit", right=("end", "least", "largest"))
+    outputs = table("output", "end", "minimum", "maximum", "unit", right=("end", "minimum", "maximum"))
     for name, (values, unit) in columns.items():
         size = float(abs(values).max())
         outputs.add(name, *(number(float(value), size=size) for value in (values[-1], values.min(), values.max())), unit)

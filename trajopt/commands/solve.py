@@ -1,4 +1,4 @@
-"""``solve``: from a name to an answer, on the screen and in files."""
+"""``solve``: solve a named problem, print the solution and write it to files."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajopt.commands.building import Built, blaming, build_problem
+from trajopt.commands.building import Built, build_problem, locating_errors
 from trajopt.commands.exit_codes import NOT_SOLVED, SOLVED
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.plot import SEVERAL, Subject, draw_answers
 from trajopt.commands.saved_problem import remembered
-from trajopt.commands.signals import Keeper, keeping
+from trajopt.commands.signals import BestSolution, saving_on_signals
 from trajopt.commands.terminal import console, number, progress_bar, progress_lines, say_written, table
 from trajopt.errors import UsageError
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """How a person wants a problem solved."""
+    """The options of ``solve``."""
 
     method: Method | str = "direct"
     tolerance: float | None = None
@@ -45,7 +45,7 @@ class SolveOptions:
     seed: int = 0
 
     def chosen(self) -> Method | str:
-        """The method with the settings of its collocation; with its own log on the screen where that is wanted."""
+        """Return the method with the settings of collocation, and with its log printed if ``verbose``."""
         values = {"--mesh": self.mesh, "--max-passes": self.max_passes, "--backend": self.backend}
         given = [name for name, value in values.items() if value is not None]
         if self.method == "indirect" and given:
@@ -76,14 +76,14 @@ class SolveOptions:
         return _with_log(method) if self.verbose else method
 
     def earlier(self) -> Solution | None:
-        """The saved answer to begin at."""
+        """Load the saved solution that serves as initial guess."""
         from trajopt.storage import load
 
         return None if self.guess is None else load(self.guess)
 
 
 def parse_mesh(text: str) -> Mesh:
-    """A uniform mesh from ``INTERVALS`` or ``INTERVALSxDEGREE``.
+    """Return a uniform mesh from ``INTERVALS`` or ``INTERVALSxDEGREE``.
 
     >>> parse_mesh("20x5").intervals, int(parse_mesh("20x5").degrees[0]), int(parse_mesh("8").degrees[0])
     (20, 5, 4)
@@ -97,7 +97,7 @@ def parse_mesh(text: str) -> Mesh:
 
 
 def _backend(name: str, before: Backend) -> Backend:
-    """The backend of a name with the tolerance of another."""
+    """Return the named backend with the tolerance of ``before``."""
     from trajopt.nlp.backends import Ipopt
     from trajopt.nlp.interior_point import Compiled
 
@@ -116,26 +116,26 @@ def _with_log(method: Collocation) -> Collocation:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a named problem came to; the published answer if nothing was changed."""
+    """The solution of a named problem, and its published optimum if no setting was changed."""
 
     solution: Solution
     reference: Reference | None = None
 
 
 def run_solve(name: str, settings: Mapping[str, Any], options: SolveOptions, outputs: Outputs) -> int:
-    """Solve, show, write."""
+    """Solve, print the solution, write the files."""
     outputs.check()
     subject = Subject(name, settings)
     if outputs.plot is not None:
         subject.check(outputs.kind)
     drawing = None if outputs.animate is None else subject.drawing()
-    keeper = None if outputs.save is None else Keeper(outputs.save)
+    best = None if outputs.save is None else BestSolution(outputs.save)
     with outputs.clean_standard_output():
-        with keeping(keeper):
-            answer = solve_name(name, settings, options, keeper)
-            if keeper is not None:  # before all else: from here on it cannot be lost
-                keeper.hold(answer.solution)
-                keeper.write()
+        with saving_on_signals(best):
+            answer = solve_name(name, settings, options, best)
+            if best is not None:  # first, so that a later failure cannot lose it
+                best.hold(answer.solution)
+                best.write()
         if not options.quiet:
             print_solution(answer.solution, answer.reference, error=outputs.json_on_standard_output)
         write_solution(answer, outputs, subject)
@@ -153,18 +153,18 @@ def run_solve(name: str, settings: Mapping[str, Any], options: SolveOptions, out
     return SOLVED if answer.solution.success else NOT_SOLVED
 
 
-def solve_name(name: str, settings: Mapping[str, Any], options: SolveOptions, keeper: Keeper | None = None) -> Answer:
-    """The answer to a named problem; a keeper is given the answers on the way."""
+def solve_name(name: str, settings: Mapping[str, Any], options: SolveOptions, best: BestSolution | None = None) -> Answer:
+    """Solve a named problem; ``best`` receives the solution on each mesh."""
     if options.tolerance is not None and not 0 < options.tolerance < 1:
         raise UsageError("--tolerance", got=options.tolerance, expected="a number between 0 and 1, as in 1e-6")
     if options.time_limit is not None and not 0 < options.time_limit < float("inf"):
         raise UsageError("--time-limit", got=options.time_limit, expected="a positive number of seconds")
     guess = options.earlier()
     built = build_problem(name, settings)
-    with progress_lines(f"solving {name}", options.quiet, still=options.verbose) as show, blaming(name):
-        if keeper is not None:
-            keeper.follow(show, lambda solution: remembered(solution, name, built.settings))
-        answer = _solve(built, guess, options, keeper or show)
+    with progress_lines(f"solving {name}", options.quiet, still=options.verbose) as show, locating_errors(name):
+        if best is not None:
+            best.follow(show, lambda solution: remembered(solution, name, built.settings))
+        answer = _solve(built, guess, options, best or show)
     return replace(answer, solution=remembered(answer.solution, name, built.settings))
 
 
@@ -179,7 +179,7 @@ def _solve(built: Built, guess: Solution | None, options: SolveOptions, show: Ca
 
 
 def write_solution(answer: Answer, outputs: Outputs, subject: Subject) -> None:
-    """The other files that were asked for, also of an answer that is not the last word."""
+    """Write CSV and plot, also of a solution that did not converge."""
     solution = answer.solution
     if outputs.csv is not None:
         solution.to_csv(outputs.csv)
@@ -191,7 +191,7 @@ def write_solution(answer: Answer, outputs: Outputs, subject: Subject) -> None:
 
 
 def write_animation(source: Solution | Simulation, drawing: Drawing, path: Path, quiet: bool) -> None:
-    """The animation, with a bar while it is rendered."""
+    """Write an animation and show a progress bar."""
     from trajopt.show.animate import animate
 
     with progress_bar(f"drawing {path.name}", quiet) as show:
@@ -199,7 +199,7 @@ def write_animation(source: Solution | Simulation, drawing: Drawing, path: Path,
 
 
 def print_solution(solution: Solution, reference: Reference | None = None, error: bool = False) -> None:
-    """The answer on a terminal."""
+    """Print a solution."""
     screen = console(error=error)
     colour = "green" if solution.success else "red"
     screen.print(f"{solution.problem}: {solution.status.value} ({solution.method})", style=f"bold {colour}")
@@ -260,7 +260,7 @@ def _print_phase(solution: Solution, phase: PhaseSolution, error: bool) -> None:
 
 
 def _ends(curve: Curve) -> list[tuple[str, str]]:
-    """For each component its first and last value as text."""
+    """Return the first and last value of each component as text."""
     sizes = abs(curve.points.reshape(-1, curve.size)).max(axis=0)
     first, last = (curve.evaluate(curve.breaks[[k]])[0] for k in (0, -1))
     return [(number(a, size=size), number(b, size=size)) for a, b, size in zip(first, last, sizes, strict=True)]

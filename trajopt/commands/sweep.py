@@ -1,4 +1,4 @@
-"""``sweep`` and ``sweep-status``: a named problem for many values of its settings, on several cores or on a cluster."""
+"""``sweep`` and ``sweep-status``: solve a named problem for many values of its settings."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from trajopt.journal import Row
 
 MANY = 200  # rows of a table on a terminal
-FAILURES = 20  # that are told one by one
+FAILURES = 20  # failed rows printed one by one
 
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """How a family is solved, and where its answers are kept."""
+    """The options of ``sweep``."""
 
     folder: Path | None = None
     again: bool = False
     chained: bool = True
     workers: int = 1
     cluster: str | None = None
-    columns: Sequence[str] = ("objective",)  # of the picture
+    columns: Sequence[str] = ("objective",)  # of the plot
     retry_failed: bool = False
     row_time_limit: float | None = None
     memory_limit: float | None = None  # MiB
     dry_run: bool = False
 
     def check(self) -> None:
-        """Raise for what cannot be."""
+        """Raise if a limit or the number of workers is invalid."""
         if self.workers < 1:
             raise UsageError("--workers", got=self.workers, expected="1 or more")
         for option, value in (("--row-time-limit", self.row_time_limit), ("--memory-limit", self.memory_limit)):
@@ -52,7 +52,7 @@ class SweepOptions:
 
 
 def parse_over(options: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-    """The values of ``--over``: from:to:count, values with commas, or with semicolons where they have commas themselves.
+    """Parse ``--over``: from:to:count, or values separated by commas (by semicolons if the values contain commas).
 
     >>> parse_over(["height=5:25:3", "limit=3,4", "target=2,2;4,1"])
     {'height': (5.0, 15.0, 25.0), 'limit': (3, 4), 'target': ((2, 2), (4, 1))}
@@ -93,12 +93,12 @@ def run_sweep(
     how: SweepOptions,
     outputs: Outputs,
 ) -> int:
-    """Solve for all, show, write."""
+    """Solve all rows, print the table, write the files."""
     outputs.check()
     if not over:
-        raise UsageError("a sweep needs something to sweep over", hint=f"trajopt sweep {name} --over name=from:to:count")
+        raise UsageError("a sweep needs --over", hint=f"trajopt sweep {name} --over name=from:to:count")
     how.check()
-    check_settings(name, {**settings, **{key: values[0] for key, values in over.items()}})  # its messages know the options
+    check_settings(name, {**settings, **{key: values[0] for key, values in over.items()}})  # its messages name the options
     if how.dry_run:
         return _dry_run(name, over, settings, options, how)
     trouble = None
@@ -113,9 +113,7 @@ def run_sweep(
             print_family(family, error=outputs.json_on_standard_output)
     _write(name, family, how, outputs)
     written = [*outputs.named.values()] + ([] if how.folder is None else [how.folder])
-    say_written(
-        written, options.quiet, [] if family.complete else ["not complete; with --save the same command goes on from here"]
-    )
+    say_written(written, options.quiet, [] if family.complete else ["not complete; with --save the same command resumes"])
     if trouble is not None:
         raise trouble
     return SOLVED if family.success else NOT_SOLVED
@@ -157,7 +155,7 @@ def _write(name: str, family: Family, how: SweepOptions, outputs: Outputs) -> No
 
 @contextmanager
 def _executor(how: SweepOptions) -> Iterator[Executor | None]:
-    """A cluster, where one was named; otherwise the sweep has processes of its own."""
+    """Connect to the cluster of ``--cluster``, if given; otherwise the sweep starts its own processes."""
     if how.cluster is None:
         yield None
         return
@@ -170,7 +168,7 @@ def _executor(how: SweepOptions) -> Iterator[Executor | None]:
 def _dry_run(
     name: str, over: Mapping[str, tuple[Any, ...]], settings: Mapping[str, Any], options: SolveOptions, how: SweepOptions
 ) -> int:
-    """What a sweep would do."""
+    """Print how many rows a sweep would solve."""
     from trajopt.journal import NAME, read_progress
     from trajopt.sweep_plan import make_plan, survey_of
 
@@ -186,14 +184,14 @@ def _dry_run(
         f"{total - len(survey.there)} rows to solve of {total}: {len(survey.there) - failed} are solved, {failed} failed"
     )
     if survey.stale:
-        screen.print(f"  {survey.stale} rows in '{how.folder}' answer another statement of the problem")
+        screen.print(f"  {survey.stale} rows in '{how.folder}' belong to another statement of the problem")
     if failed:
-        screen.print("  --retry-failed solves those again that failed")
+        screen.print("  --retry-failed solves failed rows again")
     return SOLVED
 
 
 def run_sweep_status(folder: Path, outputs: Outputs) -> int:
-    """How far a sweep in a folder is, whether it runs or not; exit code 0 where all rows are solved."""
+    """Print the progress of a sweep; return 0 if all rows are solved."""
     from trajopt.journal import read_progress
     from trajopt.storage import plain_json
 
@@ -220,9 +218,9 @@ def _print_status(folder: Path, content: Mapping[str, Any], rows: Sequence[Row],
         who = f"process {worker.get('process', '?')} on {worker.get('host', '?')} since {worker.get('since', '?')}"
         screen.print(f"  running: {who}" + _left(content["rows"] - len(rows), rows))
     elif content["finished"] < content["rows"]:
-        screen.print("  not running; the same 'trajopt sweep' command goes on from here", style="yellow")
+        screen.print("  not running; the same 'trajopt sweep' command resumes", style="yellow")
     if content["of_other_statements"]:
-        screen.print(f"  {content['of_other_statements']} more rows answer other statements of the problem")
+        screen.print(f"  {content['of_other_statements']} more rows belong to other statements of the problem")
     failed = [row for row in rows if not row.success]
     for row in failed[:FAILURES]:
         screen.print(f"  {row.file}: {row.status}: {(row.message.splitlines() or [''])[0]}", style="yellow")
@@ -231,7 +229,7 @@ def _print_status(folder: Path, content: Mapping[str, Any], rows: Sequence[Row],
 
 
 def _left(missing: int, rows: Sequence[Row]) -> str:
-    """How long the rest takes, at the pace of the last minute."""
+    """Estimate the remaining time from the rows of the last minute."""
     recent = [row for row in rows if time.time() - row.ended < 60.0]
     span = time.time() - min((row.began for row in recent), default=time.time())
     if not recent or span <= 0 or missing <= 0:
@@ -240,7 +238,7 @@ def _left(missing: int, rows: Sequence[Row]) -> str:
 
 
 def print_family(family: Family, error: bool = False) -> None:
-    """The table on a terminal, and what became of those without an answer."""
+    """Print the table and the messages of failed rows."""
     screen = console(error=error)
     names = list(family.over)
     figures = ("objective", "error", "iterations", "seconds")
@@ -263,7 +261,7 @@ def print_family(family: Family, error: bool = False) -> None:
         for number_of_line, line in enumerate(member.message.splitlines() or [""]):
             screen.print(f"    {line}" if number_of_line else f"  {where}: {line}", style="yellow")
     if len(failed) > FAILURES:
-        screen.print(f"  and {len(failed) - FAILURES} more without an answer", style="yellow")
+        screen.print(f"  and {len(failed) - FAILURES} more failed rows", style="yellow")
 
 
 def _cell(value: Any) -> str:

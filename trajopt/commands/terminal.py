@@ -1,4 +1,4 @@
-"""Text on a terminal: consoles, tables, progress."""
+"""Terminal output: consoles, tables, progress."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def console(error: bool = False, quiet: bool = False, lines: bool = False) -> Console:
-    """A console that prints names as they are: '[m/s]' is a unit, not a style.
+    """Return a console without markup: '[m/s]' is a unit, not a style.
 
-    Names may come from a file: none of their characters steers the terminal, and none begins a line, unless ``lines``.
+    Control characters are escaped, since names may come from a file. Line breaks are escaped unless ``lines``.
     """
     from rich.console import Console
 
@@ -30,7 +30,7 @@ def console(error: bool = False, quiet: bool = False, lines: bool = False) -> Co
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under a head; columns named in ``right`` are aligned to the right."""
+    """A table of text. Columns named in ``right`` are right-aligned."""
 
     head: tuple[str, ...]
     right: frozenset[str] = frozenset()
@@ -40,7 +40,7 @@ class Table:
         self.rows.append(tuple(printable(cell) for cell in cells))
 
     def print(self, screen: Console, indent: str = "  ") -> None:
-        """Never shortened to a terminal's width: a figure cut in two is worse than a line that wraps."""
+        """Print the table. Lines are not truncated to the width of the terminal, so that no number is cut."""
         widths = [max(len(row[i]) for row in (self.head, *self.rows)) for i in range(len(self.head))]
         screen.print(indent + self._line(self.head, widths), style="bold")
         for row in self.rows:
@@ -52,13 +52,13 @@ class Table:
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """An empty table."""
+    """Return an empty table."""
     return Table(columns, frozenset(right))
 
 
 @contextmanager
 def progress_lines(what: str, quiet: bool, still: bool = False) -> Iterator[Callable[[str], None]]:
-    """A spinner with the elapsed time on a terminal, and a function that prints one line above it; no spinner where ``still``."""
+    """Yield a function that prints a line. A terminal shows a spinner with the elapsed time below it, unless ``still``."""
     screen = console(error=True, quiet=quiet)
     if quiet or still or not screen.is_terminal:
         yield lambda line: screen.print("  " + printable(line), style="dim")
@@ -74,7 +74,7 @@ def progress_lines(what: str, quiet: bool, still: bool = False) -> Iterator[Call
 
 @contextmanager
 def progress_bar(what: str, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal, and a function that takes the fraction done."""
+    """Yield a function that sets the completed fraction of a progress bar."""
     screen = console(error=True, quiet=quiet)
     if quiet or not screen.is_terminal:
         yield lambda fraction: None
@@ -88,7 +88,7 @@ def progress_bar(what: str, quiet: bool) -> Iterator[Callable[[float], None]]:
 
 
 def say_written(files: Iterable[Path], quiet: bool, remarks: Iterable[str] = ()) -> None:
-    """Which files are there now, and what they lack."""
+    """Print the names of written files, and remarks on missing contents."""
     screen = console(error=True, quiet=quiet)
     for remark in remarks:
         screen.print(f"  {remark}", style="yellow")
@@ -98,7 +98,7 @@ def say_written(files: Iterable[Path], quiet: bool, remarks: Iterable[str] = ())
 
 
 def number(value: float, digits: int = 7, size: float = 0.0) -> str:
-    """A number as text; 0 where it is rounding beside values of a certain size.
+    """Format a number; one below round-off relative to ``size`` is written as 0.
 
     >>> number(0.25), number(-3e-18, size=2.0)
     ('0.25', '0')
