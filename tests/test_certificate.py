@@ -557,7 +557,7 @@ def test_a_certificate_says_what_shooting_did_not_reach_in_time(monkeypatch):
     assert (content["ok"], content["claim"]) == (False, "minimum")  # the claims do not need the second method
     rows = {c["name"]: c for c in content["checks"]}
     assert rows["direct and indirect objectives"]["value"] is None
-    assert "no answer within 0 s" in rows["direct and indirect objectives"]["remark"]
+    assert "no solution within 0 s" in rows["direct and indirect objectives"]["remark"]
 
 
 def test_a_certificate_takes_the_problem_itself(tmp_path):

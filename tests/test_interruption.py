@@ -40,7 +40,7 @@ def test_a_signal_after_the_first_mesh_keeps_an_answer(tmp_path, number, code):
     process.send_signal(number)
     said = process.communicate(timeout=30)[1]
     assert process.returncode == code, said
-    assert f"interrupted by {signal.Signals(number).name}: kept a.nc" in said.decode()
+    assert f"interrupted by {signal.Signals(number).name}: wrote a.nc" in said.decode()
     answer = load(tmp_path / "a.nc")
     assert answer.status is Status.INTERRUPTED
     assert dict(answer.settings) == {}

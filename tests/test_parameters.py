@@ -95,19 +95,19 @@ def test_a_symbol_of_a_model_passes_unread():
 
 # what is wrong: (settings, words of the message)
 WRONG = {
-    "unit": ({"leg_length": "90 cm"}, ["'leg_length' is in m", "90 cm is 0.9 m"]),
-    "unit of something else": ({"leg_length": "3 kg"}, ["'leg_length' is in m", "0.8 m"]),
+    "unit": ({"leg_length": "90 cm"}, ["'leg_length' has the unit m", "90 cm is 0.9 m"]),
+    "unit of something else": ({"leg_length": "3 kg"}, ["'leg_length' has the unit m", "0.8 m"]),
     "unit of a ratio": ({"slip": "0.2 m"}, ["'slip' has no unit"]),
-    "unit missing": ({"leg_length": "0.9"}, ["'leg_length' is in m"]),
-    "unit in an array": ({"waist_range": ["-1 rad", 0]}, ["'waist_range' is in deg", "-1 rad is -57.2958 deg"]),
+    "unit missing": ({"leg_length": "0.9"}, ["'leg_length' has the unit m"]),
+    "unit in an array": ({"waist_range": ["-1 rad", 0]}, ["'waist_range' has the unit deg", "-1 rad is -57.2958 deg"]),
     "misspelt": ({"leg_lenght": 1}, ["no setting 'leg_lenght'", "did you mean 'leg_length'"]),
-    "below": ({"leg_length": 0.01}, ["out of its range", "0.1 to 1 m"]),
+    "below": ({"leg_length": 0.01}, ["out of range", "0.1 to 1 m"]),
     "above": ({"slip": "120 %"}, ["120 % is 1.2 1"]),
-    "not whole": ({"gates": 2.5}, ["whole number"]),
+    "not whole": ({"gates": 2.5}, ["must be an integer"]),
     "not a choice": ({"form": "penalti"}, ["did you mean 'penalty'"]),
-    "not a number": ({"duration": "soon"}, ["'duration' is a number"]),
+    "not a number": ({"duration": "soon"}, ["'duration' must be a number"]),
     "not finite": ({"duration": float("nan")}, ["finite"]),
-    "a truth value": ({"duration": True}, ["'duration' is a number"]),
+    "a truth value": ({"duration": True}, ["'duration' must be a number"]),
     "no truth value": ({"stiff": 3}, ["true or false"]),
     "too few": ({"waist_range": (1,)}, ["has 2 values"]),
     "none where a value is needed": ({"slip": "none"}, ["needs a value"]),
@@ -138,7 +138,7 @@ def test_two_settings_of_one_name_are_an_error_of_the_builder():
 def test_a_written_parameter_file_gives_the_defaults_again(tmp_path):
     write_parameters(tmp_path / "rider.toml", settings_of(model).values())
     assert model(**load_parameters(tmp_path / "rider.toml")) == model()
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         write_parameters(tmp_path / "rider.toml", settings_of(model).values())
 
 
@@ -184,7 +184,7 @@ def test_show_prints_units_ranges_and_meanings_and_writes_a_file_that_solve_read
 def test_wrong_keys_and_units_in_a_file_end_with_exit_code_2(mine):
     for text, words in (
         ("mas = 3", "did you mean 'mass'"),
-        ('mass = "3 m"', "'mass' is in kg"),
+        ('mass = "3 m"', "'mass' has the unit kg"),
         ('payload="3 g"', "3 g is 0.003 kg"),
     ):
         (mine / "a.toml").write_text(text)

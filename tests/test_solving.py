@@ -153,7 +153,7 @@ def test_what_collocation_found_is_kept_where_shooting_fails(tmp_path):
     problem = builder("brachistochrone")()
     solution = solve(problem, Both(indirect=Shooting(iterations=0)))
     assert not solution.success
-    assert any("shooting could not confirm" in line for line in solution.explanation)
+    assert any("shooting did not confirm" in line for line in solution.explanation)
     assert solution.objective == pytest.approx(solve(problem).objective, rel=1e-7)
     solution.save(tmp_path / "kept.nc")
     assert load(tmp_path / "kept.nc")["v"](1.0) == pytest.approx(solution["v"](1.0))

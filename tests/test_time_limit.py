@@ -69,7 +69,7 @@ def test_shooting_out_of_time_leaves_the_direct_answer(clock, monkeypatch, metho
     assert solution.status is Status.TIME_LIMIT
     assert solution.method == "direct"
     assert solution.objective == pytest.approx(58.8076674582, rel=1e-6)
-    assert any("no answer within" in line for line in solution.explanation)
+    assert any("no solution within" in line for line in solution.explanation)
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan")])

@@ -1,4 +1,4 @@
-"""Solves from several starts in parallel processes; the best answer, and the table of distinct optima."""
+"""Multistart: solves from several initial guesses in parallel, and a table of the distinct optima."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from trajopt.solution import Optimum, Solution, Status
 
 Solve = Callable[[int], Solution]
 
-ACCURATE = 1e-3  # the largest estimated error of a coarse answer that counts as an optimum
+ACCURATE = 1e-3  # largest estimated error of a coarse solution that counts as an optimum
 
-_task: list[Solve] = []  # that forked processes inherit: a problem's symbols cannot be sent to them
+_task: list[Solve] = []  # inherited by forked processes, since symbols cannot be pickled
 
 
 def from_all_starts(form: NormalForm, solve: Solve, starts: int, deadline: Deadline, tell: Callable[[str], None]) -> Solution:
-    """The best of ``solve(0)`` to ``solve(starts - 1)``; the same whatever the number of processes."""
+    """Return the best of ``solve(0)`` to ``solve(starts - 1)``, independent of the number of processes."""
     found: dict[int, Solution] = {}
     interrupted = False
     try:
@@ -41,7 +41,7 @@ def from_all_starts(form: NormalForm, solve: Solve, starts: int, deadline: Deadl
 
 
 def best_of(found: Mapping[int, Solution], sense: int) -> Solution:
-    """The best solution of those by number of start, with the table of their distinct optima; ``sense``: -1 for a maximum."""
+    """Return the best solution with the table of distinct optima; ``sense`` is -1 for a maximum."""
     ordered = sorted(sorted(found), key=lambda k: _rank(found[k], sense))
     optima: list[Optimum] = []
     for k in ordered:
@@ -57,7 +57,7 @@ def best_of(found: Mapping[int, Solution], sense: int) -> Solution:
 
 
 def _rank(solution: Solution, sense: int) -> tuple[bool, float]:
-    """The least is the best: a coarse answer counts by its cost and its error together."""
+    """Return the sort key: the cost, plus the estimated error if the solution is coarse."""
     cost = sense * solution.objective
     if not math.isfinite(cost):
         return True, math.inf
@@ -74,7 +74,7 @@ def _agree(one: Optimum, solution: Solution) -> bool:
 
 
 def _solved(solve: Solve, starts: int, deadline: Deadline) -> Iterator[tuple[int, Solution]]:
-    """(number, solution) as they come; a start that has no finite guess is left out, as are those after the deadline."""
+    """Yield (number, solution) as they finish, without starts that have no finite guess or come after the deadline."""
     workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, starts)
     if workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
         for k in range(starts):
@@ -104,7 +104,7 @@ def _in_process(k: int, deadline: Deadline) -> Solution | None:
 
 
 def _attempt(solve: Solve, k: int) -> Solution | None:
-    """The answer from one start; the first one's errors are the caller's."""
+    """Solve from one start; a ``GuessError`` is raised for the first start only."""
     try:
         return solve(k)
     except GuessError:

@@ -1,4 +1,4 @@
-"""The normal form of a problem: what both the direct and the indirect side consume.
+"""The normal form of a problem, input of the direct and the indirect method.
 
 For each phase  x' = f(t, x, z, u, s, p),  0 = g(t, x, z, u, s, p),  c_lo <= c(t, x, z, u, s, p) <= c_hi,  and integrands l;
 over all phases b_lo <= b(e, s, p) <= b_hi and the cost phi(e, s, p), minimized, where e holds the endpoint values
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 class ConditionKind(enum.Enum):
-    """Where a condition over endpoints comes from."""
+    """Source of a condition on endpoint values."""
 
     STATED = enum.auto()  # ocp.require
     LINK = enum.auto()  # ocp.connect
-    DURATION = enum.auto()  # time does not run backwards
+    DURATION = enum.auto()  # nonnegative duration
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a condition comes from; a link makes ``variable`` (a state's name, or t) continuous into ``phase``."""
+    """Source of a condition. A link makes ``variable`` (a state, or t) continuous at the start of ``phase``."""
 
     kind: ConditionKind = ConditionKind.STATED
     variable: str = ""
@@ -45,7 +45,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Condition:
-    """A named column with its bound: a path constraint, a boundary condition."""
+    """A named column expression with its bound: a path constraint or a boundary condition."""
 
     name: str
     expression: Any
@@ -55,7 +55,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Linkage:
-    """Same-named states, and time, continuous from one phase to the next."""
+    """Continuity of states of the same name, and of time, from one phase to the next."""
 
     before: str
     after: str
@@ -65,7 +65,7 @@ class Linkage:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that changes without rebuilding."""
+    """A parameter, which can change without rebuilding the problem."""
 
     name: str
     value: NDArray[np.float64]
@@ -75,7 +75,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class NamedVector:
-    """A named vector of states, controls, algebraic or static variables, and its place ``rows`` in the stacked column."""
+    """A named vector of states, controls, algebraic or static variables; ``rows`` are its rows in the stacked column."""
 
     name: str
     size: int
@@ -86,11 +86,11 @@ class NamedVector:
     scale: Any
     start: Bound
     end: Bound
-    names: tuple[str, ...] = ()  # of its components, where they have any
+    names: tuple[str, ...] = ()  # of its components, if named
 
     @property
     def components(self) -> tuple[str, ...]:
-        """The labels of its components: ``x``, or ``x[0]``, ``x[1]``, or ``x[knee]``, ..."""
+        """Labels of its components: ``x``, or ``x[0]``, ``x[1]``, or ``x[knee]``, ..."""
         return component_labels(self.name, self.size, self.names)
 
 
@@ -103,7 +103,7 @@ class InvariantForm:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """The symbols of a phase's endpoint values."""
+    """Symbols of the endpoint values of a phase."""
 
     t0: Any
     tf: Any
@@ -125,7 +125,7 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class PhaseForm:
-    """One phase: columns of symbols t, x, z, u, and expressions in them and in the problem's s, p."""
+    """One phase: symbols t, x, z, u and expressions in them and in s and p of the problem."""
 
     name: str
     t: Any
@@ -151,7 +151,7 @@ class PhaseForm:
 
     @cached_property
     def rows(self) -> Any:
-        """f, g, c and l, one above the other."""
+        """The column of f, g, c and l."""
         return casadi.vertcat(self.f, self.g, self.c, self.l)
 
     @cached_property
@@ -168,7 +168,7 @@ class PhaseForm:
 
     @cached_property
     def x_start(self) -> Bound:
-        """What the states may be at the start."""
+        """Bounds of the initial states."""
         return stacked([q.start.meet(q.bound) for q in self.states])
 
     @cached_property
@@ -203,11 +203,11 @@ class NormalForm:
     b_bound: Bound
     b_names: tuple[str, ...]  # one for each row
     phi: Any
-    sense: int  # objective as the user sees it = sense * phi
+    sense: int  # objective as stated = sense * phi
     b_origins: tuple[Origin, ...] = ()  # one for each row
 
     def parameter_values(self, overrides: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
-        """The parameter column, with some values replaced by name."""
+        """Return the parameter column; ``overrides`` replaces values by name."""
         known = {q.name: q for q in self.parameters}
         for name, value in (overrides or {}).items():
             if name not in known:
@@ -232,7 +232,7 @@ class NormalForm:
 
     @cached_property
     def models(self) -> tuple[Pointwise, ...]:
-        """For each phase, the function of t, x, z, u, s, p that gives its rows f, g, c, l."""
+        """For each phase, the function (t, x, z, u, s, p) -> rows f, g, c, l."""
         return tuple(
             Pointwise(casadi.Function("model", [phase.t, phase.x, phase.z, phase.u, self.s, self.p], [phase.rows]))
             for phase in self.phases
@@ -248,14 +248,14 @@ def component_names(quantities: tuple[NamedVector, ...]) -> tuple[str, ...]:
 
 
 def stacked(bounds: list[Bound]) -> Bound:
-    """Bounds one above the other."""
+    """Concatenate bounds."""
     if not bounds:
         return Bound.open(0)
     return Bound(np.concatenate([b.lower for b in bounds]), np.concatenate([b.upper for b in bounds]))
 
 
 def normal_form(problem: Problem) -> NormalForm:
-    """Check a problem and give its normal form."""
+    """Check a problem and return its normal form."""
     from trajopt.statement_check import check_form, check_statement  # the checks need the types of this module
 
     check_statement(problem)
@@ -290,9 +290,9 @@ def normal_form(problem: Problem) -> NormalForm:
 
 @dataclass
 class _Stacking:
-    """The user's symbols one above the other, and what they become in expressions.
+    """Stacks the user's symbols into columns and substitutes them in expressions.
 
-    A column of SX symbols is as good as one symbol. MX needs a new symbol, of which the old ones become parts.
+    A column of SX symbols can be used as it is. MX needs a new vector symbol, whose parts replace the old symbols.
     """
 
     symbols: Any
@@ -317,7 +317,7 @@ class _Stacking:
 
 
 def _phase_form(problem: Problem, phase: Phase, own: _Stacking, of_ends: _Stacking) -> PhaseForm:
-    """The phase in columns; its own symbols are stacked in ``own``, those of its endpoint values in ``of_ends``."""
+    """Return the phase in columns; ``own`` stacks its symbols, ``of_ends`` those of its endpoint values."""
     sym = problem.symbols
     states, algebraics, controls = (phase.of_kind(kind) for kind in ("state", "algebraic", "control"))
     t = own.column("t", [phase.t])
@@ -378,7 +378,7 @@ def _link_conditions(problem: Problem) -> list[Condition]:
 
 
 def _durations(problem: Problem) -> list[Condition]:
-    """Time must not run backwards where both ends of a phase are free to move."""
+    """Require nonnegative durations where the time bounds of a phase overlap."""
     conditions = []
     for phase in problem.phases.values():
         start, end = _start_time(problem, phase), phase.end_time or Bound.open(1)

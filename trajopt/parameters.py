@@ -1,6 +1,6 @@
-"""Arguments of a builder with units: their declaration, their check, and the files that hold them.
+"""Settings of a builder with units: declaration, check, and parameter files.
 
-A ``settable`` builder declares each argument as its default value, or takes a frozen dataclass whose fields are declared:
+A ``settable`` builder declares each argument by its default value, or takes a frozen dataclass of declared fields:
 
 >>> @dataclass(frozen=True)
 ... class Wheel:
@@ -13,9 +13,9 @@ A ``settable`` builder declares each argument as its default value, or takes a f
 (0.35, 2.0, 10.0)
 >>> build(radius="35 cm")
 Traceback (most recent call last):
-trajopt.errors.UsageError: 'radius' is in m
+trajopt.errors.UsageError: 'radius' has the unit m
   got:      '35 cm'
-  expected: a number, or a text such as "0.3 m"
+  expected: a number, or a string such as "0.3 m"
   hint:     35 cm is 0.35 m
 """
 
@@ -37,7 +37,7 @@ from trajopt.files import check_writable, write_text
 
 ONE = "1"  # the unit of a ratio
 WORDS = {"true": True, "false": False, "none": None}  # as --set and a parameter file write them
-# unit -> (the unit it may be given for, how many of that it is): for hints only, a value in another unit is refused.
+# unit -> (declared unit, factor): for hints only. A value in another unit is an error.
 CONVERSIONS = {
     "mm": ("m", 1e-3), "cm": ("m", 1e-2), "km": ("m", 1e3), "g": ("kg", 1e-3), "t": ("kg", 1e3), "ms": ("s", 1e-3),
     "min": ("s", 60.0), "h": ("s", 3600.0), "kN": ("N", 1e3), "deg": ("rad", math.pi / 180), "rad": ("deg", 180 / math.pi),
@@ -48,9 +48,9 @@ CONVERSIONS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """An argument of a builder: its default, its unit, what it means, and what it may be.
+    """An argument of a builder: default, unit, meaning and range.
 
-    A ratio has the unit "1". A whole number, a word or a choice has none.
+    A ratio has the unit "1". An integer, a word or a choice has no unit.
     """
 
     default: Any
@@ -59,17 +59,17 @@ class Setting:
     lower: float | None = None
     upper: float | None = None
     choices: tuple[str, ...] = ()
-    optional: bool = False  # whether None (the word "none") is a value
+    optional: bool = False  # True if None (the word "none") is allowed
     name: str = ""
 
     @property
     def declared(self) -> bool:
-        """Whether the builder says what it means."""
+        """True if the builder declares its meaning."""
         return bool(self.meaning)
 
     @property
     def range(self) -> str:
-        """What it may be, as text."""
+        """The allowed values as text."""
         if self.choices:
             return ", ".join(self.choices)
         low, high = (None if end is None else f"{end:g}" for end in (self.lower, self.upper))
@@ -77,7 +77,7 @@ class Setting:
         return f"{ends} or none" if self.optional and ends else "or none" if self.optional else ends
 
     def read(self, value: Any) -> Any:
-        """The value as the builder takes it: a number in ``unit``; a symbol of a model passes as it is."""
+        """Check a value and convert it to a number in ``unit``; a symbol is returned unchanged."""
         word = value.strip().lower() if isinstance(value, str) else None
         if value is None or word == "none":
             if self.optional or self.default is None or not self.declared:
@@ -96,13 +96,13 @@ class Setting:
     def _flag(self, value: Any, word: str | None) -> bool:
         value = WORDS.get(word, value) if word is not None else value
         if not isinstance(value, bool):
-            raise UsageError(f"'{self.name}' is true or false", got=repr(value))
+            raise UsageError(f"'{self.name}' must be true or false", got=repr(value))
         return value
 
     def _word(self, value: Any) -> Any:
         if self.choices and value not in self.choices:
             raise UsageError(
-                f"'{self.name}' has no such choice", got=repr(value), expected=self.range, hint=suggest(str(value), self.choices)
+                f"invalid choice for '{self.name}'", got=repr(value), expected=self.range, hint=suggest(str(value), self.choices)
             )
         return value
 
@@ -112,7 +112,7 @@ class Setting:
         if size is None or (self.declared and number and size != number):
             example = ",".join(f"{item}" for item in self.default)
             raise UsageError(
-                f"'{self.name}' has {number or 'several'} values", got=repr(value), expected=f"as in {self.name}={example}"
+                f"'{self.name}' must have {number or 'several'} values", got=repr(value), expected=f"as in {self.name}={example}"
             )
         return tuple(self._number(item) for item in value) if self.declared else tuple(value)
 
@@ -120,41 +120,41 @@ class Setting:
         if isinstance(value, str):
             value = self._from_text(value)
         if isinstance(value, bool) or (not isinstance(value, numbers.Real) and isinstance(value, (tuple, list, dict))):
-            raise UsageError(f"'{self.name}' is a number", got=repr(value), expected=self._example())
+            raise UsageError(f"'{self.name}' must be a number", got=repr(value), expected=self._example())
         if not isinstance(value, numbers.Real):
             return value  # a symbol, or an array
         return self._within(value)
 
     def _within(self, value: Any) -> Any:
-        """The number, if it is finite, whole where it counts something, and in its range."""
+        """Return the number; raise if it is not finite, not an integer where one is required, or out of range."""
         if not math.isfinite(value):
-            raise UsageError(f"'{self.name}' is a finite number", got=value)
+            raise UsageError(f"'{self.name}' must be a finite number", got=value)
         whole = self.declared and isinstance(self.default, int) and not self.unit
         if whole and value != int(value):
-            raise UsageError(f"'{self.name}' is a whole number", got=value)
+            raise UsageError(f"'{self.name}' must be an integer", got=value)
         outside = (self.lower is not None and value < self.lower) or (self.upper is not None and value > self.upper)
         if outside:
             unit = "" if self.unit in ("", ONE) else f" {self.unit}"
-            raise UsageError(f"'{self.name}' is out of its range", got=f"{value:g}{unit}", expected=f"{self.range}{unit}")
+            raise UsageError(f"'{self.name}' is out of range", got=f"{value:g}{unit}", expected=f"{self.range}{unit}")
         return int(value) if whole else value
 
     def _from_text(self, text: str) -> float:
-        """A number with a unit; the unit is the declared one."""
+        """Parse a number with the declared unit."""
         found = re.fullmatch(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S.*?)?\s*", text)
         if not found:
-            raise UsageError(f"'{self.name}' is a number", got=repr(text), expected=self._example())
+            raise UsageError(f"'{self.name}' must be a number", got=repr(text), expected=self._example())
         number, unit = float(found[1]), _plain_unit(found[2] or ONE)
         if unit != _plain_unit(self.unit or ONE):
             target, factor = CONVERSIONS.get(unit, ("", 1.0))
             same = f"{found[1]} {unit} is {number * factor:g} {target}" if target and target == self.unit else None
-            what = f"is in {self.unit}" if self.unit not in ("", ONE) else "has no unit"
+            what = f"has the unit {self.unit}" if self.unit not in ("", ONE) else "has no unit"
             raise UsageError(f"'{self.name}' {what}", got=repr(text), expected=self._example(), hint=same)
         return number
 
     def _example(self) -> str:
         if not isinstance(self.default, numbers.Real) or self.unit in ("", ONE):
             return "a number" + (f", as in {self.name}={shown(self.default)}" if self.default is not None else "")
-        return f'a number, or a text such as "{shown(self.default)} {self.unit}"'
+        return f'a number, or a string such as "{shown(self.default)} {self.unit}"'
 
 
 def _plain_unit(text: str) -> str:
@@ -162,7 +162,7 @@ def _plain_unit(text: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as --set writes it.
+    """Format a value as for --set.
 
     >>> shown(0.25), shown((1.0, 2.5)), shown(None)
     ('0.25', '1,2.5', 'none')
@@ -184,18 +184,18 @@ def setting(
     choices: Iterable[str] = (),
     optional: bool = False,
 ) -> Any:
-    """Declare an argument of a ``settable`` builder, as its default value."""
+    """Declare an argument of a ``settable`` builder; use the result as its default value."""
     return Setting(default, unit, meaning, lower, upper, tuple(choices), optional)
 
 
 def setting_field(*declaration: Any, **options: Any) -> Any:
-    """Declare a field of a dataclass that a ``settable`` builder takes; arguments as of ``setting``."""
+    """Declare a field of a dataclass argument of a ``settable`` builder; same arguments as ``setting``."""
     declared = setting(*declaration, **options)
     return field(default=declared.default, metadata={"setting": declared})
 
 
 def settable(build: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a builder take its settings by name, each checked; fields of a dataclass argument count as settings of the builder.
+    """Decorate a builder: check its settings. Fields of a dataclass argument become settings of the builder.
 
     ``settings_of(build)`` lists them.
     """
@@ -212,7 +212,7 @@ def settable(build: Callable[..., Any]) -> Callable[..., Any]:
     every = [*own, *(key for group in groups.values() for key in group)]
     twice = {key for key in every if every.count(key) > 1}
     if twice:
-        raise TypeError(f"{build.__qualname__} has two settings called {', '.join(sorted(twice))}")
+        raise TypeError(f"{build.__qualname__} has duplicate settings: {', '.join(sorted(twice))}")
     known = own | {key: one for group in groups.values() for key, one in group.items()}
 
     @functools.wraps(build)
@@ -220,7 +220,7 @@ def settable(build: Callable[..., Any]) -> Callable[..., Any]:
         given = {**dict(zip(inner, positional, strict=False)), **named}
         for key in given:
             if key not in known and key not in groups:
-                raise UsageError(f"there is no setting '{key}'", expected=", ".join(known) or "none", hint=suggest(key, known))
+                raise UsageError(f"unknown setting '{key}'", expected=", ".join(known) or "none", hint=suggest(key, known))
         values = {key: one.read(given[key]) if key in given else one.default for key, one in own.items()}
         for name, group in groups.items():
             base = given.get(name, inner[name].default)
@@ -237,7 +237,7 @@ def settable(build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _declared_fields(data: Any, prefix: str = "", what: str = "") -> dict[str, Setting]:
-    """The settings of a dataclass, by name; those of a dataclass within it have the field's name before theirs."""
+    """Return the settings of a dataclass by name; nested ones are prefixed by the name of their field."""
     found: dict[str, Setting] = {}
     for one in fields(data):
         value, key = getattr(data, one.name), prefix + one.name
@@ -250,7 +250,7 @@ def _declared_fields(data: Any, prefix: str = "", what: str = "") -> dict[str, S
 
 
 def _with_fields(data: Any, changes: Mapping[str, Any], prefix: str = "") -> Any:
-    """The dataclass with other values of its settings."""
+    """Return the dataclass with changed settings."""
     new: dict[str, Any] = {}
     for one in fields(data):
         value, key = getattr(data, one.name), prefix + one.name
@@ -263,7 +263,7 @@ def _with_fields(data: Any, changes: Mapping[str, Any], prefix: str = "") -> Any
 
 
 def settings_of(build: Callable[..., Any]) -> dict[str, Setting]:
-    """The settings of a builder by name; for one that is not ``settable``, its arguments and their defaults.
+    """Return the settings of a builder by name; if it is not ``settable``, its arguments and defaults.
 
     >>> def build(height=10.0): ...
     >>> settings_of(build)["height"].default
@@ -278,9 +278,9 @@ def settings_of(build: Callable[..., Any]) -> dict[str, Setting]:
 
 
 def load_parameters(path: str | Path) -> dict[str, Any]:
-    """The values in a parameter file (TOML): ``builder(name)(**load_parameters("rider.toml"))``.
+    """Read a parameter file (TOML): ``builder(name)(**load_parameters("rider.toml"))``.
 
-    A value is a number in the unit that ``trajopt show NAME`` prints, or a text such as "0.3 m".
+    A value is a number in the unit that ``trajopt show NAME`` prints, or a string such as "0.3 m".
     """
     try:
         with Path(path).open("rb") as file:
@@ -291,14 +291,14 @@ def load_parameters(path: str | Path) -> dict[str, Any]:
         raise FileError(f"'{path}' is not a parameter file", got=str(error), expected="TOML, as in wheel_radius = 0.3") from error
     for key, value in content.items():
         if isinstance(value, dict):
-            raise FileError(f"'{path}' has a table '{key}'", expected="one value a line, as in wheel_radius = 0.3")
+            raise FileError(f"'{path}' has a table '{key}'", expected="one value per line, as in wheel_radius = 0.3")
     return {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
 
 
 def write_parameters(path: str | Path, settings: Iterable[Setting], title: str = "") -> None:
-    """Write settings as a parameter file that ``load_parameters`` reads, each with its unit and meaning; a new file only."""
+    """Write a parameter file with units and meanings. An existing file is not overwritten."""
     if Path(path).exists() and not Path(path).is_dir():
-        raise FileError(f"'{path}' exists already", hint="choose another name; nothing was changed")
+        raise FileError(f"'{path}' already exists", hint="choose another name; nothing was written")
     check_writable(path, (".toml",))
     lines = [f"# {title}"] if title else []
     for one in settings:

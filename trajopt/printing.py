@@ -1,4 +1,4 @@
-"""A problem as one would write it on paper."""
+"""Print a problem in mathematical notation."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from trajopt.problem import Declared, Phase, Problem
 
 WIDTH = 100  # of an expression on its line
-LONGEST_COST = 1000  # characters of a cost that is written out
-MOST_DEFINITIONS = 24  # lines; longer lists of subexpressions say less than the number of operations
+LONGEST_COST = 1000  # maximum characters of a cost
+MOST_DEFINITIONS = 24  # lines; for longer lists only the number of operations is printed
 
 
 def print_problem(problem: Problem, full: bool = False) -> str:
-    """The statement in text; ``full`` writes out every subexpression, however many there are."""
+    """Return the statement as text; ``full`` writes out all subexpressions."""
     names = _names(problem)
     cost = _Page(names, "c", full)
     lines = [f"problem '{problem.name}'", *_objective_lines(problem, cost)]
@@ -44,14 +44,14 @@ def print_problem(problem: Problem, full: bool = False) -> str:
 
 
 def rate_lines(rate: Any, full: bool = False) -> tuple[list[str], list[str]]:
-    """The rates of a system's states, one text each, and the definitions of what they abbreviate."""
+    """Return the rates of a system's states as text, and the definitions of named subexpressions."""
     page = _Page({}, "f", full)
     return [page.text(e) for e in elements(rate)], page.definitions("")
 
 
 @dataclass
 class _Page:
-    """Writes expressions on their line, or names them there and defines them below."""
+    """Writes expressions in place; long ones are named and defined below."""
 
     names: dict[Any, str]
     letter: str
@@ -87,7 +87,7 @@ class _Page:
 
 
 def _merged(labels: list[str]) -> list[str]:
-    """Several components of one vector under its name: ``rate`` for ``rate[0]``, ``rate[1]``, ..."""
+    """Merge components of a vector into its name: ``rate`` for ``rate[0]``, ``rate[1]``, ..."""
     count: dict[str, int] = {}
     for label in labels:
         vector = re.sub(r"\[[^]]*\]", "", label)
@@ -96,7 +96,7 @@ def _merged(labels: list[str]) -> list[str]:
 
 
 def _wrapped(text: str, first: str, other: str) -> list[str]:
-    """Lines of at most 20 characters more than an expression, broken between relations and terms."""
+    """Wrap lines between relations and terms, at 20 characters more than the width of an expression."""
     whole = text.replace(" <= ", "\0<=\0").replace(" >= ", "\0>=\0")
     lines = textwrap.wrap(
         whole, WIDTH + 20, initial_indent=first, subsequent_indent=other, break_long_words=False, break_on_hyphens=False
@@ -105,7 +105,7 @@ def _wrapped(text: str, first: str, other: str) -> list[str]:
 
 
 def _names(problem: Problem) -> dict[Any, str]:
-    """The text of components, endpoint values and integrals."""
+    """Return the text of components and endpoint values by ``key``."""
     names: dict[Any, str] = {}
     several = len(problem.phases) > 1
     for phase in problem.phases.values():
@@ -127,7 +127,7 @@ def _names(problem: Problem) -> dict[Any, str]:
 
 
 def _name(names: dict[Any, str], symbol: Any, labels: Sequence[str]) -> None:
-    """Enter the labels of a symbol's components."""
+    """Add the labels of a symbol's components."""
     if isinstance(symbol, casadi.MX):
         names |= {(key(symbol), i): label for i, label in enumerate(labels)}
         names[key(symbol)] = labels[0] if len(labels) == 1 else symbol.name()
@@ -175,7 +175,7 @@ def _phase_lines(problem: Problem, phase: Phase, page: _Page) -> list[str]:
 
 
 def _times(problem: Problem, phase: Phase) -> str:
-    """From when to when: a connected phase begins where the one before it ends."""
+    """Return start and end of a phase; a connected phase starts at the end of its predecessor."""
     before = [problem.phases[link.before] for link in problem.links if link.after == phase.name and link.time]
     unit = f" {phase.t.unit}" if phase.t is not None and phase.t.unit else ""
     start = "0"
@@ -211,7 +211,7 @@ def _span(declared: Declared) -> str:
 
 
 def _ends(bound: Bound) -> str:
-    """A boundary value: one text where all components are alike."""
+    """Return a boundary value as text, once if all components are equal."""
     pairs = list(zip(bound.lower.tolist(), bound.upper.tolist(), strict=True))
     texts = [number(a) if a == b else "free" if np.isinf(a) and np.isinf(b) else f"[{number(a)}, {number(b)}]" for a, b in pairs]
     if len(set(texts)) == 1:
@@ -220,7 +220,7 @@ def _ends(bound: Bound) -> str:
 
 
 def _limits(declared: Declared) -> str:
-    """The limits of a variable: once for all components where these are alike."""
+    """Return the bounds of a variable as text, once if all components are equal."""
     pairs = list(zip(declared.bound.lower.tolist(), declared.bound.upper.tolist(), strict=True))
     if len(set(pairs)) == 1:
         return _between(declared.name, *pairs[0])
@@ -229,7 +229,7 @@ def _limits(declared: Declared) -> str:
 
 
 def _apart(declared: Declared) -> bool:
-    """True if the limits of the components differ: they stand on lines of their own."""
+    """True if the bounds of the components differ; they are then printed on separate lines."""
     return len(set(zip(declared.bound.lower.tolist(), declared.bound.upper.tolist(), strict=True))) > 1
 
 

@@ -1,6 +1,6 @@
-"""The statement of an optimal-control problem: what a person writes, with names.
+"""The statement of an optimal-control problem.
 
-``Problem`` and ``Phase`` collect the statement; ``Problem.finish`` checks it and gives the ``NormalForm`` that solvers consume.
+``Problem`` and ``Phase`` collect the statement; ``Problem.finish`` checks it and returns the ``NormalForm`` for the solvers.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ Guess = float | Sequence[float] | np.ndarray | Callable[[float], Any] | None
 
 
 class _Named:
-    """A CasADi symbol that knows its name and can be a dictionary key."""
+    """A CasADi symbol with a name that can be a dictionary key."""
 
     label: str
     unit: str
     components: tuple[str, ...]
 
-    def __hash__(self) -> int:  # CasADi's own __eq__ builds an expression, so identity is the only usable key
+    def __hash__(self) -> int:  # CasADi's __eq__ builds an expression, so identity is the only usable key
         return id(self)
 
-    def _place(self, index: Any) -> Any:
-        """The index of a component given by name; any other index as it is."""
+    def _index(self, index: Any) -> Any:
+        """Return the index of a component given by name; other indices are returned unchanged."""
         if not isinstance(index, str):
             return index
         if index not in self.components:
             raise ProblemError(
                 f"'{self.label}' has no component '{index}'",
-                expected=", ".join(self.components) or "an index: its components have no names",
+                expected=", ".join(self.components) or "an index, since its components have no names",
                 hint=suggest(index, self.components) if self.components else 'name them: components=("hip", "knee")',
             )
         return self.components.index(index)
 
 
 class NamedSX(_Named, casadi.SX):
-    """Of an ordinary problem."""
+    """Symbol of a problem with ``symbols=casadi.SX``."""
 
     def __init__(self, label: str, size: int = 1, unit: str = "", components: Sequence[str] = ()) -> None:
         casadi.SX.__init__(self, casadi.SX.sym(label, size))
@@ -57,11 +57,11 @@ class NamedSX(_Named, casadi.SX):
     __hash__ = _Named.__hash__
 
     def __getitem__(self, index: Any) -> Any:
-        return casadi.SX.__getitem__(self, self._place(index))
+        return casadi.SX.__getitem__(self, self._index(index))
 
 
 class NamedMX(_Named, casadi.MX):
-    """Of a problem with tables, or other functions that SX cannot take."""
+    """Symbol of a problem with ``symbols=casadi.MX``: tables and other functions that SX does not support."""
 
     def __init__(self, label: str, size: int = 1, unit: str = "", components: Sequence[str] = ()) -> None:
         casadi.MX.__init__(self, casadi.MX.sym(label, size))
@@ -70,7 +70,7 @@ class NamedMX(_Named, casadi.MX):
     __hash__ = _Named.__hash__
 
     def __getitem__(self, index: Any) -> Any:
-        return casadi.MX.__getitem__(self, self._place(index))
+        return casadi.MX.__getitem__(self, self._index(index))
 
 
 def _named(symbols: Any, name: str, size: int, unit: str, components: Sequence[str] = ()) -> NamedSX | NamedMX:
@@ -79,7 +79,7 @@ def _named(symbols: Any, name: str, size: int, unit: str, components: Sequence[s
 
 @dataclass
 class Declared:
-    """A state, control, algebraic variable or static variable as it was declared."""
+    """The declaration of a state, control, algebraic or static variable."""
 
     kind: str
     name: str
@@ -91,7 +91,7 @@ class Declared:
     scale: Any
     at_start: Any = None  # the symbol of its value at the start of the phase
     at_end: Any = None
-    start: Bound = field(init=False)  # of a state, where it is told
+    start: Bound = field(init=False)  # bounds of the initial value of a state
     end: Bound = field(init=False)
     rate: Any = None  # x' of a state
     components: tuple[str, ...] = ()
@@ -101,13 +101,13 @@ class Declared:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of its components."""
+        """Labels of its components."""
         return component_labels(self.name, self.size, self.components)
 
 
 @dataclass(frozen=True)
 class InvariantStatement:
-    """What the exact motion keeps, as it was declared."""
+    """A declared invariant of the motion."""
 
     name: str
     expression: Any
@@ -115,7 +115,7 @@ class InvariantStatement:
 
 
 class Phase:
-    """One stretch of time with its own states, controls, dynamics and constraints. Made by ``Problem.phase``.
+    """A phase with its own time interval, states, controls, dynamics and constraints. Created by ``Problem.phase``.
 
     >>> from trajopt import Problem, free
     >>> flight = Problem("throw").phase("flight")
@@ -141,7 +141,7 @@ class Phase:
         self.costates: dict[str, Any] = {}
 
     def time(self, start: float | Free | None = None, end: float | Free | None = None, unit: str = "s") -> Any:
-        """The phase's time. Without ``start`` it begins at 0, or where the phase connected before it ends."""
+        """Declare the time. The default start is 0, or the end of the preceding connected phase."""
         self._open()
         if self.t is not None:
             raise ProblemError(f"the time of phase '{self.name}' is declared twice")
@@ -155,9 +155,9 @@ class Phase:
         self, name: str, size: int | None = None, *, start: Any = None, end: Any = None, lower: Any = None, upper: Any = None,
         guess: Guess = None, unit: str = "", scale: Any = None, components: Sequence[str] = (),
     ) -> Any:  # fmt: skip
-        """A state. A number (or array) for ``start`` or ``end`` fixes it there, ``free(...)`` bounds it, None leaves it open.
+        """Declare a state. A number or array fixes ``start`` or ``end``, ``free(lower, upper)`` bounds it, None leaves it free.
 
-        In an array, None or NaN leaves its component open: ``start=[0, None]``.
+        In an array, None or NaN leaves its component free: ``start=[0, None]``.
         ``components`` names the entries of a vector: ``angle = ph.state("angle", components=("hip", "knee"))``, then
         ``angle["knee"]``.
         """
@@ -171,7 +171,7 @@ class Phase:
         self, name: str, size: int | None = None, *, lower: Any = None, upper: Any = None,
         guess: Guess = None, unit: str = "", scale: Any = None, components: Sequence[str] = (),
     ) -> Any:  # fmt: skip
-        """A control: a function of time that the solver chooses within its bounds."""
+        """Declare a control, a function of time within its bounds that the solver determines."""
         size = _size(name, size, components)
         return self._declare("control", name, size, lower, upper, guess, unit, scale, components).symbol
 
@@ -179,12 +179,12 @@ class Phase:
         self, name: str, size: int | None = None, *, lower: Any = None, upper: Any = None,
         guess: Guess = None, unit: str = "", scale: Any = None, components: Sequence[str] = (),
     ) -> Any:  # fmt: skip
-        """An algebraic variable, determined by the equations given to ``require``."""
+        """Declare an algebraic variable, determined by the equations of ``require``."""
         size = _size(name, size, components)
         return self._declare("algebraic", name, size, lower, upper, guess, unit, scale, components).symbol
 
     def dynamics(self, rates: Mapping[Any, Expression]) -> None:
-        """The time derivatives of states: ``{x: v, v: u}``."""
+        """State the time derivatives of states: ``{x: v, v: u}``."""
         self._open()
         by_symbol = {id(d.symbol): d for d in self.declared.values() if d.kind == "state"}
         for symbol, rate in rates.items():
@@ -193,7 +193,7 @@ class Phase:
                 raise ProblemError(
                     f"dynamics of phase '{self.name}': '{label}' is not a state of this phase",
                     expected="one of " + ", ".join(d.name for d in by_symbol.values()),
-                    hint="a vector state is given as a whole, with a column of its length",
+                    hint="give the derivative of a vector state as a whole: ph.dynamics({r: vertcat(a, b)})",
                 )
             declared = by_symbol[id(symbol)]
             if declared.rate is not None:
@@ -201,7 +201,7 @@ class Phase:
             declared.rate = self._column(rate, declared.size, f"the derivative of state '{declared.name}'")
 
     def require(self, expression: Expression, name: str | None = None) -> None:
-        """An equation 0 = expression that determines the algebraic variables."""
+        """State an equation 0 = expression for the algebraic variables."""
         self._open()
         column = self._column(expression, None, "an algebraic equation")
         self.algebraic_residuals.append((name or _short(column), column))
@@ -209,7 +209,7 @@ class Phase:
     def path(
         self, expression: Expression, *, lower: Any = None, upper: Any = None, equals: Any = None, name: str | None = None
     ) -> None:
-        """A constraint that holds all along the phase: lower <= expression <= upper, or expression = equals."""
+        """State a path constraint: lower <= expression <= upper, or expression = equals, at all times of the phase."""
         self._open()
         column = self._column(expression, None, "a path constraint")
         label = name or _short(column)
@@ -217,15 +217,15 @@ class Phase:
         self.paths.append(Condition(label, column, bound))
 
     def initial(self, expression: Expression) -> Any:
-        """The value of an expression at the start of the phase."""
+        """Return the value of an expression at the start of the phase."""
         return self._at(expression, "at_start", self.t_start)
 
     def final(self, expression: Expression) -> Any:
-        """The value of an expression at the end of the phase."""
+        """Return the value of an expression at the end of the phase."""
         return self._at(expression, "at_end", self.t_end)
 
     def integral(self, expression: Expression) -> Any:
-        """The integral of a scalar expression over the phase."""
+        """Return the integral of a scalar expression over the phase."""
         self._open()
         column = self._column(expression, 1, f"an integral over phase '{self.name}'")
         symbol = self._problem.symbols.sym(f"integral({_short(column, 60)})")
@@ -233,7 +233,7 @@ class Phase:
         return symbol
 
     def costate(self, state: Any) -> Any:
-        """The symbol of a state's costate, for use in ``invariant``."""
+        """Return the symbol of a state's costate, for use in ``invariant``."""
         for declared in self.declared.values():
             if declared.symbol is state and declared.kind == "state":
                 if declared.name not in self.costates:
@@ -242,14 +242,14 @@ class Phase:
         raise ProblemError(f"costate: '{getattr(state, 'label', state)}' is not a state of phase '{self.name}'")
 
     def invariant(self, name: str, expression: Expression, order: int = 0) -> None:
-        """Declare what the exact motion keeps: a first integral (order 0), a velocity (1) or a position condition (2)."""
+        """Declare an invariant of the motion: a first integral (order 0), a velocity (1) or a position condition (2)."""
         self._open()
         if order not in (0, 1, 2):
-            raise ProblemError(f"invariant '{name}': no such order", got=order, expected="0, 1 or 2")
+            raise ProblemError(f"invalid order of invariant '{name}'", got=order, expected="0, 1 or 2")
         self.invariants.append(InvariantStatement(name, self._column(expression, None, f"invariant '{name}'"), order))
 
     def of_kind(self, kind: str) -> list[Declared]:
-        """The variables of a kind: state, control or algebraic."""
+        """Return the variables of a kind: state, control or algebraic."""
         return [d for d in self.declared.values() if d.kind == kind]
 
     def _declare(
@@ -258,9 +258,7 @@ class Phase:
     ) -> Declared:  # fmt: skip
         self._open()
         if name in self.declared or name == "t":
-            raise ProblemError(
-                f"the name '{name}' is used twice in phase '{self.name}'", expected="a name of its own for each variable"
-            )
+            raise ProblemError(f"the name '{name}' is used twice in phase '{self.name}'", expected="unique names of variables")
         symbol = _named(self._problem.symbols, name, size, unit, components)
         bound = bound_between(lower, upper, None, size, f"{kind} '{name}'", allow_open=True)
         ends = self._endpoint(name, size, "t0"), self._endpoint(name, size, "tf")
@@ -277,7 +275,7 @@ class Phase:
         )
         for symbol, value in values:
             if symbol is expression:
-                return self._problem.symbols(value)  # a copy: its components may be assigned to
+                return self._problem.symbols(value)  # a copy, since the caller may assign to its components
         column = self._column(expression, None, f"an endpoint value of phase '{self.name}'")
         return casadi.substitute([column], [symbol for symbol, _ in values], [value for _, value in values])[0]
 
@@ -316,19 +314,19 @@ class Problem:
     conditions: list[Condition] = field(default_factory=list)
     links: list[Linkage] = field(default_factory=list)
     objective: Any = None
-    sense: int = 1  # -1 where the user maximizes
+    sense: int = 1  # -1 for maximize
     _form: NormalForm | None = None
 
     def phase(self, name: str = "main") -> Phase:
-        """A new phase."""
+        """Create a phase."""
         self._open()
         if name in self.phases:
-            raise ProblemError(f"phase '{name}' exists already", expected="a name of its own for each phase")
+            raise ProblemError(f"phase '{name}' already exists", expected="unique names of phases")
         self.phases[name] = Phase(self, name)
         return self.phases[name]
 
     def connect(self, before: Phase, after: Phase, states: Sequence[str] | None = None, time: bool = True) -> None:
-        """Make same-named states (all that both phases have, or those named) and time continuous from one phase to the next."""
+        """Make states of the same name (all common ones, or ``states``) and time continuous from one phase to the next."""
         self._open()
         common = [d.name for d in before.of_kind("state") if d.name in after.declared and after.declared[d.name].kind == "state"]
         for name in states if states is not None else common:
@@ -343,7 +341,7 @@ class Problem:
     def require(
         self, expression: Expression, *, lower: Any = None, upper: Any = None, equals: Any = None, name: str | None = None
     ) -> None:
-        """A condition over initial, final and integral values of any phases, static variables and parameters."""
+        """State a condition on initial, final and integral values of any phases, static variables and parameters."""
         self._open()
         column = as_column(expression, self.symbols, None, "a condition")
         label = name or _short(column)
@@ -351,15 +349,15 @@ class Problem:
         self.conditions.append(Condition(label, column, bound))
 
     def minimize(self, expression: Expression) -> None:
-        """The cost, of initial, final and integral values."""
+        """State the cost as an expression of initial, final and integral values."""
         self._set_objective(expression, 1)
 
     def maximize(self, expression: Expression) -> None:
-        """The gain, of initial, final and integral values."""
+        """State the objective to maximize as an expression of initial, final and integral values."""
         self._set_objective(expression, -1)
 
     def parameter(self, name: str, value: Any, unit: str = "") -> Any:
-        """A number (or column) that can change without rebuilding the problem."""
+        """Declare a parameter, a number or column that can change without rebuilding the problem."""
         values = np.atleast_1d(np.asarray(value, dtype=float)).ravel()
         symbol = self._new(name, values.size, unit)
         if not np.all(np.isfinite(values)):
@@ -371,14 +369,14 @@ class Problem:
         self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None,
         guess: Any = None, unit: str = "", scale: Any = None,
     ) -> Any:  # fmt: skip
-        """A static decision variable: one number (or column) for the whole problem."""
+        """Declare a static decision variable, a number or column that is constant in time."""
         symbol = self._new(name, size, unit)
         bound = bound_between(lower, upper, None, size, f"variable '{name}'", allow_open=True)
         self.variables[name] = Declared("variable", name, size, unit, symbol, bound, guess, scale)
         return symbol
 
     def finish(self) -> NormalForm:
-        """Check the statement and freeze it; solvers call this."""
+        """Check and freeze the statement, and return its normal form. Solvers call this."""
         if self._form is None:
             self._form = normal_form(self)
         return self._form
@@ -397,10 +395,10 @@ class Problem:
         return f"<Problem '{self.name}'; {'; '.join(names)}>"
 
     def _new(self, name: str, size: int, unit: str) -> Any:
-        """The symbol of a parameter or a static variable."""
+        """Return the symbol of a new parameter or static variable."""
         self._open()
         if name in self.parameters or name in self.variables:
-            raise ProblemError(f"the name '{name}' is used twice", expected="a name of its own for each parameter and variable")
+            raise ProblemError(f"the name '{name}' is used twice", expected="unique names of parameters and variables")
         return _named(self.symbols, name, size, unit)
 
     def _set_objective(self, expression: Expression, sense: int) -> None:
@@ -413,25 +411,25 @@ class Problem:
         if self._form is not None:
             raise ProblemError(
                 f"problem '{self.name}' is finished and can no longer be changed",
-                hint="state everything before solving, or build the problem again; numbers that change belong in ocp.parameter",
+                hint="state everything before solving, or use ocp.parameter(name, value) for numbers that change",
             )
 
 
 def _size(name: str, size: int | None, components: Sequence[str]) -> int:
-    """The size of a variable: as given, else the number of its named components, else 1."""
+    """Return the size of a variable: as given, else the number of its named components, else 1."""
     if len(set(components)) < len(components) or isinstance(components, str):
-        raise ProblemError(f"components of '{name}'", got=components, expected="a tuple of different names")
+        raise ProblemError(f"components of '{name}'", got=components, expected="a tuple of distinct names")
     if size is None:
         return len(components) or 1
     if not isinstance(size, int) or size < 1:
-        raise ProblemError(f"size of '{name}'", got=size, expected="a whole number of at least 1")
+        raise ProblemError(f"size of '{name}'", got=size, expected="an integer of at least 1")
     if components and len(components) != size:
         raise ProblemError(f"components of '{name}'", got=f"{len(components)} names", expected=f"{size}, the size")
     return size
 
 
 def as_column(expression: Expression, symbols: Any, size: int | None, what: str) -> Any:
-    """The expression as a dense column of the problem's symbol type."""
+    """Convert an expression to a dense column of the problem's symbol type."""
     listed = expression if isinstance(expression, (list, tuple)) else [expression]
     try:
         parts = [part if isinstance(part, symbols) else symbols(part) for part in listed]
@@ -442,7 +440,7 @@ def as_column(expression: Expression, symbols: Any, size: int | None, what: str)
             f"{what} is not an expression of this problem",
             got=type(expression).__name__,
             expected=symbols.__name__,
-            hint=f"build the problem with symbols=casadi.{other.__name__}" if mixed else None,
+            hint=f"Problem(name, symbols=casadi.{other.__name__})" if mixed else None,
         ) from error
     columns = [part if part.is_column() and part.is_dense() else casadi.densify(casadi.vec(part)) for part in parts]
     column = columns[0] if len(columns) == 1 else casadi.vertcat(*columns)
@@ -454,6 +452,6 @@ def as_column(expression: Expression, symbols: Any, size: int | None, what: str)
 
 
 def _short(expression: Any, width: int = 40) -> str:
-    """The name of a condition that the user did not name: its expression, cut where it is long."""
+    """Return the default name of a condition: its expression, truncated if long."""
     text = ", ".join(Writer(width=400).text(e) or str(e) for e in elements(expression))
     return text if len(text) <= width else text[: width - 3] + "..."

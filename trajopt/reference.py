@@ -1,4 +1,4 @@
-"""Reference: a published or independently computed answer, with its source."""
+"""Reference: a published or independently computed optimum, with its source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Reference:
-    """What a problem's answer is known to be.
+    """The known optimum of a problem.
 
     ``tolerance`` is relative; ``costates`` are the initial costates of the first phase, of H = L + costate . f minimized.
     """

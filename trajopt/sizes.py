@@ -1,9 +1,9 @@
-"""The size of each quantity of a trajectory: what relative errors are relative to.
+"""The size of each quantity of a trajectory, the denominator of relative errors.
 
-A state is as large as the distance it travels, or as the change that its boundary values require. A state that is still is as
-large as the other variables could move it in the duration of the phase. Limits that are not reached, and the distance of a value
-from zero, do not enter where the trajectory says more. Sizes are in the user's units: they follow a change of units of any
-variable, of time and of the cost, and do not change when a state is shifted.
+The size of a state is the distance it travels, or the change that its boundary values require. The size of a constant state is
+the distance that the other variables could move it within the duration of the phase. Inactive bounds and offsets of values from
+zero are used only if the trajectory does not determine a size. Sizes are in the user's units: they follow a change of units of
+any variable, of time and of the cost, and are invariant to a shift of a state.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from trajopt.compiled.pointwise import Pointwise
 from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
 
 Array = NDArray[np.float64]
-INSTANTS = 64  # at which effects of one variable on others are evaluated
-STEP = 0.1  # of a size: the displacement whose effect is evaluated; small against curvature, large against round-off
-STILL = 1e-6  # of the distance that others could move it: below, a variable does not move
-LEAST = 1e-3  # of that distance: no variable that moves is smaller
-NOISE = 1e-12  # of an integral: controls that change it by less are zero up to round-off
-PASSES = 4  # through chains of variables that do not move: position, velocity, force, its rate
+INSTANTS = 64  # samples at which effects of one variable on others are evaluated
+STEP = 0.1  # displacement relative to a size, for difference quotients; small against curvature, large against round-off
+STILL = 1e-6  # a variable that moves less, relative to its reach, is constant
+LEAST = 1e-3  # smallest size of a variable that moves, relative to its reach
+NOISE = 1e-12  # controls that change an integral by less, relative, are zero up to round-off
+PASSES = 4  # length of chains of constant variables: position, velocity, force, its rate
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """One phase at some instants, in order: t (N,) and the columns x (nx, N), z (nz, N), u (nu, N)."""
+    """Samples of one phase in order of time: t (N,), x (nx, N), z (nz, N), u (nu, N)."""
 
     t: Array
     x: Array
@@ -42,7 +42,7 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class PhaseSizes:
-    """Of one phase: duration, states, algebraic variables, controls, integrals, algebraic equations, path constraints."""
+    """Sizes in one phase: duration, states, algebraic variables, controls, integrals, algebraic equations, path constraints."""
 
     time: float
     x: Array
@@ -55,7 +55,7 @@ class PhaseSizes:
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """Of a whole problem: its phases, static variables, conditions, and the cost."""
+    """Sizes of a problem: its phases, static variables, conditions and cost."""
 
     phases: tuple[PhaseSizes, ...]
     s: Array
@@ -64,13 +64,13 @@ class Sizes:
 
 
 def sizes(form: NormalForm, samples: Sequence[Samples], s: Array, p: Array) -> Sizes:
-    """The sizes of all quantities along a trajectory.
+    """Return the sizes of all quantities of a trajectory.
 
     Parameters
     ----------
     form : NormalForm
     samples : one for each phase
-        Any number of instants; the first and the last are the ends of the phase.
+        Any number of samples; the first and the last are the ends of the phase.
     s, p : arrays
         Values of the static variables and of the parameters.
 
@@ -137,7 +137,7 @@ def _duration(ph: PhaseForm, at: Samples) -> float:
 
 
 def _moved_states(ph: PhaseForm, at: Samples) -> tuple[Array, Array]:
-    """How far each state travels or has to; NaN in the first where it does not move."""
+    """Return the distance that each state travels or must travel, as a size (NaN if zero) and as it is."""
     travelled = np.ptp(at.x, axis=1) if at.x.size else np.zeros(at.x.shape[0])
     travelled = np.where(travelled > 1e3 * np.finfo(float).eps * np.abs(at.x).max(axis=1, initial=0.0), travelled, 0.0)
     start, end = ph.x_start, ph.x_end
@@ -147,7 +147,7 @@ def _moved_states(ph: PhaseForm, at: Samples) -> tuple[Array, Array]:
 
 
 def _moved_inputs(quantities: tuple[NamedVector, ...], values: Array) -> Array:
-    """How far each control or algebraic variable moves; where it stays, its value, or the width of limits that it is on."""
+    """Return the range of each control or algebraic variable; if constant, its magnitude, or the width of active bounds."""
     if not values.shape[0]:
         return np.zeros(0)
     spread, largest = np.ptp(values, axis=1), np.abs(values).max(axis=1)
@@ -159,13 +159,13 @@ def _moved_inputs(quantities: tuple[NamedVector, ...], values: Array) -> Array:
     near = STILL * width
     on_limit = both & ((values.min(axis=1) <= lower + near) | (values.max(axis=1) >= upper - near))
     size = np.where(stays & on_limit, width, size)
-    # A value of zero, up to round-off of the solver, between limits.
+    # Zero up to the tolerance of the solver, within bounds.
     size = np.where(both & (largest <= 1e-7 * width), width, size)
     return np.where(size > 0, size, np.nan)
 
 
 def _reaching(size: Array, model: _Effects, group: int, x: Array, time: float) -> Array:
-    """Controls that stay at zero are as large as it takes to move some state by its size."""
+    """Return the sizes; a variable that is zero gets the value that moves some state by its size."""
     if not size.size:
         return size
     needed = model.needed(group, x, time) if np.isnan(size).any() or group == 3 else np.full(size.size, np.nan)
@@ -174,7 +174,7 @@ def _reaching(size: Array, model: _Effects, group: int, x: Array, time: float) -
 
 
 def _stated(quantities: tuple[NamedVector, ...], size: Array) -> Array:
-    """Where the trajectory says nothing: the user's scale, the width of limits, or one."""
+    """Replace undetermined sizes by the user's scale, the width of bounds, or 1."""
     found = size.copy()
     for q in quantities:
         part = found[q.rows]
@@ -197,7 +197,7 @@ def _positive(size: Array) -> Array:
 
 
 class _Effects:
-    """How much each variable, displaced by its size, changes the rows f, g, c, l of a phase."""
+    """Changes of the rows f, g, c, l of a phase when a variable is displaced by its size."""
 
     def __init__(self, form: NormalForm, k: int, at: Samples, s: Array, p: Array, time: float) -> None:
         self.form, self.phase, self.function, self.time, self.s, self.p = form, form.phases[k], form.models[k], time, s, p
@@ -213,29 +213,29 @@ class _Effects:
             return np.asarray(self.function(*values))
 
     def total_variation(self, rows: slice) -> Array:
-        """The integral of absolute values."""
+        """Return the integrals of the absolute values of some rows."""
         return np.asarray(np.nan_to_num(np.abs(self.base[rows])) @ self.weight * self.time)
 
     def effects(self, groups: list[Array]) -> Array:
-        """(rows, variables of x, z, u, s): mean absolute changes, per size of the variable; zero for one without a size."""
+        """Return mean absolute changes of the rows per size of each variable of x, z, u, s; zero if its size is unknown."""
         found = np.zeros((self.base.shape[0], sum(g.size for g in groups)))
         column = 0
-        for place, group in enumerate(groups, start=1):
+        for argument, group in enumerate(groups, start=1):
             for i, size in enumerate(group):
                 if np.isfinite(size) and size > 0:
-                    changes = [self._changed(place, i, sign * STEP * size) for sign in (1.0, -1.0)]
+                    changes = [self._changed(argument, i, sign * STEP * size) for sign in (1.0, -1.0)]
                     found[:, column] = np.maximum(*changes) / STEP
                 column += 1
         return found
 
-    def _changed(self, place: int, row: int, step: float) -> Array:
+    def _changed(self, argument: int, row: int, step: float) -> Array:
         moved = [v.copy() for v in self.values]
-        moved[place][row] += step
+        moved[argument][row] += step
         change = np.abs(self._rows(moved) - self.base)
         return np.asarray(np.where(np.isfinite(change), change, 0.0) @ self.weight)
 
     def reach(self, effect: Array, rows: NDArray[np.intp], x: Array) -> Array:
-        """How far the other variables could move states and integrals in the duration, or until their own decay balances it."""
+        """Return the distance that other variables could move states and integrals in the duration or their own decay time."""
         nx = x.size
         others = effect[rows].copy()
         own = np.zeros(rows.size)
@@ -245,9 +245,9 @@ class _Effects:
         return np.asarray(others.sum(axis=1) / np.maximum(own, 1.0 / self.time))
 
     def above_noise(self, u: Array, bound: Bound, variation: Array) -> Array:
-        """Controls without limits whose values change no integral: what changes one by a hundredth of its size.
+        """Return control sizes; an unbounded control that changes no integral gets the value that changes one by 1 percent.
 
-        They are zero up to round-off, and so may all be that they move: the trajectory alone does not tell how large they are.
+        Such controls, and the states that they move, are zero up to round-off, so that the trajectory does not determine a size.
         """
         found, rows = u.copy(), slice(self.base.shape[0] - variation.size, None)
         size = np.where(variation > 0, variation, np.inf) / self.time
@@ -264,7 +264,7 @@ class _Effects:
         return found
 
     def needed(self, group: int, x: Array, time: float) -> Array:
-        """Of each variable of a group: the least value that moves some state by its size in the duration."""
+        """Return for each variable of a group the smallest value that moves some state by its size within the duration."""
         slopes = self._slopes(group)[: x.size]  # (nx, variables)
         with np.errstate(all="ignore"):
             least = x[:, None] / (time * slopes)
@@ -281,7 +281,7 @@ class _Effects:
 
 @lru_cache(maxsize=64)
 def _jacobian(model: Any, group: int) -> Any:
-    """The derivatives of the rows of a model by one of its inputs, as one column."""
+    """Return the derivatives of a model's rows with respect to one input, as one column."""
     inputs = model.sx_in() if model.is_a("SXFunction") else model.mx_in()
     rows = model(*inputs)
     slopes = casadi.densify(casadi.jacobian(rows, inputs[group])).reshape((-1, 1))
@@ -289,7 +289,7 @@ def _jacobian(model: Any, group: int) -> Any:
 
 
 def _static_sizes(form: NormalForm, samples: Sequence[Samples], phases: Sequence[PhaseSizes], s: Array, p: Array) -> Array:
-    """A static variable is as large as it takes to change some state, integral or condition by its size."""
+    """Return for each static variable the smallest change that moves some state, integral or condition by its size."""
     least = np.full(s.size, np.inf)
     for k, (at, size) in enumerate(zip(samples, phases, strict=True)):
         model, ph = _Effects(form, k, at, s, p, size.time), form.phases[k]
@@ -316,7 +316,7 @@ def _static_sizes(form: NormalForm, samples: Sequence[Samples], phases: Sequence
 
 
 def _through_conditions(form: NormalForm, samples: Sequence[Samples], phases: Sequence[PhaseSizes], s: Array, p: Array) -> Array:
-    """The static variables that change some condition by the size of what else is in it."""
+    """Return for each static variable the change that equals the other contributions to some condition."""
     if not form.b.numel():
         return np.full(s.size, np.inf)
     ends, _ = _end_values(form, samples, phases, p, s)
@@ -340,7 +340,7 @@ def _split(form: NormalForm, column: Array) -> list[Array]:
 def _end_values(
     form: NormalForm, samples: Sequence[Samples], phases: Sequence[PhaseSizes], p: Array, s: Array
 ) -> tuple[tuple[Array, Array], NDArray[np.bool_]]:
-    """Endpoint values of all phases and their sizes, in the order of the form's column, and which of them are free."""
+    """Return the endpoint values and their sizes, in the order of ``endpoint_column``, and a mask of the free ones."""
     values, of, free = [], [], []
     for k, (ph, at, size) in enumerate(zip(form.phases, samples, phases, strict=True)):
         model = _Effects(form, k, at, s, p, size.time)
@@ -356,7 +356,7 @@ def _end_values(
 def _end_effects(
     form: NormalForm, ends: tuple[Array, Array], free: NDArray[np.bool_], s: Array, statics: Array, p: Array
 ) -> tuple[Array, float]:
-    """Sizes of the conditions and of the cost: what their variables contribute; to the cost, those that are free to move."""
+    """Return the sizes of conditions and cost: the contributions of their variables, for the cost of the free ones."""
     value, size = ends
     function = casadi.Function("ends", _flat(form), [casadi.densify(casadi.vertcat(form.b, form.phi))])
 

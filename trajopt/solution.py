@@ -1,4 +1,4 @@
-"""Solution: the answer to a problem, as data; how it ended is a ``Status``."""
+"""Solution: the result of a solve as data, with its ``Status``."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Array = NDArray[np.float64]
 
 
 class Status(enum.Enum):
-    """How a solve ended; the text says what it means."""
+    """How a solve ended."""
 
     SOLVED = "Solved to tolerance."
     COARSE = "Optimal on the last mesh, but the estimated error is above the tolerance."
-    INFEASIBLE = "The constraints cannot all be met, as far as the solver can see from here."
+    INFEASIBLE = "No feasible trajectory was found."
     ITERATIONS = "Iteration limit reached before convergence."
-    NOT_A_NUMBER = "The model gave a value that is not a number."
+    NOT_A_NUMBER = "The model returned a value that is not finite."
     INTERRUPTED = "Interrupted; this is the best iterate so far."
-    TIME_LIMIT = "Time limit reached; this is the best answer so far."
-    FAILED = "The solver gave up."
+    TIME_LIMIT = "Time limit reached; this is the best solution so far."
+    FAILED = "The solver failed."
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class MeshPass:
     objective: float
     seconds: float
     remark: str = ""
-    backend: str = ""  # that solved its program
+    backend: str = ""  # that solved the nonlinear program
 
 
 @dataclass(frozen=True)
 class Arc:
-    """A stretch of a phase on which every control component keeps one role.
+    """An arc: an interval of a phase on which the role of every control component is constant.
 
     ``roles``: control component -> "lower", "upper", "interior" or "singular".
     """
@@ -63,12 +63,12 @@ class Arc:
 
 @dataclass(frozen=True)
 class Optimum:
-    """One of the distinct optima that solves from several starts ended at."""
+    """One of the distinct optima found from several starts."""
 
     objective: float
     status: Status
     error: float  # estimated relative error
-    starts: tuple[int, ...]  # the numbers of the starts that ended there, 0 being the plain one
+    starts: tuple[int, ...]  # numbers of the starts that found it; 0 is the default guess
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +103,9 @@ class PhaseSolution:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The answer to a problem.
+    """The solution of a problem.
 
-    ``solution["theta"](0.3)`` evaluates a variable, ``solution.costate("x")`` gives a costate's curve; with several phases
+    ``solution["theta"](0.3)`` evaluates a variable, ``solution.costate("x")`` returns the curve of a costate; with several phases
     ``solution["flight", "q"]``. ``check()`` raises unless the solve succeeded, and returns the solution.
     """
 
@@ -120,19 +120,19 @@ class Solution:
     arcs: tuple[Arc, ...] = ()
     history: tuple[MeshPass, ...] = ()
     error: float = float("nan")  # estimated relative error, the largest of all intervals
-    tolerance: float = float("nan")  # that was asked for
+    tolerance: float = float("nan")  # required bound on the error
     iterations: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)  # build, solve, total
     explanation: tuple[str, ...] = ()  # of a failure: the worst violations, saturated controls, what to try
     log: tuple[str, ...] = ()  # one line for each attempt and remedy that was tried
     options: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    source: str = ""  # the name in the catalogue that its problem was built by
-    settings: Mapping[str, Any] = field(default_factory=dict)  # the builder's arguments and parameters that were given
-    unchecked: bool = False  # read from a file of an older format, which has no checksums
-    form: Any = None  # the NormalForm that was solved; None after loading from a file
-    comparison: Comparison | None = None  # of the answers of both methods, where both were asked for
-    optima: tuple[Optimum, ...] = ()  # distinct by objective, the best first, where several starts were asked for
+    source: str = ""  # name of the problem in the catalogue
+    settings: Mapping[str, Any] = field(default_factory=dict)  # arguments of the builder and parameters that were set
+    unchecked: bool = False  # True if read from an older file format without checksums
+    form: Any = None  # the NormalForm; None after loading from a file
+    comparison: Comparison | None = None  # of both methods, with method "both"
+    optima: tuple[Optimum, ...] = ()  # distinct by objective, the best first, with several starts
 
     @property
     def success(self) -> bool:
@@ -146,11 +146,11 @@ class Solution:
         return str(display("solution_html", self))
 
     def summary(self) -> str:
-        """Status, objective, error and the values at both ends, as text."""
+        """Return status, objective, error and boundary values as text."""
         return str(display("summary", self))
 
     def plot(self, kind: str = "trajectories", path: str | Path | None = None) -> Any:
-        """A matplotlib figure: trajectories, phase, switching, mesh, invariants or reintegration; saved where a path is given."""
+        """Return a matplotlib figure of trajectories, phase, switching, mesh, invariants or reintegration; ``path`` saves it."""
         return display("plot", self, kind, path)
 
     def animate(self, path: str | Path, drawing: Any = None) -> None:
@@ -158,7 +158,7 @@ class Solution:
         display("animate", self, path, drawing)
 
     def check(self) -> Solution:
-        """This solution, or a ``SolveError`` that explains why it is none."""
+        """Return this solution; raise ``SolveError`` with an explanation unless the status is ``SOLVED``."""
         if not self.success:
             raise SolveError(
                 f"problem '{self.problem}' was not solved: {self.status.value}",
@@ -167,7 +167,7 @@ class Solution:
         return self
 
     def without_form(self) -> Solution:
-        """The numbers alone, which can be sent to another process; symbols cannot."""
+        """Return a copy without symbolic expressions, which can be pickled."""
         found = self.comparison
         if found is not None:
             indirect = None if found.indirect is None else found.indirect.without_form()
@@ -184,11 +184,11 @@ class Solution:
         return (holders or list(self.phases.values()))[0][key]
 
     def costate(self, name: str, phase: str | None = None) -> Curve:
-        """The costate of a state: the derivative of the optimal cost by it (for a maximum, of the negated gain)."""
+        """Return the costate: the derivative of the optimal cost (for a maximum, of the negated objective) by the state."""
         holders = [self.phase(phase)] if phase is not None else [ph for ph in self.phases.values() if name in ph.costates]
         if len(holders) != 1:
             known = [n for ph in self.phases.values() for n in ph.costates]
-            what = "has no costate" if not holders else "exists in several phases; say which: the costate of"
+            what = "has no costate" if not holders else "has several phases; give phase= for the costate of"
             raise UsageError(
                 f"'{self.problem}' {what} '{name}'", expected=", ".join(dict.fromkeys(known)), hint=suggest(name, known)
             )
@@ -204,7 +204,7 @@ class Solution:
         return self.phases[name]
 
     def save(self, path: str | Path) -> None:
-        """Write a self-describing netCDF file; an interrupted save leaves an older file whole."""
+        """Write a self-describing netCDF file. An interrupted save leaves an existing file intact."""
         from trajopt.storage import save  # storage needs Solution
 
         save(self, path)
@@ -216,7 +216,7 @@ class Solution:
         to_csv(self, path, points)
 
     def to_json(self) -> dict[str, Any]:
-        """The summary that ``trajopt solve --json -`` prints."""
+        """Return the summary that ``trajopt solve --json -`` prints."""
         from trajopt.storage import summary
 
         return summary(self)

@@ -1,4 +1,4 @@
-"""solve: a problem, a method, a guess; a Solution."""
+"""``solve``: the entry point for all methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trajopt.problem import Problem
 from trajopt.solution import Solution, Status
 
 if TYPE_CHECKING:
-    from trajopt.indirect.shooting import Shooting  # half of a command's time where only collocation is used
+    from trajopt.indirect.shooting import Shooting  # deferred: loading it takes half the time of a direct solve
 
 Progress = Callable[[str], None]
 
@@ -39,14 +39,14 @@ def _shooting() -> Shooting:
 
 @dataclass(frozen=True)
 class Both:
-    """Collocation, then shooting from its answer; the answer of shooting counts, if the two agree.
+    """Collocation, then shooting from its solution. Returns the solution of shooting if the two agree.
 
     Parameters
     ----------
     direct, indirect
-        The settings of the two methods.
+        Settings of the two methods.
     agreement
-        The largest relative difference of the objectives; a larger ``tolerance`` of ``solve`` takes its place.
+        Largest relative difference of the objectives; replaced by ``tolerance`` of ``solve`` if that is larger.
     """
 
     direct: Collocation = field(default_factory=lambda: Collocation(tolerance=3e-9, backend=Ipopt(tolerance=1e-13)))
@@ -59,7 +59,7 @@ Method: TypeAlias = Union[Collocation, "Shooting", Both]
 
 @dataclass(frozen=True)
 class _Task:
-    """What every method needs of a call of ``solve``."""
+    """Arguments of ``solve`` that all methods share."""
 
     form: NormalForm
     parameters: Mapping[str, Any] | None
@@ -71,20 +71,18 @@ class _Task:
 
     def directly(self, method: Collocation, guess: Any) -> Solution:
         if guess is not None and not isinstance(guess, Solution):
-            raise UsageError(
-                "solve: this is not a guess for collocation", got=type(guess).__name__, expected="an earlier Solution"
-            )
+            raise UsageError("solve: invalid guess for collocation", got=type(guess).__name__, expected="an earlier Solution")
         if self.tolerance is not None:
             method = replace(method, tolerance=self.tolerance, backend=method.backend.tightened(1e-3 * self.tolerance))
         begin = None if guess is None else guess_from_solution(self.form, guess)
         if self.starts == 1:
             return solve_directly(self.form, method, begin, self.parameters, self.tell, self.deadline)
-        from trajopt.multistart import from_all_starts  # most solves need no processes
+        from trajopt.multistart import from_all_starts  # deferred: most solves use one start
 
         return from_all_starts(self.form, partial(self._from_start, method, begin), self.starts, self.deadline, self.tell)
 
     def _from_start(self, method: Collocation, guess: Guess | None, number: int) -> Solution:
-        """From the guess, where the number is 0, or from a varied one."""
+        """Solve from the given guess if the number is 0, otherwise from a varied guess."""
         from trajopt.varied_guess import varied_guess
 
         values = self.form.parameter_values(self.parameters)
@@ -119,29 +117,29 @@ def solve(
     method : Collocation, Shooting, Both, or "direct", "indirect", "both"
         Direct collocation with automatic meshes by default. Shooting without a guess begins with collocation.
     guess : Solution, or for shooting also a dictionary of initial costates
-        Where to begin; an earlier solution may be of any mesh, and brings its mesh and its arcs.
+        Initial guess. An earlier solution may have any mesh; its mesh and its arcs are used too.
     parameters : dictionary
         Values of the problem's parameters that differ from the declared ones.
     tolerance : float
-        Of the estimated relative error; the method's own by default.
+        Bound on the estimated relative error; by default that of the method.
     progress : function of one string
-        Told one line for each mesh and each further attempt.
+        Called with one line for each mesh and each further attempt.
     time_limit : float
-        Wall-clock seconds. When they are over the best answer so far is returned, with the status ``TIME_LIMIT``.
+        Wall-clock seconds. At the limit the best solution so far is returned with the status ``TIME_LIMIT``.
     verify : bool
-        Solve the last mesh of collocation once more, with IPOPT. The log has its objective; where it differs by more than the
+        Solve the last mesh of collocation again with IPOPT. The log has its objective; if it differs by more than the
         estimated error the status is ``FAILED``.
     starts : int
-        From how many starts collocation solves, in parallel processes: the guess, and others that vary durations, states and
-        controls. The best answer is returned; its ``optima`` are the distinct optima that were found. Shooting begins at it.
+        Number of starts of collocation, in parallel processes: the guess, and others with varied durations, states and
+        controls. The best solution is returned, with the distinct optima in ``optima``. Shooting starts from it.
     seed : int
-        Of the other starts: the same seed gives the same answer.
+        Random seed of the other starts. The same seed gives the same solution.
 
     Returns
     -------
     Solution
-        Of "both", the answer of shooting if the two methods agree; otherwise one with another status than ``SOLVED``. Its
-        ``comparison`` has both answers, their differences and a verdict.
+        With "both", the solution of shooting if the two methods agree; otherwise its status is not ``SOLVED``. Its
+        ``comparison`` has both solutions, their differences and a verdict.
 
     Examples
     --------
@@ -151,7 +149,7 @@ def solve(
     12.0
     """
     if not isinstance(problem, Problem):
-        raise UsageError("solve: this is not a problem", got=type(problem).__name__, expected="a trajopt.Problem")
+        raise UsageError("solve: not a problem", got=type(problem).__name__, expected="a trajopt.Problem")
     chosen = _chosen(method)
     if tolerance is not None and not 0 < tolerance < 1:
         raise UsageError("tolerance", got=tolerance, expected="a number between 0 and 1")
@@ -159,19 +157,21 @@ def solve(
         raise UsageError("time_limit", got=time_limit, expected="a positive number of seconds")
     for name, value, least in (("starts", starts, 1), ("seed", seed, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UsageError(name, got=repr(value), expected=f"a whole number of at least {least}")
+            raise UsageError(name, got=repr(value), expected=f"an integer of at least {least}")
     deadline = UNLIMITED if time_limit is None else Deadline(time_limit)
     task = _Task(problem.finish(), parameters, tolerance, progress or _silent, deadline, starts, seed)
     if isinstance(chosen, Collocation):
         solution = task.directly(chosen, guess)
         return _verified(task, chosen, solution) if verify and solution.success else solution
     if verify:
-        raise UsageError("verify belongs to collocation", got=repr(method), expected="method None, 'direct' or Collocation(...)")
+        raise UsageError(
+            "verify applies to collocation only", got=repr(method), expected="method None, 'direct' or Collocation(...)"
+        )
     if isinstance(chosen, Both):
         return _both(task, chosen, guess)
     if guess is not None:
         if starts > 1:
-            raise UsageError("starts belong to collocation", got="a guess for shooting", expected="no guess, or starts=1")
+            raise UsageError("starts applies to collocation only", got="a guess for shooting", expected="no guess, or starts=1")
         return task.indirectly(chosen, guess)
     return _from_collocation(task, chosen)
 
@@ -194,7 +194,7 @@ def _chosen(method: Method | str | None) -> Method:
 
 
 def _verified(task: _Task, method: Collocation, solution: Solution) -> Solution:
-    """The solution, failed where IPOPT's answer on the same mesh is another one."""
+    """Return the solution, with status FAILED if IPOPT finds another optimum on the same mesh."""
     tolerance = getattr(method.backend, "tolerance", 1e-11)
     again = replace(task, starts=1).directly(replace(method, backend=Ipopt(tolerance=tolerance), max_passes=1), solution)
     scale = max(abs(solution.objective), 1e-12)
@@ -204,11 +204,11 @@ def _verified(task: _Task, method: Collocation, solution: Solution) -> Solution:
     log = (*solution.log, line)
     if difference <= max(1e-8, solution.error + again.error):
         return replace(solution, log=log)
-    return replace(solution, status=Status.FAILED, log=log, explanation=("IPOPT has another answer on the same mesh", line))
+    return replace(solution, status=Status.FAILED, log=log, explanation=("IPOPT finds another solution on the same mesh", line))
 
 
 def _from_collocation(task: _Task, method: Shooting) -> Solution:
-    """Shooting that begins at the answer of collocation, which is returned where there is nothing better."""
+    """Shoot from the solution of collocation; return that solution if shooting is interrupted."""
     direct = task.directly(Collocation(), None)
     if direct.status not in (Status.SOLVED, Status.COARSE):
         return direct
@@ -222,7 +222,7 @@ def _from_collocation(task: _Task, method: Shooting) -> Solution:
 
 
 def _both(task: _Task, method: Both, guess: Any) -> Solution:
-    """The answers of both methods compared; the status says whether they agree, the comparison how far."""
+    """Solve by both methods and compare their solutions."""
     agreement = max(method.agreement, task.tolerance or 0.0)
     direct = task.directly(method.direct, guess)
     if direct.status not in (Status.SOLVED, Status.COARSE):
@@ -237,13 +237,13 @@ def _both(task: _Task, method: Both, guess: Any) -> Solution:
 
 
 def _answer(comparison: Comparison) -> Solution:
-    """The solution that a comparison stands for: shooting's where there is one, failed unless the two agree."""
+    """Return the solution of shooting, with status FAILED unless the methods agree; that of collocation if not confirmed."""
     direct, indirect = comparison.direct, comparison.indirect
     assert indirect is not None
     log = (*direct.log, *indirect.log, comparison.line)
     if comparison.verdict is Verdict.NOT_CONFIRMED:
-        kept = _unconfirmed(direct, indirect.status, indirect.explanation)
-        return replace(kept, log=log, comparison=comparison)
+        unconfirmed = _unconfirmed(direct, indirect.status, indirect.explanation)
+        return replace(unconfirmed, log=log, comparison=comparison)
     seconds = {key: value + direct.seconds.get(key, 0.0) for key, value in indirect.seconds.items()}
     answer = replace(indirect, log=log, seconds=seconds, comparison=comparison)
     if comparison.verdict is Verdict.AGREE:
@@ -252,6 +252,6 @@ def _answer(comparison: Comparison) -> Solution:
 
 
 def _unconfirmed(direct: Solution, status: Status, why: tuple[str, ...]) -> Solution:
-    """The direct answer as one that shooting could not follow: what was found is not lost."""
-    head = "this is the answer of collocation; shooting could not confirm it" + (":" if why else "")
+    """Return the solution of collocation with the status and the explanation of shooting."""
+    head = "this is the solution of collocation; shooting did not confirm it" + (":" if why else "")
     return replace(direct, status=status, explanation=(head, *why))

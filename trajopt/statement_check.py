@@ -1,4 +1,4 @@
-"""The checks of a finished statement, each with a message in the user's names."""
+"""Checks of a complete statement, with messages in the user's names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_statement(problem: Problem) -> None:
-    """What can be seen before the normal form is built: that everything is there, once, and not contradictory."""
+    """Check that the statement is complete and consistent, before the normal form is built."""
     if not problem.phases:
         raise ProblemError(f"problem '{problem.name}' has no phase", hint="ph = ocp.phase()")
     for phase in problem.phases.values():
@@ -32,13 +32,13 @@ def check_statement(problem: Problem) -> None:
 
 
 def check_form(problem: Problem, form: NormalForm) -> None:
-    """What is easier to see in the normal form: conditions that nothing can change."""
+    """Raise if a condition is constant and violated."""
     for name, lower, upper, row in zip(
         form.b_names, form.b_bound.lower, form.b_bound.upper, casadi.vertsplit(form.b), strict=True
     ):
         if row.is_constant() and not lower <= float(row) <= upper:
             raise ProblemError(
-                f"condition '{name}' does not depend on any unknown and is false",
+                f"condition '{name}' is constant and violated",
                 got=float(row),
                 expected=f"[{lower:g}, {upper:g}]",
             )
@@ -74,7 +74,7 @@ def _check_times(phase: Phase) -> None:
         )
     if start.fixed[0] and np.isfinite(end.lower[0]) and end.lower[0] < start.lower[0]:
         raise ProblemError(
-            f"phase '{phase.name}': time can run backwards",
+            f"phase '{phase.name}': the duration can be negative",
             got=f"start {start}, end {end}",
             expected=f"an end of at least {start}",
         )
@@ -109,12 +109,12 @@ def _check_scale(declared: Declared) -> None:
 def _check_symbols_of_phase(problem: Problem, phase: Phase) -> None:
     own = [phase.t, *[d.symbol for d in phase.declared.values()]]
     shared = [d.symbol for d in problem.variables.values()] + [q.symbol for q in problem.parameters.values()]
-    places = [(f"the derivative of state '{d.name}'", d.rate) for d in phase.of_kind("state")]
-    places += [(f"algebraic equation '{name}'", g) for name, g in phase.algebraic_residuals]
-    places += [(f"path constraint '{c.name}'", c.expression) for c in phase.paths]
-    places += [("an integral", l) for _, l in phase.integrals]
+    users = [(f"the derivative of state '{d.name}'", d.rate) for d in phase.of_kind("state")]
+    users += [(f"algebraic equation '{name}'", g) for name, g in phase.algebraic_residuals]
+    users += [(f"path constraint '{c.name}'", c.expression) for c in phase.paths]
+    users += [("an integral", l) for _, l in phase.integrals]
     _check_known(
-        [(f"{what} in phase '{phase.name}'", expression) for what, expression in places],
+        [(f"{what} in phase '{phase.name}'", expression) for what, expression in users],
         [*own, *shared],
         "this phase's variables, static variables and parameters",
     )
@@ -130,28 +130,28 @@ def _check_symbols_of_problem(problem: Problem) -> None:
     for phase in problem.phases.values():
         known += [phase.t_start, phase.t_end, *[q for q, _ in phase.integrals]]
         known += [symbol for d in phase.declared.values() for symbol in (d.at_start, d.at_end)]
-    places = [(f"condition '{c.name}'", c.expression) for c in problem.conditions]
+    users = [(f"condition '{c.name}'", c.expression) for c in problem.conditions]
     if problem.objective is not None:
-        places.append(("the objective", problem.objective))
-    _check_known(places, known, "ph.initial(...), ph.final(...) and ph.integral(...) of phases, static variables, parameters")
+        users.append(("the objective", problem.objective))
+    _check_known(users, known, "ph.initial(...), ph.final(...) and ph.integral(...) of phases, static variables, parameters")
 
 
-def _check_known(places: list[tuple[str, Any]], known: list[Any], expected: str) -> None:
-    """Raise where an expression uses a symbol that is not known there, even if it has the name of one that is."""
-    if not places:
+def _check_known(users: list[tuple[str, Any]], known: list[Any], expected: str) -> None:
+    """Raise if an expression uses an undeclared symbol, even one with the name of a declared symbol."""
+    if not users:
         return
     identities = {identity for symbol in known for identity in _identities(symbol)}
-    everything = casadi.symvar(casadi.vertcat(*[expression for _, expression in places]))
+    everything = casadi.symvar(casadi.vertcat(*[expression for _, expression in users]))
     if all(identities.issuperset(_identities(s)) for s in everything):
         return
-    for what, expression in places:
-        strays = [s for s in casadi.symvar(expression) if not identities.issuperset(_identities(s))]
-        if strays:
-            raise ProblemError(f"{what} uses '{strays[0]}', which has no value there", expected=expected)
+    for what, expression in users:
+        undeclared = [s for s in casadi.symvar(expression) if not identities.issuperset(_identities(s))]
+        if undeclared:
+            raise ProblemError(f"{what} uses '{undeclared[0]}', which is not declared there", expected=expected)
 
 
 def _identities(symbol: Any) -> list[int]:
-    """Which symbols these are, whatever their names."""
+    """Return hashes that identify the symbols independently of their names."""
     if isinstance(symbol, casadi.SX):
         elements: list[Any] = symbol.elements()
         return [element.element_hash() for element in elements]
@@ -166,5 +166,5 @@ def _check_controls_used(phase: Phase) -> None:
         if not casadi.depends_on(everything, declared.symbol):
             raise ProblemError(
                 f"control '{declared.name}' of phase '{phase.name}' is not used",
-                expected="a control acts in the dynamics, a constraint or an integral",
+                expected="a control in the dynamics, a constraint or an integral",
             )

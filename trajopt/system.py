@@ -1,6 +1,6 @@
 """System: a first-order system x' = f(t, x, p) with named states, parameters, outputs and declared invariants.
 
-It is what an integrator needs and no more. Mechanisms become systems through ``trajopt.mechanics``.
+It is the input of the integrators. ``trajopt.mechanics`` converts mechanisms to systems.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 
 from trajopt.errors import ModelError, UsageError, suggest
 
-# A stabilization law maps the deviations of the invariants and their known rates to the rates that are wanted of them:
-# wanted(y, y_rate, order) -> casadi column, of the length of y.  For order 2 it is the second derivative.
+# A stabilization law maps the deviations of the invariants and their rates to the required rates:
+# law(y, y_rate, order) -> casadi column of the length of y; for order 2 the second derivative.
 Law = Callable[[casadi.SX, casadi.SX, int], casadi.SX]
 
-# A jump of the state by numbers: reset(t, x, p) -> x after it.
+# A numerical jump of the state: reset(t, x, p) -> x after the jump.
 Reset = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -33,10 +33,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class Invariant:
-    """What the exact motion keeps.
+    """An invariant of the exact motion.
 
-    order 2: a position condition, kept at zero together with its rate; order 1: a velocity condition, kept at zero;
-    order 0: a first integral, kept at the value it has at the start.
+    order 2: a position condition, zero together with its rate; order 1: a velocity condition, zero;
+    order 0: a first integral, equal to its initial value.
     """
 
     name: str
@@ -48,9 +48,9 @@ class Invariant:
 class Event:
     """A scalar g(t, x, p) whose zero crossing is located; direction +1, -1 or 0 (both).
 
-    At the crossing the state jumps to ``reset`` (a column in t, x, p, or a function of their numbers; None: no jump), and the run
-    ends if ``terminal``. A ``level`` event fires also where its function is beyond zero at the start of a run or after a jump:
-    it guards a condition rather than a crossing.
+    At the crossing the state jumps to ``reset`` (a column in t, x, p, or a numerical function; None: no jump), and the run
+    ends if ``terminal``. A ``level`` event also fires if its function has already crossed zero at the start of a run or after
+    a jump: it monitors a condition rather than a crossing.
     """
 
     name: str
@@ -65,8 +65,8 @@ class Event:
 class System:
     """A named first-order system in CasADi.
 
-    ``through_reactions(law)`` gives the same motion with the invariants driven by a stabilization law through the reactions of
-    the mechanism behind it; None where there is no such mechanism.
+    ``through_reactions(law)`` returns the system with its invariants stabilized by a law through the reactions of the
+    underlying mechanism; None if there is no mechanism.
     """
 
     name: str
@@ -79,11 +79,11 @@ class System:
     invariants: tuple[Invariant, ...] = ()
     outputs: Mapping[str, tuple[casadi.SX, str]] = field(default_factory=dict)  # name -> (expression, unit): energies, reactions
     events: tuple[Event, ...] = ()
-    until: float = 10.0  # how long a default run takes
+    until: float = 10.0  # default final time
     through_reactions: Callable[[Law], System] | None = None
     description: str = ""
     drawing: Any = None  # geometry for an animation
-    mechanism: Any = None  # the mechanism behind it, where there is one
+    mechanism: Any = None  # the underlying mechanism, if any
 
     def __post_init__(self) -> None:
         names = [s.name for s in self.states]
@@ -96,10 +96,10 @@ class System:
         if len(set(names)) != len(names):
             raise ModelError(f"system '{self.name}': a state name appears twice", got=names)
         known = casadi.vertcat(self.time, self.x, self.p)
-        strays = [str(s) for s in casadi.symvar(self.rate) if not casadi.depends_on(known, s)]
-        if strays:
+        unknown = [str(s) for s in casadi.symvar(self.rate) if not casadi.depends_on(known, s)]
+        if unknown:
             raise ModelError(
-                f"system '{self.name}': the rates use unknown symbols", got=strays, expected="time, states and parameters"
+                f"system '{self.name}': the rates use unknown symbols", got=unknown, expected="time, states and parameters"
             )
 
     @property
@@ -112,11 +112,11 @@ class System:
         return np.array([s.value for s in self.parameters], dtype=float)
 
     def function(self, expression: casadi.SX) -> casadi.Function:
-        """A CasADi function of (t, x, p)."""
+        """Return a CasADi function of (t, x, p)."""
         return casadi.Function("f", [self.time, self.x, self.p], [expression])
 
     def starting_at(self, values: Mapping[str, float]) -> System:
-        """The same system with other initial values or parameters, by name."""
+        """Return the system with other initial values or parameters, by name."""
         names = [v.name for v in (*self.states, *self.parameters)]
         for name in values:
             if name not in names:

@@ -1,4 +1,4 @@
-"""Tables: smooth functions through tabular data, for the expressions of a problem."""
+"""Tables: smooth interpolation of tabular data for expressions of a problem."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from trajopt.errors import ProblemError
 
 
 def table(*grids: ArrayLike, values: ArrayLike, name: str = "table") -> Callable[..., Any]:
-    """A function through given values, twice differentiable, and continued straight beyond its edges.
+    """Return a twice differentiable interpolant of tabular data, with linear extrapolation.
 
-    CasADi's own splines (``casadi.interpolant``) are zero beyond their grid: a solver that steps over the edge by a hair falls
-    off a cliff. Tables go into problems that are stated with ``Problem(..., symbols=casadi.MX)``.
+    CasADi's splines (``casadi.interpolant``) are zero outside their grid, a discontinuity at its edge.
+    A problem with tables is stated with ``Problem(name, symbols=casadi.MX)``.
 
     Parameters
     ----------
     *grids : (n,), (m,), ...
-        Where the values are given, ascending, one grid for each argument, at least four points each.
+        One ascending grid of at least four points for each argument.
     values : (n, m, ...)
         The values on the grids.
     name : str
@@ -32,7 +32,7 @@ def table(*grids: ArrayLike, values: ArrayLike, name: str = "table") -> Callable
     >>> drag = table([0, 1, 2, 3, 4], values=[0, 1, 4, 9, 16], name="drag")
     >>> v = casadi.MX.sym("v")
     >>> f = casadi.Function("f", [v], [drag(v)])
-    >>> round(float(f(2.5)), 12), round(float(f(5)), 12)  # inside, and straight on from 16 with a slope of 8
+    >>> round(float(f(2.5)), 12), round(float(f(5)), 12)  # inside, and extrapolated from 16 with slope 8
     (6.25, 24.0)
     """
     axes, data = [np.asarray(grid, dtype=float) for grid in grids], np.asarray(values, dtype=float)

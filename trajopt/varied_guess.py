@@ -1,4 +1,4 @@
-"""Varied guesses: other durations, detours and forward simulations, drawn from a seed."""
+"""Random initial guesses for multistart: varied durations, perturbed states, forward simulations."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from trajopt.normal_form import NormalForm, PhaseForm
 Array = NDArray[np.float64]
 Line = Callable[[Array], Array]
 
-STRETCH = 4.0  # free durations are multiplied by a factor between its inverse and it
+STRETCH = 4.0  # largest factor of free durations; the smallest is its inverse
 NODES = 5  # of a piecewise linear control
-MODES = 2  # half waves of a detour of the states
+MODES = 2  # sine modes of a perturbation of the states
 STEPS = 60  # of a forward simulation
 DRAWS = 5  # guesses drawn until the model is finite on one
 
 
 def varied_guess(form: NormalForm, parameters: Array, seed: tuple[int, ...]) -> Guess:
-    """A guess drawn from ``seed``, the same for the same seed; raises where the model is not finite on any of those drawn.
+    """Return a random guess, reproducible by ``seed``; raise if the model is not finite on any of the guesses drawn.
 
-    Free durations are stretched or shortened, and controls are random piecewise linear functions within their bounds. The states
-    take random detours, or, every other time, are those of a forward simulation with these controls.
+    Free durations are scaled, and controls are random piecewise linear functions within their bounds. The states
+    are randomly perturbed or, with probability one half, simulated with these controls.
     """
     generator = np.random.default_rng(seed)
     for _ in range(DRAWS - 1):
@@ -71,7 +71,7 @@ def _interpolated(at: Array, values: Array) -> Line:
 
 
 def _detour(phase: PhaseForm, start: PhaseGuess, generator: np.random.Generator) -> Line:
-    """The states with random half waves of their sizes, within their bounds."""
+    """Return the states plus random sine modes, clipped to their bounds."""
     bound, x = phase.x_bound, start.x(np.linspace(0.0, 1.0, 3))
     size = np.maximum(np.abs(x).max(axis=0), np.ptp(x, axis=0))
     waves = generator.normal(size=(MODES, x.shape[1])) * np.where(size > 0, size, 1.0)
@@ -80,9 +80,9 @@ def _detour(phase: PhaseForm, start: PhaseGuess, generator: np.random.Generator)
 
 
 def _simulated(form: NormalForm, index: int, start: PhaseGuess, s: Array, parameters: Array) -> Line | None:
-    """The states under the controls of a guess, by the classical Runge-Kutta method, kept within their bounds.
+    """Simulate the states with the controls of a guess by the classical Runge-Kutta method, clipped to their bounds.
 
-    None where the model is not finite on the way.
+    Returns None if the model is not finite.
     """
     phase, model, tau = form.phases[index], form.models[index], np.linspace(0.0, 1.0, STEPS + 1)
     bound, step = phase.x_bound, (start.tf - start.t0) / STEPS

@@ -217,7 +217,7 @@ def test_shooting_ends_when_its_time_is_over(monkeypatch, patience):
     answer = Shooting(patience=patience).solve(problem.finish(), guess)
     assert next(clock) < patience + 10
     assert not answer.success
-    assert any(f"no answer within {patience} s" in line for line in (*answer.explanation, *answer.log))
+    assert any(f"no solution within {patience} s" in line for line in (*answer.explanation, *answer.log))
 
 
 def test_declared_sizes_are_those_of_shooting():

@@ -44,7 +44,7 @@ def test_a_file_gives_the_tree_that_python_gives(tmp_path):
     [
         ("mass = 2.0", "mas = 2.0", "did you mean 'mass'"),
         ('"0.4 m"', '"40 cm"', "40 cm is 0.4 m"),
-        ("mass = 2.0", "mass = -2.0", "out of its range"),
+        ("mass = 2.0", "mass = -2.0", "out of range"),
         ('parent = "upper"', 'parent = "uper"', "did you mean 'upper'"),
         ('turn = "z", by = "elbow"', 'turn = "z"', "does not move"),
         ('length = "0.4 m"', "length = 0.4\ncentre = [0, 0, 0]", "besides a centre"),

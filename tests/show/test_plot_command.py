@@ -76,7 +76,7 @@ def test_two_answers_over_one_another(folder):
         (("--kind", "swiching"), "switching"),
         (("--kind", "phase", "--axes", "x"), "two names"),
         (("--kind", "phase", "--axes", "x,dxx"), "dx"),
-        (("--problem", "moon-lander"), "not one of problem 'moon-lander'"),
+        (("--problem", "moon-lander"), "not a solution of problem 'moon-lander'"),
     ],
 )
 def test_mistakes_are_named(folder, words, said):

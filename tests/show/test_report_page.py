@@ -185,7 +185,7 @@ def test_the_command_reports_an_answer_to_an_unknown_problem(handmade, tmp_path)
     [
         (["nowhere.nc", "-o", "page.html"], "there is no file"),
         (["answer.nc", "-o", "page.txt"], "ending '.txt'"),
-        (["answer.nc", "-o", "page.html", "--problem", "cart-pole"], "is not one of problem 'cart-pole'"),
+        (["answer.nc", "-o", "page.html", "--problem", "cart-pole"], "is not a solution of problem 'cart-pole'"),
         (["answer.nc", "-o", "page.html", "--set", "mass=3"], "problem 'hand-made' of this file is not in the catalogue"),
     ],
 )

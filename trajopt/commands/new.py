@@ -52,12 +52,12 @@ def run_new(path: Path) -> int:
     """Write the template. An existing file is never overwritten."""
     if path.suffix != ".py":
         raise UsageError(
-            f"'{path}' is not a name for a Python file", expected="a name that ends in .py", hint=f"trajopt new {path.stem}.py"
+            f"'{path}' is not the name of a Python file", expected="a name that ends in .py", hint=f"trajopt new {path.stem}.py"
         )
     if not path.stem.isidentifier():
         raise UsageError(f"'{path.name}' cannot be imported", expected="letters, digits and underscores before .py")
     if path.exists() and not path.is_dir():
-        raise FileError(f"'{path}' exists already", hint="choose another name; nothing was changed")
+        raise FileError(f"'{path}' already exists", hint="choose another name; nothing was written")
     check_writable(path)
     write_text(path, TEMPLATE.format(name=path.stem.replace("_", "-")))
     shown = path if path.is_absolute() else f"./{path}"

@@ -150,7 +150,7 @@ def test_the_appendix_own_pair_of_constraints_is_refused_by_name():
 
 @pytest.mark.parametrize("settings", [{"programme": "texts"}, {"track": "gates"}, {"lengths": "long"}, {"potential": "nowhere"}])
 def test_unknown_choices_are_refused(settings):
-    with pytest.raises(UsageError, match="no such choice"):
+    with pytest.raises(UsageError, match="invalid choice"):
         snowboarder(**settings)
 
 

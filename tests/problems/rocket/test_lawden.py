@@ -110,7 +110,7 @@ def test_mass_and_power_do_not_change_the_motion():
 def test_a_senseless_argument_is_named():
     with pytest.raises(ProblemError, match="duration"):
         build(duration=-1.0)
-    with pytest.raises(UsageError, match="no such choice"):
+    with pytest.raises(UsageError, match="invalid choice"):
         lawden_cauchy(data="ellipse")
 
 

@@ -67,7 +67,7 @@ def test_thrust_in_millimetres_is_thrust_in_metres_and_seconds():
 
 
 def test_a_choice_that_does_not_exist_is_named():
-    with pytest.raises(UsageError, match="no such choice"):
+    with pytest.raises(UsageError, match="invalid choice"):
         build(arrival="moon")
 
 
