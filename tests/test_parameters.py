@@ -100,7 +100,7 @@ WRONG = {
     "unit of a ratio": ({"slip": "0.2 m"}, ["'slip' has no unit"]),
     "unit missing": ({"leg_length": "0.9"}, ["'leg_length' has the unit m"]),
     "unit in an array": ({"waist_range": ["-1 rad", 0]}, ["'waist_range' has the unit deg", "-1 rad is -57.2958 deg"]),
-    "misspelt": ({"leg_lenght": 1}, ["no setting 'leg_lenght'", "did you mean 'leg_length'"]),
+    "misspelt": ({"leg_lenght": 1}, ["unknown setting 'leg_lenght'", "did you mean 'leg_length'"]),
     "below": ({"leg_length": 0.01}, ["out of range", "0.1 to 1 m"]),
     "above": ({"slip": "120 %"}, ["120 % is 1.2 1"]),
     "not whole": ({"gates": 2.5}, ["must be an integer"]),
@@ -109,7 +109,7 @@ WRONG = {
     "not finite": ({"duration": float("nan")}, ["finite"]),
     "a truth value": ({"duration": True}, ["'duration' must be a number"]),
     "no truth value": ({"stiff": 3}, ["true or false"]),
-    "too few": ({"waist_range": (1,)}, ["has 2 values"]),
+    "too few": ({"waist_range": (1,)}, ["must have 2 values"]),
     "none where a value is needed": ({"slip": "none"}, ["needs a value"]),
 }
 
