@@ -129,3 +129,17 @@ def test_named_components_reach_curves():
     assert "q[knee]" in solution.summary()
     with pytest.raises(UsageError, match="did you mean 'knee'"):
         solution["q"]["kne"]
+
+
+def test_a_figure_is_shown_as_an_image():
+    assert solve(builder("brachistochrone")()).plot()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_certificate_is_one_line_and_a_table():
+    from trajopt import certify
+
+    certificate = certify(solve(builder("brachistochrone")()))
+    assert len(repr(certificate)) < 120
+    assert repr(certificate).startswith("<Certificate of ")
+    html = certificate._repr_html_()
+    assert all(check.name in html for check in certificate.checks)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from trajopt.displays import display
+
 CLAIMS = ("none", "feasible", "extremal", "minimum")
 
 # What each claim needs: all families of it, and those of the claims before.
@@ -73,6 +75,12 @@ class Certificate:
     asked: str = "extremal"
     scope: str = "local"
     settings: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Certificate of {str(self).splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        return str(display("certificate_html", self))
 
     def missing(self, claim: str) -> tuple[str, ...]:
         """Why a claim itself is not proved: the families with a failed or undecided row, or with none."""

@@ -16,7 +16,7 @@ from PIL import Image
 from trajopt.errors import FileError, UsageError
 from trajopt.files import check_writable, replacing
 from trajopt.show.drawing import Drawing
-from trajopt.show.figure_style import COLOURS, FAINT, INK, STEPS, write_figure
+from trajopt.show.figure_style import COLOURS, FAINT, INK, STEPS, NotebookFigure, write_figure
 from trajopt.show.frames import Array
 from trajopt.show.scene import Role, Scene, Stroke, Window, arrow_line, pace, projected, scene, window_of
 
@@ -69,7 +69,7 @@ def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | N
     columns = min(count, 4)
     rows = -(-count // columns)
     height = 2.6 * (window[3] - window[2]) / (window[1] - window[0])
-    figure = Figure(figsize=(2.6 * columns, (height + 0.35) * rows + 0.4), layout="constrained", dpi=140)
+    figure = NotebookFigure(figsize=(2.6 * columns, (height + 0.35) * rows + 0.4), layout="constrained", dpi=140)
     FigureCanvasAgg(figure)
     for number, frame in enumerate(chosen):
         picture = _Picture(figure.add_subplot(rows, columns, number + 1), seen, window, still=True)

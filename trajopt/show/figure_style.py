@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +30,18 @@ STEPS = [1, 2, 2.5, 5, 10]
 PANEL = (3.7, 2.1)  # inches
 
 
+class NotebookFigure(Figure):
+    """A figure that notebooks show as an image; it needs no pyplot and leaves no global state."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
+
+
 def new_figure(columns: int, rows: int, panel: tuple[float, float] = PANEL) -> Figure:
     """A figure for so many panels."""
-    figure = Figure(figsize=(max(panel[0] * columns, 6.0), panel[1] * rows + 0.8), layout="constrained", dpi=140)
+    figure = NotebookFigure(figsize=(max(panel[0] * columns, 6.0), panel[1] * rows + 0.8), layout="constrained", dpi=140)
     FigureCanvasAgg(figure)
     return figure
 
