@@ -10,7 +10,7 @@ CATALOGUE = {
     "slalom-time": Entry("problems.exoskeleton.slalom_time:build", "exoskeleton", "six gates in the least time"),
     "exoskeleton-lift": Entry("problems.exoskeleton.lift:build", "exoskeleton", "lift the body against the slope"),
     "exoskeleton-assist": Entry("problems.exoskeleton.assist:build", "exoskeleton", "follow a wearer's squat"),
-    "two-legged": Entry("problems.exoskeleton.two_legged:build", "exoskeleton", "a step of seven links on two legs"),
+    "two-legged": Entry("problems.exoskeleton.two_legged:build", "exoskeleton", "a step of a periodic gait of seven links"),
     "snowboarder": Entry(
         "problems.exoskeleton.snowboarder:snowboarder", "exoskeleton", "a three-link slalom by programme constraints", "system"
     ),

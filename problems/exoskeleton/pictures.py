@@ -5,7 +5,7 @@ The models have the slope's axes; here they are turned so that down is down.
 
 from __future__ import annotations
 
-from math import cos, pi, sin
+from math import cos, sin
 from typing import Any
 
 import casadi
@@ -13,11 +13,12 @@ import numpy as np
 from casadi import DM, SX, vertcat
 
 from problems.exoskeleton.assistance import normal_force, standing
+from problems.exoskeleton.legs import ANGLES, WALKER, Legs, Walker
 from problems.exoskeleton.model import THREE_LINK, ThreeLink
 from problems.exoskeleton.slalom import MUSCLES, Course, Muscles, rider
 from trajopt.mechanics import Tree
 from trajopt.parameters import settable, setting
-from trajopt.show.drawing import Arrow, Drawing, Ground, Mark, Rod, Trail
+from trajopt.show.drawing import Arrow, Drawing, Either, Ground, Mark, Rod, Trail
 
 FORCE = 4e-3  # m drawn for 1 N
 BOARD = 0.7  # m, half its length; the foot's rod is shorter
@@ -87,35 +88,40 @@ def assisted_drawing(data: ThreeLink = THREE_LINK) -> Drawing:
     return standing_drawing(forces=False, data=data)
 
 
-def two_legged_drawing(stride: float = 0.35) -> Drawing:
-    """Seven links from the side: standing leg, trunk, swinging leg, and the way of the swinging ankle."""
-    turn = [SX.sym(f"angle_{k}") for k in range(6)]
-    shank, thigh, trunk, foot, height = 0.43, 0.43, 0.6, 0.2, 0.08
-    heading, joints = SX(pi / 2), [SX(DM([0.0, height]))]
-    for angle, length in zip(turn[:3], (shank, thigh, trunk), strict=True):
-        heading = heading + angle
-        joints.append(joints[-1] + length * _unit(heading))
-    hip, heading = joints[2], heading + pi
-    swinging = [hip]
-    for angle, length in zip(turn[3:5], (thigh, shank), strict=True):
-        heading = heading + angle
-        swinging.append(swinging[-1] + length * _unit(heading))
-    ankle = swinging[-1]
-    standing_foot = (joints[0], (0.0, 0.0), (foot, 0.0))
-    swinging_foot = (ankle, ankle + foot * _unit(heading + pi / 2 + turn[5]))
+@settable
+def two_legged_drawing(step=setting(0.68), data: Walker = WALKER) -> Drawing:
+    """Seven links from the side: standing leg, trunk, swinging leg, the way of the swinging toe, and both footprints."""
+    legs = Legs(data)
+    angles = [SX.sym(name) for name in ANGLES]
+
+    def place(link: str, along: float, up: float) -> Either:
+        """With the standing foot's angle where it is a state, and flat where it is none."""
+        point = legs.tree.point(link, (along, up, 0.0))[:2]
+        return Either(*(casadi.substitute(point, legs.symbols[0], vertcat(0, 0, foot, *angles[1:])) for foot in (angles[0], 0)))
+
+    ball, d = data.foot_length - data.heel_length, data
+    foot = (place("shank", 0, 0), place("foot", -d.foot_length, 0), place("foot", 0, 0))
+    swung = (
+        place("swing_foot", 0, 0),
+        place("swing_foot", -d.heel_length, -d.ankle_height),
+        place("swing_foot", ball, -d.ankle_height),
+    )
+    hip, swung_knee = place("trunk", 0, 0), place("swing_shank", 0, 0)
+    knee = place("thigh", 0, 0)
     shapes = (
         Ground(((-2.0, 0.0), (2.0, 0.0)), 1.6),
-        *(Ground(((s * stride, 0.0), (s * stride, -0.04)), 1.6) for s in (-1, 1)),
-        Trail(ankle, 4),
-        Rod(swinging_foot, 1, 4),
-        Rod(tuple(swinging), 1, 5),
-        Rod(standing_foot, 0, 4),
-        Rod(tuple(joints[:3]), 0, 5),
-        Rod((hip, joints[3]), 2, 6),
-        *(Mark(place, 6, 0) for place in (*joints[:3], *swinging[1:])),
-        Mark(joints[3] + 0.11 * _unit(pi / 2 + turn[0] + turn[1] + turn[2]), 17, 2),
+        *(Ground(((s * step, 0.0), (s * step, -0.04)), 1.6) for s in (-1, 1)),
+        Trail(swung[2], 4),
+        Rod(swung, 1, 4, closed=True),
+        Rod((hip, swung_knee, swung[0]), 1, 5),
+        Rod(foot, 0, 4, closed=True),
+        Rod((foot[0], knee, hip), 0, 5),
+        Rod((hip, place("trunk", 0, 1.6 * d.trunk_centre)), 2, 6),
+        *(Mark(joint, 6, 0) for joint in (foot[0], knee, hip)),
+        *(Mark(joint, 6, 1) for joint in (swung_knee, swung[0])),
+        Mark(place("trunk", 0, 1.6 * d.trunk_centre + 0.13), 17, 2),
     )
-    return Drawing(shapes, unit="m", caption="blue: standing leg; red: swinging leg; marks: where the ankle sets out and arrives")
+    return Drawing(shapes, unit="m", caption="blue: standing leg; red: swinging leg; marks: where the toe leaves and arrives")
 
 
 def programme_picture(simulation: Any = None) -> Any:
@@ -200,10 +206,6 @@ def _forces(run: dict[str, np.ndarray], phase: Any) -> tuple[np.ndarray, np.ndar
     columns = (np.stack([run[name] for name in group]) for group in names)
     _, _, normal, across = body.motion.map(len(run["t"]))(*columns)
     return np.asarray(normal.full()).ravel(), np.asarray(across.full()).ravel()
-
-
-def _unit(angle: SX) -> SX:
-    return vertcat(casadi.cos(angle), casadi.sin(angle))
 
 
 def _seen(turn: np.ndarray, place: Any) -> Any:

@@ -1,6 +1,5 @@
 """Optimal control of the exoskeleton: gates, blade and ground between the nodes, two methods, inverse dynamics of the motion."""
 
-import inspect
 from math import cos, pi, sin
 
 import casadi
@@ -10,7 +9,7 @@ from typer.testing import CliRunner
 
 from problems.exoskeleton import assist as exoskeleton_assist
 from problems.exoskeleton import lift as exoskeleton_lift
-from problems.exoskeleton import slalom_effort, slalom_time, two_legged
+from problems.exoskeleton import slalom_effort, slalom_time
 from problems.exoskeleton.assistance import HALF_WIDTH, LIMITS, VERTICAL, normal_force, standing
 from problems.exoskeleton.model import links
 from problems.exoskeleton.slalom import Course, rider
@@ -18,7 +17,7 @@ from trajopt import certify, solve
 from trajopt.__main__ import app
 from trajopt.errors import UsageError
 from trajopt.indirect.shooting import Shooting
-from trajopt.mechanics import Coordinate, Voronets, parallel
+from trajopt.mechanics import Voronets, parallel
 
 GATES = 2
 
@@ -207,25 +206,3 @@ def test_assistance_follows_the_wearer_as_closely_as_asked(standing_movements):
         assert np.sqrt(np.trapezoid(missed, t) / 2) == pytest.approx(deviation, rel=1e-3)  # all of the freedom is used
         efforts[deviation] = answer.objective
     assert efforts[0.06] < efforts[0.03]
-
-
-@pytest.mark.slow
-def test_seven_links_on_two_legs_take_a_step():
-    assert sum(len(inspect.getsource(f).splitlines()) for f in (two_legged.legs, two_legged.build)) < 40
-    tree = two_legged.legs([Coordinate(name) for name in two_legged.JOINTS])
-    answer = solve(two_legged.build(), tolerance=1e-4).check()
-    (ph,) = answer.phases.values()
-    heights, apart = [], []
-    for t in _inside(ph):
-        angle, rate, torque = (np.asarray(ph[n](t)).ravel() for n in ("angle", "rate", "torque"))
-        acceleration = (np.asarray(ph["rate"](t + 1e-5)) - np.asarray(ph["rate"](t - 1e-5))).ravel() / 2e-5
-        apart.append(np.abs(parallel(tree, angle, rate, acceleration).torques - torque).max())
-        knee = 0.43 * np.exp(1j * (pi / 2 + angle[0])) + 0.08j
-        hip = knee + 0.43 * np.exp(1j * (pi / 2 + angle[:2].sum()))
-        swing_knee = hip + 0.43 * np.exp(1j * (3 * pi / 2 + angle[:4].sum()))
-        ankle = swing_knee + 0.43 * np.exp(1j * (3 * pi / 2 + angle[:5].sum()))
-        heights.append(ankle.imag - 0.02 * (1 - (ankle.real / 0.35) ** 2))
-        assert np.all(np.abs(torque) <= np.array([60, 150, 150, 150, 150, 60]) * (1 + 1e-6))
-    assert min(heights) > 0.079 - 1e-4
-    assert max(apart) < 0.05  # N m, of 150: inverse dynamics of the motion gives the torques to the tolerance asked for
-    assert np.median(apart) < 2e-3
