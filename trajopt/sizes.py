@@ -306,6 +306,7 @@ def _static_sizes(form: NormalForm, samples: Sequence[Samples], phases: Sequence
                 needed = of[:, None] / slopes[rows_of]
             least = np.minimum(least, np.where(np.isfinite(needed), needed, np.inf).min(axis=0, initial=np.inf))
     least = np.minimum(least, _through_conditions(form, samples, phases, s, p))
+    least = np.where(np.isfinite(least), least, _through_cost(form, samples, phases, s, p))
     for q in form.statics:
         part = np.where(np.isfinite(least[q.rows]), least[q.rows], np.nan)
         if q.scale is not None:
@@ -326,6 +327,21 @@ def _through_conditions(form: NormalForm, samples: Sequence[Samples], phases: Se
         slopes = np.abs(np.asarray(function(*_split(form, ends[0]), s, p).full()))
         needed = size[:, None] / slopes
     return np.asarray(np.where(np.isfinite(needed) & (slopes > 0), needed, np.inf).min(axis=0, initial=np.inf))
+
+
+def _through_cost(form: NormalForm, samples: Sequence[Samples], phases: Sequence[PhaseSizes], s: Array, p: Array) -> Array:
+    """The static variables that change the cost, by slope and curvature, as much as all that moves contributes to it."""
+    ends, free = _end_values(form, samples, phases, p, s)
+    none = np.full(s.size, np.nan)
+    cost = float(_contributions(form, ends, free, s, none, p)[1][-1])
+    if not cost > 0:
+        return np.full(s.size, np.inf)
+    hessian, gradient = casadi.hessian(form.phi, form.s)
+    function = casadi.Function("by_static", _flat(form), [casadi.densify(gradient), casadi.densify(casadi.diag(hessian))])
+    with np.errstate(all="ignore"):
+        slope, bend = (np.abs(np.asarray(o.full()).ravel()) for o in function(*_split(form, ends[0]), s, p))
+        needed = 2 * cost / (slope + np.sqrt(slope**2 + 2 * bend * cost))
+    return np.asarray(np.where(np.isfinite(needed), needed, np.inf))
 
 
 def _flat(form: NormalForm) -> list[Any]:
@@ -357,6 +373,15 @@ def _end_effects(
     form: NormalForm, ends: tuple[Array, Array], free: NDArray[np.bool_], s: Array, statics: Array, p: Array
 ) -> tuple[Array, float]:
     """Return the sizes of conditions and cost: the contributions of their variables, for the cost of the free ones."""
+    every, moving = _contributions(form, ends, free, s, statics, p)
+    total = np.where(moving > 0, moving, every)
+    return _positive(every[:-1]), float(_positive(total[-1:])[0])
+
+
+def _contributions(
+    form: NormalForm, ends: tuple[Array, Array], free: NDArray[np.bool_], s: Array, statics: Array, p: Array
+) -> tuple[Array, Array]:
+    """To the conditions and the cost: of all endpoint values and static variables, and of those that are free to move."""
     value, size = ends
     function = casadi.Function("ends", _flat(form), [casadi.densify(casadi.vertcat(form.b, form.phi))])
 
@@ -381,5 +406,4 @@ def _end_effects(
         effect = np.maximum(*changes) / STEP
         every += effect
         moving += effect if i >= value.size or free[i] else 0.0
-    total = np.where(moving > 0, moving, every)
-    return _positive(every[:-1]), float(_positive(total[-1:])[0])
+    return every, moving

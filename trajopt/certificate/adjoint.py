@@ -40,6 +40,7 @@ class Fit:
     slack: float  # the sum of multiplier times distance from the limit, in units of the cost
     by_static: Array  # the derivative of the cost by static variables, as far as those move the constraints
     by_time: Array  # (intervals,): the multipliers times the partial derivatives of the constraints by time
+    inside: Array  # (nx, intervals): distance of the costates from the integrals of their rates; zero on active intervals
     strength: float = 0.0  # the sum of the multipliers times the sizes of the constraints, relative to the cost
     mismatch: float = 0.0  # what costates that make H stationary inside intervals miss at their ends, relative
 
@@ -53,24 +54,40 @@ def fitted(e: Extremal) -> Fit:
     change = ends - starts
     left = (change + (rates * ph.quadrature[None]).sum(axis=2)) / e.costate_sizes[:, None]
     costate = e.given[4].copy()
-    none = Fit(costate, left, np.zeros(ph.widths.size, dtype=bool), 0.0, np.zeros(e.ham.s.numel()), np.zeros(ph.widths.size))
+    way = np.einsum("ij,nkj->nki", gauss(ph.times.shape[1])[2], rates) * ph.widths[None, :, None]
+    between = costate.reshape(rates.shape) - starts[:, :, None] + way
+    inside = np.abs(between).max(axis=2, initial=0.0) / e.costate_sizes[:, None]
+    none = Fit(
+        costate, left, np.zeros(ph.widths.size, dtype=bool), 0.0, np.zeros(e.ham.s.numel()), np.zeros(ph.widths.size), inside
+    )  # fmt: skip
     constraints = _Near.of(e)
     if constraints is None:
         return none
     system = _System.of(e, given["x"], constraints)
     slack, by_static, by_time = 0.0, np.zeros(e.ham.s.numel()), np.zeros(ph.widths.size)
     mismatch, strength, size = 0.0, 0.0, e.sizes_of(e.ham.of_states) / e.cost
+    counted = np.zeros(ph.widths.size + 1, dtype=bool)  # breaks whose jump is part of an interval
+    counted[1:] = ~constraints.intervals
     for k in np.flatnonzero(constraints.intervals):
         here = slice(k * ph.times.shape[1], (k + 1) * ph.times.shape[1])
-        left[:, k], _, sizes, which = system.best(int(k), STATIONARITY)
+        ends, (left[:, k], _, sizes, which) = system.best(int(k), STATIONARITY)
+        counted[k + 1 if ends is system.ends[0] else k] = True
         # Inside the interval stationarity decides about the distribution of the multipliers.
-        gap, costate[:, here], inside, where = system.best(int(k), 1.0)
+        gap, costate[:, here], own, where = system.solved(int(k), ends, 1.0)
         mismatch = max(mismatch, float(np.abs(gap).max(initial=0.0)))
         slack += float(sizes @ constraints.distance[which])
         by_static += sizes @ constraints.by_static[which]
-        by_time[k] = float(inside @ constraints.by_time[where])
+        by_time[k] = float(own @ constraints.by_time[where])
         strength += float(sizes @ size[which[0]])
-    return Fit(costate, left, constraints.intervals, slack, by_static, by_time, strength, mismatch)
+    for k in np.flatnonzero(~counted[1:-1]):
+        gap, sizes, which = system.jump(int(k))
+        left[:, k] += np.where(left[:, k] >= 0, np.abs(gap), -np.abs(gap))
+        slack += float(sizes @ constraints.distance[which])
+        by_static += sizes @ constraints.by_static[which]
+        by_time[k] += float(sizes @ constraints.by_time[which])
+        strength += float(sizes @ size[which[0]])
+    inside = np.where(constraints.intervals[None, :], 0.0, inside)
+    return Fit(costate, left, constraints.intervals, slack, by_static, by_time, inside, strength, mismatch)
 
 
 def _ends(e: Extremal) -> tuple[Array, Array]:
@@ -182,8 +199,8 @@ class _System:
             (_ends(e), (ph.costate(ph.starts, left=True), ph.costate(ph.breaks[1:], left=True))),
         )
 
-    def best(self, k: int, weight: float) -> tuple[Array, Array, Array, Any]:
-        """The better of two fits: multipliers at a break belong to the interval before it, or to the one after."""
+    def best(self, k: int, weight: float) -> tuple[tuple[Array, Array], tuple[Array, Array, Array, Any]]:
+        """The better of two fits, with its ends: multipliers at a break belong to the interval before it, or to the one after."""
         found = [self.solved(k, ends, weight) for ends in self.ends]
         count = self.e.phase.times.shape[1]
         here = slice(k * count, (k + 1) * count)
@@ -191,7 +208,22 @@ class _System:
         for left, costate, _, _ in found:
             slope = np.abs(self._slope(here, costate.T))
             scores.append(float(slope[self.free[here] | self._leaving(here, costate.T)].sum() + np.abs(left).sum() / weight))
-        return found[int(np.nanargmin(np.nan_to_num(scores, nan=np.inf)))]
+        top = int(np.nanargmin(np.nan_to_num(scores, nan=np.inf)))
+        return self.ends[top], found[top]
+
+    def jump(self, k: int) -> tuple[Array, Array, Any]:
+        """The jump of the answer's costates at the end of an interval: what is left of it, its multipliers and where they are."""
+        e, near = self.e, self.constraints
+        rows = np.flatnonzero(near.near[:, k, -1] | near.near[:, k + 1, 0])
+        which = (rows, np.full(rows.size, k), np.full(rows.size, -1))
+        jump = (self.ends[0][1][:, k] - self.ends[1][1][:, k]) / e.costate_sizes
+        if not rows.size or not np.isfinite(jump).all():
+            return jump, np.zeros(rows.size), which
+        matrix = (near.jumps[which] / e.costate_sizes[None, :]).T
+        length = np.abs(matrix).max(axis=0)
+        length = np.where(length > 0, length, 1.0)
+        sizes = nnls(matrix / length[None, :], jump)[0] / length
+        return jump - matrix @ sizes, sizes, which
 
     def solved(self, k: int, ends: tuple[Array, Array], weight: float) -> tuple[Array, Array, Array, Any]:
         """Of an interval: what is left at its end, costates at its points, multipliers and where they are."""

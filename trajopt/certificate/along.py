@@ -142,6 +142,7 @@ class Along:
     p: Array
 
     integrals: tuple[Array, ...] | None = None  # computed anew; those of the file where they are not
+    conditions: bool = True  # whether conditions on endpoints enter with their multipliers
 
     @property
     def endpoints(self) -> Array:
@@ -161,6 +162,8 @@ class Along:
     @cached_property
     def multipliers(self) -> Array:
         """Of the conditions on endpoints, row by row."""
+        if not self.conditions:
+            return np.zeros(len(self.form.b_names))
         return np.array([self.solution.multipliers.get(name, 0.0) for name in self.form.b_names])
 
     @property
@@ -179,6 +182,9 @@ def along(form: NormalForm, solution: Solution) -> Along:
             expected=", ".join(ph.name for ph in form.phases),
         )
     p = form.parameter_values({k: v for k, v in solution.parameters.items() if k in {q.name for q in form.parameters}})
+    for q in form.statics:
+        if np.size(solution.variables.get(q.name, ())) != q.size:
+            raise UsageError(f"this is no answer to problem '{form.name}': it has no static variable '{q.name}' of size {q.size}")
     s = np.concatenate([np.zeros(0), *[np.asarray(solution.variables[q.name], dtype=float).ravel() for q in form.statics]])
     phases = tuple(PhaseAlong(ph, solution.phase(ph.name), s, p, form.s, form.p) for ph in form.phases)
     for ph in phases:
@@ -209,6 +215,9 @@ def not_finite(solution: Solution) -> str:
                 fine = np.all(np.isfinite(curve.breaks)) and np.all(np.diff(curve.breaks) >= 0) and curve.breaks.size > 1
                 if not fine or not all(np.all(np.isfinite(part)) for part in (*curve.values, *curve.nodes)):
                     return f"{word}{name} of phase '{ph.name}'"
+                slack = 1e-9 * (ph.tf - ph.t0) + 1e-12 * max(abs(ph.t0), abs(ph.tf))
+                if curve.breaks[0] > ph.t0 + slack or curve.breaks[-1] < ph.tf - slack:
+                    return f"{word}{name} of phase '{ph.name}', known from {curve.breaks[0]:g} to {curve.breaks[-1]:g} only"
         if not np.all(np.isfinite(ph.integrals)):
             return f"the integrals of phase '{ph.name}'"
     for name, value in {**solution.variables, **solution.parameters, **solution.multipliers}.items():

@@ -23,6 +23,7 @@ from trajopt.certificate.feasibility import (
 from trajopt.certificate.hamiltonian import UndefinedHamiltonianError
 from trajopt.certificate.minimum import second_order
 from trajopt.certificate.motion import Reintegration, scheme_for
+from trajopt.certificate.multipliers import path_multipliers, with_multipliers
 from trajopt.certificate.optimality import along_time, conserved, costate_equation, gains
 from trajopt.certificate.table import Certificate, Check, failed, judged, skipped
 from trajopt.errors import UsageError
@@ -34,6 +35,7 @@ from trajopt.solution import Solution
 TOLERANCE = 1e-6
 TIME_LIMIT = 120.0
 FINEST = 2.0**-6  # of an interval: steps of the integration down to this width are intervals of the quadrature
+MULTIPLIERS = 1000.0  # times the tolerance of motions: multipliers of a file are the least accurate of its values
 MOST_INTERVALS = 4000  # of the quadrature
 
 
@@ -159,7 +161,7 @@ def _groups(whole: Along, asked: Tolerances) -> Iterator[Group]:
         ],
     )
     yield "limits", "limits", lambda: [between_nodes(whole, 3 * asked.motion)]
-    computed = with_integrals(whole, motions)
+    computed = with_multipliers(with_integrals(whole, motions))
     yield "ends", "ends", lambda: [boundary(computed, asked.motion)]
     yield "cost", "cost", lambda: costs(computed, asked.motion)
     phases: list[Extremal] = []
@@ -169,7 +171,11 @@ def _groups(whole: Along, asked: Tolerances) -> Iterator[Group]:
             yield name, family, lambda name=name, family=family: [skipped(name, reason, family)]  # type: ignore[misc]
         yield "second order", "second order", lambda: [skipped("second order", reason, "second order")]
         return
-    yield "costate equation", "costates", lambda: costate_equation(phases, asked.motion)
+    yield (
+        "costate equation",
+        "costates",
+        lambda: [*costate_equation(phases, asked.motion), *path_multipliers(phases, MULTIPLIERS * asked.motion)],
+    )
     yield "gains", "optimality", lambda: gains(computed, _refined(computed, phases, motions), asked.gain)
     yield "H along time", "time", lambda: [along_time(phases, asked.hamiltonian), conserved(phases, asked.motion)]
     yield "forward validation", "validation", lambda: costate_motions(phases, scheme, asked.motion)

@@ -69,7 +69,7 @@ class Reintegration:
         """
         ph, count = self.phase, self.phase.starts.size
         pending = Steps(np.arange(count), np.zeros(count), np.ones(count))
-        sizes = np.concatenate([ph.sizes, self._integral_sizes])
+        sizes = np.concatenate([ph.sizes, ph.measure.q])
         # Values far from zero have an error of round-off that no step reduces.
         round_off = 64 * np.finfo(float).eps * float((np.abs(ph.sampled[1]).max(axis=1, initial=0.0) / ph.sizes).max(initial=0.0))
         small = max(STEP_ERROR[self.scheme.name], round_off)
@@ -188,16 +188,6 @@ class Reintegration:
                 constant += [0.0 if invariant.order else 1.0] * expression.numel()
                 expression = casadi.jtimes(expression, form.x, form.f) + casadi.jacobian(expression, form.t)
         return kept, constant
-
-    @cached_property
-    def _integral_sizes(self) -> Array:
-        ph = self.phase
-        if not ph.form.l.numel():
-            return np.zeros(0)
-        t, x, z, u = ph.sampled
-        rates = np.abs(evaluated(self.rate, t, x, z, u, ph.s, ph.p)[ph.form.x.numel() :])
-        total = (rates * ph.quadrature.ravel()[None, :]).sum(axis=1)
-        return np.asarray(np.where(total > 0, total, 1.0))
 
     def _inputs(self, steps: Steps) -> tuple[Array, Array, Array]:
         """Times, algebraic variables and controls at all stages of each step, as columns: (stages * size, steps)."""

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 CURVATURE = 0.01  # of cost over size squared: the least curvature of the cost along one value that a promised gain assumes
 ON_ARCS = 0.1  # relative: what costates that make H stationary inside an interval may miss at its end
 ARCS = 100.0  # times the tolerance: inside intervals with an active state constraint the multipliers are not certain
+INSIDE = 100.0  # times the tolerance: collocation is less accurate inside intervals than where they meet
 SUBOPTIMALITY = "estimated suboptimality"
 
 
@@ -39,12 +40,13 @@ def promised(slope: Array, down: Array, up: Array, size: Array, cost: float) -> 
 
 def costate_equation(phases: Sequence[Extremal], tolerance: float) -> list[Check]:
     """Over each interval the costate changes by the integral of -dH/dx, up to multipliers of active state constraints."""
-    found, sums, constrained = [], [], False
+    found, sums, between, constrained = [], [], [], False
     for e in phases:
         left, ph = np.abs(e.fit.left), e.phase
         constrained |= bool(e.fit.active.any())
         names = tuple(f"the costate of {name}" for name in ph.form.x_names)
         found.append(place(left, ph.starts, names, _label(phases, e)))
+        between.append(place(e.fit.inside, ph.starts, names, _label(phases, e)))
         sums += [(float(v), f"in {name}{_label(phases, e)}") for v, name in zip(left.sum(axis=1), names, strict=True)]
     remark = "up to multipliers of active state constraints" if constrained else ""
     inside = [(e.fit.mismatch, _label(phases, e).strip()) for e in phases]
@@ -53,6 +55,7 @@ def costate_equation(phases: Sequence[Extremal], tolerance: float) -> list[Check
         *arcs,
         worst("costate equation", found, tolerance, remark, "costates"),
         worst("sum of the defects of the costates", sums, 10 * tolerance, "", "costates"),
+        worst("costates inside intervals", between, INSIDE * tolerance, "against the integral of their rates", "costates"),
     ]
 
 
