@@ -70,10 +70,10 @@ def fitted(e: Extremal) -> Fit:
     counted[1:] = ~constraints.intervals
     for k in np.flatnonzero(constraints.intervals):
         here = slice(k * ph.times.shape[1], (k + 1) * ph.times.shape[1])
-        ends, (left[:, k], _, sizes, which) = system.best(int(k), STATIONARITY)
-        counted[k + 1 if ends is system.ends[0] else k] = True
+        sides, (left[:, k], _, sizes, which) = system.best(int(k), STATIONARITY)
+        counted[k + 1 if sides is system.ends[0] else k] = True
         # Inside the interval stationarity decides about the distribution of the multipliers.
-        gap, costate[:, here], own, where = system.solved(int(k), ends, 1.0)
+        gap, costate[:, here], own, where = system.solved(int(k), sides, 1.0)
         mismatch = max(mismatch, float(np.abs(gap).max(initial=0.0)))
         slack += float(sizes @ constraints.distance[which])
         by_static += sizes @ constraints.by_static[which]

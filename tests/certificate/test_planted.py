@@ -1,0 +1,45 @@
+"""A sample of the wrong answers of tests/benchmarks/planted, each beside a right one; ``python -m tests.benchmarks.planted`` runs all."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+from planted import CASES  # noqa: E402
+
+SAMPLE = (
+    "bump-inside-an-interval",
+    "parameter-off-on-many-intervals",
+    "objective-far-from-zero",
+    "static-variable-at-zero",
+    "small-static-variable",
+    "jump-map-violated",
+    "narrow-deep-well",
+    "one-of-twelve-controls-in-the-wrong-well",
+    "switch-a-thousandth-too-late",
+    "costate-with-a-bump-inside-an-interval",
+    "moving-wall-entered-too-early",
+    "held-a-little-inside-the-wall",
+    "path-multiplier-off",
+    "deep-catenary",
+    "long-way-round-a-sphere",
+    "oscillator-past-pi",
+    "singular-arc-that-maximizes",
+    "phase-longer-than-its-curves",
+)
+
+
+def test_there_are_enough_of_all_kinds():
+    assert len(CASES) >= 80
+    kinds = {case.kind for case in CASES.values()}
+    assert {"motion", "limits", "ends", "cost", "costates", "controls", "statics", "arcs", "conjugate", "files"} <= kinds
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_the_wrong_answer_is_caught_and_the_right_one_passes(name):
+    case = CASES[name]
+    wrong, right = case.certificates()
+    assert case.caught(wrong), f"{case.row}\n{wrong}"
+    assert case.passes(right), str(right)
