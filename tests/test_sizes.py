@@ -149,3 +149,15 @@ def test_round_off_around_zero_is_no_size():
     assert found.x[1] > 0.01
     assert found.x[3] > 0.1
     np.testing.assert_allclose(found.x[[0, 2]], [1.0, 1.5], rtol=1e-3)
+
+
+def test_a_state_displaced_into_an_atmosphere_does_not_change_its_size():
+    """Above 100 km a drag that falls by e in 7 km is gone; a tenth of the way down it is e^14 times as strong."""
+    ocp = Problem("above the air")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    h, v, u = ph.state("h", start=100.0, end=2100.0), ph.state("v"), ph.control("u")
+    ph.dynamics({h: 2000 + 0.01 * v, v: u - casadi.exp(-h / 7) * v})
+    ocp.minimize(ph.integral(u**2))
+    along = Samples(AT, np.stack([100 + 2000 * AT, 1 + AT]), np.zeros((0, AT.size)), AT[None, :])
+    np.testing.assert_allclose(sizes(ocp.finish(), [along], NONE, NONE).phases[0].x, [2000.0, 1.0])

@@ -223,10 +223,18 @@ class _Effects:
         for argument, group in enumerate(groups, start=1):
             for i, size in enumerate(group):
                 if np.isfinite(size) and size > 0:
-                    changes = [self._changed(argument, i, sign * STEP * size) for sign in (1.0, -1.0)]
-                    found[:, column] = np.maximum(*changes) / STEP
+                    found[:, column] = self._effect(argument, i, STEP, float(size))
+                    if argument == 1:  # a state disargumentd far below the ground, say, feels what the trajectory never does
+                        rates = slice(0, self.phase.x.numel())
+                        found[rates, column] = np.minimum(found[:, column], self._effect(argument, i, STEP**2, float(size)))[
+                            rates
+                        ]
                 column += 1
         return found
+
+    def _effect(self, argument: int, row: int, step: float, size: float) -> Array:
+        """Return the larger mean change of the rows by a displacement to either side, per size."""
+        return np.asarray(np.maximum(*(self._changed(argument, row, sign * step * size) for sign in (1.0, -1.0))) / step)
 
     def _changed(self, argument: int, row: int, step: float) -> Array:
         moved = [v.copy() for v in self.values]

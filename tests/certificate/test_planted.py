@@ -1,4 +1,4 @@
-"""A sample of the wrong answers of tests/benchmarks/planted, each beside a right one; ``python -m tests.benchmarks.planted`` runs all."""
+"""A sample of the wrong answers of tests/benchmarks/planted, each beside a right one."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
-from planted import CASES  # noqa: E402
+from planted import CASES
 
 SAMPLE = (
     "bump-inside-an-interval",
