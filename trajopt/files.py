@@ -8,7 +8,7 @@ import hashlib
 import os
 import platform
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,8 +51,11 @@ def make_folder(folder: Path) -> Path:
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """A file to write beside ``path`` that takes its place when all went well; otherwise the old one stays whole."""
+def replacing(path: str | Path, synced: bool = True) -> Iterator[Path]:
+    """A file to write beside ``path`` that takes its place when all went well; otherwise the old one stays whole.
+
+    Unless ``synced``, it survives the end of this process but not a loss of power: ``sync_files`` makes up for it.
+    """
     check_writable(path)
     target = Path(path).resolve()  # through a link, so that the link stays
     remove_leftovers(target.parent)
@@ -60,9 +63,11 @@ def replacing(path: str | Path) -> Iterator[Path]:
     _parts.add(part)
     try:
         yield part
-        _sync(part)  # the bytes are on the disk before the name is
+        if synced:
+            _sync(part)  # the bytes are on the disk before the name is
         os.replace(part, target)
-        _sync(target.parent)
+        if synced:
+            _sync(target.parent)
     except OSError as error:
         raise FileError(f"cannot write '{path}'", got=error.strerror or str(error)) from error
     finally:
@@ -70,10 +75,20 @@ def replacing(path: str | Path) -> Iterator[Path]:
         _parts.discard(part)
 
 
-def write_bytes(path: str | Path, content: bytes) -> None:
+def write_bytes(path: str | Path, content: bytes, synced: bool = True) -> None:
     """Write a file in one step."""
-    with replacing(path) as part:
+    with replacing(path, synced) as part:
         part.write_bytes(content)
+
+
+def sync_files(folder: Path, names: Iterable[str]) -> None:
+    """Have the disk keep these files of a folder, and their names."""
+    try:
+        for name in names:
+            _sync(folder / name)
+        _sync(folder)
+    except OSError as error:
+        raise FileError(f"cannot write '{folder}'", got=error.strerror or str(error)) from error
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import pickle
 import platform
@@ -12,11 +13,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from trajopt.catalogue import builder
 from trajopt.errors import FileError
 from trajopt.solution import Solution
 from trajopt.storage import load
-from trajopt.sweeping import solve_row
+from trajopt.sweeping import Model, model_of, solve_row
 from trajopt.workers import RowOutcome, Statement, Task, receive, send
 
 IDLE = 300.0  # seconds without a task after which it ends: workers of a cluster outlive their sweeps
@@ -35,15 +35,16 @@ def main() -> None:
         return
     _end_with(parent)
     try:
-        build = _builder(statement)
+        model = _model(statement)
     except BaseException as error:  # whatever a person's module does when it is imported
         send(out, ("unusable", f"{type(error).__name__}: {error}"))
         return
     send(out, ("ready", None))
-    _serve(into, out, statement, build)
+    gc.freeze()  # modules stay: the collector need not look at them again and again
+    _serve(into, out, statement, model)
 
 
-def _serve(into: int, out: int, statement: Statement, build: object) -> None:
+def _serve(into: int, out: int, statement: Statement, model: Model) -> None:
     last: tuple[str, Solution | None] = ("", None)
     while True:
         if not select.select([into], [], [], IDLE)[0]:
@@ -52,13 +53,13 @@ def _serve(into: int, out: int, statement: Statement, build: object) -> None:
             task: Task = receive(into)
         except EOFError:
             return
-        outcome, solution = _solved(statement, build, task, last)
+        outcome, solution = _solved(statement, model, task, last)
         send(out, ("done", replace(outcome, host=platform.node())))
         last = (task.file, solution)
 
 
 def _solved(
-    statement: Statement, build: object, task: Task, last: tuple[str, Solution | None]
+    statement: Statement, model: Model, task: Task, last: tuple[str, Solution | None]
 ) -> tuple[RowOutcome, Solution | None]:
     guess = task.guess
     if isinstance(guess, str):
@@ -66,15 +67,12 @@ def _solved(
             guess = last[1] if last[0] == guess else load(Path(statement.folder or "") / guess)
         except FileError:
             guess = None
-    return solve_row(build, statement, replace(task, guess=guess))
+    return solve_row(model, statement, replace(task, guess=guess))
 
 
-def _builder(statement: Statement) -> object:
+def _model(statement: Statement) -> Model:
     sys.path[:] = [*statement.paths, *(p for p in sys.path if p not in statement.paths)]
-    build = pickle.loads(statement.blob)
-    if isinstance(build, str):
-        builder(build, "problem")
-    return build
+    return model_of(pickle.loads(statement.blob))
 
 
 def _end_with(parent: int) -> None:

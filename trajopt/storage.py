@@ -21,9 +21,12 @@ from trajopt.solution import PhaseSolution, Solution
 from trajopt.solution_files import KINDS, groups_of, solution_of
 
 
-def save(solution: Solution, path: str | Path) -> None:
-    """Write a self-describing netCDF file in one step; an interrupted save leaves an older file whole."""
-    write_bytes(path, encode(groups_of(solution)))
+def save(solution: Solution, path: str | Path, synced: bool = True) -> None:
+    """Write a self-describing netCDF file in one step; an interrupted save leaves an older file whole.
+
+    ``synced=False`` does not wait for the disk; who calls does so before relying on the file (``trajopt.files.sync_files``).
+    """
+    write_bytes(path, encode(groups_of(solution)), synced)
 
 
 def load(path: str | Path) -> Solution:

@@ -76,7 +76,7 @@ class Plan:
     def files(self) -> list[str]:
         return [file_name(point) for point in self.points]
 
-    def statement(self, folder: Path | None, limits: Limits) -> Statement:
+    def statement(self, folder: Path | None, limits: Limits, synced: bool) -> Statement:
         """What a process has to know to solve a row."""
         try:
             blob = packed(self.build)
@@ -86,7 +86,7 @@ class Plan:
             blob = b""
         place = None if folder is None else str(folder.resolve())
         run = uuid.uuid4().hex
-        return Statement(blob, self.method, self.tolerance, place, limits.seconds, limits.memory, tuple(sys.path), run)
+        return Statement(blob, self.method, self.tolerance, place, limits.seconds, limits.memory, tuple(sys.path), synced, run)
 
 
 def make_plan(

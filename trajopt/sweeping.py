@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -17,12 +17,13 @@ from trajopt.catalogue import builder, named_problems
 from trajopt.cluster import complaint, is_gone, is_lost
 from trajopt.errors import FileError, SweepError, TrajoptError, UsageError
 from trajopt.family import Family, Member, csv_table, figures_of
-from trajopt.files import make_folder, remove_leftovers, write_text
+from trajopt.files import make_folder, remove_leftovers, sync_files, write_text
 from trajopt.journal import Journal, Row, locked
 from trajopt.problem import Problem
 from trajopt.rows import KEY, word
 from trajopt.solution import Solution, Status
 from trajopt.solving import Method, Progress, solve
+from trajopt.storage import save
 from trajopt.sweep_plan import Build, Limits, Plan, arguments_of, make_plan, message_of, survey_of, unusable
 from trajopt.workers import CRASHED, EXITED, MEMORY, UNSAVED, RowOutcome, Statement, Task, Unusable, end_all, run_row
 
@@ -97,7 +98,7 @@ def sweep(
     limits.check(executor is not None)
     plan = make_plan(build, over, settings or {}, method, tolerance, guess, chained)
     kept = None if folder is None else make_folder(Path(folder))
-    statement = plan.statement(kept, limits)
+    statement = plan.statement(kept, limits, synced=workers is None or executor is not None)
     with ExitStack() as stack:
         journal = None if kept is None else stack.enter_context(_journal(kept))
         run = _Run(plan, statement, journal, progress or (lambda line: None))
@@ -184,13 +185,14 @@ class _Run:
 
     def here(self) -> Iterator[tuple[int, RowOutcome]]:
         """One after the other, in this process."""
+        model = model_of(self.plan.build)
         for chain in self.plan.chains:
             guess = self.plan.guess
             for index in chain:
                 if index in self.found:
                     guess = self.found[index].solution if self.plan.chained and self.found[index].success else None
                     continue
-                outcome, solution = solve_row(self.plan.build, self.statement, self._task(index, guess))
+                outcome, solution = solve_row(model, self.statement, self._task(index, guess))
                 if solution is not None and solution.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt
                 yield index, replace(outcome, solution=None if self.folder else solution, process=os.getpid())
@@ -203,7 +205,7 @@ class _Run:
         pending: dict[Future[RowOutcome], tuple[range, int]] = {}
         try:
             while ready or pending:
-                while ready and len(pending) < (AHEAD if executor is not None else 2 * workers):
+                while ready and len(pending) < AHEAD:
                     self._submit(pool, *ready.popleft(), pending)
                 for future in wait(pending, timeout=FLUSH, return_when=FIRST_COMPLETED).done:
                     chain, index = pending.pop(future)
@@ -264,8 +266,11 @@ class _Run:
         """Write finished rows into the journal, all at once, and tell of them."""
         if self.journal is None or not self.unwritten or (only_when_due and time.monotonic() - self.flushed < FLUSH):
             return
-        rows, self.unwritten = self.unwritten, []
+        rows = list(self.unwritten)
+        if not self.statement.synced:  # many files at once, while the workers go on
+            sync_files(self.journal.folder, [row.file for row, _ in rows if row.size >= 0])
         self.journal.write(row for row, _ in rows)
+        del self.unwritten[: len(rows)]
         self.changed = True
         self.flushed = time.monotonic()
         for _, line in rows:
@@ -306,16 +311,33 @@ def _table_row(row: Row) -> dict[str, Any]:
     return Member(row.settings, row.status, row.figures, row.units, row.message).row
 
 
-def solve_row(build: Any, statement: Statement, task: Task) -> tuple[RowOutcome, Solution | None]:
+@dataclass(frozen=True)
+class Model:
+    """A function that builds a problem, found once for all rows."""
+
+    function: Callable[..., Problem]
+    arguments: tuple[str, ...] | None  # None where it takes any
+    source: str  # its name in the catalogue
+
+
+def model_of(build: Build) -> Model:
+    """The function itself, or the one of this name."""
+    function = builder(build, "problem") if isinstance(build, str) else build
+    taken = arguments_of(function)
+    source = build if isinstance(build, str) and build in named_problems() else ""
+    return Model(function, None if taken is None else tuple(taken), source)
+
+
+def solve_row(model: Model, statement: Statement, task: Task) -> tuple[RowOutcome, Solution | None]:
     """Solve for one; whatever goes wrong is said in its message."""
     began = time.time()
-    outcome, solution = _solved(build, statement, task)
+    outcome, solution = _solved(model, statement, task)
     return replace(outcome, began=began, ended=time.time(), host=platform.node()), solution
 
 
-def _solved(build: Any, statement: Statement, task: Task) -> tuple[RowOutcome, Solution | None]:
+def _solved(model: Model, statement: Statement, task: Task) -> tuple[RowOutcome, Solution | None]:
     try:
-        problem, parameters = _instance(build, task.settings)
+        problem, parameters = _instance(model, task.settings)
         answer = _answer(problem, parameters, statement, task)
     except SystemExit as error:  # it would end the sweep, or the caller's program, without a word
         return RowOutcome(EXITED, f"the model called sys.exit({error.code!r})"), None
@@ -325,12 +347,11 @@ def _solved(build: Any, statement: Statement, task: Task) -> tuple[RowOutcome, S
         return RowOutcome("error", str(error)), None
     except Exception as error:  # a person's own model may raise anything, and the others are still to come
         return RowOutcome(MEMORY if "bad_alloc" in str(error) else "error", f"{type(error).__name__}: {error}"), None
-    source = build if isinstance(build, str) and build in named_problems() else ""
     options = {**answer.options, KEY: task.key}
-    answer = replace(answer, source=source, settings=dict(task.settings), options=options)
+    answer = replace(answer, source=model.source, settings=dict(task.settings), options=options)
     if statement.folder is not None and answer.status is not Status.INTERRUPTED:
         try:
-            answer.save(Path(statement.folder) / task.file)
+            save(answer, Path(statement.folder) / task.file, statement.synced)
         except FileError as error:
             return RowOutcome(UNSAVED, f"{error.what}\n{error.got or ''}"), None
     figures, units = figures_of(answer)
@@ -364,9 +385,7 @@ def _result(future: Future[RowOutcome]) -> RowOutcome:
         raise unusable(f"{type(error).__name__}: {error}") from error
 
 
-def _instance(build: Build, settings: Mapping[str, Any]) -> tuple[Problem, dict[str, Any]]:
+def _instance(model: Model, settings: Mapping[str, Any]) -> tuple[Problem, dict[str, Any]]:
     """The problem of these settings; those that the function does not take are parameters of the problem."""
-    function = builder(build, "problem") if isinstance(build, str) else build
-    taken = arguments_of(function)
-    own = {name: value for name, value in settings.items() if taken is None or name in taken}
-    return function(**own), {name: value for name, value in settings.items() if name not in own}
+    own = {name: value for name, value in settings.items() if model.arguments is None or name in model.arguments}
+    return model.function(**own), {name: value for name, value in settings.items() if name not in own}

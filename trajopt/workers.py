@@ -41,6 +41,7 @@ class Statement:
     time_limit: float | None = None
     memory_limit: float | None = None  # bytes
     paths: tuple[str, ...] = ()  # where modules are looked for
+    synced: bool = True  # whether files are on the disk before their rows are done; otherwise the coordinating process sees to it
     run: str = ""  # tells the processes of one sweep from those of others
 
 
