@@ -49,6 +49,21 @@ def test_a_signal_after_the_first_mesh_keeps_an_answer(tmp_path, number, code):
     assert not list(tmp_path.glob(".*.part"))
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_the_command_begins(number):
+    """It comes while the first library is loaded."""
+    lines = [
+        "import os, runpy, sys",
+        "class Finder:",
+        "    def find_spec(self, name, path=None, target=None):",
+        f"        if name == 'typer': os.kill(os.getpid(), {int(number)})",
+        "sys.meta_path.insert(0, Finder())",
+        "runpy.run_module('trajopt', run_name='__main__', alter_sys=True)",
+    ]
+    ended = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, env=ENVIRONMENT)
+    assert (ended.returncode, ended.stderr) == (128 + number, f"interrupted by {signal.Signals(number).name}\n")
+
+
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     command = [sys.executable, "-m", "trajopt", "solve", "./model.py:build", "--save", "a.nc"]

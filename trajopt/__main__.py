@@ -5,6 +5,13 @@ Heavy libraries are imported inside the commands, so that ``trajopt --help`` is 
 
 from __future__ import annotations
 
+import sys
+
+if __name__ == "__main__" or sys.argv[0].endswith("/trajopt"):  # a signal counts while the libraries are loaded, too
+    from trajopt.commands.signals import end_at_once
+
+    end_at_once()
+
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated

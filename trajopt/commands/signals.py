@@ -107,6 +107,19 @@ _best: BestSolution | None = None
 _stop = Stop()
 
 
+def end_at_once() -> None:
+    """Have the three signals end this process with the right exit code; for the time before a command begins."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    with suppress(OSError):
+        os.write(2, f"interrupted by {signal.Signals(number).name}\n".encode())
+    os._exit(128 + number)
+
+
 @contextmanager
 def stoppable() -> Iterator[Stop]:
     """Handle the three signals like Ctrl-C, and record which one was received."""
