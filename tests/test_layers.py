@@ -156,3 +156,12 @@ print(*sys.modules)
     loaded = set(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split())
     apart = {f"trajopt.{part}" for part in ("indirect", "certificate", "show", "integrate", "commands")}
     assert not loaded & (apart | {"scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.sparse", "matplotlib", "xarray"})
+
+
+@pytest.mark.parametrize("folder", ["direct", "indirect", "nlp"])
+def test_functions_of_the_methods_fit_on_a_screen(folder):
+    """Their complexity is checked by ruff (C901)."""
+    for path in sorted((PACKAGE / folder).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno < 50, f"{folder}/{path.name}: {node.name}"
