@@ -1,11 +1,12 @@
 """Which attempts and remedies of the direct method are needed: problems solved with and without each of them.
 
-python -m tests.benchmarks.ablation [--suite] [--named] [--tests] [--only NAME,...] [--without NAME,...] [--limit 120] [--json FILE]
+python -m tests.benchmarks.ablation [--suite] [--named] [--tests] [--only NAME,...] [--without NAME,...]
+                                    [--limit 120] [--json FILE]
 
 ``--suite``: the regression suite; ``--named``: all named problems; ``--tests``: the tests of ``tests/direct``, each run with one
 attempt or remedy left out. Without any of them the suite runs. Every problem is solved twice, from its own guess and from its
-solution (which tries "the arcs of the guess"), and once more without each attempt or remedy that its record shows as tried: one that
-was never tried cannot matter. The table has what changed; ``--json`` keeps the rows and goes on where it was stopped.
+solution (which tries "the arcs of the guess"), and once more without each attempt or remedy that its record shows as tried: one
+that was never tried cannot matter. The table has what changed; ``--json`` keeps the rows and goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = "first attempt"  # there is no solve without it
@@ -136,8 +139,8 @@ def table(rows: dict[str, list[Row]], left_out: list[str]) -> None:
                     continue
                 tried += 1
                 if changed(row, other):
-                    texts = [f"{one['status']} {one['objective']:.9g}" for one in (row, other) if one["objective"] is not None]
-                    lines.append(f"|  |  |  | {problem}, from its {row['start']} | " + " | ".join([*texts, other["status"]][:2]) + " |")
+                    with_it, without = (f"{one['status']} {one['objective'] or np.nan:.9g}" for one in (row, other))
+                    lines.append(f"|  |  |  | {problem}, from its {row['start']} | {with_it} | {without} |")
         print(f"| {name} | {tried} | {len(lines)} |  |  |  |", *lines, sep="\n", flush=True)
 
 

@@ -151,9 +151,15 @@ def _off_centre(state: State) -> Guess:
     return perturbed(plain_guess(state.context.form, bend=0.5))
 
 
+def _has_arcs(state: State) -> bool:
+    """True if the guess is an earlier solution with arcs."""
+    return state.given and any(start.arcs for start in state.guess.phases)
+
+
+FIRST_ATTEMPT = "first attempt"
 ATTEMPTS = (
-    Remedy("the arcs of the guess", lambda s: s.given, arcs_of_guess, lambda trial, state: True),
-    Remedy("first attempt", lambda s: s.best is None, _attempt(_directly), _better),
+    Remedy("the arcs of the guess", _has_arcs, arcs_of_guess, lambda trial, state: True),
+    Remedy(FIRST_ATTEMPT, lambda s: s.best is None, _attempt(_directly), _better),
     Remedy("least violation first", _unsolved, _attempt(partial(_elastic_first, lambda s: s.guess)), _better),
     Remedy("a detour of +1", _unsolved, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, 1.0))), _better),
     Remedy("10 times the time", _may_last, _attempt(partial(_elastic_first, _longer, keep_time=True), True), _better),

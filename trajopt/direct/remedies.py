@@ -156,6 +156,9 @@ AFTER_REFINEMENT = (
 )
 
 
+NO_FIRST_INTEGRAL = "without first integrals"
+
+
 def no_first_integral(form: NormalForm, search: Callable[[State], State]) -> Remedy:
     """The whole ``search`` again, with all limits of ``form``: what seemed to be a first integral is none."""
 
@@ -170,4 +173,4 @@ def no_first_integral(form: NormalForm, search: Callable[[State], State]) -> Rem
         inner = State(replace(context, interim=old.interim), state.guess, state.given)
         return _joined(state, search(inner))
 
-    return Remedy("without first integrals", applies, attempt, lambda trial, state: True)
+    return Remedy(NO_FIRST_INTEGRAL, applies, attempt, lambda trial, state: True)

@@ -20,19 +20,22 @@ import trajopt
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.explain import explain
-from trajopt.direct.first_solution import first_solution
+from trajopt.direct.first_solution import ATTEMPTS, FIRST_ATTEMPT, first_solution
 from trajopt.direct.mesh_solution import MeshSolution
 from trajopt.direct.refinement import refine
-from trajopt.direct.remedies import AFTER_REFINEMENT, BEFORE_REFINEMENT, no_first_integral
+from trajopt.direct.remedies import AFTER_REFINEMENT, BEFORE_REFINEMENT, NO_FIRST_INTEGRAL, no_first_integral
 from trajopt.direct.search import State, run
 from trajopt.direct.solve_mesh import Context, Progress
 from trajopt.direct.to_solution import arcs, condition_multipliers, phase_solutions, statics
+from trajopt.errors import UsageError, suggest
 from trajopt.guess import Guess, check_guess, sound_guess
 from trajopt.nlp.backends import Outcome
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Solution, Status
 
 Array = NDArray[np.float64]
+
+REMEDIES = (*[remedy.name for remedy in (*ATTEMPTS, *BEFORE_REFINEMENT, *AFTER_REFINEMENT)], NO_FIRST_INTEGRAL)
 
 
 def solve_directly(
@@ -49,6 +52,10 @@ def solve_directly(
     ``guess`` comes from an earlier solution, and brings its mesh and its arcs; ``start`` takes the place of the plain guess.
     """
     began = time.perf_counter()
+    for name in method.without.difference(REMEDIES):
+        raise UsageError(
+            "there is no attempt or remedy of this name", got=name, expected=", ".join(REMEDIES), hint=suggest(name, REMEDIES)
+        )
     values = form.parameter_values(parameters)
     if guess is not None:
         check_guess(form, guess, values)
@@ -94,7 +101,7 @@ def verdict(state: State, form: NormalForm, seconds: float) -> Solution:
         iterations=sum(record.iterations for record in history),
         seconds={"build": seconds - solving, "solve": solving, "total": seconds},
         explanation=explain(solution, status),
-        log=tuple(event.line for event in state.events if len(state.events) > 1 or not event.adopted),
+        log=tuple(event.line for event in state.events if len(state.events) > 1 or event.name != FIRST_ATTEMPT),
         options={"scheme": method.scheme.name, "tolerance": method.tolerance, "backend": method.backend.name},
         versions=dict(_versions()),
         form=form,
