@@ -135,6 +135,17 @@ def train_with_buffer():
     return ocp
 
 
+def fishery():
+    """Harvest of a fish stock: wait, hold the singular stock, fish it down (Clark 1976)."""
+    ocp = Problem("fishery")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=10)
+    stock, effort = ph.state("stock", start=0.3, lower=0.01), ph.control("effort", lower=0, upper=1)
+    ph.dynamics({stock: stock * (1 - stock) - effort * stock})
+    ocp.maximize(ph.integral(exp(-0.05 * t) * (2 * stock - 0.4) * effort))
+    return ocp
+
+
 NEEDED = {
     "a detour of +1": disc_ahead,
     "10 times the time": sideways,
@@ -147,8 +158,8 @@ NEEDED = {
     "controls with a smaller Hamiltonian": wells,
     "without first integrals": train_with_buffer,
 }
-# There is no solve without the first; the second saves meshes (test_restart.py); the third names what cannot be met in a
-# few attempts (test_elastic.py).
+ENOUGH = {"a detour of +1": 5}  # meshes; without it as many as there are would be used up
+# There is no solve without the first; the last two tests have the problems of the others.
 STARTS = {"first attempt", "the arcs of the guess", "least violation first"}
 
 
@@ -165,7 +176,36 @@ def test_an_unknown_name_is_an_error():
 @pytest.mark.parametrize("name", NEEDED)
 def test_without_it_a_problem_fails(name):
     """In status, or in an objective that is worse, or better than the conditions allow."""
-    problem = NEEDED[name]()
-    whole = solve(problem).check()
-    without = solve(problem, Collocation(without=frozenset({name})))
+    problem, passes = NEEDED[name](), ENOUGH.get(name, 12)
+    whole = solve(problem, Collocation(max_passes=passes)).check()
+    without = solve(problem, Collocation(max_passes=passes, without=frozenset({name})))
     assert not without.success or without.objective != pytest.approx(whole.objective, rel=1e-6)
+
+
+def test_without_its_arcs_an_earlier_solution_takes_more_meshes():
+    """Bang, singular, bang: two meshes suffice if the arcs are known, as in a sweep."""
+    earlier = solve(fishery()).check()
+    again, without = (
+        solve(fishery(), Collocation(max_passes=2, without=left_out), guess=earlier)
+        for left_out in (frozenset(), frozenset({"the arcs of the guess"}))
+    )
+    assert again.check().objective == pytest.approx(earlier.objective, rel=1e-9)
+    assert not without.success
+
+
+def test_without_the_least_violation_of_the_guess_another_condition_is_blamed():
+    """From rest to rest over a distance of 1 in one second takes an effort of 12; 3 are allowed."""
+    ocp = Problem("budget")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ocp.require(ph.integral(u**2), upper=3, name="budget")
+    ocp.minimize(ph.integral(u**2))
+    whole, without = (
+        "\n".join(solve(ocp, Collocation(without=left_out)).explanation)
+        for left_out in (frozenset(), frozenset({"least violation first"}))
+    )
+    assert "its value is 12, required is at most 3" in whole
+    assert "end value" not in whole
+    assert "end value" in without
