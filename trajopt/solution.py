@@ -26,6 +26,7 @@ class Status(enum.Enum):
 
     SOLVED = "Solved to tolerance."
     COARSE = "Optimal on the last mesh, but the estimated error is above the tolerance."
+    CHATTERING = "No control attains the infimum; this is the solution of the relaxed problem, a mixture of two controls."
     INFEASIBLE = "No feasible trajectory was found."
     ITERATIONS = "Iteration limit reached before convergence."
     NOT_A_NUMBER = "The model returned a value that is not finite."

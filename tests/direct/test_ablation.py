@@ -155,7 +155,7 @@ NEEDED = {
     "controls off centre": either_side,
     "constant controls": square,
     "a finer first mesh": apollo,
-    "controls with a smaller Hamiltonian": wells,
+    "a mixture of two controls": wells,
     "without first integrals": train_with_buffer,
 }
 ENOUGH = {"a detour of +1": 5}  # meshes; without it as many as there are would be used up

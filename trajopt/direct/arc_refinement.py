@@ -116,7 +116,7 @@ def solve_on_arcs(state: State, start: MeshSolution, meshes: Meshes) -> OnArcs:
                 for view, signs in zip(current.phases, check.signs, strict=True)
             )
             if any(structure is not None for structure in mended):
-                meshes = _arc_meshes(current, mended, keep=True)
+                meshes = arc_meshes_of(current, mended, keep=True)
                 continue
             if check.refuted:
                 return OnArcs(state, None, check.suspects(current))
@@ -158,11 +158,11 @@ def _refined_arcs(current: MeshSolution, joins: list[tuple[int, ...]]) -> Meshes
 
 def arc_meshes(solution: MeshSolution, proposal: Proposal) -> Meshes:
     """The first meshes on proposed arcs."""
-    return _arc_meshes(solution, proposal.structures)
+    return arc_meshes_of(solution, proposal.structures)
 
 
-def _arc_meshes(solution: MeshSolution, structures: tuple[Structure | None, ...], keep: bool = False) -> Meshes:
-    """With ``keep`` the intervals of the solution stay where they are narrow."""
+def arc_meshes_of(solution: MeshSolution, structures: tuple[Structure | None, ...], keep: bool = False) -> Meshes:
+    """The first meshes on given arcs, by phase; with ``keep`` the intervals of the solution stay where they are narrow."""
     pairs = []
     for view, structure in zip(solution.phases, structures, strict=True):
         mesh = view.layout.mesh

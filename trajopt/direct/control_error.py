@@ -202,7 +202,7 @@ def control_derivatives(view: PhaseView, times: Array, interval: NDArray[np.int_
     length = spans[:, 1] - spans[:, 0]
     inputs = ph.inputs(x, np.zeros((times.size, 0)), u, view.statics, spans).T
     at = inputs, ph.data((times - spans[:, 0]) / length, spans), view.repeated_parameters(times.size)
-    rows = _hamiltonian_rows(view, times)
+    rows = hamiltonian_rows(view, times)
     slopes = np.zeros((times.size, kernel.inputs))
     for of, (row, column), offset in (
         (kernel.constraint_jacobian, kernel.constraint_pattern, 0),
@@ -219,20 +219,7 @@ def control_derivatives(view: PhaseView, times: Array, interval: NDArray[np.int_
     return slopes[:, first] / length[:, None], hessian[:, first, first] / length[:, None, None], u
 
 
-def hamiltonians(view: PhaseView, points: NDArray[np.int_], controls: Array) -> Array:
-    """(choices, points): H at collocation points with other controls (choices, points, controls), times the span's length."""
-    choices, count = controls.shape[0], points.size
-    inputs, data, parameters = (np.tile(part[:, points], choices) for part in view.arguments)
-    inputs[view.layout.control_inputs] = controls.reshape(choices * count, -1).T
-    kernel = view.kernel
-    values = [
-        np.asarray(of(inputs, data, parameters)).reshape(-1, choices, count) for of in (kernel.constraints, kernel.objective)
-    ]
-    rows = _hamiltonian_rows(view, view.times[points])
-    return np.asarray(np.einsum("pr,rcp->cp", rows, np.concatenate(values)), dtype=float)
-
-
-def _hamiltonian_rows(view: PhaseView, times: Array) -> Array:
+def hamiltonian_rows(view: PhaseView, times: Array) -> Array:
     """(places, rows of the kernel): multipliers of span f, c, span l, and the running cost; c only where it is not active."""
     ph = view.layout
     integrals = -ph.integral_rows(view.constraint_multipliers)

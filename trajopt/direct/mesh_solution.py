@@ -32,7 +32,6 @@ class PassKind(enum.Enum):
     ELASTIC = "least violation"
     OFF_CENTRE = "controls off centre"
     CONSTANT = "constant controls"
-    WEIERSTRASS = "from controls that make H smaller"
 
 
 @dataclass(frozen=True, eq=False)

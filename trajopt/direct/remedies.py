@@ -9,14 +9,14 @@ import numpy as np
 
 from trajopt.direct.control_error import last_coefficients
 from trajopt.direct.explain import violations
-from trajopt.direct.first_solution import first_meshes, first_solution
+from trajopt.direct.first_solution import first_solution
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.presolve import violated_limits
 from trajopt.direct.refinement import refine
+from trajopt.direct.relaxation import MIXTURE, mixture_helps, mixture_of_controls, no_dearer
 from trajopt.direct.search import Remedy, State
 from trajopt.direct.solve_mesh import Context, solve_mesh
-from trajopt.direct.weierstrass import better_controls
 from trajopt.guess import Guess, detoured, plain_guess
 from trajopt.nlp.backends import Outcome
 from trajopt.normal_form import NormalForm
@@ -126,33 +126,9 @@ def _solved_or_elastic(trial: State, state: State) -> bool:
     return trial.solution.outcome in (Outcome.SOLVED, Outcome.LEAST_VIOLATION)
 
 
-def _not_minimal(state: State) -> bool:
-    """True if an accurate solution violates the Weierstrass condition."""
-    solution = state.solution
-    accurate = solution.solved and solution.error <= state.method.tolerance
-    return not state.given and accurate and state.method.max_passes > 1 and better_controls(solution) is not None
-
-
-def _other_minimum(state: State) -> State:
-    """From controls with a smaller Hamiltonian."""
-    other = better_controls(state.solution)
-    assert other is not None
-    inner = _tried(state.again(other.guess), first_meshes(state.context), other.guess, PassKind.WEIERSTRASS)
-    inner = refine(inner)
-    # From a maximum of the Hamiltonian, which is no optimum at all, a coarse solution counts, too.
-    if inner.solution.error > state.method.tolerance and other.concave < 0.5:
-        inner = inner.with_best(state.solution)
-    return _joined(state, inner)
-
-
-def _cheaper_beyond_tolerance(trial: State, state: State) -> bool:
-    new, old = trial.solution, state.solution
-    return new.solved and new.result.f < old.result.f - state.method.tolerance * abs(old.result.f)
-
-
 AFTER_REFINEMENT = (
     Remedy("a finer first mesh", _poor_mesh, _finer_mesh, _solved_or_elastic),
-    Remedy("controls with a smaller Hamiltonian", _not_minimal, _other_minimum, _cheaper_beyond_tolerance),
+    Remedy(MIXTURE, mixture_helps, mixture_of_controls, no_dearer),
 )
 
 

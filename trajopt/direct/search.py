@@ -52,6 +52,7 @@ class State:
     stopped: Outcome | None = None  # INTERRUPTED or TIME_LIMIT
     finer: int = 1  # multiplies the intervals of the first mesh
     violations: tuple[float, ...] = ()  # of the least-violation solutions so far
+    chattering: tuple[str, ...] = ()  # where and between which controls, if the solution is one of the relaxed problem
 
     @property
     def method(self) -> Collocation:

@@ -21,8 +21,10 @@ from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.explain import explain
 from trajopt.direct.first_solution import ATTEMPTS, FIRST_ATTEMPT, first_solution
+from trajopt.direct.hamiltonian_minimum import with_excess
 from trajopt.direct.mesh_solution import MeshSolution
 from trajopt.direct.refinement import refine
+from trajopt.direct.relaxation import MIXTURE
 from trajopt.direct.remedies import AFTER_REFINEMENT, BEFORE_REFINEMENT, NO_FIRST_INTEGRAL, no_first_integral
 from trajopt.direct.search import State, run
 from trajopt.direct.solve_mesh import Context, Progress
@@ -64,6 +66,8 @@ def solve_directly(
     first = start if guess is None else guess
     state = search(State(context, sound_guess(form, values) if first is None else first, guess is not None))
     state = run(state, [no_first_integral(form, search)], describe)
+    if not state.chattering and any(event.name == MIXTURE for event in state.events):
+        state = state.corrected(with_excess(state.solution))
     return verdict(state, form, time.perf_counter() - began)
 
 
@@ -100,11 +104,11 @@ def verdict(state: State, form: NormalForm, seconds: float) -> Solution:
         tolerance=method.tolerance,
         iterations=sum(record.iterations for record in history),
         seconds={"build": seconds - solving, "solve": solving, "total": seconds},
-        explanation=explain(solution, status),
+        explanation=state.chattering or explain(solution, status),
         log=tuple(event.line for event in state.events if len(state.events) > 1 or event.name != FIRST_ATTEMPT),
         options={"scheme": method.scheme.name, "tolerance": method.tolerance, "backend": method.backend.name},
         versions=dict(_versions()),
-        form=form,
+        form=state.context.form if state.chattering else form,
     )
 
 
@@ -117,6 +121,8 @@ def _interim(form: NormalForm, guess: Guess | None, context: Context, solution: 
 
 def _status(state: State) -> Status:
     outcome = state.stopped or state.solution.outcome
+    if state.chattering and outcome is Outcome.SOLVED:
+        return Status.CHATTERING
     if outcome is Outcome.SOLVED:
         if state.solution.error <= state.method.tolerance:
             return Status.SOLVED

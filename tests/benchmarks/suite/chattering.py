@@ -31,7 +31,7 @@ def fuller_to_rest() -> Problem:
     return ocp
 
 
-@problem("two-wells", "jumping control")
+@problem("two-wells", "jumping control", quick=True)
 def two_wells() -> Problem:
     """H has two wells in u that exchange roles once: the control jumps although H is not affine in it."""
     ocp = Problem("two-wells")
@@ -44,7 +44,7 @@ def two_wells() -> Problem:
     return ocp
 
 
-@problem("wells-of-a-motor", "jumping control")
+@problem("wells-of-a-motor", "jumping control", quick=True)
 def wells_of_a_motor() -> Problem:
     """A motor with two efficient forces excites an oscillator: the force jumps twice between wells of H and is never affine."""
     ocp = Problem("wells-of-a-motor")

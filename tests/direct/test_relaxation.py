@@ -1,0 +1,153 @@
+"""Several minima of the Hamiltonian: the best one, controls that jump between two of them, and chattering."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from trajopt import Problem, Status, solve
+from trajopt.direct.collocation import Collocation
+from trajopt.direct.first_solution import first_meshes
+from trajopt.direct.hamiltonian_minimum import excess, other_minima, with_excess
+from trajopt.direct.solve_mesh import Context, solve_mesh
+from trajopt.guess import plain_guess
+
+
+def wells(tilt=0.3):
+    """Speed is cheap near two values, the slower one a little cheaper; the middle of the bounds lies on the dearer side."""
+    ocp = Problem("wells")
+    ph = ocp.phase()
+    ph.time(start=0, end=2)
+    x, u = ph.state("x", start=0), ph.control("u", lower=-1.5, upper=2.5)
+    ph.dynamics({x: u})
+    ocp.minimize(ph.integral(1 + (u**2 - 1) ** 2 + tilt * u))
+    return ocp
+
+
+def price(u, tilt=0.3):
+    return 1 + (u**2 - 1) ** 2 + tilt * u
+
+
+def stationary(tilt=0.3):
+    return np.sort(np.roots([4, 0, -4, tilt]).real)
+
+
+def test_the_better_of_two_minima_of_the_hamiltonian_is_found():
+    best, _, dear = stationary()
+    solution = solve(wells()).check()
+    assert solution.history[0].objective == pytest.approx(2 * price(dear), rel=1e-9)
+    assert solution.objective == pytest.approx(2 * price(best), rel=1e-9)
+    assert solution["u"](1.0) == pytest.approx(best, rel=1e-6)
+    assert "mixture" in solution.log[-1]
+
+
+def to_and_fro():
+    """Bolza's example, the deviation as a state: standing still is stationary and the worst, to and fro costs hardly anything."""
+    ocp = Problem("to and fro")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, w, u = ph.state("x", start=0, end=0), ph.state("w", start=0), ph.control("u", lower=-2, upper=2)
+    ph.dynamics({x: u, w: x**2})
+    ocp.minimize(ph.final(w) + ph.integral((u**2 - 1) ** 2))
+    return ocp
+
+
+def test_chattering_is_reported_with_the_value_of_the_relaxed_problem():
+    solution = solve(to_and_fro())
+    assert solution.history[0].objective == pytest.approx(1.0)
+    assert solution.status is Status.CHATTERING
+    assert solution.objective == pytest.approx(0.0, abs=1e-9)
+    assert solution["share"](0.4) == pytest.approx(0.5)
+    assert "between u = -1 and u = 1" in solution.explanation[1]
+
+
+def first_mesh(problem):
+    form = problem.finish()
+    context = Context.start(form, Collocation(), np.zeros(0), lambda _: None)
+    return solve_mesh(context, first_meshes(context), plain_guess(form), None)
+
+
+def test_excess_is_what_the_cost_falls_by_where_the_state_has_no_say():
+    """The integral of H - min H is the difference of the prices of the two minima."""
+    best, _, dear = stationary()
+    solution = first_mesh(wells())
+    gain = (price(dear) - price(best)) / price(dear)
+    assert excess(solution) == pytest.approx(gain, rel=1e-5)
+    assert other_minima(solution)[0].controls == pytest.approx(np.full((40, 1), best), abs=1e-3)
+    assert with_excess(solution).error == pytest.approx(gain, rel=1e-5)
+
+
+def test_the_best_control_has_no_excess():
+    assert excess(first_mesh(wells(tilt=-0.3))) == 0
+
+
+def joint():
+    """H falls only if both controls change at once: alone, each change is a loss."""
+    ocp = Problem("joint")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x = ph.state("x", start=0)
+    u, v = ph.control("u", lower=-1, upper=1, guess=0.9), ph.control("v", lower=-1, upper=1, guess=0.9)
+    ph.dynamics({x: u})
+    ocp.minimize(ph.integral(1 + 2 * (u - v) ** 2 + (u**2 - 0.25) ** 2 + (v**2 - 0.25) ** 2 + 0.3 * (u + v)))
+    return ocp
+
+
+def test_two_controls_that_jump_together():
+    """On the diagonal u = v = a it costs 1 + 2 (a^2 - 1/4)^2 + 0.6 a."""
+    a = np.roots([8, 0, -2, 0.6])
+    least = min(1 + 2 * (b**2 - 0.25) ** 2 + 0.6 * b for b in a[np.abs(a.imag) < 1e-12].real)
+    assert solve(joint()).check().objective == pytest.approx(least, rel=1e-8)
+
+
+def test_path_constraints_bind_the_other_controls():
+    """The better minimum is forbidden: nothing is lost beside what is allowed."""
+    ocp = Problem("allowed")
+    ph = ocp.phase()
+    ph.time(start=0, end=2)
+    x, u = ph.state("x", start=0), ph.control("u", lower=-1.5, upper=2.5)
+    ph.dynamics({x: u})
+    ph.path(u + x / 10, lower=0, name="forward")
+    ocp.minimize(ph.integral(1 + (u**2 - 1) ** 2 + 0.3 * u))
+    solution = solve(ocp).check()
+    assert solution.objective == pytest.approx(2 * price(stationary()[2]), rel=1e-8)
+
+
+def crossing():
+    """Two minima of H that exchange roles once: the control jumps."""
+    ocp = Problem("crossing")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0), ph.control("u", lower=-2, upper=2)
+    ph.dynamics({x: u})
+    ocp.minimize(ph.integral(1 + (u**2 - 1) ** 2 + 2 * (t - 0.3) * u))
+    return ocp
+
+
+def test_a_jump_is_a_moving_knot():
+    """The cost does not depend on the state: at each time the price (u^2 - 1)^2 + 2 (t - 0.3) u is least."""
+    solution = solve(crossing()).check()
+    assert len(solution.arcs) == 2
+    assert solution["u"](0.3 - 1e-6) == pytest.approx(1, abs=1e-5)
+    assert solution["u"](0.3 + 1e-6) == pytest.approx(-1, abs=1e-5)
+
+    def least(t):
+        roots = np.roots([4, 0, -4, 2 * (t - 0.3)]).real
+        return min(1 + (u**2 - 1) ** 2 + 2 * (t - 0.3) * u for u in roots)
+
+    exact = quad(least, 0, 0.3, epsabs=1e-13)[0] + quad(least, 0.3, 1, epsabs=1e-13)[0]
+    assert solution.objective == pytest.approx(exact, rel=1e-7)
+
+
+def test_a_motion_that_needs_controls_away_from_the_middle_is_found():
+    """In the middle of its range the control has no effect, to first order: from there no motion comes nearer than any other."""
+    ocp = Problem("square")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0, end=0.5), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: u**2})
+    ocp.minimize(ph.integral(u**4))
+    solution = solve(ocp).check()
+    assert solution.objective == pytest.approx(0.25, rel=1e-7)
+    # Either sign does, at every point: constant on its intervals the control is one, and there is nothing to refine.
+    assert [record.remark for record in solution.history] == ["", "constant controls"]
+    assert solution["u"](0.37) ** 2 == pytest.approx(0.5, rel=1e-6)

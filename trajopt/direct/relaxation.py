@@ -1,0 +1,193 @@
+"""A remedy for controls that do not make the Hamiltonian smallest: the relaxed problem finds where they jump, or chatter.
+
+Where two minima of H in the controls exchange roles, the best control jumps although H is not affine in it. Where they stay
+equally good over a while, no control is the best: switching ever faster between both approaches the infimum. In the relaxed
+problem (``relaxed_form``) the share of the first control enters affinely: a jump is a switch of the share, chattering a singular
+arc of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajopt.curve import Curve
+from trajopt.direct.arc_refinement import Meshes, arc_meshes_of, solve_on_arcs
+from trajopt.direct.arc_structure import Structure
+from trajopt.direct.control_error import with_control_error
+from trajopt.direct.first_solution import first_solution
+from trajopt.direct.hamiltonian_minimum import OtherMinimum, excess, other_minima
+from trajopt.direct.kernels import make_kernels
+from trajopt.direct.mesh import FREE
+from trajopt.direct.mesh_solution import MeshSolution, PassKind
+from trajopt.direct.phase_view import PhaseView
+from trajopt.direct.refinement import refine
+from trajopt.direct.relaxed_form import copied_columns, relaxed_form
+from trajopt.direct.search import State, costs_more
+from trajopt.direct.solve_mesh import solve_mesh
+from trajopt.guess import Guess, PhaseGuess
+from trajopt.nlp.backends import Warm
+from trajopt.normal_form import NormalForm, PhaseForm
+
+Array = NDArray[np.float64]
+Line = Callable[[Array], Array]
+
+MIXTURE = "a mixture of two controls"
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A relaxed problem, and which controls of each phase have a copy in it."""
+
+    form: NormalForm
+    copies: tuple[list[int], ...]  # by phase: components of the controls; none where the phase is as it was
+
+    def chosen(self, view: PhaseView) -> tuple[Array, Array, Array]:
+        """(points, controls), twice, and (points,): the two controls of a phase of a solution, and the share of the first."""
+        copies, U = self.copies[view.index], view.values.U
+        if not copies:
+            return U, U, np.ones(U.shape[0])
+        count = U.shape[1] - len(copies) - 1
+        second = U[:, :count].copy()
+        second[:, copies] = U[:, count:-1]
+        return U[:, :count], second, U[:, -1]
+
+
+def mixture_helps(state: State) -> bool:
+    """True if other controls have a smaller Hamiltonian than those of the solution."""
+    solution, method = state.solution, state.method
+    usable = solution.solved and solution.error <= method.refinement.rough and method.max_passes > 1
+    return usable and excess(solution) > method.tolerance
+
+
+def mixture_of_controls(state: State) -> State:
+    """The solution with moving knots where the control of the relaxed problem jumps, or that problem's own where it chatters."""
+    others = other_minima(state.solution)
+    mixture = _mixture(state.context.form, state.solution, others)
+    if mixture is None:
+        return state
+    inner = first_solution(_relaxed_state(state, mixture, others))
+    if inner.solution.solved and chattering(inner.solution, mixture):
+        inner = refine(inner)
+    passes = state.passes + inner.passes
+    if not inner.solution.solved:
+        return replace(state, passes=passes)
+    lines = chattering(inner.solution, mixture)
+    if lines and inner.solution.error <= state.method.tolerance:
+        return replace(state, passes=passes, context=inner.context, best=inner.solution, chattering=lines)
+    jumps = _with_jumps(replace(state, passes=()), inner.solution, mixture)
+    return replace(jumps, passes=passes + jumps.passes)
+
+
+def no_dearer(trial: State, state: State) -> bool:
+    """As accurate, and not dearer; the value of the relaxed problem counts in any case."""
+    new, old = trial.solution, state.solution
+    within = new.error <= max(state.method.tolerance, old.error)
+    return bool(trial.chattering) or (new is not old and new.solved and within and not costs_more(new, old))
+
+
+def _mixture(form: NormalForm, solution: MeshSolution, others: tuple[OtherMinimum, ...]) -> Mixture | None:
+    chosen = [~view.kernels.affine & (other.loss > 0) for view, other in zip(solution.phases, others, strict=True)]
+    relaxed = relaxed_form(form, tuple(chosen))
+    if relaxed is None:
+        return None
+    return Mixture(relaxed, tuple(copied_columns(ph, which) for ph, which in zip(form.phases, chosen, strict=True)))
+
+
+def _relaxed_state(state: State, mixture: Mixture, others: tuple[OtherMinimum, ...]) -> State:
+    """A search that begins with equal shares of the controls of a solution and of the best others."""
+    old, solution = state.context, state.solution
+    context = replace(old, form=mixture.form, kernels=make_kernels(mixture.form), interim=None)
+    pairs = [_ordered(v, other, copies) for v, other, copies in zip(solution.phases, others, mixture.copies, strict=True)]
+    first, second = (solution.stepped_guess([pair[i] for pair in pairs]) for i in (0, 1))
+    phases = [
+        replace(a, u=_both(a.u, b.u, copies)) if copies else a
+        for a, b, copies in zip(first.phases, second.phases, mixture.copies, strict=True)
+    ]
+    return State(context, Guess(tuple(phases), first.s), False)
+
+
+def _ordered(view: PhaseView, other: OtherMinimum, copies: list[int]) -> tuple[Array, Array]:
+    """(points, controls), twice: both controls, in an order that does not change along the phase.
+
+    The two may exchange their names without any effect; a control that changed from one minimum to the other would not be smooth.
+    """
+    u, v = view.values.U, other.controls
+    if not copies:
+        return u, u
+    difference = (v - u)[:, copies] / view.u_size[copies]
+    swap = difference[np.arange(u.shape[0]), np.abs(difference).argmax(axis=1)] < 0
+    return np.where(swap[:, None], v, u), np.where(swap[:, None], u, v)
+
+
+def _both(first: Line, second: Line, copies: list[int]) -> Line:
+    return lambda tau: np.hstack([first(tau), second(tau)[:, copies], np.full((np.size(tau), 1), 0.5)])
+
+
+def chattering(solution: MeshSolution, mixture: Mixture) -> tuple[str, ...]:
+    """What to say where two different controls share the time on an arc; nothing where they do nowhere."""
+    lines = []
+    for view in solution.phases:
+        ph, (u, v, share) = view.layout, mixture.chosen(view)
+        rough = view.method.refinement.rough
+        apart = (np.abs(u - v) > rough * view.u_size[: u.shape[1]]).any(axis=1)
+        mixed = np.logical_and.reduceat(apart & (share > rough) & (share < 1 - rough), ph.first_point)
+        for run in np.split(np.arange(mixed.size), np.flatnonzero(np.diff(mixed)) + 1):
+            if mixed[run[0]] and run.size > 1:
+                start, end = view.values.breaks[run[0]], view.values.breaks[run[-1] + 1]
+                point = ph.first_point[run[run.size // 2]]
+                lines.append(f"from t = {start:.6g} to {end:.6g} the control chatters, " + _between(ph.form, u[point], v[point]))
+    if lines:
+        lines.insert(0, "no control attains this cost: it is the infimum, that of a mixture of two controls")
+    return tuple(lines)
+
+
+def _between(phase: PhaseForm, u: Array, v: Array) -> str:
+    names = phase.u_names[: u.size]
+    return "between " + " and ".join(", ".join(f"{n} = {a:.4g}" for n, a in zip(names, of, strict=True)) for of in (u, v))
+
+
+def _with_jumps(state: State, relaxed: MeshSolution, mixture: Mixture) -> State:
+    """The problem itself, with moving knots where the share of the first control switches."""
+    structures, phases = [], []
+    for view, start in zip(relaxed.phases, relaxed.guess.phases, strict=True):
+        u, v, share = mixture.chosen(view)
+        first = np.add.reduceat(view.layout.weights * (share - 0.5), view.layout.first_point) > 0  # (intervals,)
+        chosen = np.where(first[view.layout.interval_of][:, None], u, v)
+        phases.append(replace(start, u=_of_time(view.point_curve(chosen), start)))
+        structures.append(_structure(view, chosen) if mixture.copies[view.index] else None)
+    guess = Guess(tuple(phases), relaxed.guess.s)
+    meshes = arc_meshes_of(state.solution, tuple(structures))
+    warm = Warm(state.method.round_off, monotone=True, mu_based_multipliers=False)
+    on_knots = solve_mesh(state.context, meshes[0], guess, warm, meshes[1], PassKind.ARCS)
+    state = state.recorded(on_knots)
+    if not on_knots.solved:
+        return state
+    views = on_knots.phases
+    again: Meshes = tuple(v.layout.mesh for v in views), tuple(v.values.spans for v in views)
+    on_arcs = solve_on_arcs(state, on_knots, again)
+    best = on_arcs.solution or on_knots
+    return on_arcs.state.with_best(with_control_error(best))
+
+
+def _of_time(curve: Curve, start: PhaseGuess) -> Line:
+    return lambda tau: curve.evaluate(start.t0 + np.asarray(tau) * (start.tf - start.t0))
+
+
+def _structure(view: PhaseView, u: Array) -> Structure | None:
+    """Arcs between the jumps of controls (points, controls); those of affine ones stay. None with a single arc."""
+    mesh, ph, controls = view.layout.mesh, view.layout, u.shape[1]
+    affine = view.kernels.affine[:controls]
+    roles = np.zeros((mesh.intervals, controls), dtype=int) if mesh.roles is None else mesh.roles[:, :controls]
+    roles = np.where(affine, roles, FREE)
+    far = view.method.refinement.rough * view.u_size[:controls]
+    jumps = (np.abs(u[ph.first_point[1:]] - u[ph.first_point[1:] - 1]) > far) & ~affine
+    starts = np.flatnonzero(np.any(jumps | (np.diff(roles, axis=0) != 0), axis=1)) + 1
+    if not starts.size:
+        return None
+    starts = np.array([0, *starts])
+    held = np.zeros((starts.size, len(ph.form.x_names) + ph.nc), dtype=int)
+    return Structure(view.values.breaks[[*starts, mesh.intervals]], roles[starts], held)
