@@ -13,7 +13,7 @@ from trajopt.direct.mesh import AT_LOWER, FREE, Mesh
 from trajopt.direct.packing import make_layout
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
 from trajopt.direct.transcription import transcribe
-from trajopt.nlp.backends import Ipopt, Outcome, Sqp, Warm
+from trajopt.nlp.backends import Ipopt, Outcome, Warm
 from trajopt.nlp.evaluation import Evaluation
 from trajopt.nlp.program import Block, Program, functions_of, make_kernel, scaled, without_cost
 from trajopt.nlp.sparse_rows import SparseRows, compressed
@@ -198,9 +198,8 @@ def test_ipopt_keeps_the_shortest_of_its_time_limits():
     assert Ipopt(options=late).solve(circle(), None, Deadline(100.0)).outcome is Outcome.SOLVED
 
 
-@pytest.mark.parametrize("backend", [Ipopt(tolerance=1e-11), Sqp(tolerance=1e-11)], ids=["ipopt", "sqp"])
-def test_backends_find_the_optimum_and_its_multiplier(backend):
-    result = backend.solve(circle())
+def test_ipopt_finds_the_optimum_and_its_multiplier():
+    result = Ipopt(tolerance=1e-11).solve(circle())
     assert result.outcome is Outcome.SOLVED
     assert result.iterations < 12  # second derivatives are exact: Newton's pace
     np.testing.assert_allclose(result.y, np.sqrt([0.5, 0.5]), atol=1e-9)

@@ -139,49 +139,11 @@ class Ipopt:
             "no_nlp_grad": True,
             **functions.derivatives,
         }
-        return _run("ipopt", functions.nlp, options, program, began, _IPOPT_OUTCOMES, self.verbose)
+        return _run(functions.nlp, options, program, began, self.verbose)
 
 
-@dataclass(frozen=True)
-class Sqp:
-    """CasADi's sequential quadratic programming, for polishing small programs that start close to their solution."""
-
-    tolerance: float = 1e-9
-    max_iterations: int = 100
-    verbose: bool = False
-    name: str = "sqp"
-
-    def tightened(self, tolerance: float) -> Sqp:
-        return replace(self, tolerance=min(self.tolerance, tolerance))
-
-    def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result:
-        began = time.perf_counter()
-        functions = functions_of(program)
-        quiet = not self.verbose
-        y, p = functions.nlp["x"], functions.nlp["p"]
-        lam_f, lam_g = casadi.MX.sym("lam_f"), casadi.MX.sym("lam_g", program.constraints)
-        whole = casadi.triu2symm(functions.derivatives["hess_lag"](y, p, lam_f, lam_g))  # this solver wants both triangles
-        names = ["x", "p", "lam_f", "lam_g"], ["sym_hess_gamma_x_x"]
-        options = {
-            "qpsol": "qrqp",
-            "qpsol_options": {"print_iter": False, "print_header": False, "print_info": False, "error_on_fail": False},
-            "tol_pr": self.tolerance, "tol_du": self.tolerance, "max_iter": self.max_iterations, "print_time": False,
-            "print_header": not quiet, "print_iteration": not quiet, "print_status": not quiet, "error_on_fail": False,
-            "hess_lag": casadi.Function("nlp_hess_l", [y, p, lam_f, lam_g], [whole], *names),
-        }  # fmt: skip
-        outcomes = {
-            "Solve_Succeeded": Outcome.SOLVED,
-            "Maximum_Iterations_Exceeded": Outcome.ITERATIONS,
-            "Infeasible_Problem_Detected": Outcome.INFEASIBLE,
-        }
-        return _run("sqpmethod", functions.nlp, options, program, began, outcomes, self.verbose)
-
-
-def _run(
-    plugin: str, nlp: dict[str, Any], options: dict[str, Any], program: Program, began: float, outcomes: dict[str, Outcome],
-    verbose: bool,
-) -> Result:  # fmt: skip
-    solver = casadi.nlpsol("solver", plugin, nlp, options)
+def _run(nlp: dict[str, Any], options: dict[str, Any], program: Program, began: float, verbose: bool) -> Result:
+    solver = casadi.nlpsol("solver", "ipopt", nlp, options)
     start = {
         "x0": program.start,
         "p": program.parameters,
@@ -209,11 +171,11 @@ def _run(
             time.perf_counter() - began,
         )
     stats = solver.stats()
-    if outcomes.get(str(stats["return_status"])) is Outcome.INTERRUPTED:  # the iterate is there, its values are not
+    if _IPOPT_OUTCOMES.get(str(stats["return_status"])) is Outcome.INTERRUPTED:  # the iterate is there, its values are not
         values = _values(nlp, answer["x"], program.parameters)
         answer = {**answer, "f": values[0], "g": values[1]}
     message, iterations = str(stats["return_status"]), int(stats.get("iter_count", 0))
-    outcome, f = outcomes.get(message, Outcome.FAILED), float(answer["f"])
+    outcome, f = _IPOPT_OUTCOMES.get(message, Outcome.FAILED), float(answer["f"])
     if f < UNBOUNDED and outcome in (Outcome.FAILED, Outcome.INFEASIBLE, Outcome.ITERATIONS):
         outcome = Outcome.DIVERGED
     return Result(
