@@ -25,14 +25,14 @@ from trajopt.parameters import setting_field
 class ThreeLink:
     """Data of the three links and of the slope, as the document has them."""
 
-    foot_mass: float = setting_field(5.0, "kg", "mass of foot and board", 0.01, 1000)
-    leg_mass: float = setting_field(5.0, "kg", "mass of the leg", 0.01, 1000)
-    body_mass: float = setting_field(10.0, "kg", "mass of the body", 0.01, 1000)
-    foot_length: float = setting_field(0.5, "m", "length of the foot", 0.01, 10)
-    leg_length: float = setting_field(1.0, "m", "length of the leg's rod", 0.01, 10)
-    body_length: float = setting_field(1.0, "m", "length of the body's rod", 0.01, 10)
+    foot_mass: float = setting_field(5.0, "kg", "mass of foot and board", 0.5, 100)
+    leg_mass: float = setting_field(5.0, "kg", "mass of the leg", 0.5, 100)
+    body_mass: float = setting_field(10.0, "kg", "mass of the body", 0.5, 200)
+    foot_length: float = setting_field(0.5, "m", "length of the foot", 0.1, 2)
+    leg_length: float = setting_field(1.0, "m", "length of the leg's rod", 0.2, 3)
+    body_length: float = setting_field(1.0, "m", "length of the body's rod", 0.2, 3)
     slope: float = setting_field(15.0, "deg", "slope of the ground", 0, 60)
-    gravity: float = setting_field(9.8, "m/s^2", "acceleration of free fall", 0.01, 100)
+    gravity: float = setting_field(9.8, "m/s^2", "acceleration of free fall", 1, 30)
 
     @property
     def masses(self) -> tuple[float, float, float]:

@@ -43,8 +43,8 @@ def snowboarder(
     amplitude=setting(
         None, "m", "A of the track y = A sin(k x); none: 1 m by the text, 10 m by the appendix", 0, 100, optional=True
     ),
-    wave=setting(1.0, "rad/m", "k of the track", 0.001, 100),
-    delta=setting(0.1, "rad", "radius of the circle on which leg and body lean", 1e-6, 1),
+    wave=setting(1.0, "rad/m", "k of the track", 0.01, 10),
+    delta=setting(0.1, "rad", "radius of the circle on which leg and body lean", 0.01, 0.5),
     lengths=setting(None, "", "7 or 10 coordinates; none: as the programme", choices=("constant", "variable"), optional=True),
     track=setting(None, "", "the track's form; none: as the programme", choices=("heading", "position"), optional=True),
     tied=setting(None, "", "true or false: leg and body keep the foot's heading; none: as the programme", optional=True),

@@ -21,17 +21,12 @@ REFERENCE = Reference(
 @settable
 def build(
     thrust=setting(0.001, "1", "full thrust, in initial weights at the first orbit"),
-    exhaust=setting(0.1405 / 0.0749, "1", "exhaust speed, in speeds of the first orbit"),
-    radius=setting(1.5, "1", "radius of the final circle, in initial radii"),
-    mass=setting(1.0, "1", "mass at the start"),
-    inclination=setting(0.0, "rad", "tilt of the whole transfer about the line of departure"),
-    plane_change=setting(0.0, "rad", "turn of the final orbit against the first about that line"),
-    coordinates=setting("auto", "", "coordinates of the statement"),
+    flight: min_time_transfer.Transfer = min_time_transfer.TRANSFER,
 ) -> Problem:
     """From the circle r = 1 to the circle r = ``radius``; half the thrust takes about twice the revolutions.
 
     The other arguments are those of ``min-time-transfer``.
     """
-    problem = min_time_transfer.build(thrust, exhaust, radius, mass, inclination, plane_change, coordinates)
+    problem = min_time_transfer.fastest(thrust, flight)
     problem.name = "many-revolutions"
     return problem

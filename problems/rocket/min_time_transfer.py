@@ -4,7 +4,7 @@ Lengths are in initial radii, times in initial orbital periods over 2 pi. With t
 of that problem, of which it is the dual.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from problems.rocket.central_field import require_positive
 from problems.rocket.coordinates import chosen
@@ -12,7 +12,7 @@ from problems.rocket.drawings import transfer_drawing as drawing  # noqa: F401  
 from problems.rocket.pictures import pictures  # noqa: F401  # of its own
 from problems.rocket.thrust import Engine, Spiral, declare_bounded_thrust, fly
 from trajopt import Problem, Reference, free
-from trajopt.parameters import settable, setting
+from trajopt.parameters import settable, setting, setting_field
 
 REFERENCE = Reference(
     objective=3.24806972712,
@@ -22,26 +22,43 @@ REFERENCE = Reference(
 )
 
 
-@settable
-def build(
-    thrust=setting(0.1405, "1", "full thrust, in initial weights at the first orbit"),
-    exhaust=setting(0.1405 / 0.0749, "1", "exhaust speed, in speeds of the first orbit"),
-    radius=setting(1.5, "1", "radius of the final circle, in initial radii"),
-    mass=setting(1.0, "1", "mass at the start"),
-    inclination=setting(0.0, "rad", "tilt of the whole transfer about the line of departure"),
-    plane_change=setting(0.0, "rad", "turn of the final orbit against the first about that line"),
-    coordinates=setting("auto", "", "coordinates of the statement"),
-) -> Problem:
-    """From the circle r = 1 to the circle r = ``radius``, arriving anywhere on it; thrust and exhaust speed are constant.
+@dataclass(frozen=True)
+class Transfer:
+    """What a transfer has besides its thrust.
 
     An ``inclination`` puts the transfer into a plane turned about the line of departure; a ``plane_change`` turns the final orbit
     against the initial one about that line (rad). The ``coordinates`` are "polar" (in the plane), "equinoctial" or "cartesian";
     "auto" takes what suits.
     """
-    require_positive("min-time-transfer", thrust=thrust, exhaust=exhaust, radius=radius, mass=mass)
-    used = chosen("min-time-transfer", coordinates, inclination, plane_change)
-    least = Spiral(radius, 1.0, plane_change=plane_change).speed * mass / thrust  # if slow thrust were all it takes
-    return transfer(Engine(thrust, exhaust, mass), Spiral(radius, least, inclination, plane_change, used))
+
+    exhaust: float = setting_field(0.1405 / 0.0749, "1", "exhaust speed, in speeds of the first orbit")
+    radius: float = setting_field(1.5, "1", "radius of the final circle, in initial radii")
+    mass: float = setting_field(1.0, "1", "mass at the start")
+    inclination: float = setting_field(0.0, "rad", "tilt of the whole transfer about the line of departure")
+    plane_change: float = setting_field(0.0, "rad", "turn of the final orbit against the first about that line")
+    coordinates: str = setting_field("auto", "", "coordinates of the statement")
+
+
+TRANSFER = Transfer()
+
+
+@settable
+def build(
+    thrust=setting(0.1405, "1", "full thrust, in initial weights at the first orbit"), flight: Transfer = TRANSFER
+) -> Problem:
+    """From the circle r = 1 to the circle r = ``radius``, arriving anywhere on it; thrust and exhaust speed are constant."""
+    return fastest(thrust, flight)
+
+
+def fastest(thrust: float, flight: Transfer) -> Problem:
+    """The transfer with a full thrust, from a slow spiral as the guess."""
+    positive = {"thrust": thrust, "exhaust": flight.exhaust, "radius": flight.radius, "mass": flight.mass}
+    require_positive("min-time-transfer", **positive)
+    used = chosen("min-time-transfer", flight.coordinates, flight.inclination, flight.plane_change)
+    # The duration if slow thrust were all it takes.
+    least = Spiral(flight.radius, 1.0, plane_change=flight.plane_change).speed * flight.mass / thrust
+    spiral = Spiral(flight.radius, least, flight.inclination, flight.plane_change, used)
+    return transfer(Engine(thrust, flight.exhaust, flight.mass), spiral)
 
 
 def transfer(engine: Engine, spiral: Spiral, longest: float = 10.0) -> Problem:
