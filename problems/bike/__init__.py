@@ -8,6 +8,12 @@ CATALOGUE = {
     "wheelie-pd": Entry("problems.bike.pd:wheelie_pd", "bike robot", "a wheelie by PD control, after a pull", "system"),
     "front-up-pd": Entry("problems.bike.pd:front_up_pd", "bike robot", "a pull that lifts the front wheel", "system"),
     "daniel-pd": Entry("problems.bike.hop_pd:daniel_pd", "bike robot", "a hop on the rear wheel by PD control", "system"),
+    "mass-centre-five": Entry(
+        "problems.bike.mass_centre:mass_centre_five", "bike robot", "where the five-link mass centre can be", "system"
+    ),
+    "mass-centre-seven": Entry(
+        "problems.bike.mass_centre:mass_centre_seven", "bike robot", "where the seven-link mass centre can be", "system"
+    ),
     "wheelie-entry": Entry(
         "problems.bike.wheelie:wheelie_entry", "bike robot", "into a wheelie with the least effort, two phases"
     ),
@@ -45,6 +51,7 @@ PUBLIC = {
     "hop": ("daniel_hop",),
     "hop_pd": ("daniel_pd",),
     "jump": ("Jump",),
+    "mass_centre": ("mass_centre_five", "mass_centre_seven"),
     "models": (
         "FIVE_LINK",
         "SEVEN_LINK",

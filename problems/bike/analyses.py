@@ -38,7 +38,7 @@ class Balance:
 
 
 @cache
-def _five(data: FiveLink) -> casadi.Function:
+def five_link_centre(data: FiveLink) -> casadi.Function:
     """(beta, torso) -> mass centre from the contact, joint angles (waist, shoulder, elbow)."""
     machine = five_link(data)
     q = casadi.SX.sym("q", 2)
@@ -48,7 +48,7 @@ def _five(data: FiveLink) -> casadi.Function:
 
 
 @cache
-def _seven(data: SevenLink) -> casadi.Function:
+def seven_link_centre(data: SevenLink) -> casadi.Function:
     """(beta, ankle, knee, waist) -> mass centre from the contact, the five joint angles."""
     machine = seven_link(data)
     q = machine.mechanism.q
@@ -60,7 +60,7 @@ def _seven(data: SevenLink) -> casadi.Function:
 def mass_centre_curve(rise_deg: float, data: FiveLink = FIVE_LINK, points: int = 401) -> Region:
     """The mass centres of the five-link machine at a rise of the front wheel, within the joint ranges (figure 4-7)."""
     torso = np.linspace(*np.radians(data.waist_deg), points)
-    centres, angles = _mapped(_five(data), np.array([np.full(points, radians(rise_deg)), torso]))
+    centres, angles = _mapped(five_link_centre(data), np.array([np.full(points, radians(rise_deg)), torso]))
     kept = _within(angles, (data.waist_deg, data.shoulder_deg, data.elbow_deg))
     return Region(centres[kept], angles[kept], ("waist", "shoulder", "elbow"))
 
@@ -96,7 +96,7 @@ def mass_centre_cloud(rise_deg: float = 0.0, data: SevenLink = SEVEN_LINK, point
     ranges = (data.ankle_deg, data.knee_deg, data.waist_deg)
     grid = np.meshgrid(*[np.linspace(*np.radians(r), points) for r in ranges])
     flat = np.array([np.full(grid[0].size, radians(rise_deg)), *(g.ravel() for g in grid)])
-    centres, angles = _mapped(_seven(data), flat)
+    centres, angles = _mapped(seven_link_centre(data), flat)
     kept = _within(angles, (*ranges, data.shoulder_deg, data.elbow_deg))
     return Region(centres[kept], angles[kept], ("ankle", "knee", "waist", "shoulder", "elbow"))
 
@@ -111,14 +111,14 @@ def balanced_wheelie(rise_deg: float = 30.0, data: FiveLink = FIVE_LINK) -> Bala
         )
 
     def offset(lean: float) -> float:
-        return float(_five(data)([radians(rise_deg), lean])[0][0])
+        return float(five_link_centre(data)([radians(rise_deg), lean])[0][0])
 
     k = int(np.flatnonzero(np.diff(np.sign(x)))[0])
     lean = float(scipy.optimize.brentq(offset, torso[k], torso[k + 1], xtol=1e-15))
     machine = five_link(data)
     place = [0.0, radians(rise_deg), lean]
     needed = np.array(machine.mechanism.inverse(place, np.zeros(3), np.zeros(3), [0.0, 0.0])).ravel()  # of (x, beta, torso)
-    centre = np.array(_five(data)(place[1:])[0]).ravel()
+    centre = np.array(five_link_centre(data)(place[1:])[0]).ravel()
     return Balance(
         {"beta": place[1], "torso": lean}, (centre[0], centre[1]), {"wheel_torque": 0.0, "waist_torque": float(needed[2])}
     )
@@ -126,7 +126,7 @@ def balanced_wheelie(rise_deg: float = 30.0, data: FiveLink = FIVE_LINK) -> Bala
 
 def lowest_posture(rise_deg: tuple[float, float] = (15.0, 45.0), data: SevenLink = SEVEN_LINK, highest: bool = False) -> Balance:
     """The take-off posture: the lowest (or highest) mass centre above the contact, within the joint ranges (figure 6-10)."""
-    function = _seven(data)
+    function = seven_link_centre(data)
     q = casadi.SX.sym("q", 4)
     centre, angles = function(q)
     ranges = np.radians([data.ankle_deg, data.knee_deg, data.waist_deg, data.shoulder_deg, data.elbow_deg])

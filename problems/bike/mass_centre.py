@@ -1,0 +1,103 @@
+"""Where the mass centre of the bike robot can be, as runs over a joint (thesis on a bike-trial robot, 4.4 and 6.4).
+
+With the hand on the handlebar the five-link rider has one freedom: the lean sweeps the curve that figure 4-7 shows as a region.
+The seven-link rider has three: a run sweeps the knee at a given ankle and waist; the picture ``region`` shows the whole area.
+"""
+
+from __future__ import annotations
+
+from math import pi, radians
+from typing import Any
+
+import numpy as np
+from casadi import SX, vertcat
+
+from problems.bike.analyses import five_link_centre, mass_centre_cloud, mass_centre_curve, pointing_region, seven_link_centre
+from problems.bike.models import FIVE_LINK, SEVEN_LINK, FiveLink, SevenLink
+from trajopt.errors import UsageError
+from trajopt.parameters import settable, setting
+from trajopt.system import System, Variable
+
+RISES = (0.0, 15.0, 30.0)  # deg, of figure 4-7
+
+
+@settable
+def mass_centre_five(rise=setting(0.0, "deg", "rise of the front wheel", 0, 45), data: FiveLink = FIVE_LINK) -> System:
+    """The lean goes through all that the joint ranges allow, in one second."""
+    lean = SX.sym("torso")
+    centre, angles = five_link_centre(data)(vertcat(radians(rise), lean))
+    reached = mass_centre_curve(rise, data).angles[:, 0]
+    ends = _ends("mass-centre-five", reached, np.diff(np.radians(data.waist_deg))[0] / 400)
+    joints = {name: angles[k + 1] for k, name in enumerate(("shoulder", "elbow"))}
+    return _swept("mass-centre-five", lean, ends, centre, joints)
+
+
+@settable
+def mass_centre_seven(
+    rise=setting(0.0, "deg", "rise of the front wheel", 0, 45),
+    ankle=setting(90.0, "deg", "ankle", 45, 135),
+    waist=setting(-90.0, "deg", "waist", -165, 0),
+    data: SevenLink = SEVEN_LINK,
+) -> System:
+    """The knee goes through all that the joint ranges allow at an ankle and a waist, in one second."""
+    knee = SX.sym("knee")
+    function = seven_link_centre(data)
+    centre, angles = function(vertcat(radians(rise), radians(ankle), knee, radians(waist)))
+    grid = np.linspace(*np.radians(data.knee_deg), 2001)
+    columns = np.stack([np.full(grid.size, radians(v)) for v in (rise, ankle, 0.0, waist)])
+    columns[2] = grid
+    found = np.array(function(columns)[1])
+    ranges = np.radians([data.shoulder_deg, data.elbow_deg])
+    with np.errstate(invalid="ignore"):  # postures out of the arm's reach are not numbers
+        kept = np.all((found[3:] >= ranges[:, :1]) & (found[3:] <= ranges[:, 1:]), axis=0)
+    ends = _ends("mass-centre-seven", grid[kept], grid[1] - grid[0])
+    joints = {name: angles[k + 3] for k, name in enumerate(("shoulder", "elbow"))}
+    return _swept("mass-centre-seven", knee, ends, centre, joints)
+
+
+def _ends(name: str, reached: np.ndarray, step: float) -> tuple[float, float]:
+    """First and last of the angles, which have to be without a gap."""
+    if reached.size < 2 or np.diff(reached).max() > 1.5 * step:
+        raise UsageError(
+            f"'{name}': no range of postures", got=f"{reached.size} postures", expected="angles at which the hand reaches the bar"
+        )
+    return float(reached[0]), float(reached[-1])
+
+
+def _swept(name: str, angle: SX, ends: tuple[float, float], centre: SX, joints: dict[str, SX]) -> System:
+    outputs = {"mass_centre_x": (centre[0], "m"), "mass_centre_y": (centre[1], "m")}
+    return System(
+        name,
+        SX.sym("t"),
+        angle,
+        (Variable(str(angle), ends[0], "rad"),),
+        SX(ends[1] - ends[0]),
+        outputs=outputs | {joint: (value * 180 / pi, "deg") for joint, value in joints.items()},
+        until=1.0,
+        description="the mass centre, from the contact of the rear wheel, over a joint's range",
+    )
+
+
+def region_picture(simulation: Any = None) -> Any:
+    """The regions of figures 4-7 and 6-9: the thesis' areas, and the curves that a hand on the handlebar leaves of the first."""
+    from trajopt.show.figure_style import COLOURS, new_figure, settle, tidy
+
+    figure = new_figure(1, 2, (4.4, 3.4))
+    five, seven = figure.subplots(1, 2)
+    for k, rise in enumerate(RISES):
+        area, curve = pointing_region(rise).centres, mass_centre_curve(rise).centres
+        five.plot(area[:, 0], area[:, 1], ".", color=COLOURS[k], markersize=1, alpha=0.35)
+        five.plot(curve[:, 0], curve[:, 1], color=COLOURS[k], linewidth=2.4, label=f"{rise:g} deg")
+        cloud = mass_centre_cloud(rise, points=21).centres
+        seven.plot(cloud[:, 0], cloud[:, 1], ".", color=COLOURS[k], markersize=1.5, label=f"{rise:g} deg")
+    for axes, title in ((five, "five links (4-7); lines: hand on the bar"), (seven, "seven links (6-9)")):
+        tidy(axes)
+        axes.axvline(0.0, color="#999999", linewidth=0.8)
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.set_xlabel("x from the contact [m]")
+        axes.legend(fontsize=8, title="rise")
+        settle(axes, title, "y [m]")
+    return figure
+
+
+pictures = {"region": region_picture}
