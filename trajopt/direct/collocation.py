@@ -112,7 +112,7 @@ class Collocation:
     mesh: Mesh | None = None
     backend: Backend = field(default_factory=Ipopt)
     tolerance: float = 1e-6
-    max_passes: int = 12
+    max_passes: int = 20
     round_off: float = 1e-6
     negligible: float = 1e-3
     refinement: Refinement = Refinement()

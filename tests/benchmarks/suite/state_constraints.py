@@ -93,7 +93,7 @@ def quadrotor_30() -> Problem:
     return quadrotor(3.0)
 
 
-@problem("quadrotor-4", "state constraint")
+@problem("quadrotor-4", "state constraint", quick=True)
 def quadrotor_40() -> Problem:
     return quadrotor(4.0)
 
