@@ -45,7 +45,7 @@ def test_casadi_and_python_rates_agree():
 
 
 def test_bad_input():
-    with pytest.raises(UsageError, match="no duration"):
+    with pytest.raises(UsageError, match="zero duration"):
         flow(lambda t, x: x, 1, 1, [1.0])
     with pytest.raises(UsageError, match="finite times"):
         flow(lambda t, x: x, 0, float("nan"), [1.0])

@@ -238,7 +238,7 @@ def test_what_a_system_does_not_have():
         simulate(pendulum(), until=1.0, stabilization=MinimumNorm(1.0, only=("enrgy",)))
     with pytest.raises(ModelError, match="not canonical"):
         simulate(pendulum(), until=1.0, stabilization=ExtendedHamiltonian(1.0))
-    with pytest.raises(UsageError, match="gains do not fit"):
+    with pytest.raises(UsageError, match="number of gains"):
         simulate(pendulum(), until=1.0, stabilization=MinimumNorm((1.0, 2.0)))
     with pytest.raises(UsageError, match=r"matrix E .* does not fit"):
         simulate(sleigh(), until=1.0, stabilization=LinearLaw(E=np.eye(2)))

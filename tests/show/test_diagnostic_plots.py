@@ -63,14 +63,14 @@ def test_a_path_constraint_takes_the_decision_from_the_switching_function():
         answer = solve(ocp).check()
         ((_, _, found[limited]),) = switching_functions(answer)["u"]
     assert found == {False: True, True: False}
-    assert title_of(plot_switching(answer).axes[1]).startswith("slope of H by u")
+    assert title_of(plot_switching(answer).axes[1]).startswith("dH/du of u")
 
 
 def test_controls_without_bounds_have_slopes_and_not_switching_functions(smooth):
     ((_, slopes, alone),) = switching_functions(smooth)["u"]
     assert not alone
     assert np.abs(slopes).max() < 1e-6  # stationary
-    assert title_of(plot_switching(smooth).axes[1]).startswith("slope of H by u")
+    assert title_of(plot_switching(smooth).axes[1]).startswith("dH/du of u")
 
 
 def test_a_singular_arc_has_a_switching_function_of_zero():

@@ -43,7 +43,7 @@ def test_one_command_draws_everything_and_a_failure_is_noted(few, tmp_path):
     assert names == expected | {"index.html", "contact-sheet-1.png"}
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert set(re.findall(r'src="([^"]+)"', page)) == {name for name in expected if name.endswith(".png")}
-    assert "without success: broken" in page
+    assert "failed: broken" in page
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert made(folder, "cart-pole", "free-body", "-q").exit_code == 0
     kept = {name for name, changed in before.items() if (folder / name).stat().st_mtime_ns == changed}

@@ -14,7 +14,7 @@ from trajopt.compiled.library import library
 
 Array = NDArray[np.float64]
 _P, _I = ctypes.c_void_p, ctypes.c_int64
-ALONE, LAST = -1, -2  # of a mate
+ALONE, LAST = -1, -2  # special values of ``mates``
 
 
 class FactorizationReport(ctypes.Structure):
@@ -25,18 +25,18 @@ class FactorizationReport(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Report:
-    """What a factorization found."""
+    """Inertia and fill-in of a factorization."""
 
     negative: int  # eigenvalues
     zero: int  # pivots that vanished
-    delayed: int  # columns, once for each front that they left
+    delayed: int  # columns, counted once for each front that delayed them
     entries: int  # of L
 
 
 class Factorization:
-    """A symmetric matrix given by entries of one triangle; entries at one place add up.
+    """A symmetric matrix given by entries of one triangle; duplicate entries are summed.
 
-    ``mates`` names for each index the other one of a pair that is eliminated together, ``ALONE`` or ``LAST``.
+    ``mates`` has for each index the other index of a pair that is eliminated together, ``ALONE`` or ``LAST``.
 
     >>> f = Factorization(2, [0, 1], [0, 0])  # ((2, 1), (1, 0))
     >>> f.compute([2.0, 1.0]).negative
@@ -71,7 +71,7 @@ class Factorization:
         return Report(report.negative, report.zero, report.delayed, report.entries)
 
     def solve(self, right: ArrayLike) -> Array:
-        """x of A x = right, from the last ``compute``."""
+        """Solve A x = right with the factors of the last ``compute``."""
         x = np.array(right, dtype=float)
         if x.shape != (self.size,):
             raise ValueError(f"right-hand side of shape {x.shape}, expected ({self.size},)")

@@ -1,4 +1,4 @@
-"""The shared library of the compiled core, loaded through ctypes; None where it was not built or is switched off."""
+"""The shared library of the compiled core, loaded through ctypes; None if it was not built or is disabled."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-INTERFACE = 2  # the number that `core_interface` of version.c returns: a library of other sources is not used
-SWITCH = "TRAJOPT_COMPILED"  # environment variable: 0 switches the core off, a path names another build of it
+INTERFACE = 2  # must equal `core_interface` of version.c; a library of other sources is not used
+SWITCH = "TRAJOPT_COMPILED"  # environment variable: 0 disables the core, a path selects another build
 
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The library, loaded at the first call."""
+    """Return the library, loaded at the first call."""
     path = _path()
     if path is None or os.environ.get(SWITCH) == "0":
         return None
@@ -23,7 +23,7 @@ def library() -> ctypes.CDLL | None:
 
 
 def description() -> str:
-    """Which implementation evaluates models, in one line.
+    """Describe in one line which implementation evaluates models.
 
     >>> description().split()[0] in ("compiled", "CasADi")
     True
@@ -31,22 +31,22 @@ def description() -> str:
     if library() is not None:
         return "compiled core"
     if os.environ.get(SWITCH) == "0":
-        return f"CasADi and IPOPT only: the compiled core is switched off ({SWITCH}=0)"
+        return f"CasADi and IPOPT only: the compiled core is disabled ({SWITCH}=0)"
     if _path() is None:
         return "CasADi and IPOPT only: the compiled core was not built (install a C compiler, then reinstall trajopt)"
     return "CasADi and IPOPT only: the compiled core is out of date (reinstall trajopt)"
 
 
 def threads() -> int:
-    """How many threads large evaluations use: OMP_NUM_THREADS where it is set, else the processors of this process."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
-        return int(asked)
+    """Return the number of threads for large evaluations: OMP_NUM_THREADS, else the processors of this process."""
+    requested = os.environ.get("OMP_NUM_THREADS", "")
+    if requested.isdigit() and int(requested) > 0:
+        return int(requested)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _path() -> Path | None:
-    """The file beside this one that the build made, or another that the environment names."""
+    """Return the path of the built library, or the one in the environment variable."""
     if os.environ.get(SWITCH, "").endswith(".so"):
         return Path(os.environ[SWITCH])
     candidates = (Path(__file__).with_name("_core" + suffix) for suffix in EXTENSION_SUFFIXES)

@@ -14,16 +14,16 @@ from trajopt.compiled.tapes import Tape, tape_of
 Array = NDArray[np.float64]
 
 
-# In instructions that CasADi's interpreter evaluates in the same time:
-READ = 600  # to read an instruction off a function
+# Times in units of one instruction of CasADi's interpreter:
+READ = 600  # to read one instruction of a function
 CALL = 12_000  # to call CasADi from Python
 
 
 class Pointwise:
-    """Call with one array for each input: (size, points), or (size,) for what is the same at all points.
+    """Call with one array for each input: (size, points), or (size,) for an input that is the same at all points.
 
     Returns (size, points) for a function with one output, else a tuple of such arrays; matrices are stacked by columns.
-    Both implementations give the same bits.
+    Both implementations give bitwise equal results.
 
     >>> x = casadi.SX.sym("x", 2)
     >>> square = Pointwise(casadi.Function("square", [x], [x * x]))
@@ -34,11 +34,11 @@ class Pointwise:
 
     def __init__(self, function: casadi.Function) -> None:
         self.function = _of_columns(function)
-        self._spent = 0  # on evaluations by CasADi, in instructions
+        self._spent = 0  # time of evaluations by CasADi, in instructions
 
     @cached_property
     def tape(self) -> Tape | None:
-        """Read off the function at the first evaluation."""
+        """The tape of the function, built at the first use."""
         return tape_of(self.function)
 
     @cached_property
@@ -61,7 +61,7 @@ class Pointwise:
         return tuple(np.split(result, np.cumsum(self._output_sizes)[:-1]))
 
     def _pays(self, count: int) -> bool:
-        """Whether CasADi has taken, or would take, as long as it takes to read the tape off the function."""
+        """True if the evaluations by CasADi take as long as building the tape."""
         if "tape" in self.__dict__ or not self.function.is_a("SXFunction"):
             return True
         instructions = self.function.n_instructions()
@@ -77,7 +77,7 @@ class Pointwise:
 
 
 def _of_columns(f: casadi.Function) -> casadi.Function:
-    """The same function with dense columns as inputs and outputs."""
+    """Return the function with dense columns as inputs and outputs."""
     if all(f.size2_in(i) == 1 and f.sparsity_in(i).is_dense() for i in range(f.n_in())) and all(
         f.size2_out(i) == 1 and f.sparsity_out(i).is_dense() for i in range(f.n_out())
     ):

@@ -42,7 +42,7 @@ class Tape:
     outputs: int
 
     def run(self, arguments: list[Array], count: int) -> Array:
-        """(outputs, count): the results at ``count`` points.
+        """Return the results at ``count`` points: (outputs, count).
 
         Arguments are float arrays (size, count) or (size, 1); the latter are the same at every point.
         """
@@ -62,7 +62,7 @@ class Tape:
 
 
 def tape_of(function: casadi.Function) -> Tape | None:
-    """The tape of a function; None where it is not made of scalar operations that tape.c has, or without the compiled core."""
+    """Return the tape of a function; None if tape.c lacks one of its operations, or without the compiled core."""
     core = library()
     if core is None or not function.is_a("SXFunction") or function.has_free():
         return None
@@ -93,7 +93,7 @@ def tape_of(function: casadi.Function) -> Tape | None:
 
 @cache
 def _operations() -> dict[int, int]:
-    """From CasADi's numbers of operations to those of tape.c, by their names."""
+    """Map CasADi's operation codes to those of tape.c."""
     core = library()
     assert core is not None
     core.tape_operation_name.restype = ctypes.c_char_p

@@ -1,7 +1,7 @@
-"""Embedded pairs: Runge-Kutta schemes that estimate their errors and choose their steps by them, as Fehlberg's 4(5).
+"""Embedded Runge-Kutta pairs with error estimate and step-size control, such as Fehlberg's 4(5).
 
-One tolerance serves as absolute and as relative: an error e of a component x counts as e / (tolerance (1 + |x|)).
-It is meant for the whole of a run of some periods. The errors of steps add up, so that a single step gets a share of it.
+One tolerance is both absolute and relative: the error e of a component x is weighted as e / (tolerance (1 + |x|)).
+It applies to a run of several periods. Since local errors accumulate, a single step gets a fraction of it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from trajopt.integrate.fixed_step import Integrator, combine, positive, runge_ku
 from trajopt.integrate.rates import Rate, check_finite, numpy_callable, spelled
 from trajopt.integrate.tableaus import FEHLBERG, Tableau
 
-STEP_SHARE = 0.1  # of the tolerance, for one step
-SMALLEST, LARGEST = 0.2, 5.0  # how far one step may differ from the one before
-NEAR_SINGULAR = "a singularity or a stiff system; for a stiff one try Radau or SUNDIALS, or a smaller gain"
+STEP_SHARE = 0.1  # fraction of the tolerance for one step
+SMALLEST, LARGEST = 0.2, 5.0  # limits of the ratio of consecutive steps
+NEAR_SINGULAR = "a singularity or a stiff system; for a stiff one use RadauIIA() or Sundials(), or a smaller gain"
 
 
 @dataclass(frozen=True)
 class Embedded(Integrator):
-    """A Runge-Kutta scheme with an error estimate, and steps chosen by it: h' = safety h (tolerance / error)^exponent."""
+    """A Runge-Kutta scheme with step-size control: h' = safety h (tolerance / error)^exponent."""
 
     tableau: Tableau
     tolerance: float = 1e-8
@@ -38,10 +38,10 @@ class Embedded(Integrator):
             raise UsageError(
                 "the safety factor of the step control is out of range",
                 got=self.safety,
-                expected="between 0 and 1, best 0.8 to 0.9",
+                expected="between 0 and 1, usually 0.8 to 0.9",
             )
         if not self.tableau.errors:
-            raise UsageError(f"the scheme '{self.tableau.name}' has no error estimate", hint="use RungeKutta with a fixed step")
+            raise UsageError(f"the scheme '{self.tableau.name}' has no error estimate", hint="use RungeKutta(tableau, step)")
 
     @property
     def label(self) -> str:
@@ -64,7 +64,7 @@ Trial = Callable[[float, np.ndarray, float], tuple[np.ndarray, np.ndarray]]  # (
 
 
 def trial_step(rate: Rate, tableau: Tableau) -> Trial:
-    """One step and its error estimates as a single compiled call."""
+    """Return one step and its error estimates as a single compiled function."""
     n, rows = rate.size, len(tableau.errors)
 
     def stack(t: Any, x: Any, h: Any, f: Any) -> list[Any]:
@@ -95,7 +95,7 @@ def adaptive_steps(
     leg: tuple[float, np.ndarray, float],
     projected: Callable[..., np.ndarray] | None = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The accepted steps of a leg (t0, x0, t1): their two times and two states."""
+    """Yield times and states of the accepted steps of a leg (t0, x0, t1)."""
     t, x, end = leg
     check_finite(rate, t, x, "start from finite values")
     direction = 1.0 if end >= t else -1.0
@@ -110,7 +110,7 @@ def adaptive_steps(
         if error <= 1:
             x1 = x1 if projected is None else projected(t1, x1)
             yield np.array([t, t1]), np.vstack([x, x1])
-            # A step shortened to land on the end says nothing against the size before it.
+            # A step shortened to reach the end does not reduce the step size.
             t, x, h = t1, x1, abs(t1 - t) * min(LARGEST, factor) if not last else h
             continue
         h = abs(t1 - t) * (max(SMALLEST, min(1.0, factor)) if np.isfinite(error) else SMALLEST)
@@ -120,7 +120,7 @@ def adaptive_steps(
 
 
 def error_norm(errors: np.ndarray, scale: np.ndarray) -> float:
-    """The error in units of the tolerance; for two estimates Hairer's combination, which behaves like an error of order 7."""
+    """Return the error in units of the tolerance; two estimates are combined as by Hairer, to order 7."""
     scaled = np.max(np.abs(errors) / scale, axis=1)
     if len(scaled) == 1:
         return float(scaled[0])
@@ -129,7 +129,7 @@ def error_norm(errors: np.ndarray, scale: np.ndarray) -> float:
 
 
 def first_step(rate: Rate, method: Embedded, t: float, x: np.ndarray, end: float) -> float:
-    """Hairer, Norsett, Wanner, II.4: a first step from the sizes of x, x' and x''."""
+    """Return the first step from the sizes of x, x' and x'' (Hairer, Norsett, Wanner, II.4)."""
     span = abs(end - t)
     scale = STEP_SHARE * method.tolerance * (1 + abs(x))
     f = rate.call(t, x)
@@ -145,5 +145,5 @@ def first_step(rate: Rate, method: Embedded, t: float, x: np.ndarray, end: float
 
 
 def Fehlberg(tolerance: float = 1e-8, safety: float = 0.9) -> Embedded:
-    """Fehlberg's 4(5) pair with step control; the fifth-order value is carried on."""
+    """Fehlberg's 4(5) pair with step-size control and local extrapolation."""
     return Embedded(FEHLBERG, tolerance, safety)

@@ -1,4 +1,4 @@
-"""Stabilization without reactions: by a change of the rates, or by a projection after each step."""
+"""Stabilization without reactions: corrected rates, or projection after each step."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from trajopt.integrate.rates import function_of_state, total_derivative
 from trajopt.integrate.stabilize import Gained, Guard, Prepared, Stabilization, chosen
 from trajopt.system import Event, System
 
-PROJECTION_STEPS = 3  # Gauss-Newton steps; each squares a deviation that is already of the size of one step's error
-ROW_DAMPING = 1e-14  # relative; keeps the correction finite where an invariant is stationary
+PROJECTION_STEPS = 3  # Gauss-Newton steps, quadratically convergent from the local error of one step
+ROW_DAMPING = 1e-14  # relative regularization, for stationary points of an invariant
 COSTATE_PREFIXES = ("costate_", "lam_", "lambda_", "momentum_")
 
 
 @dataclass(frozen=True)
 class _Decay(Gained):
-    """dy/dt = -gain y for chosen invariants, by a change of the rates; see ``MinimumNorm`` for the settings."""
+    """dy/dt = -gain y for chosen invariants by corrected rates; settings as in ``MinimumNorm``."""
 
     only: tuple[str, ...] = ()
     targets: Mapping[str, float] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class _Decay(Gained):
         return self._diagonal(self.deviations(system).y.numel())
 
     def _missing(self, system: System, y: casadi.SX) -> casadi.SX:
-        """What the rates of the deviations lack: K y - dy/dt along the motion as it is."""
+        """Return the required change of the deviations' rates: K y - dy/dt along the uncorrected motion."""
         missing: casadi.SX = casadi.DM(self._diagonal(y.numel())) @ y - total_derivative(y, system.time, system.x, system.rate)
         return missing
 
@@ -42,17 +42,19 @@ class _Decay(Gained):
             return -chosen(self.gain) * np.eye(rows)
         if len(self.gain) != rows:
             raise UsageError(
-                "the gains do not fit the deviations", got=f"{len(self.gain)} gains", expected=f"{rows}, one for each row"
+                "the number of gains differs from the number of deviations",
+                got=f"{len(self.gain)} gains",
+                expected=f"{rows}, one for each row",
             )
         return -np.diag(np.array(self.gain, dtype=float))
 
 
 @dataclass(frozen=True)
 class MinimumNorm(_Decay):
-    """The smallest change of the rates that gives dy/dt = -gain y: x' = f + Y^+ (K y - y_t - Y f), Y = dy/dx.
+    """The minimum-norm change of the rates with dy/dt = -gain y: x' = f + Y^+ (K y - y_t - Y f), Y = dy/dx.
 
-    ``gain`` may be one number or one for each row of the deviations; ``only`` names invariants, all by default; ``targets`` gives
-    first integrals other values than their starting ones.
+    ``gain`` is one number or one per row of the deviations; ``only`` selects invariants by name; ``targets`` sets values of
+    first integrals that differ from their initial values.
 
     >>> from problems.lecture import pendulum
     >>> from trajopt.integrate import Euler, simulate
@@ -72,7 +74,7 @@ class MinimumNorm(_Decay):
 
 
 def least_change(Y: casadi.SX, wanted: casadi.SX) -> casadi.SX:
-    """The shortest d with Y d = wanted; rows are scaled to equal length first, so that units do not matter."""
+    """Return the minimum-norm d with Y d = wanted; rows are scaled to unit length for invariance to units."""
     size = casadi.sqrt(casadi.sum2(Y**2) + 1e-300)
     rows, target = Y / casadi.repmat(size, 1, Y.shape[1]), wanted / size
     normal = rows @ rows.T + ROW_DAMPING * casadi.SX.eye(Y.shape[0])
@@ -83,9 +85,9 @@ def least_change(Y: casadi.SX, wanted: casadi.SX) -> casadi.SX:
 class ExtendedHamiltonian(_Decay):
     """Canonical equations of H + gamma . g instead of H, with gamma such that dy/dt = -gain y.
 
-    gamma follows from the brackets {g_i, g_j}; the run stops with an error where their matrix becomes singular. ``pairs``
-    names the canonical pairs (state, costate); by default a state ``x`` and its ``costate_x`` (or ``lam_x``) are a pair.
-    ``gain``, ``only`` and ``targets`` are those of ``MinimumNorm``.
+    gamma follows from the brackets {g_i, g_j}; the run stops with an error if their matrix becomes singular. ``pairs``
+    lists the canonical pairs (state, costate); by default a state ``x`` and ``costate_x`` (or ``lam_x``) form a pair.
+    ``gain``, ``only`` and ``targets`` are as in ``MinimumNorm``.
     """
 
     pairs: tuple[tuple[str, str], ...] = ()
@@ -104,24 +106,24 @@ class ExtendedHamiltonian(_Decay):
         return Prepared(replace(system, rate=system.rate + J @ Y.T @ gamma, through_reactions=None), guards=(guard,))
 
     def _guard(self, system: System, brackets: casadi.SX) -> Guard:
-        """The brackets must be regular at the start and stay so."""
+        """Return a guard that stops the run if the matrix of brackets becomes singular."""
         names = ", ".join(self.only or (i.name for i in system.invariants))
         rows = brackets.shape[0]
         if rows % 2:
             raise ModelError(
                 "the extended Hamiltonian needs an even number of first integrals",
                 got=f"{rows} ({names})",
-                hint="antisymmetric brackets of odd size are singular; leave one out, or use the minimum-norm correction",
+                hint="antisymmetric matrices of odd size are singular; exclude one by only=(...), or use MinimumNorm()",
             )
         lost = SimulationError(
             f"the bracket of {names} vanishes: the extended Hamiltonian cannot act here",
-            hint="the minimum-norm correction works through such points",
+            hint="MinimumNorm() is regular at such points",
         )
         determinant = casadi.det(brackets)
         at_start = float(system.function(determinant)(0.0, system.start, system.parameter_values))
         if not abs(at_start) > 1e-24:
             raise lost
-        # det is the square of the Pfaffian: the bracket is stopped at a thousandth of where it started.
+        # The determinant is the square of the Pfaffian: the run stops at a thousandth of the initial bracket.
         return Guard(Event("bracket vanishes", determinant / at_start - 1e-6, direction=-1, terminal=True), lost)
 
     def _symplectic(self, system: System) -> casadi.SX:
@@ -132,7 +134,7 @@ class ExtendedHamiltonian(_Decay):
                 f"system '{system.name}' is not canonical",
                 got=", ".join(names),
                 expected="states in pairs: x and costate_x",
-                hint="name them by pairs=((state, costate), ...), or use the minimum-norm correction",
+                hint="give pairs=((state, costate), ...), or use MinimumNorm()",
             )
         J = casadi.SX(len(names), len(names))
         for state, costate in pairs:
@@ -146,7 +148,7 @@ class ExtendedHamiltonian(_Decay):
 
 @dataclass(frozen=True)
 class Projection(Stabilization):
-    """After each step the shortest way back to y = 0, by Gauss-Newton steps of least length.
+    """Projection onto y = 0 after each step, by minimum-norm Gauss-Newton steps.
 
     >>> from problems.lecture import pendulum
     >>> from trajopt.integrate import Heun, simulate
@@ -172,7 +174,7 @@ class Projection(Stabilization):
 
 
 def projection(system: System, y: casadi.SX) -> casadi.Function:
-    """(t, x) -> the point of y = 0 next to x."""
+    """Return the function (t, x) -> projection of x onto y = 0."""
     once = function_of_state(system, system.x + least_change(casadi.jacobian(y, system.x), -y))
     t, x = casadi.SX.sym("t"), casadi.SX.sym("x", system.x.numel())
     projected = x

@@ -1,7 +1,7 @@
-"""Path: a computed motion, callable at any time.
+"""Path: dense output of a computed motion.
 
-A path is a sequence of pieces; a piece has its knots and an interpolant of the accuracy of the integrator that made it. At a
-jump two pieces meet at one time with two states; a path called there gives the later one.
+A path is a sequence of segments; a segment has knots and an interpolant of the accuracy of the integrator. At a
+jump two segments share one time with different states; the path evaluates to the later one.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ Interpolant = Callable[[np.ndarray], np.ndarray]  # (m,) -> (m, n)
 
 @dataclass(frozen=True)
 class Segment:
-    """Knots t (k,), states x (k, n), and what lies between them."""
+    """Knots t (k,), states x (k, n), and an interpolant between them."""
 
     t: np.ndarray
     x: np.ndarray
     interpolant: Interpolant
 
     def cut(self, t_end: float, x_end: np.ndarray) -> Segment:
-        """The piece up to a time inside it, with the state reached there."""
+        """Return the segment up to a time inside it, with the state at that time."""
         keep = self.t < t_end
         return Segment(np.append(self.t[keep], t_end), np.vstack([self.x[keep], x_end]), self.interpolant)
 
 
 @dataclass(frozen=True)
 class Path:
-    """A motion from ``t[0]`` to ``t[-1]``; ``path(0.5)`` is a state, ``path(times)`` an array of them, one row for each time."""
+    """A motion from ``t[0]`` to ``t[-1]``; ``path(0.5)`` is a state, ``path(times)`` an array with one row per time."""
 
     pieces: tuple[Segment, ...]
 
@@ -50,7 +50,7 @@ class Path:
         start, end = self.pieces[0].t[0], self.pieces[-1].t[-1]
         slack = 1e-12 * max(1.0, abs(start), abs(end))
         if np.any(~(times >= min(start, end) - slack)) or np.any(~(times <= max(start, end) + slack)):
-            raise UsageError("a time outside the motion", got=time, expected=f"from {start:g} to {end:g}")
+            raise UsageError("time outside the motion", got=time, expected=f"from {start:g} to {end:g}")
         forward = end >= start
         starts = np.array([p.t[0] for p in self.pieces])
         which = np.searchsorted(starts if forward else -starts, times if forward else -times, side="right") - 1
@@ -63,7 +63,7 @@ class Path:
         return values[0] if np.ndim(time) == 0 else values
 
     def first(self, count: int) -> Path:
-        """The motion of the first states alone."""
+        """Return the path of the first ``count`` states."""
         return Path(tuple(Segment(p.t, p.x[:, :count], _first(p.interpolant, count)) for p in self.pieces))
 
 
@@ -72,14 +72,14 @@ def _first(interpolant: Interpolant, count: int) -> Interpolant:
 
 
 def _knots(values: np.ndarray, index: int, pieces: tuple[Segment, ...]) -> np.ndarray:
-    """The knots of one piece without the first, where that only repeats the end of the piece before."""
+    """Return the knots of one segment, without the first if it repeats the end of the previous segment."""
     if index == 0 or not np.array_equal(pieces[index - 1].x[-1], pieces[index].x[0]):
         return values
     return values[1:]
 
 
 def hermite_piece(rate: Rate, t: np.ndarray, x: np.ndarray) -> Segment:
-    """A piece between knots by Hermite interpolation: quintic where second derivatives are known, else cubic."""
+    """Return a segment with Hermite interpolation: quintic if second derivatives are known, otherwise cubic."""
 
     def interpolant(times: np.ndarray) -> np.ndarray:
         ascending = t[-1] >= t[0]
@@ -108,7 +108,7 @@ Jet = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _quintic_rest(s: np.ndarray, h: np.ndarray, start: Jet, end: Jet) -> np.ndarray:
-    """What the quintic adds to the cubic: s^2 (1-s)^2 times the line that puts the second derivatives right."""
+    """Return quintic minus cubic: s^2 (1-s)^2 times a linear function that matches the second derivatives."""
     (x0, f0, a0), (x1, f1, a1) = start, end
     gap0 = h**2 * a0 - (6 * (x1 - x0) - h * (4 * f0 + 2 * f1))
     gap1 = h**2 * a1 - (-6 * (x1 - x0) + h * (2 * f0 + 4 * f1))

@@ -1,4 +1,4 @@
-"""Deviations: what the exact motion keeps at zero, as expressions in the state."""
+"""Deviations of invariants, zero for the exact motion, as expressions in the state."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from trajopt.system import Invariant, System
 
 @dataclass(frozen=True)
 class Deviations:
-    """The deviations y (m,) of chosen invariants as expressions; ``levels`` are the rows that are not rates of others."""
+    """The deviations y (m,) of chosen invariants; ``levels`` are the rows that are not rates of others."""
 
     y: casadi.SX
     levels: tuple[int, ...]
 
 
 def deviations(system: System, only: Sequence[str] = (), targets: Mapping[str, float | np.ndarray] | None = None) -> Deviations:
-    """The deviations of the invariants of a system: (h, h') for order 2, f for order 1, g - target for order 0.
+    """Return the deviations of a system's invariants: (h, h') for order 2, f for order 1, g - target for order 0.
 
-    The target of a first integral is its value at the start, unless ``targets`` has one.
+    The target of a first integral is its initial value, unless ``targets`` has one.
 
     >>> from problems.lecture import pendulum_cartesian
     >>> deviations(pendulum_cartesian()).levels  # rod, its rate, energy
@@ -45,7 +45,7 @@ def deviations(system: System, only: Sequence[str] = (), targets: Mapping[str, f
 
 
 def deviation(system: System, invariant: Invariant, targets: Mapping[str, float | np.ndarray] | None = None) -> Any:
-    """What should be zero of one invariant."""
+    """Return the deviation of one invariant."""
     if invariant.order != 0:
         return invariant.expression
     if targets and invariant.name in targets:
@@ -55,7 +55,7 @@ def deviation(system: System, invariant: Invariant, targets: Mapping[str, float 
 
 
 def chosen(system: System, only: Sequence[str] = ()) -> list[Invariant]:
-    """The invariants of the given names, all without names."""
+    """Return the invariants with the given names, or all."""
     known = [i.name for i in system.invariants]
     for name in only:
         if name not in known:

@@ -1,7 +1,7 @@
-"""Motions with events: crossings located to round-off, resets, terminal events.
+"""Integration with events: zero crossings located to round-off, resets, terminal events.
 
-A crossing is bracketed on the knots (and between them, where steps are long), found on the dense output, and then polished on
-the motion itself: re-integrated to the event from the last knot, with Newton steps in time until the event's function is at
+A crossing is bracketed at the knots (and between them for long steps), located on the dense output, and then refined on
+the motion: re-integrated to the event from the last knot, with Newton steps in time until the event function is at
 round-off.
 """
 
@@ -22,14 +22,14 @@ from trajopt.integrate.rates import Rate, evaluate, function_of_state, numpy_cal
 from trajopt.integrate.tableaus import RK4
 from trajopt.system import Event, System
 
-Progress = Callable[[float], None]  # called with the fraction done, 0 to 1
+Progress = Callable[[float], None]  # called with the completed fraction, 0 to 1
 
-CROWDED = 50  # so many events in a row, each closer than a billionth of the run to the one before, mean that they accumulate
+CROWDED = 50  # events in a row, each within 1e-9 of the duration, that count as accumulation
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """An event that happened: when, and the state before and after its reset."""
+    """An event with its time and the states before and after its reset."""
 
     name: str
     time: float
@@ -39,7 +39,7 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Watch:
-    """The events of a system as functions of (t, x): their values, the rates of these, and the resets."""
+    """The events of a system as functions of (t, x): values, their time derivatives, and resets."""
 
     events: tuple[Event, ...]
     values: casadi.Function
@@ -56,7 +56,7 @@ NOTHING = Watch((), casadi.Function(), _no_values, _no_values, ())
 
 
 def watch(system: System, extra: Sequence[Event] = ()) -> Watch:
-    """Compile the events of a system, and further ones in its symbols."""
+    """Compile the events of a system and ``extra`` events in its symbols."""
     events = (*system.events, *extra)
     g = casadi.vertcat(casadi.SX(0, 1), *(e.expression for e in events))
     values = function_of_state(system, g)
@@ -66,7 +66,7 @@ def watch(system: System, extra: Sequence[Event] = ()) -> Watch:
 
 
 def _reset(system: System, event: Event) -> Callable[..., np.ndarray] | None:
-    """The jump of an event as a function of (t, x)."""
+    """Return the reset of an event as a function of (t, x)."""
     if event.reset is None:
         return None
     if isinstance(event.reset, casadi.SX):
@@ -83,7 +83,7 @@ def run(
     project: casadi.Function | None = None,
     progress: Progress | None = None,
 ) -> tuple[Path, tuple[Occurrence, ...]]:
-    """The motion over a leg (t0, x0, t1) and what happened on the way."""
+    """Integrate over a leg (t0, x0, t1); return the motion and its events."""
     t0, x0, t1 = leg
     t, x = t0, np.asarray(x0, dtype=float)
     pieces: list[Segment] = []
@@ -122,9 +122,9 @@ def _report(progress: Progress | None, t: float, t0: float, t1: float) -> None:
 
 
 def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[int]) -> tuple[np.ndarray, frozenset[int]]:
-    """The side on which each event's function starts; for one on zero the side to which it moves.
+    """Return the initial sign of each event function; for a zero value, the sign of its derivative.
 
-    Events that have just fired and are still on zero are given too: that zero is not another event.
+    Also returns the events that have just fired and are still at zero, which must not fire again.
     """
     values, slopes = watched.value(t, x), watched.slope(t, x)
     signs: np.ndarray = np.sign(values)
@@ -136,9 +136,9 @@ def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[in
 
 
 def _crossings(watched: Watch, piece: Segment, signs: np.ndarray, fresh: frozenset[int]) -> list[tuple[float, int]]:
-    """The crossings of a piece, in order: time and index of the event. ``signs`` is brought up to date."""
+    """Return time and event index of the crossings of a segment, in order; updates ``signs``."""
     samples, states = piece.t, piece.x
-    if len(samples) <= 3:  # an adaptive step may be long: look inside
+    if len(samples) <= 3:  # an adaptive step may be long: sample inside it
         samples = np.concatenate([[piece.t[0]], *(np.linspace(a, b, 9)[1:] for a, b in itertools.pairwise(piece.t))])
         states = np.vstack([piece.x[0], piece.interpolant(samples[1:-1]), piece.x[-1]])
     values = evaluate(watched.values, samples, states)
@@ -155,7 +155,7 @@ def _crossings(watched: Watch, piece: Segment, signs: np.ndarray, fresh: frozens
 
 
 def _root(watched: Watch, piece: Segment, bracket: tuple[float, float], j: int, fresh: bool) -> float:
-    """The time between two at which event j crosses zero, on the dense output."""
+    """Return the time in the bracket at which event j crosses zero, on the dense output."""
     a, b = bracket
 
     def g(time: float) -> float:
@@ -163,7 +163,7 @@ def _root(watched: Watch, piece: Segment, bracket: tuple[float, float], j: int, 
 
     if not fresh and g(a) * g(b) < 0:
         return float(scipy.optimize.brentq(g, a, b, xtol=1e-15, rtol=1e-14))
-    # The left end is itself a zero: of the event that has just fired, or of a sample on the spot. Divide that root out.
+    # The left end is a zero: of the event that has just fired, or at a sample. Deflate that root.
     left = a + (b - a) * 1e-9
 
     def deflated(time: float) -> float:
@@ -184,7 +184,7 @@ def _first_stop(
     crossings: list[tuple[float, int]],
     happened: list[Occurrence],
 ) -> tuple[float, np.ndarray, list[int]] | None:
-    """Record crossings up to the first that resets the state or ends the run: its time, its state, and all that fire with it."""
+    """Record crossings up to the first with a reset or end of the run; return its time, state and simultaneous events."""
     for index, (time, j) in enumerate(crossings):
         at, state = _polish(rate, integrator, watched, piece, time, j)
         event = watched.events[j]
@@ -197,7 +197,7 @@ def _first_stop(
 
 
 def _polish(rate: Rate, integrator: Integrator, watched: Watch, piece: Segment, time: float, j: int) -> tuple[float, np.ndarray]:
-    """The time and state of a crossing on the motion itself, to round-off."""
+    """Return time and state of a crossing on the motion, to round-off."""
     forward = piece.t[-1] >= piece.t[0]
     i = int(np.searchsorted(piece.t if forward else -piece.t, time if forward else -time, side="right")) - 1
     i = min(max(i, 0), len(piece.t) - 2)
@@ -225,7 +225,7 @@ def _fire(watched: Watch, at: float, before: np.ndarray, firing: list[int], happ
 
 
 def _fire_levels(watched: Watch, t: float, x: np.ndarray, happened: list[Occurrence], first: bool) -> tuple[np.ndarray, bool]:
-    """Fire the level events that are beyond zero, one after another, until none is; the state, and whether the run ends."""
+    """Fire level events that have crossed zero until none is left; return the state and a flag if the run ends."""
     while True:
         values = watched.value(t, x)
         beyond = [j for j, e in enumerate(watched.events) if e.level and e.direction * values[j] > 0]
@@ -233,7 +233,7 @@ def _fire_levels(watched: Watch, t: float, x: np.ndarray, happened: list[Occurre
             return x, False
         event = watched.events[beyond[0]]
         if event.terminal and first:
-            raise SimulationError(f"the motion cannot start: it ends at '{event.name}', which holds at t = {t:.6g}")
+            raise SimulationError(f"the run cannot start: the terminal event '{event.name}' holds at t = {t:.6g}")
         x = _fire(watched, t, x, beyond[:1], happened)
         if event.terminal:
             return x, True
@@ -247,9 +247,9 @@ def _check_crowding(happened: list[Occurrence], span: float) -> None:
 
 
 def accumulation(name: str, time: float) -> SimulationError:
-    """The error for infinitely many events in a finite time."""
+    """Return the error for infinitely many events in a finite time."""
     return SimulationError(
         f"the events '{name}' accumulate at t = {time:.6g}",
-        got="ever shorter times between them",
-        hint="end the run before, make the event terminal below some speed, or model a resting contact by a compliant one",
+        got="decreasing times between them",
+        hint="end the run earlier, make the event terminal below some speed, or use a compliant contact model",
     )

@@ -1,11 +1,11 @@
-"""Integrators of fixed step, written once over Butcher tableaus.
+"""Fixed-step integrators from Butcher tableaus.
 
-The contract of an integrator:
+The interface of an integrator:
 
-1. it is a frozen value: what it is and how finely it works;
-2. ``pieces`` goes from (t0, x0) to t1 and yields the motion piece by piece, each with its knots and its dense output;
-3. after each step it applies ``project``, if there is one;
-4. it raises ``SimulationError`` in the names of the states when the motion cannot go on.
+1. it is a frozen dataclass of its settings;
+2. ``pieces`` integrates from (t0, x0) to t1 and yields segments with knots and dense output;
+3. after each step it applies ``project``, if given;
+4. it raises ``SimulationError`` in the names of the states if the integration fails.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from trajopt.integrate.dense_output import Segment, hermite_piece
 from trajopt.integrate.rates import Rate, check_finite, numpy_callable
 from trajopt.integrate.tableaus import EULER, GILL, HEUN, RK4, Tableau
 
-CHUNK = 1000  # steps that run inside one compiled call; between two, progress can be shown and a run can be stopped
-SMALL = 16  # so few steps are not worth compiling a chunk for
+CHUNK = 1000  # steps in one compiled call; between calls, progress is reported and a run can be interrupted
+SMALL = 16  # up to this many steps no chunk is compiled
 
 Step = Callable[[Any, Any, Any], Any]  # (x, t, h) -> x at t + h
 
 
 class Integrator(abc.ABC):
-    """Goes from a state at one time to the motion until another."""
+    """Abstract integrator of an initial-value problem."""
 
     @abc.abstractmethod
     def pieces(
         self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
     ) -> Iterator[Segment]:
-        """The motion from (t0, x0) to t1."""
+        """Yield the motion from (t0, x0) to t1 in segments."""
 
     @property
     @abc.abstractmethod
     def label(self) -> str:
-        """A name with its settings, for reports."""
+        """Name and settings, for reports."""
 
     @property
     def scheme(self) -> Tableau | None:
-        """The explicit scheme that it steps by, None for an implicit one."""
+        """The explicit scheme, None if implicit."""
         return None
 
     @property
     def fixed_step(self) -> float | None:
-        """Its step, None where it chooses its steps."""
+        """The step size, None if adaptive."""
         return None
 
 
 def advance(integrator: Integrator, rate: Rate, t0: float, x0: np.ndarray, t1: float) -> np.ndarray:
-    """The state at t1."""
+    """Return the state at t1."""
     end = x0
     if t1 != t0:
         for piece in integrator.pieces(rate, t0, x0, t1):
@@ -64,7 +64,7 @@ def advance(integrator: Integrator, rate: Rate, t0: float, x0: np.ndarray, t1: f
 
 
 def positive(value: float, what: str) -> float:
-    """The number itself, or an error that names it, unless it is positive and finite."""
+    """Return the number; raise ``UsageError`` unless it is positive and finite."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -118,7 +118,7 @@ class RungeKutta(Integrator):
 
 
 def runge_kutta(tableau: Tableau, f: Callable[[Any, Any], Any], t: Any, x: Any, h: Any) -> tuple[Any, list[Any]]:
-    """One step and its stages; symbols and numbers alike."""
+    """Return one step and its stages, for symbols or numbers."""
     k: list[Any] = []
     for row, c in zip(tableau.a, tableau.c, strict=True):
         k.append(f(t + c * h, x + h * combine(row, k) if k else x))
@@ -126,7 +126,7 @@ def runge_kutta(tableau: Tableau, f: Callable[[Any, Any], Any], t: Any, x: Any, 
 
 
 def combine(weights: tuple[float, ...], k: list[Any]) -> Any:
-    """sum of w_i k_i over the weights that are not zero."""
+    """Return the sum of w_i k_i over nonzero weights."""
     terms = [w * ki for w, ki in zip(weights, k, strict=True) if w != 0]
     total = terms[0] if terms else 0.0
     for term in terms[1:]:
@@ -145,7 +145,7 @@ def _plain_step(rate: Rate, tableau: Tableau, project: casadi.Function | None) -
 
 
 def march(rate: Rate, step: Step | casadi.Function, size: float, t0: float, x0: np.ndarray, t1: float) -> Iterator[Segment]:
-    """Steps of one size from t0 to t1, the last one shorter if need be."""
+    """Yield segments of equal steps from t0 to t1; the last step may be shorter."""
     check_finite(rate, t0, x0, "start from finite values")
     direction = 1.0 if t1 >= t0 else -1.0
     whole = int(np.floor(abs(t1 - t0) / size * (1 + 1e-12) + 1e-9))
@@ -153,7 +153,7 @@ def march(rate: Rate, step: Step | casadi.Function, size: float, t0: float, x0: 
         last = min(first + CHUNK, whole)
         t = t0 + direction * size * np.arange(first, last + 1)
         if last == whole:
-            # Round-off must neither leave a sliver of a step nor miss the end.
+            # Avoid a last step of the size of round-off.
             t = t if abs(t1 - t[-1]) > 1e-9 * size else np.append(t[:-1], t1)
             t = t if t[-1] == t1 else np.append(t, t1)
         if len(t) < 2:
@@ -162,7 +162,7 @@ def march(rate: Rate, step: Step | casadi.Function, size: float, t0: float, x0: 
         bad = ~np.all(np.isfinite(x), axis=1)
         if np.any(bad):
             i = int(np.argmax(bad))
-            hint = "a smaller step or, with stabilization, a smaller gain"
+            hint = "use a smaller step or, with stabilization, a smaller gain"
             check_finite(rate, t[i - 1], x[i - 1], hint)
             check_finite(rate, t[i], x[i], hint)
         yield hermite_piece(rate, t, x)
@@ -170,7 +170,7 @@ def march(rate: Rate, step: Step | casadi.Function, size: float, t0: float, x0: 
 
 
 def _chunk(rate: Rate, step: Step | casadi.Function, t: np.ndarray, x0: np.ndarray) -> np.ndarray:
-    """The states at the knots t, x0 among them."""
+    """Return the states at the knots t, including x0."""
     h = np.diff(t)
     if not isinstance(step, casadi.Function) or len(h) <= SMALL:
         call = rate.cached((id(step), "call"), lambda: numpy_callable(step) if isinstance(step, casadi.Function) else step)
@@ -180,7 +180,7 @@ def _chunk(rate: Rate, step: Step | casadi.Function, t: np.ndarray, x0: np.ndarr
                 x.append(call(x[-1], ti, hi))
         return np.array(x)
     chunk = rate.cached((id(step), "chunk"), lambda: step.mapaccum("chunk", CHUNK))
-    # Steps of zero length fill the last chunk up.
+    # The last chunk is padded with steps of zero length.
     starts, lengths = np.full(CHUNK, t[-1]), np.zeros(CHUNK)
     starts[: len(h)], lengths[: len(h)] = t[:-1], h
     states = np.asarray(chunk(x0, starts.reshape(1, -1), lengths.reshape(1, -1)))

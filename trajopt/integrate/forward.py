@@ -1,6 +1,6 @@
-"""flow: a motion x' = f(t, x) given directly, not as a system; controls may jump at known times.
+"""``flow``: integrate x' = f(t, x) given as a function, with discontinuities at known times.
 
-It is the independent integrator behind checks of trajectories: at each break it starts anew, so that a jump costs no accuracy.
+It is the independent integrator for checks of trajectories. It restarts at each break, so that jumps do not reduce accuracy.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def flow(
     integrator: Integrator | None = None,
     names: Sequence[str] = (),
 ) -> Path:
-    """The motion from (t0, x0) to t1, callable at any time between; t1 may lie before t0.
+    """Integrate from (t0, x0) to t1 and return the path; t1 may be less than t0.
 
     Parameters
     ----------
-    rate : f(t, x), a CasADi function or a Python one.
-    breaks : times at which the rate may jump; the integrator starts anew there.
-    integrator : ``Dop853(1e-12)`` unless told otherwise.
+    rate : f(t, x), a CasADi or Python function.
+    breaks : times at which the rate may be discontinuous; the integrator restarts there.
+    integrator : ``Dop853(1e-12)`` by default.
     names : of the states, for error messages.
 
     Examples
@@ -47,7 +47,7 @@ def flow(
     if not (np.isfinite(t0) and np.isfinite(t1)):
         raise UsageError("a motion needs finite times", got=(t0, t1))
     if t0 == t1:
-        raise UsageError("a motion of no duration", got=(t0, t1), expected="two different times")
+        raise UsageError("a motion of zero duration", got=(t0, t1), expected="two different times")
     field = rate_of(rate, tuple(names) or tuple(f"x{i}" for i in range(len(start))))
     low, high = min(t0, t1), max(t0, t1)
     inner = sorted({float(b) for b in breaks if low < b < high}, reverse=t1 < t0)
@@ -55,8 +55,8 @@ def flow(
     pieces: list[Segment] = []
     x = start
     for a, b in itertools.pairwise(knots):
-        # Inside a leg the rate is asked for at times strictly inside it, so that a control that jumps at its end is not seen
-        # early.
+        # Within a leg the rate is evaluated strictly inside, so that a control that jumps at the end of the leg is not
+        # evaluated after the jump.
         leg, _ = run(_inside(field, a, b), integrator or Dop853(1e-12), (a, x, b))
         pieces += leg.pieces
         x = leg.pieces[-1].x[-1]
@@ -64,17 +64,17 @@ def flow(
 
 
 def _inside(field: Rate, a: float, b: float) -> Rate:
-    """The same rate, with times at the very ends of a leg moved inside by less than round-off matters."""
+    """Return the rate with times at the ends of a leg shifted inside by a few units of round-off."""
     if field.function is not None:
         return field
-    nudge = 4 * np.spacing(max(abs(a), abs(b)))
-    low, high = min(a, b) + nudge, max(a, b) - nudge
+    shift = 4 * np.spacing(max(abs(a), abs(b)))
+    low, high = min(a, b) + shift, max(a, b) - shift
     call = field.call
     return Rate(lambda t, x: call(min(max(t, low), high), x), field.names)
 
 
 def controlled(dynamics: casadi.Function, controls: Callable[[float], np.ndarray]) -> NumpyRate:
-    """The rate f(t, x, u(t)) of a CasADi function of (t, x, u) under controls given as a function of time.
+    """Return the rate f(t, x, u(t)) for a CasADi function of (t, x, u) and controls as a function of time.
 
     >>> t, x, u = casadi.SX.sym("t"), casadi.SX.sym("x"), casadi.SX.sym("u")
     >>> rate = controlled(casadi.Function("f", [t, x, u], [u - x]), lambda t: np.array([1.0]))

@@ -1,12 +1,12 @@
-"""recommended_gain: the gain that leaves the least drift, predicted from single steps.
+"""``recommended_gain``: the gain with the least drift, predicted from single steps.
 
-A step from a point of the manifold ends off it by a local error e. Over a run the deviations follow y <- R(tau K) y + e. With
-Euler's scheme, and with others of fixed step where the deviation is taken at the beginning of the step (``Baumgarte``), e hardly
+A step from a point on the manifold leaves it by a local error e. Over a run the deviations follow y <- R(tau K) y + e. With
+Euler's scheme, and with other fixed-step schemes if the deviation is sampled at the start of the step (``Baumgarte``), e hardly
 depends on the gain, and the best gain is of the order of 1/tau. Otherwise e grows with a power of tau a: inside a step the stages
-leave the manifold and the stabilization answers to that; the best gain is then set by the motion's own rates and lies far below.
+leave the manifold and the stabilization responds to that; the best gain is then set by the rates of the motion and far lower.
 
-A start off the manifold adds R^n y(start), which no gain keeps from being there at first: what counts is what is left of it in
-the last quarter of the run.
+An initial deviation adds R^n y(start). Since no gain removes it at once, only its remainder in the last quarter of the run
+counts.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from trajopt.integrate.stabilize import Stabilization
 from trajopt.integrate.tableaus import FEHLBERG, Tableau
 from trajopt.system import System
 
-FEWEST, MOST = 300, 1000  # points of the motion at which single steps are tried
-WORK = 5_000_000  # instructions to spend on them for each gain, between these limits
-PILOT = 20.0  # seconds of motion they are taken from, at most
-DECADES = 4.5  # how far below the stability limit to look
-MARGIN = 0.75  # of the range of stable gains; the rest is left to what is not linear
-NEGLIGIBLE = 1e-13  # a deviation that stays below this asks for no gain
+FEWEST, MOST = 300, 1000  # points of the motion at which single steps are evaluated
+WORK = 5_000_000  # instructions for each gain, which determine the number of points
+PILOT = 20.0  # s, maximum duration of the pilot run
+DECADES = 4.5  # search range below the stability limit
+MARGIN = 0.75  # of the range of stable gains, as margin for nonlinearity
+NEGLIGIBLE = 1e-13  # deviations below this are ignored
 LAST_QUARTER = 0.75
-RESOLUTION = 0.5  # of the steps of an integrator of order 8
-AS_GOOD = 1.05  # drifts within this factor of the least are as good
-STAND_IN = FEHLBERG  # for implicit schemes, which bear at least the gains that an explicit one of their order does
+RESOLUTION = 0.5  # sampling interval relative to the steps of an integrator of order 8
+AS_GOOD = 1.05  # drifts within this factor of the least are considered equal
+STAND_IN = FEHLBERG  # used for implicit schemes, whose stable range of gains is at least as large
 
 
 def recommended_gain(
     system: System, integrator: Integrator, stabilization: Stabilization | None = None, until: float | None = None
 ) -> float:
-    """The gain, in 1/s, that leaves the least drift with this integrator.
+    """Return the gain, in 1/s, with the least drift for this integrator.
 
-    It lies within a factor of two of the best that a search of full runs finds; where drifts are within 5 % of the least, it is
-    the highest such gain. For an integrator that chooses its steps the drift at equal work counts: at a given tolerance a
-    higher gain always leaves less drift, but cuts the steps down, and a finer tolerance would have bought more. A start off
-    the manifold is to be brought back in three quarters of the run.
+    It is within a factor of two of the best gain found by full runs. If drifts are within 5 % of the least, it is
+    the highest such gain. For adaptive integrators the criterion is the drift at equal work: at a given tolerance a
+    higher gain always leaves less drift but shortens the steps, and a finer tolerance would reduce the drift more. An
+    initial deviation must decay within three quarters of the run.
 
     Examples
     --------
@@ -75,27 +75,27 @@ def recommended_gain(
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     scipy.optimize.minimize_scalar(score, bounds=bounds, method="bounded", options={"maxiter": 8, "xatol": 0.02})
     least = min(tried.values())
-    # Where the drift hardly depends on the gain, a higher one makes good sooner what single steps do not foresee.
+    # If the drift hardly depends on the gain, a higher one corrects unpredicted errors faster.
     return float(10 ** max(g for g, drift in tried.items() if drift <= least + np.log10(AS_GOOD)))
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """What single steps are tried with: the scheme, points on the manifold, and the steps it takes there."""
+    """Data for the evaluation of single steps: the scheme, points on the manifold, and step sizes there."""
 
     system: System
     way: Stabilization
     tableau: Tableau
     t: np.ndarray  # (k,)
     x: np.ndarray  # (k, n)
-    step: np.ndarray  # (k,) the step taken from there
-    repeat: int  # how many such steps there are from one point to the next
-    initial: np.ndarray  # (rows,) the deviations of the start
+    step: np.ndarray  # (k,) step sizes
+    repeat: int  # number of steps from one point to the next
+    initial: np.ndarray  # (rows,) initial deviations
     duration: float  # of the run
-    errors: np.ndarray | None = None  # (k, rows) local errors, where they do not depend on the gain
+    errors: np.ndarray | None = None  # (k, rows) local errors, if independent of the gain
 
     def score(self, gain: float) -> float:
-        """The mean logarithm of the largest drift to be expected of each deviation."""
+        """Return the mean logarithm of the largest predicted drift of each deviation."""
         way = self.way.with_gain(gain)
         K = way.matrix(self.system)
         assert K is not None
@@ -113,7 +113,7 @@ class _Trial:
         return score if np.isfinite(score) else np.inf
 
     def _left_of_start(self, coefficients: np.ndarray, K: np.ndarray) -> np.ndarray:
-        """What the last quarter of the run still sees of a start off the manifold."""
+        """Return the remainder of the initial deviation in the last quarter of the run."""
         step = float(np.median(self.step))
         with np.errstate(all="ignore"):
             decay, _ = _recursion(coefficients, step * K, max(1, round(LAST_QUARTER * self.duration / step)))
@@ -132,7 +132,7 @@ class _Trial:
 
 
 def _recursion(coefficients: np.ndarray, z: np.ndarray, repeat: int) -> tuple[np.ndarray, np.ndarray]:
-    """R(z)^repeat and the sum of the powers before it: what many steps with a constant error do to the deviations."""
+    """Return R(z)^repeat and the sum of the lower powers: the effect of ``repeat`` steps with a constant error."""
     R, power = np.zeros_like(z), np.eye(len(z))
     for coefficient in coefficients:
         R, power = R + coefficient * power, power @ z
@@ -157,26 +157,26 @@ def _trial(system: System, integrator: Integrator, way: Stabilization, until: fl
         stride = max(1, len(path.t) // points)
         t, x, step = path.t[:-1:stride], path.x[:-1:stride], np.diff(path.t)[::stride]
     initial = evaluate(_deviations(system, way), np.zeros(1), system.start[None])[0]
-    # Points on the manifold, so that all of the deviation after a step is the step's own.
+    # Points on the manifold, so that the deviation after a step is its local error.
     x = evaluate(projection(system, way.deviations(system).y), t, x)
     trial = _Trial(system, way, tableau, t, x, step, stride, initial, until)
     if not samples(integrator) or way.with_gain(1.0).sampled(system) is None:
         return trial
-    # From a point of the manifold a step that acts on the deviation at its beginning is a step without stabilization.
+    # With a deviation sampled at the beginning, a step from a point on the manifold is a step without stabilization.
     return replace(trial, errors=trial._local_errors(rate))
 
 
 def samples(integrator: Integrator) -> bool:
-    """Whether a stabilization acts on the deviation at the beginning of a step: with stages, at a step known beforehand."""
+    """True if a stabilization samples the deviation at the beginning of a step: fixed step and several stages."""
     return integrator.fixed_step is not None and integrator.scheme is not None and integrator.scheme.stages > 1
 
 
 def _busiest(knots: np.ndarray, step: float, samples: int) -> tuple[np.ndarray, int]:
-    """Times to try steps at, and how many steps lie between two: the part of a motion where an adaptive integrator works most.
+    """Return sample times and the number of steps between them, in the part of a motion where adaptive steps are shortest.
 
-    Local errors swing faster than the motion, with the harmonics of its rates. What is sampled too coarsely looks like a slow
-    swing, which a gain would be good against; so the samples are close, and where there are too few of them for the whole
-    motion they are spent on the part that makes the largest errors.
+    Local errors oscillate faster than the motion, with the harmonics of its rates. Coarse sampling would alias them to slow
+    oscillations, which a gain would damp. Therefore the samples are dense and, if their number does not suffice for the whole
+    motion, cover the part with the largest errors.
     """
     stride = max(1, int(RESOLUTION * np.quantile(np.diff(knots), 0.1) / step))
     end, length = float(knots[-1]), samples * stride * step

@@ -1,4 +1,4 @@
-"""The names under which integrators and stabilizations are known to the command line: the only place where they are strings."""
+"""Names of integrators and stabilizations for the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trajopt.integrate.newmark import Newmark
 from trajopt.integrate.reactions import Baumgarte
 from trajopt.integrate.stabilize import Stabilization
 
-STEP, TOLERANCE = 1e-3, 1e-10  # where nothing is said
+STEP, TOLERANCE = 1e-3, 1e-10  # defaults
 
 FIXED_STEP: Mapping[str, Callable[[float], Integrator]] = {
     "euler": Euler,
@@ -37,14 +37,16 @@ Gain = float | tuple[float, ...] | None
 def _baumgarte(gain: Gain) -> Baumgarte:
     if isinstance(gain, tuple):
         raise UsageError(
-            "baumgarte takes one gain", got=", ".join(f"{one:g}" for one in gain), hint="minimum-norm takes one for each row"
+            "baumgarte has one gain",
+            got=", ".join(f"{one:g}" for one in gain),
+            hint="--stabilize minimum-norm has one for each row",
         )
     return Baumgarte(gain)
 
 
 def _projection(gain: Gain) -> Projection:
     if gain is not None:
-        raise UsageError("projection takes no gain", got=gain, hint="leave the gain out, or choose 'baumgarte' or 'minimum-norm'")
+        raise UsageError("projection has no gain", got=gain, hint="omit --gain, or use --stabilize minimum-norm")
     return Projection()
 
 
@@ -57,7 +59,7 @@ STABILIZATIONS: Mapping[str, Callable[[Gain], Stabilization]] = {
 
 
 def integrator(name: str, step: float | None = None, tolerance: float | None = None) -> Integrator:
-    """An integrator by name; a setting that it does not have is an error.
+    """Return an integrator by name; a setting that it does not have is an error.
 
     >>> integrator("rk4", step=0.01).label
     'rk4, step 0.01'
@@ -65,26 +67,26 @@ def integrator(name: str, step: float | None = None, tolerance: float | None = N
     if name in FIXED_STEP:
         if tolerance is not None:
             raise UsageError(
-                f"'{name}' works with a fixed step",
+                f"'{name}' has a fixed step",
                 got=f"a tolerance of {tolerance:g}",
-                hint="give a step, or choose 'dop853' or 'fehlberg'",
+                hint="use --step, or --integrator dop853",
             )
         return FIXED_STEP[name](STEP if step is None else step)
     if name not in ADAPTIVE:
-        raise UsageError(f"no integrator is called '{name}'", expected=", ".join(INTEGRATORS), hint=suggest(name, INTEGRATORS))
+        raise UsageError(f"unknown integrator '{name}'", expected=", ".join(INTEGRATORS), hint=suggest(name, INTEGRATORS))
     if step is not None:
-        raise UsageError(f"'{name}' chooses its steps", got=f"a step of {step:g}", hint="give a tolerance, or choose 'rk4'")
+        raise UsageError(f"'{name}' is adaptive", got=f"a step of {step:g}", hint="use --tolerance, or --integrator rk4")
     return ADAPTIVE[name](TOLERANCE if tolerance is None else tolerance)
 
 
 def stabilization(name: str, gain: Gain = None) -> Stabilization:
-    """A stabilization by name.
+    """Return a stabilization by name.
 
     >>> stabilization("baumgarte", 10.0).label
     'baumgarte, gain 10'
     """
     if name not in STABILIZATIONS:
         raise UsageError(
-            f"no stabilization is called '{name}'", expected=", ".join(STABILIZATIONS), hint=suggest(name, STABILIZATIONS)
+            f"unknown stabilization '{name}'", expected=", ".join(STABILIZATIONS), hint=suggest(name, STABILIZATIONS)
         )
     return STABILIZATIONS[name](gain)

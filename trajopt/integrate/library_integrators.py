@@ -1,4 +1,4 @@
-"""Integrators of SciPy and SUNDIALS, behind the contract of an integrator; a tolerance means what it does in ``adaptive``."""
+"""Integrators of SciPy and SUNDIALS, with the tolerance defined as in ``adaptive``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from trajopt.integrate.fixed_step import Integrator, positive
 from trajopt.integrate.rates import Rate, check_finite, numpy_callable, spelled
 from trajopt.integrate.tableaus import DOP853, Tableau
 
-CVODES_SHARE = 0.01  # its many short steps of low order add up to a hundred times the error of one
+CVODES_SHARE = 0.01  # fraction of the tolerance per step: errors of its many steps of low order accumulate
 
 
 @dataclass(frozen=True)
 class Dop853(Integrator):
-    """SciPy's explicit 8(5,3) pair of Dormand and Prince with dense output of order 7: the choice for smooth motions."""
+    """SciPy's explicit 8(5,3) pair of Dormand and Prince with dense output of order 7, for smooth motions."""
 
     tolerance: float = 1e-10
 
@@ -78,12 +78,12 @@ def _scipy_pieces(
     project: casadi.Function | None,
     options: dict[str, Any],
 ) -> Iterator[Segment]:
-    """Drive one of SciPy's solvers step by step."""
+    """Run one of SciPy's solvers step by step."""
     t0, x0, t1 = leg
     check_finite(rate, t0, x0, "start from finite values")
     x = np.array(x0, dtype=float)
     projected = None if project is None else numpy_callable(project)
-    # SciPy refuses a relative tolerance below this, with a warning.
+    # SciPy warns of a smaller relative tolerance.
     relative = max(tolerance, 100 * np.finfo(float).eps)
     with np.errstate(all="ignore"):
         solver = solver_class(rate.call, t0, x.copy(), t1, rtol=relative, atol=tolerance, **options)
@@ -113,7 +113,7 @@ def _transposed(dense: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarr
 class Sundials(Integrator):
     """SUNDIALS' CVODES through CasADi: implicit, of variable order, for stiff and large systems.
 
-    It gives its results on a grid of ``samples`` equal intervals, with quintic interpolation between.
+    Results are on a grid of ``samples`` equal intervals, with quintic interpolation.
     """
 
     tolerance: float = 1e-10
@@ -132,7 +132,7 @@ class Sundials(Integrator):
     ) -> Iterator[Segment]:
         check_finite(rate, t0, x0, "start from finite values")
         grid = np.linspace(t0, t1, self.samples + 1)
-        # A projection acts after each sample, so that each is a leg of its own.
+        # A projection acts after each sample, which is then integrated separately.
         size = 1 if project is not None else 100
         projected = None if project is None else numpy_callable(project)
         x = np.asarray(x0, dtype=float)
@@ -160,9 +160,11 @@ class Sundials(Integrator):
 
     def _solver(self, rate: Rate, count: int) -> casadi.Function:
         if rate.function is None:
-            raise ModelError("SUNDIALS needs the rates as a CasADi function", got="a Python function", hint="use Dop853 or Radau")
+            raise ModelError(
+                "SUNDIALS needs the rates as a CasADi function", got="a Python function", hint="use Dop853() or RadauIIA()"
+            )
         s, x, _ = rate.symbolic()
-        leg = type(s).sym("leg", 2)  # where it starts and how long it is: one solver serves all legs
+        leg = type(s).sym("leg", 2)  # start and duration as parameters, so that one solver serves all legs
         dae = {"t": s, "x": x, "p": leg, "ode": leg[1] * rate.function(leg[0] + s * leg[1], x)}
         share = max(CVODES_SHARE * self.tolerance, 1e-14)
         options = {"abstol": share, "reltol": share, "max_num_steps": 1_000_000, "show_eval_warnings": False}

@@ -18,7 +18,7 @@ from trajopt.integrate.rates import Rate
 class Newmark(Integrator):
     """Newmark's scheme for q'' = a(t, q, q'), implicit, of order 2 for gamma = 1/2.
 
-    q1 = q0 + h v0 + h^2 ((1/2 - beta) a0 + beta a1),  v1 = v0 + h ((1 - gamma) a0 + gamma a1); beta = 1/4 is the trapezoid.
+    q1 = q0 + h v0 + h^2 ((1/2 - beta) a0 + beta a1),  v1 = v0 + h ((1 - gamma) a0 + gamma a1); beta = 1/4: trapezoidal rule.
     """
 
     step: float = 1e-3
@@ -51,7 +51,7 @@ class Newmark(Integrator):
         n = len(positions)
         order = [(positions + velocities).index(i) for i in range(2 * n)]  # of the states, from (q, v)
         t, q, v = casadi.SX.sym("t"), casadi.SX.sym("q", n), casadi.SX.sym("v", n)
-        f = rate.function(t, casadi.vertcat(q, v)[order])  # type: ignore[misc]  # there is one, or there were no pairs
+        f = rate.function(t, casadi.vertcat(q, v)[order])  # type: ignore[misc]  # checked by position_velocity_pairs
         acceleration = casadi.Function("acceleration", [t, q, v], [f[velocities]])
         x, h, a1 = casadi.SX.sym("x", 2 * n), casadi.SX.sym("h"), casadi.SX.sym("a1", n)
         q0, v0 = x[positions], x[velocities]
@@ -70,9 +70,9 @@ class Newmark(Integrator):
 
 
 def position_velocity_pairs(rate: Rate) -> tuple[list[int], list[int]]:
-    """Which states are positions, and which are their velocities: those with q' = v."""
+    """Return the indices of positions and of their velocities, q' = v."""
     if rate.function is None or not rate.function.is_a("SXFunction"):
-        raise ModelError("Newmark's scheme needs the rates as an SX expression", hint="use another integrator for this system")
+        raise ModelError("Newmark's scheme needs the rates as an SX expression", hint="use another integrator, as Rk4(1e-3)")
     t, x = casadi.SX.sym("t"), casadi.SX.sym("x", rate.size)
     f = rate.function(t, x)
     pairs = [(i, j) for i in range(rate.size) for j in range(rate.size) if casadi.is_equal(f[i], x[j], 2)]
@@ -83,6 +83,6 @@ def position_velocity_pairs(rate: Rate) -> tuple[list[int], list[int]]:
             "Newmark's scheme needs a second-order system",
             got=f"no pair position, velocity for {', '.join(odd) or 'some states'}",
             expected="each state a position or the velocity of one",
-            hint="use another integrator for this system",
+            hint="use another integrator, as Rk4(1e-3)",
         )
     return positions, velocities

@@ -1,7 +1,7 @@
-"""Rate: the right-hand side x' = f(t, x) in the forms that integrators want.
+"""Rate: the right-hand side x' = f(t, x) in the forms that integrators need.
 
-A CasADi function gives all of them: a fast NumPy call, a symbolic call to build whole steps from, the second
-derivative for dense output. A Python callable gives the NumPy call only.
+A CasADi function provides all of them: a fast NumPy call, a symbolic call for compiled steps, the second
+derivative for dense output. A Python callable provides the NumPy call only.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from trajopt.system import System
 
 NumpyRate = Callable[[float, np.ndarray], np.ndarray]
 
-# Up to this many instructions a step is one flat SX function; beyond, the rate stays a call inside it, so that building stays
-# cheap.
+# Up to this many instructions a step is one flat SX function; beyond, it calls the rate, to limit the time of
+# building.
 FLAT_INSTRUCTIONS = 20_000
-DIVERGED = 1e100  # a motion that gets there is not coming back
+DIVERGED = 1e100  # a larger state counts as divergence
 
 
 @dataclass(frozen=True)
 class Rate:
-    """x' = f(t, x) with the names of the states, for error messages, and a store of compiled steps."""
+    """x' = f(t, x) with the names of the states and a cache of compiled steps."""
 
     call: NumpyRate
     names: tuple[str, ...]
@@ -38,24 +38,24 @@ class Rate:
         return len(self.names)
 
     def cached(self, key: object, build: Callable[[], Any]) -> Any:
-        """What ``build`` makes, made once for each key."""
+        """Return the result of ``build``, computed once for each key."""
         if key not in self.compiled:
             self.compiled[key] = build()
         return self.compiled[key]
 
     def kept(self, value: object) -> int:
-        """A key for a value that is not hashable, kept alive so that the key stays its own."""
+        """Return a key for an unhashable value, and keep a reference to it so that the key stays unique."""
         self.compiled.setdefault(("kept", id(value)), value)
         return id(value)
 
     def many(self, t: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """The rates at many points: (m,), (m, n) -> (m, n)."""
+        """Evaluate the rates at many points: (m,), (m, n) -> (m, n)."""
         if self.function is None:
             return np.array([self.call(ti, xi) for ti, xi in zip(t, x, strict=True)])
         return evaluate(self.function, t, x)
 
     def second(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:
-        """The second derivatives x'' = f_t + f_x f at many points, None where f is not a CasADi function."""
+        """Evaluate x'' = f_t + f_x f at many points; None if f is not a CasADi function."""
         if self.function is None:
             return None
         return evaluate(self.cached("second", self._second), t, x)
@@ -67,7 +67,7 @@ class Rate:
         return casadi.Function("second", [t, x], [total_derivative(f, t, x, f)])
 
     def symbolic(self, stages: int = 1) -> tuple[Any, Any, Any]:
-        """Symbols t, x, h of the type in which a step of that many stages is best written."""
+        """Return symbols t, x, h, SX or MX depending on the size of a step with ``stages`` stages."""
         assert self.function is not None
         flat = self.function.is_a("SXFunction") and self.function.n_instructions() * stages <= FLAT_INSTRUCTIONS
         kind: Any = casadi.SX if flat else casadi.MX
@@ -75,18 +75,18 @@ class Rate:
 
 
 def total_derivative(expression: Any, t: Any, x: Any, f: Any) -> Any:
-    """d/dt of an expression in t and x along x' = f."""
+    """Return d/dt of an expression in t and x along x' = f."""
     return casadi.jtimes(expression, t, 1) + casadi.jtimes(expression, x, f)
 
 
 def symbols(function: casadi.Function, size: int) -> tuple[Any, Any]:
-    """Symbols t and x of the type that a function is written in."""
+    """Return symbols t and x of the type of a function."""
     kind: Any = casadi.SX if function.is_a("SXFunction") else casadi.MX
     return kind.sym("t"), kind.sym("x", size)
 
 
 def evaluate(function: casadi.Function, t: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """A CasADi function of (t, x) at many points: (m,), (m, n) -> (m, rows)."""
+    """Evaluate a CasADi function of (t, x) at many points: (m,), (m, n) -> (m, rows)."""
     t, x = np.asarray(t, dtype=float), np.asarray(x, dtype=float)
     if len(t) == 0:
         return np.zeros((0, function.size1_out(0)))
@@ -94,7 +94,7 @@ def evaluate(function: casadi.Function, t: np.ndarray, x: np.ndarray) -> np.ndar
 
 
 def numpy_callable(function: casadi.Function) -> Callable[..., np.ndarray]:
-    """A CasADi function with one output as a Python function of floats and vectors, without the overhead of CasADi's own call.
+    """Return a CasADi function as a Python function of floats and arrays, without the overhead of CasADi's call.
 
     >>> x = casadi.SX.sym("x", 2)
     >>> numpy_callable(casadi.Function("f", [x], [x**2]))(np.array([2.0, 3.0]))
@@ -115,7 +115,7 @@ def numpy_callable(function: casadi.Function) -> Callable[..., np.ndarray]:
         trigger()
         return result.copy()
 
-    call.keeps = (dense, buffer)  # type: ignore[attr-defined]  # the trigger does not own what it fires
+    call.keeps = (dense, buffer)  # type: ignore[attr-defined]  # the trigger holds no references
     return call
 
 
@@ -127,18 +127,18 @@ def _dense(function: casadi.Function) -> casadi.Function:
 
 
 def function_of_state(system: System, expression: casadi.SX) -> casadi.Function:
-    """An expression of a system as a function of (t, x), with the parameters at their values."""
+    """Return an expression of a system as a function of (t, x), with parameter values inserted."""
     values = casadi.DM(system.parameter_values)
     return casadi.Function("f", [system.time, system.x], [casadi.densify(casadi.substitute(expression, system.p, values))])
 
 
 def rate_of_system(system: System) -> Rate:
-    """The rate of a system, with its parameters at their values."""
+    """Return the rate of a system, with parameter values inserted."""
     return rate_of(function_of_state(system, system.rate), tuple(s.name for s in system.states))
 
 
 def rate_of(function: casadi.Function | NumpyRate, names: tuple[str, ...]) -> Rate:
-    """The rate given by a CasADi function of (t, x) or by a Python callable of the same arguments."""
+    """Return the rate of a CasADi function of (t, x) or of a Python callable."""
     if not isinstance(function, casadi.Function):
         return Rate(lambda t, x: np.asarray(function(t, x), dtype=float).reshape(-1), names)
     if function.n_in() != 2 or function.n_out() != 1 or function.numel_out(0) != len(names) or function.numel_in(1) != len(names):
@@ -151,7 +151,7 @@ def rate_of(function: casadi.Function | NumpyRate, names: tuple[str, ...]) -> Ra
 
 
 def check_finite(rate: Rate, t: float, x: np.ndarray, hint: str) -> None:
-    """Raise, in the names of the states, if the motion cannot go on from here."""
+    """Raise in the names of the states if the state or its rate is not finite."""
     if not np.all(np.abs(x) < DIVERGED):
         lost = [f"{name} = {value:.3g}" for name, value in zip(rate.names, x, strict=True) if not abs(value) < DIVERGED]
         raise SimulationError(f"the motion diverges at t = {t:.6g}", got=", ".join(lost), hint=hint)
@@ -167,5 +167,5 @@ def check_finite(rate: Rate, t: float, x: np.ndarray, hint: str) -> None:
 
 
 def spelled(rate: Rate, x: np.ndarray) -> str:
-    """A state in words."""
+    """Return a state as text."""
     return ", ".join(f"{name} = {value:.6g}" for name, value in zip(rate.names, x, strict=True))

@@ -1,4 +1,4 @@
-"""Stabilization through reactions: constraint forces that pull a mechanism back to its constraints."""
+"""Stabilization through reactions: constraint forces that drive a mechanism back to its constraints."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from trajopt.system import Law, System, Variable
 class Baumgarte(Gained):
     """h'' = -2 a h' - a^2 h for position conditions, f' = -a f for velocity conditions, with the gain a.
 
-    A scheme of fixed step with several stages leaves the manifold inside a step by more than it does with the whole step. It
-    would answer to that with a force, and the more so the higher the gain. So the deviation is taken at the beginning of a
-    step, and the law is followed from there (``sampled``): a step multiplies deviations by R(tau K) all the same, its own error
-    does not depend on the gain, and gains of the order of 1/tau leave hardly more than the error of a single step.
+    The stages of a fixed-step scheme deviate from the manifold more than the whole step does. A law that acts at the
+    stages responds to that with a force proportional to the gain. Therefore the deviation is sampled at the beginning of a
+    step, and the law is integrated from there (``sampled``): a step still multiplies deviations by R(tau K), its local error
+    does not depend on the gain, and with gains of the order of 1/tau the drift is close to the error of a single step.
 
     >>> from problems.lecture import pendulum_cartesian
     >>> from trajopt.integrate import Rk4, simulate
@@ -63,7 +63,7 @@ class Baumgarte(Gained):
         return _carried(system, _through_reactions(system, law, held), y, held, wanted)
 
     def matrix(self, system: System) -> np.ndarray | None:
-        """In the order of ``deviations`` without the first integrals, which reactions do not reach."""
+        """Return K in the order of ``deviations``, without first integrals, on which reactions do not act."""
         a = chosen(self.gain)
         sizes = [(i.order, i.expression.numel()) for i in system.invariants if i.order > 0]
         return np.asarray(
@@ -72,7 +72,7 @@ class Baumgarte(Gained):
 
 
 def _critical(a: float, rows: int) -> np.ndarray:
-    """K of (h, h') for h'' = -2 a h' - a^2 h: critically damped, both eigenvalues at -a."""
+    """Return K of (h, h') for h'' = -2 a h' - a^2 h: critically damped, both eigenvalues at -a."""
     return np.kron(np.array([[0.0, 1.0], [-(a**2), -2 * a]]), np.eye(rows))
 
 
@@ -126,7 +126,7 @@ class LinearLaw(Stabilization):
 
 @dataclass(frozen=True)
 class NonlinearLaw(Stabilization):
-    """Any law through reactions: ``law(y, y_rate, order)`` gives y'' (order 2) or y' (order 1), zero where its arguments are."""
+    """Any law through reactions: ``law(y, y_rate, order)`` returns y'' (order 2) or y' (order 1); it must vanish at zero."""
 
     law: Law
 
@@ -146,7 +146,7 @@ class NonlinearLaw(Stabilization):
         return Prepared(_through_reactions(system, self.law))
 
     def matrix(self, system: System) -> np.ndarray | None:
-        """Its linearization at zero."""
+        """Return the linearization at zero."""
         h, v, f = (casadi.SX.sym(name, dict(_reacting(system)).get(order, 0)) for name, order in (("h", 2), ("v", 2), ("f", 1)))
         top = self.law(h, v, 2) if h.numel() else h
         bottom = self.law(f, casadi.SX.zeros(f.numel(), 1), 1) if f.numel() else f
@@ -158,18 +158,20 @@ class NonlinearLaw(Stabilization):
 def _through_reactions(system: System, law: Law, held: casadi.SX | None = None) -> System:
     if system.through_reactions is None:
         raise ModelError(
-            f"system '{system.name}' has no reactions to stabilize it through",
-            hint="use the minimum-norm correction or projection" if system.invariants else "run it without stabilization",
+            f"system '{system.name}' has no reactions for stabilization",
+            hint="use MinimumNorm() or Projection() (--stabilize minimum-norm)"
+            if system.invariants
+            else "run it without stabilization",
         )
     rebuild: Any = system.through_reactions
     stabilized: System = rebuild(law) if held is None else rebuild(law, held)
-    # The start may have been changed after the mechanism was built.
+    # The initial values may have changed after the mechanism was built.
     extra = stabilized.parameters[len(system.parameters) :]
     return replace(stabilized, states=system.states, parameters=(*system.parameters, *extra))
 
 
 def _carried(system: System, driven: System, y: casadi.SX, held: casadi.SX, held_rate: casadi.SX) -> Prepared:
-    """A system driven by ``held`` deviations: states that follow their law from the value y that they get after each step."""
+    """Return a system with additional states ``held``: deviations that are set to y after each step and follow their law."""
     n = system.x.numel()
     renewed = function_of_state(system, casadi.vertcat(system.x, y))
     start = np.asarray(renewed(0.0, system.start)).ravel()[n:]
@@ -190,7 +192,7 @@ def _carried(system: System, driven: System, y: casadi.SX, held: casadi.SX, held
 
 
 def _reaching(system: System) -> Deviations:
-    """The deviations that reactions reach: not those of first integrals."""
+    """Return the deviations of constraints, without those of first integrals."""
     return deviations(system, [i.name for i in system.invariants if i.order > 0])
 
 
@@ -199,6 +201,6 @@ def _stacked(system: System, order: int) -> casadi.SX:
 
 
 def _reacting(system: System) -> list[tuple[int, int]]:
-    """(order, number of rows) of the invariants that reactions can reach."""
+    """Return (order, number of rows) of the invariants on which reactions act."""
     found = [(order, _stacked(system, order).numel()) for order in (2, 1)]
     return [(order, count) for order, count in found if count]

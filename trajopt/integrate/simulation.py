@@ -1,4 +1,4 @@
-"""simulate: a named system, an integrator, a stabilization, and the motion with its drift."""
+"""``simulate``: forward integration of a system with events, stabilization and drift."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEP = "step"
 
 @dataclass(frozen=True)
 class Drift:
-    """How far an invariant strayed: at most, and at the end."""
+    """Deviation of an invariant: maximum and final value."""
 
     max: float
     end: float
@@ -36,8 +36,8 @@ class Drift:
 class Simulation:
     """A motion of a system.
 
-    ``simulation["theta"]`` is a state or an output at the times ``t``; ``simulation.at(0.5)`` the state at any time. The
-    drift of an invariant is the length of its deviation: from zero for constraints, from its starting value for first
+    ``simulation["theta"]`` is a state or an output at the times ``t``; ``simulation.at(0.5)`` is the state at any time. The
+    drift of an invariant is the norm of its deviation: from zero for constraints, from its initial value for first
     integrals.
     """
 
@@ -70,7 +70,7 @@ class Simulation:
         )
 
     def at(self, time: float | np.ndarray, name: str | None = None) -> np.ndarray:
-        """The state, or one of its components by name, at any time or times."""
+        """Return the state, or one component by name, at one time or an array of times."""
         values = self.path(time)
         if name is None:
             return values
@@ -82,7 +82,7 @@ class Simulation:
 
     @property
     def final(self) -> dict[str, float]:
-        """The last state, by name."""
+        """The final state by name."""
         return {s.name: float(v) for s, v in zip(self.system.states, self.x[-1], strict=True)}
 
 
@@ -93,17 +93,17 @@ def simulate(
     stabilization: Stabilization | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
-    """Run a system from its start at t = 0.
+    """Integrate a system from its initial state at t = 0.
 
-    A parameter of the system called "step" is the integrator's, where that is fixed: by it a system can tell, in an event, when a
-    step becomes too long for it.
+    A parameter of the system named "step" is set to the step of a fixed-step integrator, so that an event can detect when a
+    step is too long.
 
     Parameters
     ----------
-    integrator : ``Dop853(1e-10)`` unless told otherwise.
-    until : how long; the system's own default otherwise.
-    stabilization : how to keep the invariants; one without a gain gets the gain that suits step and scheme.
-    progress : called with the fraction done.
+    integrator : ``Dop853(1e-10)`` by default.
+    until : final time; by default that of the system.
+    stabilization : of the invariants; without a gain, ``recommended_gain`` is used.
+    progress : called with the completed fraction.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def simulate(
 
 
 def _check_guards(guards: tuple[Guard, ...], events: tuple[Occurrence, ...]) -> None:
-    """Raise where an event happened that must not."""
+    """Raise the error of a guard whose event occurred."""
     for guard in guards:
         times = [e.time for e in events if e.name == guard.event.name]
         if times:
@@ -145,19 +145,19 @@ def _check_guards(guards: tuple[Guard, ...], events: tuple[Occurrence, ...]) -> 
 
 
 def _check_stabilization(stabilization: Stabilization, system: System, method: Integrator) -> None:
-    """An explicit scheme of fixed step must be able to follow the decay it is asked for; others shorten their steps."""
+    """Raise if the gain is unstable for an explicit fixed-step scheme; adaptive schemes shorten their steps."""
     K = stabilization.matrix(system)
     if K is not None and method.scheme is not None and method.fixed_step is not None:
         check_gain(K, method, method.fixed_step)
 
 
 def drifts(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, Drift]:
-    """The drift of each invariant along a motion: t (k,), x (k, n)."""
+    """Return the drift of each invariant along a motion: t (k,), x (k, n)."""
     return {name: Drift(float(np.max(y)), float(y[-1])) for name, y in deviation_norms(system, t, x).items()}
 
 
 def deviation_norms(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
-    """The length of the deviation of each invariant along a motion: t (k,), x (k, n) -> (k,)."""
+    """Return the norm of the deviation of each invariant along a motion: t (k,), x (k, n) -> (k,)."""
     return {i.name: np.linalg.norm(_along(system, deviation(system, i), t, x), axis=1) for i in system.invariants}
 
 

@@ -1,8 +1,8 @@
-"""A singular bypass: jumping over a value at which the equations of motion break down, and what that costs.
+"""Singular bypass: a jump across a coordinate singularity of the equations of motion, and its error.
 
-A coordinate singularity can be stepped over: short of it the state is moved to the far side in no time, and the stabilization
-pulls the violated constraints back. The motion afterwards satisfies the constraints, but it is another motion; ``price`` says
-by how much.
+Before a coordinate singularity is reached, the state jumps to its other side, and the stabilization
+restores the violated constraints. The motion afterwards satisfies the constraints but differs from the true one; ``price``
+measures the difference.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from trajopt.system import Event, System
 
 
 def bypass(system: System, state: str, at: float, margin: float) -> System:
-    """The same system, whose state jumps from ``at - margin`` to ``at + margin``, and back the other way.
+    """Return the system with a jump of a state from ``at - margin`` to ``at + margin``, in both directions.
 
-    Stabilization through reactions keeps the jump.
+    The jump is preserved by stabilization through reactions.
 
     >>> from problems.lecture import pendulum
     >>> [(event.name, event.direction) for event in bypass(pendulum(), "theta", at=0.5, margin=0.01).events]
@@ -54,9 +54,9 @@ def bypass(system: System, state: str, at: float, margin: float) -> System:
 
 @dataclass(frozen=True)
 class Price:
-    """What the jumps of a run cost.
+    """The error caused by the jumps of a run.
 
-    ``violation`` is the largest deviation of the constraints right after a jump, ``left`` their deviation at the end,
+    ``violation`` is the largest deviation of the constraints after a jump, ``left`` their deviation at the end,
     ``departure`` the largest distance from the true motion in the chosen states, before and after the first jump.
     """
 
@@ -77,7 +77,7 @@ class Price:
 
 
 def price(simulation: Simulation, truth: Callable[[np.ndarray], np.ndarray], states: Sequence[str]) -> Price:
-    """The price of the jumps of a run against the true motion: ``truth(times)`` gives the named states, one row for each time."""
+    """Compare a run with jumps to the true motion; ``truth(times)`` returns the named states, one row per time."""
     jumps = [e for e in simulation.events if e.name.startswith("bypass of ")]
     system = simulation.system
     constraints = [i.name for i in system.invariants if i.order > 0]

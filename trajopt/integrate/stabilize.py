@@ -1,13 +1,13 @@
-"""Stabilization: dy/dt = K y for the deviations y of any set of invariants; here the contract of the ways to realise it.
+"""Stabilization: dy/dt = K y for the deviations y of any set of invariants; the interface of all methods.
 
-Through reactions        ``Baumgarte``, ``LinearLaw``, ``NonlinearLaw``: constraint forces that pull back; mechanisms only.
-Minimum-norm correction  ``MinimumNorm``: the smallest change of the rates; works always.
-Extended Hamiltonian     ``ExtendedHamiltonian``: H + gamma g; canonical systems, while the integrals' bracket is not zero.
-Projection               ``Projection``: back on the manifold after each step.
+Through reactions        ``Baumgarte``, ``LinearLaw``, ``NonlinearLaw``: constraint forces; mechanisms only.
+Minimum-norm correction  ``MinimumNorm``: the minimum-norm change of the rates; any system.
+Extended Hamiltonian     ``ExtendedHamiltonian``: H + gamma g; canonical systems with regular brackets.
+Projection               ``Projection``: projection onto the manifold after each step.
 
 For a position condition h the deviations are h and h', for a velocity condition f, for a first integral g - g(start).
-Stabilization restores these, not the trajectory: a motion that has left the true one stays on the level set, not on the
-motion.
+Stabilization restores these, not the trajectory: a motion that has departed from the true one stays on the level set, not on the
+true motion.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trajopt.system import Event, System
 
 @dataclass(frozen=True)
 class Guard:
-    """An event that must not happen, and what to say when it does."""
+    """An event that must not occur, and the error to raise if it does."""
 
     event: Event
     error: SimulationError
@@ -34,9 +34,9 @@ class Guard:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A system made ready: its stabilized rates, a projection for after each step, and what must not happen.
+    """A system with stabilized rates, a projection after each step, and guards.
 
-    States after the first ``own`` serve the stabilization only (None: all states are the system's).
+    States after the first ``own`` belong to the stabilization (None: all states belong to the system).
     """
 
     system: System
@@ -46,42 +46,42 @@ class Prepared:
 
 
 class Stabilization(abc.ABC):
-    """A way to keep the invariants of a system."""
+    """Abstract method of stabilizing the invariants of a system."""
 
     @property
     @abc.abstractmethod
     def label(self) -> str:
-        """A name with its settings, for reports."""
+        """Name and settings, for reports."""
 
     @property
     def lacks_gain(self) -> bool:
-        """Whether a gain has yet to be chosen."""
+        """True if the gain is not set."""
         return False
 
     def with_gain(self, gain: float) -> Stabilization:
-        """The same with a gain."""
-        raise UsageError("this stabilization has no gain to choose", got=self.label)
+        """Return a copy with this gain."""
+        raise UsageError("this stabilization has no gain", got=self.label)
 
     @abc.abstractmethod
     def deviations(self, system: System) -> Deviations:
-        """What it drives to zero."""
+        """Return the deviations that are driven to zero."""
 
     @abc.abstractmethod
     def prepare(self, system: System) -> Prepared:
-        """The system with stabilized invariants."""
+        """Return the system with stabilized invariants."""
 
     def sampled(self, system: System) -> Prepared | None:
-        """The same for a scheme with stages, acting on the deviation at the beginning of each step; None where it cannot."""
+        """Return the system stabilized by the deviation at the beginning of each step; None if not supported."""
         return None
 
     @abc.abstractmethod
     def matrix(self, system: System) -> np.ndarray | None:
-        """K of dy/dt = K y, where there is one; it meets the step in ``gains.check_gain``."""
+        """Return K of dy/dt = K y, or None; ``gains.check_gain`` checks it against the step."""
 
 
 @dataclass(frozen=True)
 class Gained(Stabilization):
-    """A way with a gain, in 1/s; without one the gain that suits step and scheme is taken (``recommended_gain``)."""
+    """A stabilization with a gain in 1/s; by default ``recommended_gain``."""
 
     gain: float | tuple[float, ...] | None = None
 
@@ -92,7 +92,7 @@ class Gained(Stabilization):
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """What it is called, without its gain."""
+        """Name without the gain."""
 
     @property
     def label(self) -> str:
@@ -111,7 +111,9 @@ class Gained(Stabilization):
 
 
 def chosen(gain: float | None) -> float:
-    """A gain, or an error where there is none yet."""
+    """Return the gain; raise ``UsageError`` if it is not set."""
     if gain is None:
-        raise UsageError("the stabilization has no gain", hint="give one, or let simulate choose it from step and scheme")
+        raise UsageError(
+            "the stabilization has no gain", hint="give gain=, or use simulate(system, stabilization=...), which chooses one"
+        )
     return gain

@@ -44,7 +44,7 @@ RK4 = Tableau(
     order=4,
 )
 
-# Gill (1951): the coefficients that let a machine of his day get by with three registers per variable.
+# Gill (1951): coefficients that need three registers per variable.
 GILL = Tableau(
     "gill",
     a=((), (1 / 2,), ((sqrt(2) - 1) / 2, 1 - sqrt(2) / 2), (0.0, -sqrt(2) / 2, 1 + sqrt(2) / 2)),
@@ -56,7 +56,7 @@ GILL = Tableau(
 _FEHLBERG_FIFTH = (16 / 135, 0.0, 6656 / 12825, 28561 / 56430, -9 / 50, 2 / 55)
 _FEHLBERG_FOURTH = (25 / 216, 0.0, 1408 / 2565, 2197 / 4104, -1 / 5, 0.0)
 
-# Fehlberg (1969); the fifth-order value is carried on. The denominator of the fourth stage is 2197 = 13^3.
+# Fehlberg (1969), with local extrapolation. The denominator of the fourth stage is 2197 = 13^3.
 FEHLBERG = Tableau(
     "fehlberg",
     a=(
@@ -79,7 +79,7 @@ def _row(values: np.ndarray) -> Row:
     return tuple(float(v) for v in values)
 
 
-# Hairer, Norsett, Wanner (1993), II.5: the numbers are those that SciPy's class carries.
+# Hairer, Norsett, Wanner (1993), II.5: the coefficients of SciPy's class.
 DOP853 = Tableau(
     "dop853",
     a=tuple(_row(scipy_dop853.A[i, :i]) for i in range(len(scipy_dop853.B))),

@@ -1,4 +1,4 @@
-"""Solvers for programs: small final classes over CasADi's interfaces, with one ``Result``."""
+"""Solvers for nonlinear programs: classes over CasADi's interfaces that return a ``Result``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Outcome(enum.Enum):
 
     SOLVED = "solved"
     INFEASIBLE = "infeasible"
-    LEAST_VIOLATION = "least violation"  # solved with some constraints elastic, which could not all be met
+    LEAST_VIOLATION = "least violation"  # solved with elastic constraints, some of them violated
     DIVERGED = "diverged"
     ITERATIONS = "iteration limit"
     NOT_A_NUMBER = "not a number"
@@ -37,10 +37,10 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Where the solver stopped; multipliers are those of L = f + bounds . y + constraints . g."""
+    """The last point of a solver; multipliers are those of L = f + bounds . y + constraints . g."""
 
     outcome: Outcome
-    message: str  # the solver's own word
+    message: str  # return status of the solver
     y: Array
     f: float
     g: Array
@@ -48,20 +48,20 @@ class Result:
     constraint_multipliers: Array
     iterations: int
     seconds: float
-    solved_by: str = "ipopt"  # the backend that had the last word
+    solved_by: str = "ipopt"  # the backend that computed the result
 
 
 @dataclass(frozen=True)
 class Warm:
     """Warm-start settings."""
 
-    barrier: float  # initial barrier parameter: the nearer the start, the smaller
-    monotone: bool = False  # Fiacco-McCormick: slower than the adaptive update, but it does not jump to a distant solution
-    mu_based_multipliers: bool = True  # multipliers of bounds begin as barrier / slack, to stay close; else as ones
+    barrier: float  # initial barrier parameter: smaller for a better start
+    monotone: bool = False  # Fiacco-McCormick: slower than the adaptive update, but it stays near the start
+    mu_based_multipliers: bool = True  # initial multipliers of bounds are barrier / slack; otherwise 1
 
 
 class Backend(Protocol):
-    """Anything that solves a program."""
+    """Interface of a solver for nonlinear programs."""
 
     @property
     def name(self) -> str: ...
@@ -71,7 +71,7 @@ class Backend(Protocol):
     def tightened(self, tolerance: float) -> Backend: ...
 
 
-UNBOUNDED = -1e10  # scaled cost below which a solver that has not converged is following one without a minimum
+UNBOUNDED = -1e10  # scaled cost below which a solver that has not converged is considered unbounded
 
 _IPOPT_OUTCOMES = {
     "Solve_Succeeded": Outcome.SOLVED,
@@ -85,7 +85,7 @@ _IPOPT_OUTCOMES = {
     "Diverging_Iterates": Outcome.DIVERGED,
     "Invalid_Number_Detected": Outcome.NOT_A_NUMBER,
     "User_Requested_Stop": Outcome.INTERRUPTED,
-    "NonIpopt_Exception_Thrown": Outcome.INTERRUPTED,  # Ctrl-C, as CasADi passes it on
+    "NonIpopt_Exception_Thrown": Outcome.INTERRUPTED,  # Ctrl-C, as reported by CasADi
 }
 
 
@@ -96,7 +96,7 @@ class Ipopt:
     tolerance: float = 1e-11
     max_iterations: int = 1000
     verbose: bool = False
-    options: dict[str, Any] = field(default_factory=dict)  # IPOPT's own, these win
+    options: dict[str, Any] = field(default_factory=dict)  # options of IPOPT, which take precedence
     name: str = "ipopt"
 
     def tightened(self, tolerance: float) -> Ipopt:
@@ -110,7 +110,7 @@ class Ipopt:
             "max_iter": self.max_iterations,
             "print_level": 5 if self.verbose else 0,
             "sb": "yes",
-            # The program is scaled already, so MUMPS need not permute and scale it again: a quarter of its time.
+            # The program is already scaled; permutation and scaling by MUMPS would take a quarter of its time.
             "mumps_permuting_scaling": 0,
             "mumps_scaling": 0,
             "mumps_pivot_order": 0,
@@ -125,10 +125,12 @@ class Ipopt:
                 ipopt["bound_mult_init_method"] = "mu-based"
             if warm.monotone:
                 ipopt["mu_strategy"] = "monotone"
-            else:  # it may end with a larger barrier than a monotone one, which shows in the costates, unless it is told
+            else:  # without these it ends with a larger barrier parameter, which affects the costates
                 ipopt.update(adaptive_mu_globalization="kkt-error", compl_inf_tol=0.1 * self.tolerance)
         ipopt.update(self.options)
-        if deadline.seconds < math.inf:  # IPOPT asks between iterations, in its restoration phase too; zero is not allowed
+        if (
+            deadline.seconds < math.inf
+        ):  # IPOPT checks it after each iteration, also in its restoration phase; zero is not allowed
             ipopt["max_wall_time"] = max(min(deadline.remaining, ipopt.get("max_wall_time", math.inf)), 1e-9)
         options = {
             "ipopt": ipopt,
@@ -153,10 +155,10 @@ def _run(nlp: dict[str, Any], options: dict[str, Any], program: Program, began: 
         "ubg": program.g_upper,
     }
     try:
-        # CasADi warns of programs with more equations than unknowns; the outcome says what came of them.
+        # CasADi warns of programs with more equations than unknowns; the outcome reports a failure.
         with contextlib.nullcontext() if verbose else contextlib.redirect_stderr(io.StringIO()):
             answer = solver(**start)
-    except RuntimeError as error:  # CasADi raises where the very first evaluation fails
+    except RuntimeError as error:  # CasADi raises if the first evaluation fails
         nothing = np.full(program.constraints, np.nan)
         outcome = Outcome.NOT_A_NUMBER if "nan" in str(error).lower() or "inf" in str(error).lower() else Outcome.FAILED
         return Result(
@@ -171,7 +173,7 @@ def _run(nlp: dict[str, Any], options: dict[str, Any], program: Program, began: 
             time.perf_counter() - began,
         )
     stats = solver.stats()
-    if _IPOPT_OUTCOMES.get(str(stats["return_status"])) is Outcome.INTERRUPTED:  # the iterate is there, its values are not
+    if _IPOPT_OUTCOMES.get(str(stats["return_status"])) is Outcome.INTERRUPTED:  # only the iterate is available
         values = _values(nlp, answer["x"], program.parameters)
         answer = {**answer, "f": values[0], "g": values[1]}
     message, iterations = str(stats["return_status"]), int(stats.get("iter_count", 0))
@@ -192,7 +194,7 @@ def _run(nlp: dict[str, Any], options: dict[str, Any], program: Program, began: 
 
 
 def _values(nlp: dict[str, Any], y: Any, parameters: Array) -> Any:
-    """Objective and constraints; the signal that stopped the solver may arrive here once more."""
+    """Evaluate objective and constraints; the signal that stopped the solver may be raised again here."""
     function = casadi.Function("values", [nlp["x"], nlp["p"]], [nlp["f"], nlp["g"]])
     try:
         return function(y, parameters)

@@ -1,4 +1,4 @@
-"""A program evaluated by the compiled core, as the functions that CasADi's solvers take."""
+"""A program evaluated by the compiled core, as functions for CasADi's solvers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from trajopt.compiled.library import library
 from trajopt.nlp.evaluation import Evaluation, Pattern, functions
 from trajopt.nlp.program import Functions, Program
 
-WORTH_A_CALLBACK = (
-    50_000  # instructions of an evaluation: CasADi's interpreter takes as long for them as a call from CasADi to Python
-)
+WORTH_A_CALLBACK = 50_000  # instructions that CasADi's interpreter evaluates in the time of a call from CasADi to Python
 
 
 def core_functions(program: Program) -> Functions | None:
-    """Objective, constraints and derivatives by the compiled core; None where CasADi's own evaluation is as fast."""
+    """Return objective, constraints and derivatives by the compiled core; None if CasADi's evaluation is as fast."""
     if library() is None or _instructions(program) < WORTH_A_CALLBACK:
         return None
     e, n, m = Evaluation(program), program.unknowns, program.constraints
@@ -43,9 +41,9 @@ def core_functions(program: Program) -> Functions | None:
 
 
 class CoreFunction(casadi.Callback):
-    """A function with dense columns as inputs, whose last output is computed; other outputs have no nonzeros.
+    """A function of dense columns that computes its last output; the other outputs have no nonzeros.
 
-    An exception, Ctrl-C too, reaches CasADi, which ends the solver where it is.
+    An exception, also Ctrl-C, is passed to CasADi, which stops the solver at its current iterate.
     """
 
     def __init__(
@@ -83,7 +81,7 @@ class CoreFunction(casadi.Callback):
 
 
 def _instructions(program: Program) -> int:
-    """Of one evaluation of constraints, Jacobian and Hessian; none for functions that are not made of instructions."""
+    """Count the instructions of one evaluation of constraints, Jacobian and Hessian; functions that are not SX count zero."""
     return sum(
         block.count * f.function.n_instructions()
         for block in program.blocks

@@ -59,30 +59,30 @@ class CPlacement(ctypes.Structure):
 
 
 class CEvaluation(ctypes.Structure):
-    """The beginning of ``evaluation`` of evaluation.h: what is read from Python."""
+    """The first members of ``evaluation`` of evaluation.h, which Python reads."""
 
     _fields_ = (("program", _P), ("jacobian", CPlacement), ("hessian", CPlacement))
 
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Places of the nonzeros of a sparse matrix, column by column."""
+    """Sparsity pattern of a matrix in compressed column format."""
 
     starts: Index  # (columns + 1,)
     rows: Index
 
 
 class CoreProgram:
-    """A program in the structures of evaluation.h, with everything that they point to."""
+    """A program in the structures of evaluation.h, with the arrays that they point to."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._kept: list[Any] = []
+        self._arrays: list[Any] = []
         blocks = (CBlock * max(len(program.blocks), 1))()
         for c, block in zip(blocks, program.blocks, strict=False):
             self._fill(c, block)
-        self._kept += [blocks, evaluate := EVALUATE(self._evaluate)]
-        self.failure: BaseException | None = None  # an exception of a function that CasADi evaluates
+        self._arrays += [blocks, evaluate := EVALUATE(self._evaluate)]
+        self.failure: BaseException | None = None  # exception of a function evaluated by CasADi
         self.c = CProgram(
             program.unknowns, program.constraints, len(program.blocks), program.parameters.size, self._lines(program.linear),
             self._pointer(program.parameters), ctypes.cast(blocks, _P), evaluate, threads(),
@@ -104,7 +104,7 @@ class CoreProgram:
                 c.function[i] = ctypes.addressof(function.tape.c)
 
     def _evaluate(self, block: int, which: int, inputs: int, multipliers: int | None, result: int) -> int:
-        """One function of a block at all its places, by CasADi; called from C."""
+        """Evaluate one function of a block at all its points by CasADi; called from C."""
         try:
             b = self.program.blocks[block]
             function = functions(b.kernel)[which]
@@ -113,7 +113,7 @@ class CoreProgram:
                 columns.append(_view(multipliers, (b.kernel.outputs, b.count)))
             values = function(*columns)
             _view(result, values.shape)[:] = values
-        except BaseException as error:  # C cannot pass it on: whoever called C raises it
+        except BaseException as error:  # C cannot propagate it; the Python caller raises it
             self.failure = error
             return -1
         return 0
@@ -123,12 +123,12 @@ class CoreProgram:
 
     def _pointer(self, values: Any, kind: Any = np.float64) -> int:
         array = np.ascontiguousarray(values, dtype=kind)
-        self._kept.append(array)
+        self._arrays.append(array)
         return int(array.ctypes.data)
 
 
 class Evaluation:
-    """Objective, constraints and exact sparse derivatives of a program at given unknowns."""
+    """Objective, constraints and exact sparse derivatives of a program."""
 
     def __init__(self, program: Program) -> None:
         core = library()
@@ -153,11 +153,11 @@ class Evaluation:
         return self._call("gradient", (y,), self.unknowns)
 
     def jacobian(self, y: Array) -> Array:
-        """The nonzeros at the places of ``jacobian_pattern``."""
+        """Return the nonzeros in the order of ``jacobian_pattern``."""
         return self._call("jacobian", (y,), self.jacobian_pattern.rows.size)
 
     def hessian(self, y: Array, weight: float, multipliers: Array) -> Array:
-        """Of weight * f + multipliers . g, upper triangle, at the places of ``hessian_pattern``."""
+        """Return the nonzeros of the upper triangle for weight * f + multipliers . g, in the order of ``hessian_pattern``."""
         return self._call("hessian", (y, ctypes.c_double(weight), multipliers), self.hessian_pattern.rows.size)
 
     def _call(self, name: str, arguments: tuple[Any, ...], size: int) -> Array:
@@ -169,7 +169,7 @@ class Evaluation:
 
 
 def functions(kernel: Kernel) -> tuple[Pointwise, ...]:
-    """In the order of evaluation.h."""
+    """Return the functions of a kernel in the order of evaluation.h."""
     return kernel.constraints, kernel.objective, kernel.constraint_jacobian, kernel.objective_jacobian, kernel.hessian
 
 

@@ -1,4 +1,4 @@
-"""Compiled: the interior-point method of the compiled core (interior_point.c) as a backend; IPOPT where it does not end well."""
+"""Compiled: the interior-point method of the compiled core (interior_point.c) as a backend, with IPOPT as fallback."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ STATUS = (
     ("Interrupted", Outcome.INTERRUPTED),
     ("No_Step", Outcome.FAILED),
 )
-FINAL = (Outcome.SOLVED, Outcome.ITERATIONS, Outcome.TIME_LIMIT, Outcome.INTERRUPTED)  # the others are IPOPT's to judge
+FINAL = (Outcome.SOLVED, Outcome.ITERATIONS, Outcome.TIME_LIMIT, Outcome.INTERRUPTED)  # for the other outcomes IPOPT continues
 
 
 @dataclass(frozen=True)
 class Compiled(Ipopt):
-    """IPOPT's algorithm in the compiled core; where it finds no solution, IPOPT continues from its last point.
+    """IPOPT's algorithm in the compiled core. If it fails, IPOPT continues from its last point.
 
-    The settings are IPOPT's; of ``options`` the compiled method knows ``mu_strategy``. Without the compiled core IPOPT solves
-    everything.
+    The settings are those of IPOPT; of ``options`` the compiled method uses ``mu_strategy``. Without the core IPOPT solves
+    all programs.
     """
 
     name: str = "compiled"
@@ -86,7 +86,7 @@ class Compiled(Ipopt):
     def run(
         self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED
     ) -> tuple[Result, InteriorPointReport]:
-        """The compiled method alone, with its report."""
+        """Run the compiled method without fallback and return its report too."""
         core, began = library(), time.perf_counter()
         assert core is not None
         owned, report, watch = CoreProgram(program), InteriorPointReport(), _Watch(self.verbose)
@@ -108,7 +108,7 @@ class Compiled(Ipopt):
         return Result(outcome, message, y, report.objective, g, bound, constraint, report.iterations, seconds, self.name), report
 
     def _options(self, program: Program, warm: Warm | None, deadline: Deadline) -> COptions:
-        """As IPOPT is told (``Ipopt.solve``)."""
+        """Return the same options as for IPOPT (``Ipopt.solve``)."""
         return COptions(
             tolerance=self.tolerance,
             complementarity=1e-4 if warm is None or warm.monotone else 0.1 * self.tolerance,
@@ -123,7 +123,7 @@ class Compiled(Ipopt):
 
 
 class _Watch:
-    """Called once an iteration: Python handles signals meanwhile; a Ctrl-C stops the method."""
+    """Callback of each iteration. Python handles signals here; Ctrl-C stops the method."""
 
     def __init__(self, verbose: bool) -> None:
         self.verbose = verbose

@@ -1,12 +1,12 @@
-"""Program: a sparse nonlinear program, assembled from small kernels between constant sparse matrices.
+"""Program: a sparse nonlinear program assembled from small kernels and constant sparse matrices.
 
-A kernel r(w, d, p) is a small CasADi function. A block evaluates it at n places whose inputs are linear in the unknowns,
+A kernel r(w, d, p) is a small CasADi function. A block evaluates it at n points whose inputs are linear in the unknowns,
 W = G y; constraints and objective are linear in the outputs of all blocks:
 
     g(y) = sum_b A_b r_b(G_b y) + B y,        f(y) = sum_b a_b . r_b(G_b y).
 
-So the derivatives of the whole are derivatives of the kernels, placed by sparse matrices that depend on the mesh only:
-nothing large is ever differentiated, and the kernels are built once per problem, not once per mesh.
+Hence the derivatives of the program are those of the kernels, assembled by sparse matrices that depend on the mesh only:
+only kernels are differentiated, once per problem and not once per mesh.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Kernel:
-    """A small function of w (unknowns), d (data of the place) and p (parameters), with first and second derivatives.
+    """A function of w (unknowns), d (data of the point) and p (parameters), with first and second derivatives.
 
     Its outputs are constraint rows, then ``objective_rows`` rows that enter the objective only.
     """
@@ -51,7 +51,7 @@ class Kernel:
 
 
 def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: Any) -> Kernel:
-    """Differentiate the small function once."""
+    """Differentiate the function and return its kernel."""
     rows = casadi.vertcat(constraints, objective)
     multipliers = type(w).sym("multipliers", rows.numel())
     jacobian_c, jacobian_o = casadi.jacobian(constraints, w), casadi.jacobian(objective, w)
@@ -80,11 +80,11 @@ def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: 
 
 @dataclass(frozen=True)
 class Block:
-    """A kernel at n places."""
+    """A kernel evaluated at n points."""
 
     kernel: Kernel
     count: int
-    gather: SparseRows  # rows (count * inputs) over the unknowns: W = G y, place by place
+    gather: SparseRows  # rows (count * inputs) over the unknowns: W = G y, point by point
     data: Array  # (data, count)
     scatter: SparseRows  # columns (count * constraint rows) over the constraints
     weights: Array  # (count * objective rows,)
@@ -92,7 +92,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Program:
-    """min f(y) subject to lower <= y <= upper and g_lower <= g(y) <= g_upper. ``start`` is where the solver begins."""
+    """min f(y) subject to lower <= y <= upper and g_lower <= g(y) <= g_upper. ``start`` is the initial point."""
 
     blocks: tuple[Block, ...]
     linear: SparseRows  # B, its columns over the constraints
@@ -102,7 +102,7 @@ class Program:
     g_upper: Array
     start: Array
     parameters: Array
-    slack: float = 0.0  # how far, relative to their size, bounds may be overstepped
+    slack: float = 0.0  # relative relaxation of the bounds
 
     @property
     def unknowns(self) -> int:
@@ -115,15 +115,15 @@ class Program:
 
 @dataclass(frozen=True)
 class Functions:
-    """The program as CasADi functions, in the form that CasADi's solvers take."""
+    """The program as CasADi functions for CasADi's solvers."""
 
     nlp: dict[str, Any]
     derivatives: dict[str, casadi.Function]
-    kept: tuple[Any, ...] = ()  # what has to live as long
+    kept: tuple[Any, ...] = ()  # objects that must outlive the functions
 
 
 def arguments(block: Block, y: Array, parameters: Array) -> tuple[Array, Array, Array]:
-    """The arguments of the block's kernel at ``y``: inputs, data and parameters, one column a place."""
+    """Return the arguments of the block's kernel at ``y``: inputs, data and parameters, one column per point."""
     kernel = block.kernel
     inputs = block.gather.along(y).reshape(block.count, kernel.inputs).T
     return inputs, block.data.reshape(kernel.data, block.count), np.repeat(parameters[:, None], block.count, axis=1)
@@ -143,7 +143,7 @@ def constraints_at(program: Program, y: Array) -> Array:
 
 
 def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
-    """The same program in y / unknowns, with constraint rows multiplied by ``constraints``."""
+    """Return the program in y / unknowns, with constraint rows multiplied by ``constraints``."""
     blocks = [
         replace(
             b,
@@ -161,12 +161,12 @@ def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
 
 
 def without_cost(program: Program) -> Program:
-    """The same constraints with nothing to minimize."""
+    """Return the program with a zero objective."""
     return replace(program, blocks=tuple(replace(b, weights=np.zeros_like(b.weights)) for b in program.blocks))
 
 
 def functions_of(program: Program) -> Functions:
-    """Objective, constraints and their exact sparse derivatives."""
+    """Return objective, constraints and their exact sparse derivatives as CasADi functions."""
     y, p = casadi.MX.sym("y", program.unknowns), casadi.MX.sym("p", program.parameters.size)
     lam_f, lam_g = casadi.MX.sym("lam_f"), casadi.MX.sym("lam_g", program.constraints)
     objective, gradient = [], []
@@ -193,7 +193,7 @@ def functions_of(program: Program) -> Functions:
                 multipliers = casadi.vertcat(multipliers, weights * lam_f) if kernel.constraint_rows else weights * lam_f
             hessian.add(*_hessian_entries(block), _column(kernel.hessian, block.count, [*places, multipliers]))
     f, g = _sum(objective, 1), _sum(constraints, program.constraints)
-    # CasADi's signatures begin with the value, but what asks for derivatives never reads it: leave it empty.
+    # CasADi's signatures include the value as first output, which its solvers do not read: leave it empty.
     outputs = [casadi.MX(1, 1), _sum(gradient, program.unknowns)], [casadi.MX(program.constraints, 1), jacobian.matrix()]
     return Functions(
         nlp={"x": y, "p": p, "f": f, "g": g},
@@ -208,13 +208,13 @@ def functions_of(program: Program) -> Functions:
 
 
 class _Placement:
-    """Collects (row, column, source, coefficient) entries and packs them into one sparse matrix; entries at one place add up."""
+    """Assembles (row, column, source, coefficient) entries into one sparse matrix; duplicate entries are summed."""
 
     def __init__(self, constant: SparseRows) -> None:
-        """``constant``: columns of what does not depend on the sources."""
+        """``constant``: columns of the part that does not depend on the sources."""
         self.shape = (constant.width, constant.count)
         self.constant = constant
-        self.places = [constant.line_of * constant.width + constant.indices]  # column by column, as CasADi orders them
+        self.places = [constant.line_of * constant.width + constant.indices]  # in column-major order, as in CasADi
         self.sources: list[Any] = []
         self.coefficients: list[Any] = []
         self.values: list[Any] = []
@@ -243,7 +243,7 @@ class _Placement:
 
 
 def _jacobian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
-    """Where each nonzero of each place's Jacobian goes: A[:, output] x G[input, :]."""
+    """Return the entries of the Jacobian from the nonzeros at each point: A[:, output] x G[input, :]."""
     rows, columns = block.kernel.constraint_pattern
     places = np.repeat(np.arange(block.count), rows.size)
     outputs = np.tile(rows, block.count) + places * block.kernel.constraint_rows
@@ -254,7 +254,7 @@ def _jacobian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
 
 
 def _hessian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
-    """Where each nonzero of each place's Hessian goes: G[input, :] x G[other input, :], upper triangle."""
+    """Return the entries of the Hessian from the nonzeros at each point: G[input, :] x G[other input, :], upper triangle."""
     rows, columns = block.kernel.hessian_pattern
     places = np.repeat(np.arange(block.count), rows.size) * block.kernel.inputs
     first, second = np.tile(rows, block.count) + places, np.tile(columns, block.count) + places
@@ -262,18 +262,18 @@ def _hessian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
     j, b, which = block.gather.entries_of(second[source])
     i, a, source = i[which], a[which], source[which]
     coefficient = a * b
-    # A kernel's off-diagonal entry stands for both triangles; where both inputs are the same unknown it counts twice.
+    # An off-diagonal entry of a kernel represents both triangles; if both inputs are the same unknown it counts twice.
     off_diagonal = (first != second)[source]
     both = off_diagonal & (i == j)
     coefficient = np.where(both, 2 * coefficient, coefficient)
-    # A diagonal kernel entry spreads over G x G symmetrically: keep one triangle of it.
+    # A diagonal entry of a kernel gives a symmetric contribution G x G: keep one triangle of it.
     keep = off_diagonal | (i <= j)
     low, high = np.minimum(i, j), np.maximum(i, j)
     return low[keep], high[keep], source[keep], coefficient[keep]
 
 
 def _gradient_columns(block: Block) -> SparseRows:
-    """The matrix from the nonzeros of the objective's derivatives to the gradient."""
+    """Return the matrix from the nonzeros of the objective's derivatives to the gradient."""
     rows, columns = block.kernel.objective_pattern
     places = np.repeat(np.arange(block.count), rows.size)
     weights = block.weights[np.tile(rows, block.count) + places * block.kernel.objective_rows]
@@ -283,7 +283,7 @@ def _gradient_columns(block: Block) -> SparseRows:
 
 
 def _column(pointwise: Pointwise, count: int, places: list[Any]) -> Any:
-    """The function's outputs at many places, one below the other; the parameters (third input) are the same everywhere."""
+    """Return the outputs at many points as one column; the parameters (third input) are the same at all points."""
     function = pointwise.function
     if count == 1:
         return function(*places)
@@ -292,12 +292,12 @@ def _column(pointwise: Pointwise, count: int, places: list[Any]) -> Any:
 
 
 def _shaped(values: Any, rows: int, columns: int) -> Any:
-    """The same numbers in another shape: what ``casadi.reshape`` does, built in a fifth of its time."""
+    """Reshape; five times as fast as ``casadi.reshape``."""
     return casadi.MX(casadi.Sparsity.dense(rows, columns), _dense(values))
 
 
 def _sum(terms: list[Any], size: int) -> Any:
-    """Dense, as CasADi's solvers read it: products leave out rows that are zero."""
+    """Return a dense sum, as CasADi's solvers require; products omit zero rows."""
     return _dense(sum(terms[1:], terms[0])) if terms else casadi.MX.zeros(size)
 
 
@@ -306,7 +306,7 @@ def _dense(values: Any) -> Any:
 
 
 def _across(columns: SparseRows, vector: Any) -> Any:
-    """The matrix with these columns times a column."""
+    """Multiply the matrix with these columns by a vector."""
     return casadi.mtimes(columns.as_columns(), vector) if columns.data.size else casadi.MX.zeros(columns.width)
 
 

@@ -1,6 +1,6 @@
-"""Lines: a constant sparse matrix kept line by line, with just the products that programs need.
+"""SparseRows: a constant sparse matrix in compressed format, with the products that programs need.
 
-SciPy's matrices do the same and more; their constructors alone took a fifth of the time of a small solve.
+The constructors of SciPy's sparse matrices took a fifth of the time of a small solve.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Index = NDArray[np.int_]
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Entries ``data`` at places ``indices`` of each line, the k-th from ``pointers[k]`` to ``pointers[k + 1]``.
+    """Entries ``data`` at ``indices`` of each line; line k has the entries ``pointers[k]`` to ``pointers[k + 1]``.
 
-    Whether a line is a row or a column of the matrix is up to its owner.
+    A line is a row or a column, depending on the use of the matrix.
 
     >>> lines = compressed([1, 0, 1], [2, 0, 1], [3.0, 1.0, 2.0], (2, 3))
     >>> lines.along(np.array([1.0, 10.0, 100.0]))
@@ -44,11 +44,11 @@ class SparseRows:
         return np.repeat(np.arange(self.count), np.diff(self.pointers))
 
     def along(self, vector: Array) -> Array:
-        """(lines,): each line times the vector."""
+        """Multiply each line by the vector: (lines,)."""
         return np.asarray(np.bincount(self.line_of, self.data * vector[self.indices], self.count), dtype=float)
 
     def across(self, vector: Array) -> Array:
-        """(width,): the sum of all lines, each times its component of the vector."""
+        """Sum all lines, weighted by the components of the vector: (width,)."""
         return np.asarray(np.bincount(self.indices, self.data * vector[self.line_of], self.width), dtype=float)
 
     def transposed(self) -> SparseRows:
@@ -58,7 +58,7 @@ class SparseRows:
         return replace(self, data=data)
 
     def entries_of(self, lines: Index) -> tuple[Index, Array, Index]:
-        """All entries of the given lines: their indices, values, and which of ``lines`` each came from."""
+        """Return all entries of the given lines: indices, values, and the position in ``lines`` of each."""
         starts = self.pointers[lines]
         counts = self.pointers[lines + 1] - starts
         source = np.repeat(np.arange(lines.size), counts)
@@ -66,22 +66,22 @@ class SparseRows:
         return self.indices[positions], self.data[positions], source
 
     def as_columns(self) -> casadi.DM:
-        """The matrix (width, lines) whose columns the lines are."""
+        """Return the matrix (width, lines) with the lines as columns."""
         pattern = casadi.Sparsity(self.width, self.count, self.pointers.tolist(), self.indices.tolist())
         return casadi.DM(pattern, self.data)
 
 
 def compressed(lines: ArrayLike, indices: ArrayLike, values: ArrayLike, shape: tuple[int, int]) -> SparseRows:
-    """From triplets in any order, for a number of lines of a width; what falls on one place adds up."""
+    """Build a matrix from triplets in any order; duplicate entries are summed."""
     line, index, data = np.asarray(lines, dtype=np.int64), np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=float)
-    place = line * shape[1] + index
-    order = np.argsort(place, kind="stable")
-    place, data = place[order], data[order]
-    again = place[1:] == place[:-1]
+    position = line * shape[1] + index
+    order = np.argsort(position, kind="stable")
+    position, data = position[order], data[order]
+    again = position[1:] == position[:-1]
     if again.any():
         first = np.flatnonzero(np.concatenate([[True], ~again]))
-        place, data = place[first], np.add.reduceat(data, first)
-    line, index = place // max(shape[1], 1), place % max(shape[1], 1)
+        position, data = position[first], np.add.reduceat(data, first)
+    line, index = position // max(shape[1], 1), position % max(shape[1], 1)
     pointers = np.zeros(shape[0] + 1, dtype=np.int64)
     np.cumsum(np.bincount(line, minlength=shape[0]), out=pointers[1:])
     return SparseRows(pointers, index, data, shape[1])

@@ -1,4 +1,4 @@
-"""Animations (gif, mp4) and strips of stills, made without a display and without global state."""
+"""Animations (gif, mp4) and sequences of snapshots, without a display and without global state."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float], None]
 FILMS = (".gif", ".mp4")
-SIZE = 5.0  # inches, the longer side of a film
+SIZE = 5.0  # inches, the longer side of an animation
 DPI = 100
 
 
 def animate(
     source: Simulation | Solution, drawing: Drawing, path: str | Path, frames: int | None = None, progress: Progress | None = None
 ) -> None:
-    """Write an animation: a gif, or an mp4 where ffmpeg is installed.
+    """Write an animation: a gif, or an mp4 if ffmpeg is installed.
 
-    It plays in real time where that takes between 1.5 and 30 seconds. Shorter motions are slowed to 4 seconds, all others take 8;
-    then the picture says how fast it is.
+    It plays in real time if that takes between 1.5 and 30 seconds. Shorter motions are slowed down to 4 seconds, longer ones
+    take 8; the factor is shown in the picture.
 
     Parameters
     ----------
-    frames : 25 a second but no more than 300 where nothing is said.
-    progress : called with the fraction done.
+    frames : by default 25 per second, at most 300.
+    progress : called with the completed fraction.
     """
     check_film(path)
     seen = scene(source, drawing, frames)
@@ -51,7 +51,7 @@ def animate(
 
 
 def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | None = None, count: int = 8) -> Figure:
-    """A strip of pictures at equal distances in time; returns the figure and writes it where a path is given.
+    """Return a figure with snapshots at equal time steps; ``path`` also writes it.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | N
     ['t = 0.00 s', 't = 1.00 s', 't = 2.00 s']
     """
     if count < 2:
-        raise UsageError("a strip needs two pictures or more", got=count)
+        raise UsageError("at least two snapshots are needed", got=count)
     seen = scene(source, drawing, max(count, 201))
     chosen = np.linspace(0, len(seen.t) - 1, count).round().astype(int)
     window = window_of(seen)
@@ -82,7 +82,7 @@ def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | N
 
 
 def check_film(path: str | Path) -> None:
-    """Raise a ``FileError`` unless an animation of this name can be written here.
+    """Raise ``FileError`` if an animation cannot be written to this path.
 
     >>> check_film("swing.avi")
     Traceback (most recent call last):
@@ -93,12 +93,14 @@ def check_film(path: str | Path) -> None:
     check_writable(path, FILMS)
     if Path(path).suffix.lower() == ".mp4" and shutil.which("ffmpeg") is None:
         raise FileError(
-            f"cannot write '{path}'", got="ffmpeg, which makes mp4 films, is not installed", hint="a name that ends in .gif"
+            f"cannot write '{path}'",
+            got="ffmpeg, which encodes mp4, is not installed",
+            hint=f"--animate {Path(path).with_suffix('.gif')}",
         )
 
 
 class _Picture:
-    """The artists of one scene on one pair of axes; showing a frame moves them."""
+    """The artists of one scene on one pair of axes, updated for each frame."""
 
     def __init__(self, axes: Any, seen: Scene, window: Window, still: bool = False) -> None:
         self.axes, self.seen, self.window = axes, seen, window
@@ -179,7 +181,7 @@ def _canvas(seen: Scene) -> tuple[Figure, _Picture]:
 
 
 def _rendered(seen: Scene, frames: Iterable[int]) -> Iterator[Array]:
-    """(height, width, 3) bytes of each frame."""
+    """Yield the pixels of each frame: (height, width, 3) bytes."""
     figure, picture = _canvas(seen)
     canvas: Any = figure.canvas
     for frame in frames:
@@ -189,22 +191,22 @@ def _rendered(seen: Scene, frames: Iterable[int]) -> Iterator[Array]:
 
 
 def _gif(seen: Scene, path: Path, progress: Progress) -> None:
-    delay = 10 * max(2, round(100 * seen.seconds / (len(seen.t) - 1)))  # ms; browsers slow down what is faster
+    delay = 10 * max(2, round(100 * seen.seconds / (len(seen.t) - 1)))  # ms; browsers do not play faster
     pictures: list[Image.Image] = []
-    palette = _palette(seen)  # one for all frames: colours do not flicker, files stay small
+    palette = _palette(seen)  # the same for all frames, to avoid flicker and large files
     for pixels in _rendered(seen, range(len(seen.t))):
         pictures.append(Image.fromarray(pixels).quantize(palette=palette, dither=Image.Dither.NONE))
         progress(len(pictures) / len(seen.t))
-    delays = [delay] * (len(pictures) - 1) + [max(delay, 800)]  # the end is worth a look
+    delays = [delay] * (len(pictures) - 1) + [max(delay, 800)]  # hold the last frame
     pictures[0].save(path, format="GIF", save_all=True, append_images=pictures[1:], duration=delays, loop=0, optimize=False)
 
 
 def _palette(seen: Scene) -> Image.Image:
-    """The colours of the whole film, from a few of its frames: something may be there only for a while."""
+    """Return one palette for all frames, from a sample of frames, since shapes may appear in some phases only."""
     few = np.linspace(0, len(seen.t) - 1, 7).round().astype(int)
     found = Image.fromarray(np.concatenate(list(_rendered(seen, few)))).quantize(128)
     colours = np.array(found.getpalette(), dtype=int).reshape(-1, 3)
-    colours[colours.min(axis=1) >= 248] = 255  # averages of near-white would tint the paper
+    colours[colours.min(axis=1) >= 248] = 255  # keep the background white
     palette = Image.new("P", (1, 1))
     palette.putpalette(colours.ravel().tolist())
     return palette

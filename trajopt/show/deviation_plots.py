@@ -1,4 +1,4 @@
-"""How far the invariants of a system stray, in several runs of it: with and without stabilization, by several integrators."""
+"""Deviations of the invariants of a system in several runs, for example with and without stabilization."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ TOGETHER = "norm of all"
 
 
 def plot_deviations(runs: Mapping[str, Simulation], path: str | Path | None = None) -> Figure:
-    """The size of every invariant's deviation over time on logarithmic axes, one line for each run, and their norm together.
+    """Plot the norm of every invariant's deviation over time on logarithmic axes, one line per run, and the norm of all.
 
-    The norm is over the conditions that the motion is to keep at zero where there are any: an energy has another unit.
+    The norm of all includes only constraints, of order 1 and 2, if there are any, since first integrals have other units.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def plot_deviations(runs: Mapping[str, Simulation], path: str | Path | None = No
     first = next(iter(runs.values()))
     names = [invariant.name for invariant in first.system.invariants]
     if not names:
-        raise UsageError(f"'{first.system.name}' has no invariants, so no deviations")
+        raise UsageError(f"'{first.system.name}' has no invariants")
     norms = {label: deviation_norms(run.system, run.t, run.x) for label, run in runs.items()}
     rows = [[TOGETHER], *balanced(names)] if len(names) > 1 else [names]
     figure, grid = panels([len(row) for row in rows], (3.7, 2.3))
@@ -65,8 +65,8 @@ def plot_deviations(runs: Mapping[str, Simulation], path: str | Path | None = No
 def _size(run: Simulation, norms: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     if name in norms:
         return norms[name]
-    kept = [i.name for i in run.system.invariants if i.order > 0] or list(norms)
-    return np.asarray(np.linalg.norm([norms[key] for key in kept], axis=0))
+    constraints = [i.name for i in run.system.invariants if i.order > 0] or list(norms)
+    return np.asarray(np.linalg.norm([norms[key] for key in constraints], axis=0))
 
 
 def _panel(axes: Any, name: str, lines: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> None:

@@ -1,6 +1,6 @@
-"""Pictures that tell how far an answer can be trusted: switching functions, mesh and error, first integrals.
+"""Diagnostic plots of a solution: switching functions, mesh and error, first integrals.
 
-All but the mesh need the problem itself: ``solution.form``, which a solve leaves there and a file does not have.
+All but the mesh need the problem, ``solution.form``, which is None in a solution loaded from a file.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ INSIDE = np.linspace(0.0, 1.0, 25)  # fractions of each interval
 
 
 def plot_switching(solution: Solution, path: str | Path | None = None) -> Figure:
-    """Every control above the slope of the Hamiltonian by it: its switching function, where H is affine in the control.
+    """Plot every control above the derivative of H with respect to it: its switching function, if H is affine in the control.
 
-    A minimum of H has the control at its upper bound where the function is negative and at its lower one where it is positive.
+    At a minimum of H the control is at its upper bound if the function is negative, at its lower bound if it is positive.
 
     Examples
     --------
@@ -74,9 +74,9 @@ def plot_switching(solution: Solution, path: str | Path | None = None) -> Figure
 
 
 def switching_functions(solution: Solution) -> dict[str, list[tuple[np.ndarray, np.ndarray, bool]]]:
-    """For each control component, and each phase that has it: times, slopes of H, and whether their sign decides alone.
+    """Return for each control component and phase: times, derivatives of H, and a flag if their sign determines the control.
 
-    It does where H is affine in a control between bounds that no path constraint involves.
+    It does if H is affine in a bounded control that appears in no path constraint.
     """
     found: dict[str, list[tuple[np.ndarray, np.ndarray, bool]]] = {}
     for e in _extremals(solution):
@@ -86,13 +86,13 @@ def switching_functions(solution: Solution) -> dict[str, list[tuple[np.ndarray, 
         times = _fine(e.phase)
         slopes = _values(e, casadi.gradient(e.ham.H, form.u), times)
         for k, component in enumerate(form.u_names):
-            free = casadi.jacobian(form.c, form.u[k]).nnz() == 0  # else a path constraint has a say where H is least
+            free = casadi.jacobian(form.c, form.u[k]).nnz() == 0  # otherwise a path constraint affects the minimum of H
             bounded = bool(np.isfinite(form.u_bound.lower[k]) and np.isfinite(form.u_bound.upper[k]))
             found.setdefault(component, []).append(
                 (times, slopes[k], casadi.hessian(e.ham.H, form.u)[0][k, k].nnz() == 0 and free and bounded)
             )
     if not found:
-        raise UsageError(f"'{solution.problem}' has no controls, so no switching functions")
+        raise UsageError(f"'{solution.problem}' has no controls")
     return found
 
 
@@ -123,7 +123,7 @@ def _switching_panel(axes: Any, solution: Solution, component: str, parts: list[
         axes.plot(times, values, color=COLOURS[1], **STYLE)
     axes.axhline(0.0, color=INK, linewidth=0.9)
     shade_arcs(axes, solution.arcs, component, span_of([solution]), named=False)
-    word = "switching function of" if all(affine for *_, affine in parts) else "slope of H by"
+    word = "switching function of" if all(affine for *_, affine in parts) else "dH/du of"
     settle(axes, f"{word} {component}", "")
 
 
@@ -131,7 +131,7 @@ def _switching_panel(axes: Any, solution: Solution, component: str, parts: list[
 
 
 def plot_mesh(solution: Solution, path: str | Path | None = None) -> Figure:
-    """Where the mesh is fine, what error it leaves in each interval, and how both came about pass by pass."""
+    """Plot the width, degree and error of each interval, and their history over the mesh passes."""
     figure = new_figure(2, 2, (4.6, 2.4))
     widths, errors, passes, gains = (figure.add_subplot(2, 2, k + 1) for k in range(4))
     span = span_of([solution])
@@ -168,7 +168,7 @@ def _errors(phase: PhaseSolution) -> np.ndarray:
 
 
 def _degrees(axes: Any, solution: Solution) -> None:
-    """The degrees of the polynomials as figures on the steps, where there is room for them."""
+    """Write the polynomial degrees on intervals that are wide enough."""
     start, end = span_of([solution])
     for phase in solution.phases.values():
         for a, b, degree in zip(phase.breaks[:-1], phase.breaks[1:], phase.degrees, strict=False):
@@ -178,18 +178,18 @@ def _degrees(axes: Any, solution: Solution) -> None:
                 str(degree), ((a + b) / 2, b - a), (0, 2), textcoords="offset points", ha="center", fontsize=6.5, color="#666666"
             )
     axes.margins(y=0.2)
-    axes.text(0.99, 0.02, "figures: degrees", transform=axes.transAxes, ha="right", va="bottom", fontsize=6.5, color="#666666")
+    axes.text(0.99, 0.02, "numbers: degrees", transform=axes.transAxes, ha="right", va="bottom", fontsize=6.5, color="#666666")
 
 
 def _tolerance_line(axes: Any, solution: Solution) -> None:
     if np.isfinite(solution.tolerance):
         axes.axhline(solution.tolerance, **BOUND)
         place = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "bottom"}
-        axes.text(1.0, solution.tolerance, "asked for", fontsize=7, color=INK, **place)
+        axes.text(1.0, solution.tolerance, "tolerance", fontsize=7, color=INK, **place)
 
 
 def _history(left: Any, right: Any, solution: Solution) -> None:
-    """Error and number of intervals by pass; distance of the objective from its last value."""
+    """Plot error, number of intervals and distance of the objective from its last value over the passes."""
     number = np.arange(1, len(solution.history) + 1)
     for axes in (left, right):
         tidy(axes)
@@ -205,7 +205,7 @@ def _history(left: Any, right: Any, solution: Solution) -> None:
     left.plot(number, np.where(error > 0, error, np.nan), color=COLOURS[0], label="error", **mark)
     if number.size > 1:
         gap = np.abs(objective[:-1] - objective[-1]) / max(abs(objective[-1]), 1e-300)
-        label = "objective, against the last"
+        label = "objective, distance to the last"
         left.plot(number[:-1], np.maximum(gap, 1e-17), color=COLOURS[1], linestyle="--", label=label, **mark)
     _tolerance_line(left, solution)
     logarithmic(left)
@@ -222,20 +222,20 @@ def _history(left: Any, right: Any, solution: Solution) -> None:
 
 
 def plot_integrals(solution: Solution, path: str | Path | None = None) -> Figure:
-    """How constant the Hamiltonian and every first integral are along an answer, relative to the size of their terms."""
+    """Plot the deviation of the Hamiltonian and every first integral, relative to the size of their terms."""
     figure = new_figure(1, 1, (7.4, 3.6))
     axes = figure.add_subplot()
     tidy(axes)
     drifts = integral_drifts(solution)
     if not drifts:
-        raise UsageError(f"'{solution.problem}' has no first integrals: time appears in it, and none are declared")
+        raise UsageError(f"'{solution.problem}' has no first integrals: it depends on time, and none are declared")
     draw_drifts(axes, drifts)
     axes.set_xlim(*span_of([solution]))
     axes.set_xlabel(time_label(solution))
     if len(solution.phases) > 1:
         for phase in list(solution.phases.values())[1:]:
             axes.axvline(phase.t0, color=INK, linewidth=0.6)
-    title(axes, "drift of the first integrals, by the size of their terms")
+    title(axes, "drift of the first integrals, relative to their terms")
     axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     heading(figure, f"{solution.problem}   first integrals ({solution.method})", solution.success)
     write_figure(figure, path)
@@ -243,9 +243,9 @@ def plot_integrals(solution: Solution, path: str | Path | None = None) -> Figure
 
 
 def integral_drifts(solution: Solution) -> dict[str, Series]:
-    """By name: times, and the distance from its median in each phase, relative to what the variables contribute to it.
+    """Return by name: times, and the distance from the median in each phase, relative to the contributions of the variables.
 
-    Of each interval the largest: what happens inside would be too much to see.
+    Only the largest value of each interval is returned.
     """
     from trajopt.certificate.hamiltonian import ConservedQuantity, first_integrals
 
@@ -266,7 +266,7 @@ def integral_drifts(solution: Solution) -> dict[str, Series]:
 
 
 def largest_by_interval(breaks: np.ndarray, times: np.ndarray, values: np.ndarray) -> Series:
-    """The largest value of each interval as steps, and a gap at the end."""
+    """Return the largest value of each interval as a step function, with NaN at the end."""
     which = np.clip(np.searchsorted(breaks, times, side="right") - 1, 0, len(breaks) - 2)
     tops = np.full(len(breaks) - 1, np.nan)
     for k in np.unique(which):
@@ -274,16 +274,16 @@ def largest_by_interval(breaks: np.ndarray, times: np.ndarray, values: np.ndarra
     return np.append(np.repeat(breaks, 2)[1:-1], np.nan), np.append(np.repeat(tops, 2), np.nan)
 
 
-# The problem beside its answer --------------------------------------------------------------------------------------------------
+# Evaluation of the problem ------------------------------------------------------------------------------------------------------
 
 
 def problem_along(solution: Solution) -> Along:
-    """The problem evaluated along its answer."""
+    """Evaluate the problem along its solution."""
     from trajopt.certificate.along import along
 
     if solution.form is None:
         raise UsageError(
-            "this picture needs the problem, which an answer from a file does not have",
+            "this plot needs the problem, which a loaded solution does not contain",
             hint="dataclasses.replace(solution, form=problem.finish()), or 'trajopt plot FILE.nc --problem NAME'",
         )
     return along(solution.form, solution)
@@ -294,7 +294,7 @@ def _extremals(solution: Solution) -> tuple[Extremal, ...]:
 
     whole = problem_along(solution)
     if not all(ph.has_costates for ph in whole.phases):
-        raise UsageError(f"this answer to '{solution.problem}' has no costates")
+        raise UsageError(f"this solution of '{solution.problem}' has no costates")
     try:
         return extremals(whole)
     except TrajoptError as error:
@@ -307,7 +307,7 @@ def _fine(phase: PhaseAlong) -> np.ndarray:
 
 
 def _values(e: Extremal, expression: Any, times: np.ndarray) -> np.ndarray:
-    """An expression in the symbols of a Hamiltonian at any times: (rows, times)."""
+    """Evaluate an expression in the symbols of a Hamiltonian: (rows, times)."""
     from trajopt.certificate.along import evaluated
 
     function = casadi.Function("value", e.symbols, [casadi.densify(expression)])

@@ -1,13 +1,13 @@
-"""Drawing: the geometry of a mechanism, from the names of its variables; nothing here needs a plotting library.
+"""Drawing: the geometry of a mechanism in terms of its variables, independent of a plotting library.
 
-A *place* is where something is, in two or three coordinates:
+A *place* is a position in two or three coordinates:
 
 1. a CasADi column, or a tuple of numbers and scalar expressions, whose symbols have the names of variables: states, controls,
    parameters, or ``t``; component i of a vector ``r`` is ``r_i``; or
-2. a function of the variables by name: ``lambda now: (now["x"], 0.0)``; slow, one frame after the other; or
-3. ``Either(place, place, ...)``, where phases differ in their variables.
+2. a function of the variables by name: ``lambda now: (now["x"], 0.0)``; slow, called once per frame; or
+3. ``Either(place, place, ...)``, if phases have different variables.
 
-Places go by names and not by symbols, so one drawing serves a simulation, an answer and an answer read from a file.
+Symbols are identified by name, so that one drawing works for simulations, solutions and loaded solutions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Place = Any
 
 @dataclass(frozen=True, eq=False)
 class Either:
-    """The first of several places of which a phase has all variables."""
+    """The first of several places whose variables a phase has."""
 
     places: tuple[Place, ...]
 
@@ -38,7 +38,7 @@ class Either:
 
 @dataclass(frozen=True, eq=False)
 class Where:
-    """A place for phases that have a variable, also where the place itself does not depend on it."""
+    """A place in phases that have a variable, even if the place does not depend on it."""
 
     variable: str
     place: Place
@@ -46,7 +46,7 @@ class Where:
 
 @dataclass(frozen=True)
 class Rod:
-    """A line through places: a link, a chain of links, or the outline of a body where ``closed``."""
+    """A line through places: a link, a chain of links, or the outline of a body if ``closed``."""
 
     points: tuple[Place, ...]
     colour: int = 0
@@ -55,14 +55,14 @@ class Rod:
 
     def __post_init__(self) -> None:
         if len(self.points) < 2:
-            raise ModelError("a rod of a drawing has two ends or more", got=f"{len(self.points)} places")
+            raise ModelError("a rod of a drawing needs at least two places", got=f"{len(self.points)} places")
 
 
 @dataclass(frozen=True)
 class Disc:
     """A wheel with one spoke at ``angle`` (an expression or a function, as a place); ``normal`` is its axle in space.
 
-    Without its ``spoke`` it is a circle: a head, a planet.
+    Without ``spoke`` it is a circle: a head, a planet.
     """
 
     centre: Place
@@ -74,12 +74,12 @@ class Disc:
 
     def __post_init__(self) -> None:
         if not self.radius > 0:
-            raise ModelError("a disc of a drawing has a positive radius", got=self.radius)
+            raise ModelError("a disc of a drawing needs a positive radius", got=self.radius)
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A point: a mass, a joint; the size is in points of print."""
+    """A point such as a mass or a joint; the size is in typographic points."""
 
     at: Place
     size: float = 8.0
@@ -88,7 +88,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Trail:
-    """The way that a place has come."""
+    """The path of a place up to the current frame."""
 
     at: Place
     colour: int = 4
@@ -97,7 +97,7 @@ class Trail:
 
 @dataclass(frozen=True)
 class Ground:
-    """A line that stays: a floor, a track, a wall. It does not widen the picture unless it is to be ``whole`` in it."""
+    """A fixed line: a floor, a track, a wall. The window is extended to contain it only if ``whole``."""
 
     points: tuple[tuple[float, ...], ...]
     width: float = 1.2
@@ -106,7 +106,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A vector at a place, such as a force; ``scale`` is the length drawn for a unit of it. One of no length is not drawn."""
+    """A vector at a place, such as a force; ``scale`` is the length per unit. Zero vectors are not drawn."""
 
     at: Place
     vector: Place
@@ -120,15 +120,15 @@ Shape = Rod | Disc | Mark | Trail | Ground | Arrow
 
 @dataclass(frozen=True)
 class Drawing:
-    """Shapes, from back to front.
+    """Shapes in order from back to front.
 
     Parameters
     ----------
-    follow : a place that the picture keeps in its middle, for what travels far.
-    reach : then half the height of the picture, in the drawing's unit.
-    view : azimuth and elevation (degrees) from which a drawing in three dimensions is seen.
+    follow : a place that stays at the centre of the window, for motions over long distances.
+    reach : with ``follow``, half the height of the window, in the unit of the drawing.
+    view : azimuth and elevation in degrees, for three dimensions.
     unit : of all places.
-    caption : what colours and arrows mean, in a line.
+    caption : one line that explains colours and arrows.
 
     Examples
     --------
@@ -149,17 +149,15 @@ class Drawing:
 
     def __post_init__(self) -> None:
         if not self.shapes:
-            raise ModelError("a drawing needs something to draw", expected="rods, discs, marks or trails")
+            raise ModelError("a drawing needs at least one shape", expected="rods, discs, marks or trails")
         if (self.follow is None) != (self.reach is None):
-            raise ModelError(
-                "a drawing that follows a place needs its reach, and the other way round", expected="follow= and reach="
-            )
+            raise ModelError("a drawing needs both follow= and reach=, or neither", expected="follow= and reach=")
 
 
 def link_shapes(tree: Tree, planar: bool = False) -> tuple[Shape, ...]:
-    """Shapes of a tree of links: each as a rod from its joint through its mass centre and as far beyond, its joint as a mark.
+    """Return shapes of a tree of links: a rod from each joint to twice the mass centre, and a mark at the joint.
 
-    ``planar`` leaves the third coordinate out.
+    ``planar`` omits the third coordinate.
     """
     size = 2 if planar else 3
     rods: list[Shape] = []
@@ -173,10 +171,10 @@ def link_shapes(tree: Tree, planar: bool = False) -> tuple[Shape, ...]:
 
 
 def drawing_beside(build: Callable[..., Any], settings: Mapping[str, Any] | None = None) -> Drawing | None:
-    """The drawing that a problem's module has beside its builder, None where it has none.
+    """Return the drawing of a problem: the result of the function ``drawing`` of its module; None if there is none.
 
-    It is what the module's function ``drawing`` returns. That takes those arguments of the builder that matter for the picture,
-    and gets the settings, or the builder's own defaults: one function may serve several builders of a module.
+    That function takes the arguments of the builder that affect the geometry, with the values of the settings or the
+    defaults of the builder, so that one function can serve several builders of a module.
     """
     hook = getattr(sys.modules.get(build.__module__), "drawing", None)
     if not callable(hook):
@@ -185,19 +183,21 @@ def drawing_beside(build: Callable[..., Any], settings: Mapping[str, Any] | None
     taken = {key: value for key, value in (usual | dict(settings or {})).items() if key in inspect.signature(hook).parameters}
     found = hook(**taken)
     if not isinstance(found, Drawing):
-        raise ModelError(f"'drawing' in {build.__module__} gave no drawing", got=type(found).__name__, expected="a Drawing")
+        raise ModelError(
+            f"'drawing' in {build.__module__} did not return a drawing", got=type(found).__name__, expected="a Drawing"
+        )
     return found
 
 
-# What a problem's module may call ``pictures``: by name, functions from an answer or a simulation to a matplotlib figure.
+# A value of the dictionary ``pictures`` of a problem's module: a function from a solution or a simulation to a figure.
 Picture = Callable[[Any], Any]
 
 
 def pictures_beside(build: Callable[..., Any]) -> Mapping[str, Picture]:
-    """The pictures of its own that a module has beside a builder: a dictionary ``pictures``, by their kinds."""
+    """Return the dictionary ``pictures`` of the builder's module: plots by kind."""
     found = getattr(sys.modules.get(build.__module__), "pictures", None)
     if found is None:
         return {}
     if not isinstance(found, Mapping) or not all(callable(draw) for draw in found.values()):
-        raise ModelError(f"'pictures' in {build.__module__} are no pictures", expected="a dictionary of functions by their names")
+        raise ModelError(f"'pictures' in {build.__module__} is invalid", expected="a dictionary of functions by their names")
     return found

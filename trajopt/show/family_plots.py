@@ -1,4 +1,4 @@
-"""Pictures of families: how an answer depends on what was set."""
+"""Plots of families: results over settings."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from trajopt.show.figure_style import (
 
 
 def plot_family(family: Family, path: str | Path | None = None, columns: Sequence[str] = ("objective",)) -> Figure:
-    """Columns of the family's table over the setting with the most values, a line for each combination of the others.
+    """Plot columns of a family's table over the setting with the most values, one line for each combination of the others.
 
-    Members without an answer are crosses at the foot of the picture.
+    Failed members are crosses on the horizontal axis.
 
     >>> from problems.classical.moon_lander import build
     >>> from trajopt import sweep
@@ -41,7 +41,7 @@ def plot_family(family: Family, path: str | Path | None = None, columns: Sequenc
     [2, 2]
     """
     if not family.members:
-        raise UsageError("this family has no members yet")
+        raise UsageError("this family has no members")
     along = max(family.over, key=lambda name: len(family.over[name]))
     others = [name for name, values in family.over.items() if name != along and len(values) > 1]
     rows = balanced(list(columns))
@@ -53,7 +53,7 @@ def plot_family(family: Family, path: str | Path | None = None, columns: Sequenc
         values = family[column]
         for number, fixed in enumerate(lines):
             chosen = [i for i, m in enumerate(family.members) if all(m.settings[name] == value for name, value in fixed.items())]
-            x = _places(axes, family, along, [family.members[i] for i in chosen])
+            x = _abscissas(axes, family, along, [family.members[i] for i in chosen])
             y = np.array([values[i] if family.members[i].success else np.nan for i in chosen], dtype=float)
             axes.plot(x, y, marker="o", markersize=4, **(line_style(number) | STYLE))
             failed = x[np.isnan(y)]
@@ -66,7 +66,7 @@ def plot_family(family: Family, path: str | Path | None = None, columns: Sequenc
         settle(axes, column, family.unit(column))
     handles = [Line2D([], [], label=_label(fixed), **(line_style(k) | STYLE)) for k, fixed in enumerate(lines) if fixed]
     if missing:
-        handles.append(Line2D([], [], marker="x", linestyle="", color=COLOURS[1], label="no answer"))
+        handles.append(Line2D([], [], marker="x", linestyle="", color=COLOURS[1], label="not solved"))
     if handles:
         legend_below(figure, handles, most=5)
     solved = sum(member.success for member in family.members)
@@ -75,8 +75,8 @@ def plot_family(family: Family, path: str | Path | None = None, columns: Sequenc
     return figure
 
 
-def _places(axes: Any, family: Family, along: str, members: Sequence[Member]) -> np.ndarray[Any, Any]:
-    """Where members stand on the horizontal axis: at their values, or in order where those are no numbers."""
+def _abscissas(axes: Any, family: Family, along: str, members: Sequence[Member]) -> np.ndarray[Any, Any]:
+    """Return the abscissas of members: their values, or their indices if the values are not numbers."""
     values = family.over[along]
     if all(isinstance(value, (int, float, np.number)) and not isinstance(value, bool) for value in values):
         return np.array([float(member.settings[along]) for member in members])

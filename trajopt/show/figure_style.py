@@ -1,4 +1,4 @@
-"""The look that all pictures share: colours, axes, titles; figures need no display and leave no global state."""
+"""The common style of all plots: colours, axes, titles. Figures need no display and have no global state."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from trajopt.files import replacing
 
 T = TypeVar("T")
 
-# Okabe and Ito's palette, which the colour-blind tell apart; lines differ in their dashes as well.
+# Okabe and Ito's palette for colour-blind readers; lines also differ in their dashes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 DASHES = ("-", "--", "-.", ":")
-ROLES = {"lower": "#56B4E9", "upper": "#E69F00", "singular": "#CC79A7"}  # an interior arc stays white
+ROLES = {"lower": "#56B4E9", "upper": "#E69F00", "singular": "#CC79A7"}  # interior arcs are white
 ROLE_WORDS = {"lower": "at lower bound", "upper": "at upper bound", "singular": "singular arc"}
 INK, FAINT, MESH = "#333333", "#999999", "#009E73"
 STYLE: dict[str, Any] = {"linewidth": 1.7, "solid_capstyle": "round"}
@@ -40,14 +40,14 @@ class NotebookFigure(Figure):
 
 
 def new_figure(columns: int, rows: int, panel: tuple[float, float] = PANEL) -> Figure:
-    """A figure for so many panels."""
+    """Return a figure sized for a grid of panels."""
     figure = NotebookFigure(figsize=(max(panel[0] * columns, 6.0), panel[1] * rows + 0.8), layout="constrained", dpi=140)
     FigureCanvasAgg(figure)
     return figure
 
 
 def panels(counts: Sequence[int], panel: tuple[float, float] = PANEL) -> tuple[Figure, list[list[Any]]]:
-    """A figure and its axes, row by row: each row has as many as ``counts`` says, of equal width.
+    """Return a figure and its axes by rows; row k has ``counts[k]`` axes of equal width.
 
     >>> _, rows = panels([2, 1])
     >>> [len(row) for row in rows]
@@ -60,24 +60,24 @@ def panels(counts: Sequence[int], panel: tuple[float, float] = PANEL) -> tuple[F
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], most: int = 6) -> None:
-    """What lines and marks mean, under all panels; at most so many beside one another."""
+    """Add a legend below all panels, with at most ``most`` entries per row."""
     figure.legend(handles=handles, loc="outside lower right", ncols=min(len(handles), most), frameon=False, fontsize=8)
 
 
 def line_style(number: int) -> dict[str, Any]:
-    """Colour and dashes of one of several lines: told apart in colour and in black and white."""
+    """Return colour and dashes of one of several lines, distinct in colour and in black and white."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
 
 
 @dataclass(frozen=True)
 class Pen:
-    """How the lines of one of several answers or runs are drawn."""
+    """Line style of one of several solutions or simulations."""
 
     number: int
     several: bool
 
     def style(self, component: int) -> dict[str, Any]:
-        """One answer: a colour for each component. Several: a colour for each answer, the first one broad and pale."""
+        """Return a style: one colour per component for a single source, else one per source, the first wide and pale."""
         if not self.several:
             return line_style(component) | STYLE
         first = self.number == 0
@@ -86,7 +86,7 @@ class Pen:
 
 
 def balanced(names: list[T], most: int = 3) -> list[list[T]]:
-    """Rows of nearly equal length: four panels are two and two, not three and one.
+    """Split into rows of nearly equal length: four panels are two and two, not three and one.
 
     >>> balanced([1, 2, 3, 4])
     [[1, 2], [3, 4]]
@@ -97,7 +97,7 @@ def balanced(names: list[T], most: int = 3) -> list[list[T]]:
 
 
 def columns_for(panels: int) -> int:
-    """How many panels stand beside one another, so that a picture of many is not a tower.
+    """Return the number of panels per row.
 
     >>> [columns_for(n) for n in (3, 8, 15)]
     [3, 4, 5]
@@ -106,14 +106,14 @@ def columns_for(panels: int) -> int:
 
 
 def tidy(axes: Any) -> None:
-    """A grid, no frame, few ticks."""
+    """Set a grid, no frame and few ticks."""
     axes.grid(True, color="#e6e6e6", linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         axes.spines[side].set_color(FAINT)
-    axes.tick_params(labelsize=8, length=0, labelcolor=INK)  # the grid marks the ticks; marks on the axis are the mesh
+    axes.tick_params(labelsize=8, length=0, labelcolor=INK)  # no tick marks: marks on the axis show the mesh
     for axis in (axes.xaxis, axes.yaxis):
         axis.label.set_size(8.5)
         axis.label.set_color(INK)
@@ -123,7 +123,7 @@ def tidy(axes: Any) -> None:
 
 
 def settle(axes: Any, name: str, unit: str) -> None:
-    """The vertical axis and the title: rounding is not magnified, a power of ten stands beside the unit."""
+    """Set the vertical axis and the title: round-off is not magnified, a power of ten is written before the unit."""
     low, high = axes.get_ylim()
     size = max(abs(low), abs(high))
     if high - low < 1e-6 * size:
@@ -133,22 +133,22 @@ def settle(axes: Any, name: str, unit: str) -> None:
     title(axes, labelled(name, f"{power(exponent)}{unit}".strip()))
 
 
-def calm(axes: Any, size: float, rounding: float = 1e-9) -> None:
-    """What is zero but for rounding beside all others is drawn as zero."""
+def hide_round_off(axes: Any, size: float, rounding: float = 1e-9) -> None:
+    """Widen the vertical axis if all values are round-off relative to ``size``."""
     low, high = axes.get_ylim()
     if max(abs(low), abs(high)) < rounding * size:
         axes.set_ylim(-0.1 * size, 0.1 * size)
 
 
 def scientific(axis: Any, size: float) -> int:
-    """Write an axis with a power of ten taken out where its figures would be long; the exponent."""
+    """Factor a power of ten out of the tick labels if they would be long; return the exponent."""
     exponent = 0 if size == 0 or 1e-2 <= size < 1e5 else 3 * int(np.floor(np.log10(size) / 3))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 10.0**exponent:.6g}"))
     return exponent
 
 
 def logarithmic(axes: Any) -> None:
-    """A logarithmic vertical axis with figures that can be read, whether it spans many decades or a part of one."""
+    """Set a logarithmic vertical axis with readable labels, for many decades or a part of one."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     if high < 100 * low:
@@ -160,7 +160,7 @@ def logarithmic(axes: Any) -> None:
 
 
 def power(exponent: int) -> str:
-    """What stands before a unit.
+    """Return a power of ten as prefix of a unit.
 
     >>> power(6) + "m", power(0) + "m"
     ('10^6 m', 'm')
@@ -169,22 +169,22 @@ def power(exponent: int) -> str:
 
 
 def title(axes: Any, text: str) -> None:
-    """Above the left end of an axis."""
+    """Set the title above the left end of an axis."""
     axes.set_title(text, loc="left", fontsize=9.5, color=INK)
 
 
 def heading(figure: Figure, text: str, good: bool = True) -> None:
-    """The first line of a picture; in the colour of a warning unless all is well."""
+    """Set the heading of a figure, in a warning colour unless ``good``."""
     figure.suptitle(text.replace("$", r"\$"), x=0.01, ha="left", fontsize=11, color=INK if good else COLOURS[1])
 
 
 def labelled(name: str, unit: str) -> str:
-    """A name with its unit, as text that is not taken for mathematics."""
+    """Return a name with its unit; dollar signs are escaped, since matplotlib reads them as mathematics."""
     return f"{name} [{unit}]".replace("$", r"\$") if unit else name.replace("$", r"\$")
 
 
 def write_figure(figure: Figure, path: str | Path | None) -> None:
-    """Write a figure in one step, where there is a path (png, pdf, svg)."""
+    """Write a figure atomically (png, pdf, svg), if a path is given."""
     if path is None:
         return
     ending = Path(path).suffix.lstrip(".").lower()

@@ -1,4 +1,4 @@
-"""Stretches: the named variables of a motion at the times of its frames, phase by phase."""
+"""The variables of a motion at the times of the frames of an animation, phase by phase."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FrameValues:
-    """The named variables at times of one phase."""
+    """The variables of one phase at the times of its frames."""
 
     t: Array  # (m,)
     values: Mapping[str, Array]  # (m,), or (m, size)
 
 
 def spans_of(source: Simulation | Solution) -> tuple[list[tuple[float, float]], str]:
-    """From when to when each phase lasts, and the unit of time."""
+    """Return start and end of each phase, and the unit of time."""
     if isinstance(source, Solution):
         phases = list(source.phases.values())
         return [(ph.t0, ph.tf) for ph in phases], phases[0].time_unit
@@ -36,10 +36,10 @@ def spans_of(source: Simulation | Solution) -> tuple[list[tuple[float, float]], 
 
 
 def frame_times(spans: list[tuple[float, float]], count: int) -> list[Array]:
-    """Frames at equal distances over all phases together; a moment between two phases belongs to the later one."""
+    """Return frame times at equal steps over all phases; a time between two phases belongs to the later one."""
     lengths = np.array([b - a for a, b in spans])
     if not lengths.sum() > 0:
-        raise UsageError("a motion that takes no time cannot be animated", got=f"{lengths.sum():g}")
+        raise UsageError("a motion of zero duration cannot be animated", got=f"{lengths.sum():g}")
     begins = np.concatenate([[0.0], np.cumsum(lengths)])
     elapsed = np.linspace(0.0, begins[-1], count)
     which = np.clip(np.searchsorted(begins, elapsed, side="right") - 1, 0, len(spans) - 1)
@@ -47,7 +47,7 @@ def frame_times(spans: list[tuple[float, float]], count: int) -> list[Array]:
 
 
 def sampled(source: Simulation | Solution, number: int, times: Array) -> FrameValues:
-    """All variables of phase ``number`` at times of it."""
+    """Sample all variables of phase ``number``."""
     values: dict[str, Array] = {"t": times}
     if isinstance(source, Solution):
         phase: PhaseSolution = list(source.phases.values())[number]
@@ -69,23 +69,23 @@ def sampled(source: Simulation | Solution, number: int, times: Array) -> FrameVa
 
 
 def _output(source: Simulation, expression: Any, times: Array, states: Array) -> Array:
-    """(m, size): what a system tells beside its states, such as a reaction."""
+    """Evaluate an output of a system, such as a reaction: (m, size)."""
     function = source.system.function(casadi.densify(expression)).map(len(times))
     return np.asarray(function(times[None, :], states.T, source.system.parameter_values).full(), dtype=float).T
 
 
-def thinned(stretches: list[FrameValues], finer: int) -> list[FrameValues]:
-    """Every so many moments, counted over all stretches: the frames."""
+def thinned(phases: list[FrameValues], finer: int) -> list[FrameValues]:
+    """Return every ``finer``-th sample, counted over all phases."""
     found, before = [], 0
-    for stretch in stretches:
-        kept = slice(-before % finer, None, finer)
-        found.append(FrameValues(stretch.t[kept], {name: v[kept] for name, v in stretch.values.items()}))
-        before += len(stretch.t)
+    for phase in phases:
+        chosen = slice(-before % finer, None, finer)
+        found.append(FrameValues(phase.t[chosen], {name: v[chosen] for name, v in phase.values.items()}))
+        before += len(phase.t)
     return found
 
 
 def _put(values: dict[str, Array], name: str, columns: Array) -> None:
-    """A scalar by its name, a vector by its name and its components by theirs."""
+    """Add a variable by name, and the components of a vector by theirs."""
     if columns.shape[1] == 1:
         values[name] = columns[:, 0]
         return

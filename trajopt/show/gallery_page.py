@@ -1,4 +1,4 @@
-"""A gallery: pictures of many answers and motions as contact sheets, and as a page with links to the whole pictures."""
+"""A gallery: plots of many solutions and simulations as contact sheets and as an HTML index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.1rem; margin: 2re
 
 @dataclass(frozen=True)
 class Card:
-    """One name of a gallery: its pictures, and what became of it in a line."""
+    """One entry of a gallery: its plots and a one-line result."""
 
     name: str
     family: str
@@ -37,13 +37,13 @@ class Card:
 
 
 def write_index(cards: Sequence[Card], folder: Path) -> Path:
-    """A page with all cards by family, beside the pictures in their folder."""
+    """Write an HTML index of all cards by family into the folder of the plots."""
     parts = []
     for family in dict.fromkeys(card.family for card in cards):
         own = "\n".join(_html(card) for card in cards if card.family == family)
         parts.append(f'<h2>{escape(family)}</h2>\n<div class="cards">\n{own}\n</div>')
     bad = [card.name for card in cards if not card.good]
-    verdict = f'<p class="bad">without success: {escape(", ".join(bad))}</p>' if bad else ""
+    verdict = f'<p class="bad">failed: {escape(", ".join(bad))}</p>' if bad else ""
     head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>gallery</title><style>{STYLE}</style></head>'
     body = "\n".join((f"<h1>{len(cards)} problems and systems</h1>{verdict}", *parts))
     page = f"{head}\n<body>{body}\n</body></html>\n"
@@ -63,7 +63,7 @@ def _html(card: Card) -> str:
 
 
 def contact_sheets(cards: Sequence[Card], folder: Path) -> list[Path]:
-    """Thumbnails of every still picture with their names, in as many sheets as it takes; older sheets are removed."""
+    """Write contact sheets with thumbnails of all plots; older sheets are removed."""
     shown: list[tuple[Card, Path | None]] = []
     for card in cards:
         still = [path for path in card.pictures if path.suffix == ".png"]
@@ -101,7 +101,7 @@ def _sheet(shown: Sequence[tuple[Card, Path | None]]) -> Image.Image:
 
 
 def _fitting(text: str, font: ImageFont.FreeTypeFont) -> str:
-    """As much of a text as a cell is wide."""
+    """Truncate a text to the width of a cell."""
     while font.getlength(text) > CELL[0] and len(text) > 4:
         text = text[:-4].rstrip() + "..."
     return text

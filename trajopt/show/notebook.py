@@ -1,6 +1,6 @@
-"""What a notebook shows of a problem, a solution, a certificate, a family and a simulation: a table and small plots, in HTML.
+"""HTML displays of problems, solutions, certificates, families and simulations in notebooks: tables with small plots.
 
-The same rows as plain text are ``Solution.summary()``.
+``Solution.summary()`` has the same rows as plain text.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from trajopt.problem import Problem
     from trajopt.solution import Solution
 
-MOST_ROWS = 24  # of a table in a notebook or a summary: more do not fit on a screen
+MOST_ROWS = 24  # of a table in a notebook or a summary
 WIDTH, HEIGHT, SAMPLES = 150, 28, 90  # of a small plot, in pixels and points
 HEADER = ("variable", "start", "end", "unit")
 GOOD, BAD, LINE = "#1a7f37", "#b42318", "#2f6db5"
 
 
 def summary(solution: Solution) -> str:
-    """Status, objective, error and the values at both ends, as text of at most a screen."""
+    """Return status, objective, error and boundary values as text of at most one screen."""
     rows = [HEADER, *((row.label, row.start, row.end, row.unit) for row in _rows(solution))]
     lines = [headline(solution), f"  {facts(solution)}", *(f"  {line}" for line in _spans(solution))]
     lines += [f"    {line}" for line in _aligned(_limited(rows))]
@@ -40,19 +40,19 @@ def summary(solution: Solution) -> str:
 
 
 def headline(solution: Solution) -> str:
-    """The problem, how the solve ended, and the objective, on one line."""
+    """Return problem, status and objective on one line."""
     return f"{solution.problem}: {solution.status.value} Objective {solution.objective:.9g} ({solution.method})"
 
 
 def facts(solution: Solution) -> str:
-    """Error, mesh and effort on one line."""
+    """Return error, mesh size and iterations on one line."""
     intervals = sum(max(len(ph.breaks) - 1, 0) for ph in solution.phases.values())
     parts = [f"estimated error {solution.error:.1e}", f"{intervals} intervals", f"{solution.iterations} iterations"]
     return ", ".join(parts + ([f"{solution.seconds['total']:.2f} s"] if "total" in solution.seconds else []))
 
 
 def solution_html(solution: Solution) -> str:
-    """A compact table with a small plot of every variable."""
+    """Return a compact table with a small plot of every variable."""
     above = [facts(solution), *_spans(solution)]
     rows = [
         (*(escape(cell) for cell in (row.label, row.start, row.end, row.unit)), _sparkline(row.lines, row.bounds))
@@ -64,7 +64,7 @@ def solution_html(solution: Solution) -> str:
 
 
 def certificate_html(certificate: Certificate) -> str:
-    """The verdict, and the rows: those that fail first."""
+    """Return the verdict and the table of checks, failed ones first."""
     heading = str(certificate).splitlines()[0]
     ordered = sorted(certificate.checks, key=lambda check: check.ok)
     rows = [
@@ -81,7 +81,7 @@ def certificate_html(certificate: Certificate) -> str:
 
 
 def family_html(family: Family) -> str:
-    """The table of a family, and a small plot of the objective."""
+    """Return the table of a family and a small plot of the objective."""
     columns = [*family.over, "status", "objective", "error", "seconds"]
     rows = [tuple(escape(_cell(member.row.get(name, ""))) for name in columns) for member in family.members]
     parts = [_title(family_line(family), family.success)]
@@ -94,13 +94,13 @@ def family_html(family: Family) -> str:
 
 
 def family_line(family: Family) -> str:
-    """How many members a family has, and how many are solved."""
+    """Return the number of members and of solved members on one line."""
     over = ", ".join(f"{name} ({len(values)})" for name, values in family.over.items())
     return f"family over {over}: {sum(m.success for m in family.members)} of {len(family.members)} solved"
 
 
 def simulation_html(simulation: Simulation) -> str:
-    """The states with small plots, and the drift of the invariants."""
+    """Return the states with small plots and the drift of the invariants."""
     rows = [
         (
             escape(state.name),
@@ -116,18 +116,18 @@ def simulation_html(simulation: Simulation) -> str:
 
 
 def simulation_line(simulation: Simulation) -> str:
-    """The system, its integrator and the time, on one line."""
+    """Return system, time span and integrator on one line."""
     of = f"{simulation.system.name}: t from {simulation.t[0]:g} to {simulation.t[-1]:g}"
     return f"{of}, {simulation.t.size} points, {type(simulation.integrator).__name__}"
 
 
 def problem_html(problem: Problem) -> str:
-    """The statement as printed."""
+    """Return the statement as printed."""
     return f'<pre style="font-size:12px;line-height:1.35">{escape(str(problem))}</pre>'
 
 
 def plot(solution: Solution, kind: str, path: str | Path | None) -> Figure:
-    """A picture of a solution, by the kinds of ``trajopt plot --kind``."""
+    """Plot a solution; the kinds are those of ``trajopt plot --kind``."""
     from trajopt.errors import UsageError, suggest
     from trajopt.show.diagnostic_plots import plot_integrals, plot_mesh, plot_switching
     from trajopt.show.phase_portrait import plot_phase
@@ -143,13 +143,13 @@ def plot(solution: Solution, kind: str, path: str | Path | None) -> Figure:
         "reintegration": plot_reintegration,
     }
     if kind not in kinds:
-        raise UsageError(f"there is no plot of kind '{kind}'", expected=", ".join(kinds), hint=suggest(kind, kinds))
+        raise UsageError(f"unknown kind of plot '{kind}'", expected=", ".join(kinds), hint=suggest(kind, kinds))
     figure: Figure = kinds[kind](solution, path=path)
     return figure
 
 
 def animate(solution: Solution, path: str | Path, drawing: Any) -> None:
-    """An animation, with the drawing that stands beside the problem's builder unless one is given."""
+    """Write an animation with the given drawing, or that of the problem's module."""
     from trajopt.catalogue import builder
     from trajopt.errors import UsageError
     from trajopt.show.animate import animate as render
@@ -159,14 +159,14 @@ def animate(solution: Solution, path: str | Path, drawing: Any) -> None:
         drawing = drawing_beside(builder(solution.source), dict(solution.settings))
     if drawing is None:
         raise UsageError(
-            f"there is no drawing of '{solution.problem}'", expected="drawing=, a trajopt.show.drawing.Drawing of the mechanism"
+            f"'{solution.problem}' has no drawing", expected="drawing=, a trajopt.show.drawing.Drawing of the mechanism"
         )
     render(solution, drawing, path)
 
 
 @dataclass(frozen=True)
 class _Row:
-    """One component of a variable over all phases that have it."""
+    """One component of a variable in all phases that have it."""
 
     label: str
     start: str
@@ -177,7 +177,7 @@ class _Row:
 
 
 def _spans(solution: Solution) -> list[str]:
-    """The time of each phase, as many to a line as there is room for."""
+    """Return the time span of each phase, wrapped into lines."""
     if len(solution.phases) == 1:
         (phase,) = solution.phases.values()
         return [f"t from {_figure(phase.t0)} to {_figure(phase.tf)} {phase.time_unit}".rstrip()]
@@ -186,7 +186,7 @@ def _spans(solution: Solution) -> list[str]:
 
 
 def _rows(solution: Solution) -> list[_Row]:
-    """Of states, algebraic variables and controls."""
+    """Return the rows of states, algebraic variables and controls."""
     found = []
     for kind in ("states", "algebraics", "controls"):
         groups = [getattr(phase, kind) for phase in solution.phases.values()]
@@ -234,7 +234,7 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _sparkline(lines: Iterable[np.ndarray], bounds: Sequence[float]) -> str:
-    """A small plot: lines (2, n) of time and value, dashed bounds."""
+    """Return a small plot as SVG: lines (2, n) of time and value, and dashed bounds."""
     lines = [line for line in lines if line.shape[1] > 1]
     if not lines:
         return ""

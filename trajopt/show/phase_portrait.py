@@ -1,4 +1,4 @@
-"""Phase portraits: one variable against another, coordinate against rate where nothing else is said."""
+"""Phase portraits: one variable against another, by default coordinates against their rates."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from trajopt.show.simulation_plots import dense
 if TYPE_CHECKING:
     from trajopt.solution import PhaseSolution, Solution
 
-Pair = tuple[str, str]  # what is drawn to the right, what is drawn upwards
+Pair = tuple[str, str]  # abscissa, ordinate
 SAMPLES = 1201
-MOST = 12  # portraits in one picture
-ARROWS = (0.2, 0.5, 0.8)  # of the way: where it says which way it goes
+MOST = 12  # portraits in one figure
+ARROWS = (0.2, 0.5, 0.8)  # fractions of the curve with an arrow head
 
 
 def plot_phase(
     source: Solution | Simulation | Mapping[str, Any], pairs: Sequence[Pair] | None = None, path: str | Path | None = None
 ) -> Figure:
-    """Phase portraits of an answer or a simulation, or of several by their labels, over one another.
+    """Plot phase portraits of a solution or a simulation, or overlay several by label.
 
     Parameters
     ----------
-    pairs : names of variables, as ("x", "v") or ("r[0]", "r[1]"); where nothing is said every coordinate against its rate, a
-        vector's first component against its second, and what is left over two by two.
+    pairs : names of variables, as ("x", "v") or ("r[0]", "r[1]"); by default every coordinate against its rate, the first
+        component of a vector against its second, and the remaining states in pairs.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def plot_phase(
 
 
 def usual_pairs(source: Solution | Simulation) -> list[Pair]:
-    """The pairs that are drawn where nothing is said."""
+    """Return the default pairs."""
     names, rates = _of_simulation(source) if isinstance(source, Simulation) else _of_answer(source)
     found = [(name, rates[name]) for name in names if name in rates]
     taken = {name for pair in found for name in pair}
@@ -98,7 +98,7 @@ def usual_pairs(source: Solution | Simulation) -> list[Pair]:
 
 
 def _of_simulation(simulation: Simulation) -> tuple[list[str], dict[str, str]]:
-    """The names of the states, and which of them is the rate of which."""
+    """Return the names of the states, and the name of each one's rate."""
     system = simulation.system
     names = [state.name for state in system.states]
     return names, _rates(names, system.rate, system.x)
@@ -121,7 +121,7 @@ def _of_answer(solution: Solution) -> tuple[list[str], dict[str, str]]:
 
 
 def _rates(names: list[str], rate: Any, x: Any) -> dict[str, str]:
-    """States whose rate is another state itself."""
+    """Return the states whose rate is another state."""
     found = {}
     for i, name in enumerate(names):
         for j, other in enumerate(names):
@@ -138,7 +138,7 @@ def _portrait(axes: Any, sources: Mapping[str, Any], pair: Pair) -> None:
         parts = _run(source, pair) if isinstance(source, Simulation) else _answer(source, pair)
         for a, b, units in parts:  # noqa: B007  (the units of the last part are those of all)
             axes.plot(a, b, **look)
-            _direct(axes, a, b, look["color"])
+            _arrow_heads(axes, a, b, look["color"])
         if parts:
             axes.plot(parts[0][0][0], parts[0][1][0], "o", markersize=5, color="white", markeredgecolor=look["color"], zorder=4)
             axes.plot(parts[-1][0][-1], parts[-1][1][-1], "s", markersize=5, color=look["color"], zorder=4)
@@ -165,7 +165,7 @@ def _run(simulation: Simulation, pair: Pair) -> list[Part]:
 
 
 def _answer(solution: Solution, pair: Pair) -> list[Part]:
-    """One part for each phase that has both variables."""
+    """Return one part for each phase that has both variables."""
     found = []
     everything: dict[str, None] = {}
     for phase in solution.phases.values():
@@ -198,8 +198,8 @@ def _named(columns: Mapping[str, tuple[np.ndarray, str]], name: str, whose: str)
     return columns[name]
 
 
-def _direct(axes: Any, a: np.ndarray, b: np.ndarray, colour: str) -> None:
-    """Small arrow heads that say which way a line is gone."""
+def _arrow_heads(axes: Any, a: np.ndarray, b: np.ndarray, colour: str) -> None:
+    """Draw small arrow heads in the direction of time."""
     step = max(1, len(a) // 50)  # long enough for a head
     for fraction in ARROWS:
         k = round(fraction * (len(a) - 1 - step))
@@ -210,7 +210,7 @@ def _direct(axes: Any, a: np.ndarray, b: np.ndarray, colour: str) -> None:
 
 
 def _bounds(axes: Any, source: Any, pair: Pair) -> None:
-    """The bounds of both variables where they are in sight."""
+    """Draw the bounds of both variables that lie within the axes."""
     if isinstance(source, Simulation):
         return
     for name, line, limits in ((pair[0], axes.axvline, axes.get_xlim()), (pair[1], axes.axhline, axes.get_ylim())):

@@ -1,4 +1,4 @@
-"""The main picture of an answer: everything over time, drawn without a display and without global state."""
+"""The main plot of a solution: all variables over time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from trajopt.show.figure_style import (
     ROLES,
     Pen,
     balanced,
-    calm,
     columns_for,
     heading,
+    hide_round_off,
     labelled,
     legend_below,
     line_style,
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     from trajopt.solution import Arc, PhaseSolution, Solution
 
 KINDS = ("states", "algebraics", "controls", "costates")
-SAMPLES = 40  # for each interval: enough for a polynomial of any degree in use
-NAMED = 0.16  # of the whole time: an arc that takes more has room for its name
+SAMPLES = 40  # per interval
+NAMED = 0.16  # shortest arc with a label, as a fraction of the duration
 
 
 def plot_solution(
     solution: Solution | Mapping[str, Solution], path: str | Path | None = None, reference: Reference | None = None
 ) -> Figure:
-    """States, controls and costates over time, with bounds, units, phases, arcs and the mesh.
+    """Plot states, controls and costates over time, with bounds, units, phases, arcs and the mesh.
 
-    Returns the figure; writes it where a path is given (png, pdf or svg).
+    Returns the figure; ``path`` also writes it (png, pdf or svg).
 
     Parameters
     ----------
-    solution : an answer, or several by their labels, drawn over one another; arcs and mesh are those of the first.
-    reference : the published answer: its objective stands in the title, its initial costates are marked.
+    solution : a solution, or several by label, overlaid; arcs and mesh are those of the first.
+    reference : the published optimum: its objective is in the title, its initial costates are marked.
 
     Examples
     --------
@@ -66,12 +66,12 @@ def plot_solution(
     """
     answers = dict(solution) if isinstance(solution, Mapping) else {"": solution}
     if not answers:
-        raise UsageError("there is no answer to plot")
+        raise UsageError("no solution to plot")
     kinds = _kinds(answers.values())
     most = columns_for(max((len(names) for _, names in kinds), default=1))
     rows = [(kind, names) for kind, all_names in kinds for names in balanced(all_names, most)]
     if not rows:
-        raise UsageError("there is nothing to plot: the answer has no phases")
+        raise UsageError("nothing to plot: the solution has no phases")
     figure, grid = panels([len(names) for _, names in rows])
     first = next(iter(answers.values()))
     for line, (kind, names) in zip(grid, rows, strict=True):
@@ -90,7 +90,7 @@ def plot_solution(
 
 
 def _kinds(solutions: Iterable[Solution]) -> list[tuple[str, list[str]]]:
-    """The kinds of curves there are, each with its names over all phases of all answers."""
+    """Return the kinds of curves with their names over all phases of all solutions."""
     phases = [phase for solution in solutions for phase in solution.phases.values()]
     found = ((kind, list(dict.fromkeys(name for phase in phases for name in getattr(phase, kind)))) for kind in KINDS)
     return [(kind, names) for kind, names in found if names]
@@ -122,7 +122,7 @@ def _panel(axes: Any, answers: Mapping[str, Solution], kind: str, name: str) -> 
     draw_bounds(axes, first, kind, name)
     axes.set_xlim(*span)
     if kind == "costates":
-        calm(axes, _largest_costate(first))
+        hide_round_off(axes, _largest_costate(first))
     settle(axes, f"costate of {name}" if kind == "costates" else name, "" if kind == "costates" else unit)
 
 
@@ -132,7 +132,7 @@ def _largest_costate(solution: Solution) -> float:
 
 
 def draw_curve(axes: Any, curve: Curve, style: Any) -> None:
-    """Each interval of its own, so that a jump of a control at a break is a jump and not a ramp; ``style(component)``."""
+    """Plot a curve with its discontinuities at breaks; ``style(component)`` returns the line style."""
     fractions = np.linspace(0.0, 1.0, SAMPLES)
     pieces = [_piece(curve, a, b, fractions) for a, b in zip(curve.breaks[:-1], curve.breaks[1:], strict=True)]
     times = np.concatenate([t for t, _ in pieces])
@@ -147,7 +147,7 @@ def draw_curve(axes: Any, curve: Curve, style: Any) -> None:
 
 
 def mark_mesh(axes: Any, phase: PhaseSolution, curve: Curve) -> None:
-    """Small marks on the time axis where intervals meet."""
+    """Draw small marks on the time axis at the breakpoints of the mesh."""
     breaks = phase.breaks if phase.breaks.size else curve.breaks
     axes.vlines(breaks, 0.0, 0.03, color=MESH, linewidth=0.8, transform=axes.get_xaxis_transform())
 
@@ -170,7 +170,7 @@ def _jumps(before: np.ndarray, after: np.ndarray, everything: np.ndarray) -> boo
 
 
 def shade_arcs(axes: Any, arcs: Iterable[Arc], name: str, span: tuple[float, float], named: bool = True) -> None:
-    """Shades where a control rides a bound or is singular, with its name where there is room."""
+    """Shade arcs where a control is at a bound or singular, with a label on long arcs."""
     for arc in arcs:
         roles = {role for component, role in arc.roles.items() if component == name or component.startswith(f"{name}[")}
         for role in sorted(roles & set(ROLES)):
@@ -181,7 +181,7 @@ def shade_arcs(axes: Any, arcs: Iterable[Arc], name: str, span: tuple[float, flo
 
 
 def draw_bounds(axes: Any, solution: Solution, kind: str, name: str) -> None:
-    """Dashed lines at the bounds that are in sight; one that is far away would flatten the curve."""
+    """Draw dashed lines at bounds near the range of the curve; distant bounds are omitted."""
     if kind == "costates":
         return
     low, high = axes.get_ylim()
@@ -197,7 +197,7 @@ def draw_bounds(axes: Any, solution: Solution, kind: str, name: str) -> None:
 
 
 def component_bounds(solution: Solution, phase: str, kind: str, name: str, curve: Curve | None) -> np.ndarray:
-    """(2, size): lower and upper bounds, from the curve itself, or from the statement where the answer still has it."""
+    """Return lower and upper bounds, (2, size), from the curve or from the statement, if the solution has it."""
     if curve is not None and curve.lower is not None and curve.upper is not None:
         return np.stack([curve.lower, curve.upper])
     form = None if solution.form is None else next((ph for ph in solution.form.phases if ph.name == phase), None)
@@ -206,13 +206,13 @@ def component_bounds(solution: Solution, phase: str, kind: str, name: str, curve
 
 
 def bounds_of(solution: Solution, phase: str, kind: str, name: str, curve: Curve | None) -> list[float]:
-    """The finite bounds of all components of a variable."""
+    """Return the finite bounds of all components of a variable."""
     levels = component_bounds(solution, phase, kind, name, curve)
     return sorted({float(level) for level in levels.ravel() if np.isfinite(level)})
 
 
 def _mark_known(axes: Any, solution: Solution, name: str, reference: Reference) -> None:
-    """The published initial costates: ``x``, or ``x[0]``, ``x[1]``, ..."""
+    """Mark the published initial costates: ``x``, or ``x[0]``, ``x[1]``, ..."""
     start = next(iter(solution.phases.values())).t0
     known = [value for key, value in reference.costates.items() if key == name or key.startswith(f"{name}[")]
     if known:
@@ -225,13 +225,13 @@ KNOWN: dict[str, Any] = {
 
 
 def span_of(solutions: Iterable[Solution]) -> tuple[float, float]:
-    """From the first to the last instant of all answers."""
+    """Return the time span of all solutions."""
     phases = [phase for solution in solutions for phase in solution.phases.values()]
     return min(ph.t0 for ph in phases), max(ph.tf for ph in phases)
 
 
 def time_label(solution: Solution) -> str:
-    """What stands under the time axis of an answer."""
+    """Return the label of the time axis."""
     return labelled("t", next(iter(solution.phases.values())).time_unit)
 
 
@@ -247,7 +247,7 @@ def _summary(answers: Mapping[str, Solution], reference: Reference | None) -> st
 
 
 def name_phases(axes: Any, solution: Solution) -> None:
-    """The phases by name, upright where they are short."""
+    """Write the names of the phases, vertically if they are short."""
     start, end = span_of([solution])
     for phase in solution.phases.values():
         narrow = phase.tf - phase.t0 < 0.2 * (end - start)
@@ -257,7 +257,7 @@ def name_phases(axes: Any, solution: Solution) -> None:
 
 
 def _legend(figure: Figure, answers: Mapping[str, Solution], reference: Reference | None) -> None:
-    """What the shades and marks mean."""
+    """Add a legend for lines, shades and marks."""
     first = next(iter(answers.values()))
     handles: list[Any] = []
     if len(answers) > 1:
@@ -272,7 +272,7 @@ def _legend(figure: Figure, answers: Mapping[str, Solution], reference: Referenc
 
 
 def draw_drifts(axes: Any, drifts: Mapping[str, tuple[np.ndarray, np.ndarray]], floor: float = 1e-17) -> None:
-    """Sizes over time on a logarithmic axis, with a legend beside the lines."""
+    """Plot magnitudes over time on a logarithmic axis, with a legend."""
     for i, (name, (t, values)) in enumerate(drifts.items()):
         axes.semilogy(t, np.maximum(np.abs(values), floor), label=name, linewidth=1.4, **line_style(i))
     logarithmic(axes)

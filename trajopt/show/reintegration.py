@@ -1,4 +1,4 @@
-"""The picture of an answer over an independent integration with its controls."""
+"""Plot of a solution beside an independent integration with its controls."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from trajopt.certificate.along import PhaseAlong
     from trajopt.solution import Solution
 
-LOST = 1e-2  # relative: a run over a whole phase that ends so far away says nothing; it starts anew in every interval
+LOST = 1e-2  # largest relative distance of an integration over a whole phase; beyond it every interval is integrated separately
 
 
 def plot_reintegration(solution: Solution, path: str | Path | None = None) -> Figure:
-    """The answer's points over lines from an independent integration with its controls, and how far they are apart."""
+    """Plot the solution at its nodes over an independent integration with its controls, and their difference."""
     motions = reintegrated(solution)
     names = list(dict.fromkeys(name for phase in solution.phases.values() for name in phase.states))
     rows = balanced(names, columns_for(len(names)))
@@ -50,22 +50,22 @@ def plot_reintegration(solution: Solution, path: str | Path | None = None) -> Fi
     draw_drifts(gaps, {name: _gap(solution, name, motions) for name in names}, 1e-16)
     gaps.set_xlim(*span_of([solution]))
     gaps.set_xlabel(time_label(solution))
-    title(gaps, "distance of points and line, relative to the largest value of each state")
+    title(gaps, "difference, relative to the largest value of each state")
     gaps.legend(fontsize=7.5, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + len(names) // 9)
     handles = [
-        Line2D([], [], color=COLOURS[0], label="integrated anew", **STYLE),
-        Line2D([], [], color=COLOURS[1], linestyle="", marker="o", markersize=3.5, label="points of the answer"),
+        Line2D([], [], color=COLOURS[0], label="re-integrated", **STYLE),
+        Line2D([], [], color=COLOURS[1], linestyle="", marker="o", markersize=3.5, label="solution at nodes"),
     ]
     legend_below(figure, handles)
-    heading(figure, f"{solution.problem}   the answer over its re-integration ({solution.method})", solution.success)
+    heading(figure, f"{solution.problem}   solution and re-integration ({solution.method})", solution.success)
     write_figure(figure, path)
     return figure
 
 
 def reintegrated(solution: Solution) -> dict[str, tuple[Any, list[str]]]:
-    """For each phase the motion from its start under the answer's controls: a function of time -> (m, states), and the names.
+    """Return for each phase the integrated motion, a function of time -> (m, states), and the names of the states.
 
-    Where the motion amplifies errors so much that the end of a phase is not reached, it starts anew in every interval.
+    If the dynamics amplify errors so much that the end of a phase is missed, every interval is integrated separately.
     """
     from trajopt.integrate.dense_output import Path as Track
 
@@ -77,9 +77,9 @@ def reintegrated(solution: Solution) -> dict[str, tuple[Any, list[str]]]:
 
 
 def _flow(ph: PhaseAlong, anew: bool) -> list[Any] | None:
-    """The pieces of the motion, interval by interval, each from the end of the one before or ``anew`` from the answer's state.
+    """Integrate interval by interval, from the end of the previous one or, if ``anew``, from the state of the solution.
 
-    None where the answer is lost on the way.
+    Returns None if the integration departs from the solution.
     """
     from trajopt.certificate.motion import Reintegration, scheme_for
     from trajopt.integrate.forward import flow
@@ -119,7 +119,7 @@ def _points_panel(axes: Any, solution: Solution, name: str, motions: Mapping[str
         times = np.linspace(phase.t0, phase.tf, 600)
         axes.plot(times, track(times)[:, rows], color=COLOURS[0], **STYLE)
         points = np.concatenate(curve.values)
-        few = max(1, round(len(curve.t) * len(solution.phases) / 60))  # as many as can be told apart
+        few = max(1, round(len(curve.t) * len(solution.phases) / 60))  # thinned for legibility
         axes.plot(curve.t[::few], points[::few], color=COLOURS[1], linestyle="", marker="o", markersize=2.6, zorder=3)
         mark_mesh(axes, phase, curve)
         if number:

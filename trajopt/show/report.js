@@ -1,5 +1,5 @@
 "use strict";
-// Charts with a shared time cursor and a shared stretch of time (drag to look closer, double click for all), and the film. The page carries its data; nothing is loaded.
+// Charts with a shared time cursor and a shared stretch of time (drag to zoom, double click to reset), and the animation. The page contains its data; nothing is loaded.
 const data = JSON.parse(document.getElementById("data").textContent);
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
 const DASHES = ["", "7 4", "8 3 2 3", "2 3"];
@@ -66,7 +66,7 @@ function valueAt([times, values], t) {
   return width > 0 ? values[a] + ((values[b] - values[a]) * (t - times[a])) / width : values[b];
 }
 
-// What every chart shows of its lines.
+// The visible part of every chart.
 const clip = make("clipPath", { id: "plot" }, make("svg", { width: 0, height: 0, style: "position: absolute" }, document.body));
 make("rect", { x: LEFT, y: TOP, width: WIDTH - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM }, clip);
 
@@ -152,7 +152,7 @@ function film(scene) {
   const button = document.getElementById("play"), clock = document.getElementById("clock");
   const space = scene.dimension === 3, window_ = scene.window;
   let [azimuth, elevation] = scene.view.map((degrees) => (degrees * Math.PI) / 180);
-  // In the pixels of a wide screen, so that lines are equally strong in flat and in tall pictures.
+  // In the pixels of a wide screen, so that line widths are the same in flat and in tall windows.
   const scale = Math.min(1100 / (window_[1] - window_[0]), 448 / (window_[3] - window_[2]));
   const width = scale * (window_[1] - window_[0]), height = scale * (window_[3] - window_[2]);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -171,7 +171,7 @@ function film(scene) {
   });
   let frame = 0;
 
-  function arrow([tail, tip]) {  // nothing where there is hardly any length
+  function arrow([tail, tip]) {  // nothing if it is too short
     const [dx, dy] = [tip[0] - tail[0], tip[1] - tail[1]], length = Math.hypot(dx, dy), size = 14;
     if (!(length > 0.15 * size)) return "";
     const back = Math.min(size, 0.6 * length) / length, [c, s] = [Math.cos(0.42), Math.sin(0.42)];

@@ -1,4 +1,4 @@
-"""The data of the report's charts and of its film, as its script reads them."""
+"""The data of the report's charts and animation for its script."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from trajopt.solution import Solution
 
 SWITCHING = "switching functions"
-CHART_POINTS = 400  # of each curve, more where there are more intervals
+CHART_POINTS = 400  # of each curve; at least 4 per interval
 
 
 def page_data(solution: Solution, seen: Scene | None) -> dict[str, Any]:
-    """What the script of the page reads: the span of time, the mesh, the charts and the film."""
+    """Return the data for the script of the page: time span, mesh, charts and animation."""
     panels = [*_panels(solution), *_switching(solution)]
     return {"span": whole_span(solution), "mesh": _mesh(solution), "panels": panels, "scene": _scene(seen)}
 
 
 def whole_span(solution: Solution) -> tuple[float, float]:
-    """From the first to the last instant; 0 to 1 for an answer without phases."""
+    """Return the time span; (0, 1) for a solution without phases."""
     phases = solution.phases.values()
     return min((ph.t0 for ph in phases), default=0.0), max((ph.tf for ph in phases), default=1.0)
 
@@ -65,7 +65,7 @@ def _panel(solution: Solution, kind: str, name: str, curves: Mapping[str, Curve]
 
 
 def _arcs(solution: Solution, name: str) -> list[list[Any]]:
-    """Where a control rides a bound or is singular: start, end, role."""
+    """Return start, end and role of the arcs where a control is at a bound or singular."""
     return [
         [arc.start, arc.end, role]
         for arc in solution.arcs
@@ -75,7 +75,7 @@ def _arcs(solution: Solution, name: str) -> list[list[Any]]:
 
 
 def _switching(solution: Solution) -> list[dict[str, Any]]:
-    """Switching functions, of controls that have one; nothing where the problem or its Hamiltonian is not known."""
+    """Return the panels of switching functions; none if the problem or its Hamiltonian is unknown."""
     try:
         functions = switching_functions(solution)
     except TrajoptError:
@@ -90,7 +90,7 @@ def _switching(solution: Solution) -> list[dict[str, Any]]:
 
 
 def _sampled(curve: Curve) -> tuple[Array, Array]:
-    """Each interval from its start to its end, so that a jump at a break stays a jump."""
+    """Sample each interval including both ends, to preserve discontinuities at breaks."""
     count = max(4, CHART_POINTS // max(len(curve.nodes), 1))
     times = np.concatenate([np.linspace(a, b, count) for a, b in zip(curve.breaks[:-1], curve.breaks[1:], strict=True)])
     values = curve.evaluate(times)
@@ -127,7 +127,7 @@ def _scene(seen: Scene | None) -> dict[str, Any] | None:
 
 
 def _sphere(seen: Scene) -> tuple[Array, float]:
-    """Middle and radius of what moves: a picture of that size holds it from every side."""
+    """Return centre and radius of a sphere that contains the moving shapes, for any view."""
     moving = [s for s in seen.strokes if s.framed] or list(seen.strokes)
     points = np.concatenate([s.points.reshape(-1, 3) for s in moving])
     centre = (np.nanmin(points, axis=0) + np.nanmax(points, axis=0)) / 2
@@ -135,11 +135,11 @@ def _sphere(seen: Scene) -> tuple[Array, float]:
 
 
 def _numbers(values: Array) -> list[float | None]:
-    """Eight digits are more than a chart shows; what is not a number is a gap."""
+    """Round to eight digits; None for values that are not finite."""
     return [float(f"{v:.8g}") if np.isfinite(v) else None for v in values]
 
 
 def _rounded(points: Array, digits: int) -> Any:
-    """Nested lists with null for what is not a number."""
+    """Return rounded nested lists; None for values that are not finite."""
     rounded = np.round(points, digits)
     return np.where(np.isfinite(rounded), rounded, None).tolist()  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""The report: one page to mail, with everything inside it; it opens from a disk, without a network."""
+"""The report: a self-contained HTML page that loads no other files."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def write_report(
     statement: str = "",
     commands: Sequence[str] = (),
 ) -> None:
-    """Write a self-contained HTML page about an answer.
+    """Write a self-contained HTML page about a solution.
 
     Parameters
     ----------
-    certificate : its rows with their verdicts, where there is one.
-    drawing : adds the motion with play, pause and a slider.
+    certificate : adds the table of checks.
+    drawing : adds an animation with play, pause and a slider.
     statement : the problem as printed.
-    commands : what reproduces the answer; taken from the answer itself where nothing is said.
+    commands : commands that reproduce the solution; by default derived from the solution.
     """
     check_writable(path, (".html", ".htm"))
     seen = None if drawing is None or not solution.phases else scene(solution, drawing, FILM_FRAMES)
@@ -96,7 +96,7 @@ def _head(solution: Solution) -> str:
         "objective": f"{solution.objective:.12g}",
         "time": f"{start:.8g} to {end:.8g} {unit}".rstrip(),
         "method": solution.method,
-        "estimated error": f"{solution.error:.1e} (asked for {solution.tolerance:.0e})",
+        "estimated error": f"{solution.error:.1e} (tolerance {solution.tolerance:.0e})",
         "intervals": str(sum(max(len(ph.breaks) - 1, 0) for ph in solution.phases.values())),
         "iterations": str(solution.iterations),
     }
@@ -114,8 +114,8 @@ def _head(solution: Solution) -> str:
 def _film(seen: Scene | None) -> str:
     if seen is None:
         return ""
-    turn = " Drag to turn it." if seen.dimension == 3 else ""
-    speed = f"at {pace(seen)}" if pace(seen) else "in real time"
+    turn = " Drag to rotate." if seen.dimension == 3 else ""
+    speed = pace(seen) or "in real time"
     meaning = f" {seen.caption[:1].upper()}{seen.caption[1:]}." if seen.caption else ""
     return f"""<h2>Motion</h2>
 <svg id="film" role="img" aria-label="the motion"></svg>
@@ -129,7 +129,7 @@ def _charts(panels: Sequence[Mapping[str, Any]]) -> str:
     if not present:
         return ""
     groups = "".join(f'<h3>{kind}</h3>\n<div class="panels" data-kind="{kind}"></div>\n' for kind in present)
-    hint = "<h3>Point at a chart to read it; drag over it to look closer at a stretch of time, double click for all.</h3>"
+    hint = "<h3>Hover over a chart to read values, drag to zoom in time, double click to reset.</h3>"
     return f"<h2>Trajectories</h2>\n{hint}\n{groups}"
 
 
@@ -172,7 +172,7 @@ def _history(solution: Solution) -> str:
 
 
 def _picture(solution: Solution) -> str:
-    """The plot as a picture too: for print, and for readers that run no scripts."""
+    """Return the plot as an image, for print and for browsers without scripts."""
     if not solution.phases:
         return ""
     buffer = io.BytesIO()
@@ -190,7 +190,7 @@ def _origin(solution: Solution, commands: Sequence[str]) -> str:
     tables = (_table(("version of", ""), rows, name="versions") if rows else "") + (
         f"<details><summary>Options of the solver</summary>{_table(('option', 'value'), options)}</details>" if options else ""
     )
-    return _section("How to reproduce it", f'<pre id="reproduce">{escape(text)}</pre>{tables}')
+    return _section("How to reproduce", f'<pre id="reproduce">{escape(text)}</pre>{tables}')
 
 
 def _section(title: str, content: str) -> str:
@@ -204,7 +204,7 @@ def _table(
     colours: Sequence[str] = (),
     name: str = "",
 ) -> str:
-    """Columns of numbers are aligned to the right; a row's colour is that of its last cell."""
+    """Return an HTML table; columns ``numbers`` are right-aligned, ``colours`` apply to the last cell of each row."""
 
     def cell(tag: str, column: int, text: str, colour: str = "") -> str:
         classes = " ".join(word for word in ("number" if column in numbers else "", colour) if word)

@@ -1,4 +1,4 @@
-"""Scene: a drawing along a motion, as numbers: what an animation, a strip of stills and a report have in common."""
+"""Scene: a drawing evaluated along a motion, for animations, snapshots and reports."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from trajopt.solution import Solution
 if TYPE_CHECKING:
     from trajopt.integrate.simulation import Simulation
 
-RIM = 48  # corners of a circle
+RIM = 48  # vertices of a circle
 MOST_FRAMES = 300
-TRAIL = 1500  # points of a trail, so that it is smooth where frames are far apart
-SHORTEST, LONGEST = 1.5, 30.0  # s: what lasts shorter is too quick for the eye, what lasts longer too slow for its patience
-SLOWED, USUAL = 4.0, 8.0  # s of playing, of a short motion and of any other that is not shown in real time
-FLATTEST, STEEPEST = 0.45, 1.4  # height over width of a picture
+TRAIL = 1500  # points of a trail, independent of the number of frames
+SHORTEST, LONGEST = 1.5, 30.0  # s: durations between these play in real time
+SLOWED, USUAL = 4.0, 8.0  # s: playing time of shorter and of longer motions
+FLATTEST, STEEPEST = 0.45, 1.4  # height over width of the window
 Window = tuple[float, float, float, float]  # left, right, low, high
 
 
@@ -39,27 +39,27 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Stroke:
-    """A line through k points in m frames; a ground has one frame only, a trail ``finer`` points from each frame to the next,
-    an arrow its two ends."""
+    """A line through k points in m frames. A ground has one frame, a trail ``finer`` points per frame,
+    an arrow its two end points."""
 
     role: Role
-    points: Array  # (m, k, d); not a number where its variables do not exist
+    points: Array  # (m, k, d); NaN in phases without its variables
     colour: int
     width: float
-    framed: bool = True  # whether it is to be inside the picture
+    framed: bool = True  # True if the window must contain it
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything to draw in m frames, in d = 2 or 3 coordinates."""
+    """All strokes in m frames, in d = 2 or 3 dimensions."""
 
     title: str
     t: Array  # (m,)
     strokes: tuple[Stroke, ...]
-    seconds: float  # how long it plays
+    seconds: float  # playing time
     finer: int = 1
     time_unit: str = "s"
-    middle: Array | None = None  # (m, d): what the picture follows
+    middle: Array | None = None  # (m, d): centre of the window
     reach: float | None = None
     view: tuple[float, float] = (-60.0, 22.0)
     unit: str = ""
@@ -71,16 +71,16 @@ class Scene:
 
     @property
     def speed(self) -> float:
-        """Units of the motion's time that pass in a second of playing; 1 is real time where the unit is a second."""
+        """Time of the motion per second of playing time."""
         return float(self.t[-1] - self.t[0]) / self.seconds
 
 
 def scene(source: Simulation | Solution, drawing: Drawing, frames: int | None = None) -> Scene:
-    """A drawing along a simulation or an answer.
+    """Evaluate a drawing along a simulation or a solution.
 
     Parameters
     ----------
-    frames : how many; 25 a second but no more than 300 where nothing is said.
+    frames : number of frames; by default 25 per second, at most 300.
 
     Examples
     --------
@@ -92,35 +92,38 @@ def scene(source: Simulation | Solution, drawing: Drawing, frames: int | None = 
     (51, 2, 1.0)
     """
     if frames is not None and frames < 2:
-        raise UsageError("an animation needs two frames or more", got=frames)
+        raise UsageError("an animation needs at least two frames", got=frames)
     spans, unit = spans_of(source)
     duration = sum(b - a for a, b in spans)
     seconds = _playing(duration, unit)
     count = frames or _count(seconds)
     finer = max(1, round(TRAIL / count))
-    stretches = [sampled(source, k, times) for k, times in enumerate(frame_times(spans, (count - 1) * finer + 1))]
-    known = {name for stretch in stretches for name in stretch.values}
-    frames_only = thinned(stretches, finer)
-    strokes = tuple(_stroke(shape, stretches if isinstance(shape, Trail) else frames_only, known) for shape in drawing.shapes)
+    phases = [sampled(source, k, times) for k, times in enumerate(frame_times(spans, (count - 1) * finer + 1))]
+    known = {name for phase in phases for name in phase.values}
+    frames_only = thinned(phases, finer)
+    strokes = tuple(_stroke(shape, phases if isinstance(shape, Trail) else frames_only, known) for shape in drawing.shapes)
     dimensions = {stroke.points.shape[2] for stroke in strokes}
     if len(dimensions) != 1 or not dimensions <= {2, 3}:
-        raise ModelError("the places of a drawing have 2 or 3 coordinates, all the same number", got=sorted(dimensions))
+        raise ModelError("all places of a drawing must have 2 coordinates, or all 3", got=sorted(dimensions))
     middle = None if drawing.follow is None else _along(drawing.follow, frames_only, known)
     title = source.problem if isinstance(source, Solution) else source.system.name
-    t = np.concatenate([stretch.t for stretch in frames_only])
+    t = np.concatenate([phase.t for phase in frames_only])
     return Scene(title, t, strokes, seconds, finer, unit, middle, drawing.reach, drawing.view, drawing.unit, drawing.caption)
 
 
 def pace(seen: Scene) -> str:
-    """How fast it plays, where that is not real time: ``500 s a second``."""
+    """Return the playing speed as text, empty for real time: ``slowed 5 times``, ``sped up 500 times``."""
     if abs(seen.speed - 1) < 0.01 and seen.time_unit == "s":
         return ""
-    figure = f"{seen.speed:.0f}" if seen.speed >= 100 else f"{seen.speed:.3g}"
-    return " ".join(word for word in (figure, seen.time_unit, "a second") if word)
+    factor = max(seen.speed, 1 / seen.speed) if seen.time_unit == "s" else seen.speed
+    figure = f"{factor:.0f}" if factor >= 100 else f"{factor:.3g}"
+    if seen.time_unit != "s":
+        return " ".join(word for word in (figure, seen.time_unit, "per second") if word)
+    return f"{'sped up' if seen.speed > 1 else 'slowed'} {figure} times"
 
 
 def projected(points: Array, view: tuple[float, float]) -> Array:
-    """(..., d) -> (..., 2): as they are in a plane, as seen from far away in space."""
+    """Project points orthographically, (..., d) -> (..., 2); planar points are returned unchanged."""
     if points.shape[-1] == 2:
         return points
     a, e = np.radians(view)
@@ -129,11 +132,11 @@ def projected(points: Array, view: tuple[float, float]) -> Array:
     return np.stack([points @ right, points @ up], axis=-1)
 
 
-HEAD, ANGLE = 0.028, np.radians(24.0)  # of an arrow: its length by the width of the picture, half its angle
+HEAD, ANGLE = 0.028, np.radians(24.0)  # arrow head: length relative to the width of the window, half angle
 
 
 def arrow_line(ends: Array, window: Window) -> Array:
-    """(2, 2) -> (5, 2): tail, tip, and both sides of the head, in a picture; nothing where there is hardly any length."""
+    """Return the polyline of an arrow, (2, 2) -> (5, 2): tail, tip and both sides of the head; NaN if it is too short."""
     (tail, tip), size = ends, HEAD * (window[1] - window[0])
     length = float(np.hypot(*(tip - tail)))
     if not length > 0.15 * size:
@@ -145,7 +148,7 @@ def arrow_line(ends: Array, window: Window) -> Array:
 
 
 def window_of(seen: Scene) -> Window:
-    """What fits everything that moves, neither too flat nor too steep; about the middle where the picture follows one."""
+    """Return a window with a bounded aspect ratio that contains all moving shapes, or one about the followed place."""
     if seen.middle is not None and seen.reach is not None:
         return (-1.6 * seen.reach, 1.6 * seen.reach, -seen.reach, seen.reach)
     moving = [stroke for stroke in seen.strokes if stroke.framed] or list(seen.strokes)
@@ -166,20 +169,20 @@ def _playing(duration: float, unit: str) -> float:
 
 
 def _count(seconds: float) -> int:
-    """Whole hundredths of a second for each frame, as gif files count time."""
+    """Return the number of frames; the delay is a multiple of 0.01 s, the unit of gif files."""
     delay = max(4, int(np.ceil(100 * seconds / MOST_FRAMES)))
     return max(2, round(100 * seconds / delay) + 1)
 
 
-def _along(place: Place, stretches: list[FrameValues], known: set[str]) -> Array:
-    """(m, d): a place in every frame; not a number in phases that lack one of its variables."""
+def _along(place: Place, phases: list[FrameValues], known: set[str]) -> Array:
+    """Evaluate a place in every frame, (m, d); NaN in phases without its variables."""
     parts: list[Array | None] = []
-    for stretch in stretches:
-        if not len(stretch.t):  # a phase shorter than the time between two frames
+    for phase in phases:
+        if not len(phase.t):  # a phase shorter than the time between two frames
             parts.append(None)
             continue
         try:
-            parts.append(_placed(place, stretch))
+            parts.append(_placed(place, phase))
         except KeyError as error:
             name = str(error.args[0])
             if name not in known:
@@ -190,66 +193,64 @@ def _along(place: Place, stretches: list[FrameValues], known: set[str]) -> Array
                 ) from error
             parts.append(None)
     size = next((part.shape[1] for part in parts if part is not None), 2)
-    filled = [
-        np.full((len(stretch.t), size), np.nan) if part is None else part for part, stretch in zip(parts, stretches, strict=True)
-    ]
+    filled = [np.full((len(phase.t), size), np.nan) if part is None else part for part, phase in zip(parts, phases, strict=True)]
     return np.concatenate(filled)
 
 
-def _placed(place: Place, stretch: FrameValues) -> Array:
-    """(m, d); a ``KeyError`` names a variable that the stretch lacks."""
+def _placed(place: Place, phase: FrameValues) -> Array:
+    """Evaluate a place in one phase, (m, d); ``KeyError`` for a variable that the phase lacks."""
     if isinstance(place, Where):
-        _ = stretch.values[place.variable]
-        return _placed(place.place, stretch)
+        _ = phase.values[place.variable]
+        return _placed(place.place, phase)
     if not isinstance(place, Either):
-        return _called(place, stretch) if callable(place) else _evaluated(place, stretch)
+        return _called(place, phase) if callable(place) else _evaluated(place, phase)
     for one in place.places[:-1]:
         try:
-            return _placed(one, stretch)
+            return _placed(one, phase)
         except KeyError:
             continue
-    return _placed(place.places[-1], stretch)
+    return _placed(place.places[-1], phase)
 
 
-def _called(place: Any, stretch: FrameValues) -> Array:
-    """One frame after the other: a person's function may not take arrays."""
-    rows = [np.atleast_1d(place({name: v[k] for name, v in stretch.values.items()})) for k in range(len(stretch.t))]
+def _called(place: Any, phase: FrameValues) -> Array:
+    """Call a user's function once per frame, since it may not accept arrays."""
+    rows = [np.atleast_1d(place({name: v[k] for name, v in phase.values.items()})) for k in range(len(phase.t))]
     return np.array(rows, dtype=float).reshape(len(rows), -1)
 
 
-def _evaluated(place: Any, stretch: FrameValues) -> Array:
+def _evaluated(place: Any, phase: FrameValues) -> Array:
     entries = place if isinstance(place, (tuple, list)) else [place]
     column = casadi.densify(casadi.vertcat(*[casadi.SX(entry) for entry in entries]))
     symbols = casadi.symvar(column)
-    given = np.array([stretch.values[symbol.name()] for symbol in symbols]).reshape(len(symbols), len(stretch.t))
+    given = np.array([phase.values[symbol.name()] for symbol in symbols]).reshape(len(symbols), len(phase.t))
     if not symbols:
-        return np.tile(np.asarray(casadi.DM(column).full(), dtype=float).T, (len(stretch.t), 1))
+        return np.tile(np.asarray(casadi.DM(column).full(), dtype=float).T, (len(phase.t), 1))
     function = casadi.Function("place", [casadi.vertcat(*symbols)], [column])
-    return np.asarray(function.map(len(stretch.t))(given).full(), dtype=float).T
+    return np.asarray(function.map(len(phase.t))(given).full(), dtype=float).T
 
 
-def _stroke(shape: Shape, stretches: list[FrameValues], known: set[str]) -> Stroke:
+def _stroke(shape: Shape, phases: list[FrameValues], known: set[str]) -> Stroke:
     if isinstance(shape, Rod):
         places = (*shape.points, shape.points[0]) if shape.closed else shape.points
-        points = np.stack([_along(place, stretches, known) for place in places], axis=1)
+        points = np.stack([_along(place, phases, known) for place in places], axis=1)
         return Stroke(Role.LINE, points, shape.colour, shape.width)
     if isinstance(shape, Disc):
-        return Stroke(Role.WHEEL, _wheel(shape, stretches, known), shape.colour, 2.2)
+        return Stroke(Role.WHEEL, _wheel(shape, phases, known), shape.colour, 2.2)
     if isinstance(shape, Mark):
-        return Stroke(Role.MARK, _along(shape.at, stretches, known)[:, None, :], shape.colour, shape.size)
+        return Stroke(Role.MARK, _along(shape.at, phases, known)[:, None, :], shape.colour, shape.size)
     if isinstance(shape, Arrow):
-        tail, vector = (_along(place, stretches, known) for place in (shape.at, shape.vector))
+        tail, vector = (_along(place, phases, known) for place in (shape.at, shape.vector))
         ends = np.stack([tail, tail + shape.scale * vector], axis=1)
-        return Stroke(Role.ARROW, ends, shape.colour, shape.width, framed=False)  # it may be large for a moment
+        return Stroke(Role.ARROW, ends, shape.colour, shape.width, framed=False)  # it may be large for a short time
     if isinstance(shape, Trail):
-        return Stroke(Role.TRAIL, _along(shape.at, stretches, known)[:, None, :], shape.colour, shape.width)
+        return Stroke(Role.TRAIL, _along(shape.at, phases, known)[:, None, :], shape.colour, shape.width)
     return Stroke(Role.GROUND, np.array([shape.points], dtype=float), 0, shape.width, shape.whole)
 
 
-def _wheel(disc: Disc, stretches: list[FrameValues], known: set[str]) -> Array:
-    """The rim from where the spoke meets it, round, and back along the spoke to the centre."""
-    centre = _along(disc.centre, stretches, known)  # (m, d)
-    angle = _along(disc.angle, stretches, known)  # (m, 1)
+def _wheel(disc: Disc, phases: list[FrameValues], known: set[str]) -> Array:
+    """Return the polyline of a wheel: the rim from the spoke around, and along the spoke to the centre."""
+    centre = _along(disc.centre, phases, known)  # (m, d)
+    angle = _along(disc.angle, phases, known)  # (m, 1)
     turns = angle + np.linspace(0.0, 2 * np.pi, RIM + 1)  # (m, RIM + 1)
     if centre.shape[1] == 2:
         across, up = np.array([1.0, 0.0]), np.array([0.0, 1.0])
@@ -257,14 +258,14 @@ def _wheel(disc: Disc, stretches: list[FrameValues], known: set[str]) -> Array:
     else:
         if disc.normal is None:
             raise ModelError("a disc in space needs the direction of its axle", expected="normal=")
-        first, second = _across(_along(disc.normal, stretches, known))
+        first, second = _across(_along(disc.normal, phases, known))
         rim = np.cos(turns)[..., None] * first[:, None, :] + np.sin(turns)[..., None] * second[:, None, :]
     outline = centre[:, None, :] + disc.radius * rim
     return np.concatenate([outline, centre[:, None, :]], axis=1) if disc.spoke else outline
 
 
 def _across(normal: Array) -> tuple[Array, Array]:
-    """Two unit vectors across an axle (m, 3): the first is level, so that a spoke's zero does not wander."""
+    """Return two unit vectors normal to an axle (m, 3); the first is horizontal, so that the zero of the spoke is fixed."""
     n = normal / np.linalg.norm(normal, axis=1, keepdims=True)
     level = np.cross(np.array([0.0, 0.0, 1.0]), n)
     size = np.linalg.norm(level, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Pictures of a simulation: its states over time, and what it tells beside them."""
+"""Plots of a simulation: states and outputs over time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from trajopt.show.figure_style import (
     STYLE,
     Pen,
     balanced,
-    calm,
     columns_for,
     heading,
+    hide_round_off,
     legend_below,
     line_style,
     panels,
@@ -32,7 +32,7 @@ from trajopt.show.plots import draw_drifts
 
 
 def plot_simulation(simulation: Simulation | Mapping[str, Simulation], path: str | Path | None = None) -> Figure:
-    """States over time, and the drift of every invariant on a logarithmic axis; several runs of one system over one another.
+    """Plot states over time and the drift of invariants on a logarithmic axis; several runs of one system are overlaid.
 
     Examples
     --------
@@ -62,9 +62,9 @@ def plot_simulation(simulation: Simulation | Mapping[str, Simulation], path: str
 
 
 def run_heading(simulation: Simulation) -> str:
-    """The system, the integrator and how the invariants were kept."""
-    keeper = "not stabilized" if simulation.stabilization is None else simulation.stabilization.label
-    return f"{simulation.system.name}   {simulation.integrator.label}, {keeper}"
+    """Return system, integrator and stabilization as heading."""
+    stabilization = "not stabilized" if simulation.stabilization is None else simulation.stabilization.label
+    return f"{simulation.system.name}   {simulation.integrator.label}, {stabilization}"
 
 
 def _motion_panel(axes: Any, runs: Mapping[str, Simulation], index: int) -> None:
@@ -77,7 +77,7 @@ def _motion_panel(axes: Any, runs: Mapping[str, Simulation], index: int) -> None
                 axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
     first = next(iter(runs.values()))
     axes.set_xlim(min(run.t[0] for run in runs.values()), max(run.t[-1] for run in runs.values()))
-    calm(axes, max(float(np.abs(run.x).max()) for run in runs.values()), 1e-12)
+    hide_round_off(axes, max(float(np.abs(run.x).max()) for run in runs.values()), 1e-12)
     settle(axes, first.system.states[index].name, first.system.states[index].unit)
 
 
@@ -89,9 +89,9 @@ def _drift_panel(axes: Any, t: np.ndarray, drifts: Mapping[str, np.ndarray]) -> 
 
 
 def plot_outputs(simulation: Simulation, path: str | Path | None = None) -> Figure:
-    """What a system tells beside its states: energies, reactions, torques."""
+    """Plot the outputs of a system: energies, reactions, torques."""
     if not simulation.outputs:
-        raise UsageError(f"'{simulation.system.name}' has no outputs beside its states")
+        raise UsageError(f"'{simulation.system.name}' has no outputs")
     rows = balanced(list(simulation.outputs), columns_for(len(simulation.outputs)))
     figure, grid = panels([len(row) for row in rows])
     for line, row in zip(grid, rows, strict=True):
@@ -116,7 +116,7 @@ def _output_panel(axes: Any, simulation: Simulation, name: str) -> None:
 
 
 def dense(simulation: Simulation, most: int = 2001) -> tuple[np.ndarray, np.ndarray]:
-    """The motion at its steps, or finer where the integrator took long ones."""
+    """Return the motion at its steps, or at ``most`` times if the integrator took fewer steps."""
     if len(simulation.t) >= most - 1 or simulation.events:
         return simulation.t, simulation.x
     times = np.linspace(simulation.t[0], simulation.t[-1], most)
