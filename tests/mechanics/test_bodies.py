@@ -152,7 +152,7 @@ def test_force_at_a_point_turns_the_body_and_torque_has_its_opposite():
             "'pin' is joined to body 'c', which does not exist",
         ),
         (lambda: assemble("m", [Body("b", 1, 1)], [Spring("s", "d", "b")]), "'s' is joined to body 'd'"),
-        (lambda: assemble("m", [Body("b", 1, 1), Body("b", 1, 1)]), "two bodies are called 'b'"),
+        (lambda: assemble("m", [Body("b", 1, 1), Body("b", 1, 1)]), "duplicate body 'b'"),
         (lambda: assemble("m", [Body("b", 1, 1)], [Prismatic("p", "ground", "b", (0.0, 0.0))]), "'p' has no axis"),
         (lambda: assemble("m", [Body("b", 1, 1)], [Drive("d", "ground", lambda t: t)]), "cannot move the ground"),
         (lambda: assemble("m", [Body("b", 1, 1)], [Revolute("p", "b", "ground", lambda t: (t, 0))]), "only points of the ground"),

@@ -65,5 +65,5 @@ def test_dependent_constraints_are_counted():
 def test_systems_are_checked_through_their_mechanism():
     assert check_model(arm().system(), samples=2).ok
     x, t = casadi.SX.sym("x"), casadi.SX.sym("t")
-    with pytest.raises(ModelError, match="no mechanism behind it"):
+    with pytest.raises(ModelError, match="not made from a mechanism"):
         check_model(System("plain", t, x, (Variable("x", 1.0),), -x))

@@ -53,7 +53,7 @@ def test_redundant_constraints_are_named_with_what_they_follow_from():
     assert (found.name, found.on) == ("again", ("circle",))
     with pytest.raises(ModelError, match="redundant") as caught:
         model.system()
-    assert "leave out 'again'" in caught.value.hint
+    assert "omit 'again'" in caught.value.hint
 
 
 def test_singular_start_is_told_from_redundancy():

@@ -99,13 +99,13 @@ def test_force_along_a_chosen_direction_realises_a_programme():
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda x, y: Mechanism("m", (x, x), x.v**2), "stands for two things"),
+        (lambda x, y: Mechanism("m", (x, x), x.v**2), "duplicate names"),
         (lambda x, y: Mechanism("m", (), 1.0), "no coordinates"),
-        (lambda x, y: Mechanism("m", (x,), x.v**2, y.q), "the potential energy uses symbols"),
+        (lambda x, y: Mechanism("m", (x,), x.v**2, y.q), "the potential energy uses undeclared symbols"),
         (lambda x, y: Mechanism("m", (x,), x.v**2, forces={"z": 1.0}), "no coordinate 'z'"),
-        (lambda x, y: Mechanism("m", (x,), x.v**2, constraints=(Holonomic("h", x.v),)), "constraint 'h' uses symbols"),
+        (lambda x, y: Mechanism("m", (x,), x.v**2, constraints=(Holonomic("h", x.v),)), "constraint 'h' uses undeclared symbols"),
         (lambda x, y: Mechanism("m", (x, y), x.v**2, constraints=(Nonholonomic("f", x.v * y.v),)), "'f' is not linear"),
-        (lambda x, y: Mechanism("m", (Coordinate("w", float("nan")),), 1.0), "does not start at a number"),
+        (lambda x, y: Mechanism("m", (Coordinate("w", float("nan")),), 1.0), "no finite initial value"),
         (lambda x, y: Mechanism("m", (x,), x.v**2).system(controls={"u": 1}), "no control 'u'"),
     ],
 )

@@ -1,6 +1,6 @@
 """Planar bodies with (x, y, theta), and ``assemble``, which makes a ``Mechanism`` of bodies and the elements between them.
 
-Elements name the bodies they act on; ``"ground"`` is always there. A place that moves as it is told (a moving pivot, a drive) is
+Elements name the bodies they act on; ``"ground"`` always exists. A point with prescribed motion (a moving pivot, a drive) is
 given as a function of time.
 """
 
@@ -28,9 +28,9 @@ class Body:
     Parameters
     ----------
     mass, inertia : kg, and kg m^2 about the mass centre.
-    position, angle, velocity, spin : of the reference point, at the start.
-    centre : the mass centre in the body's axes, where the reference point is another.
-    names : of the three coordinates; ``<name>_x``, ``<name>_y``, ``<name>_theta`` where nothing is said.
+    position, angle, velocity, spin : initial values of the reference point.
+    centre : the mass centre in the body's axes, relative to the reference point.
+    names : of the three coordinates; by default ``<name>_x``, ``<name>_y``, ``<name>_theta``.
 
     Mass, inertia and mass centre may be symbols: parameters of a problem (``ocp.parameter``) or of the mechanism.
     """
@@ -61,25 +61,25 @@ class Body:
         )
 
     def point(self, local: Any = (0.0, 0.0)) -> casadi.SX:
-        """A point of the body in the ground's axes, (2,)."""
+        """Return the position of a point of the body in the ground's axes, (2,)."""
         x, y, theta = self.coordinates
         return casadi.SX(casadi.vertcat(x.q, y.q)) + rotation(theta.q) @ column(local)
 
     def velocity_of(self, local: Any = (0.0, 0.0)) -> casadi.SX:
-        """The velocity of that point, (2,)."""
+        """Return the velocity of that point, (2,)."""
         x, y, theta = self.coordinates
         arm = rotation(theta.q) @ column(local)
         return casadi.SX(casadi.vertcat(x.v - theta.v * arm[1], y.v + theta.v * arm[0]))
 
     def place(self, local: Any = (0.0, 0.0)) -> Place:
-        """A point of the body with its motion."""
+        """Return a point of the body with its motion."""
         theta = self.coordinates[2]
         return Place(self.point(local), self.velocity_of(local), theta.q, theta.v, self)
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A point of a body or of the ground: where it is, how it moves, and the body behind it."""
+    """A point of a body or of the ground: position, velocity and body."""
 
     position: casadi.SX  # (2,)
     velocity: casadi.SX  # (2,)
@@ -90,7 +90,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """What an element adds to a mechanism."""
+    """Contributions of an element to a mechanism."""
 
     constraints: tuple[Constraint, ...] = ()
     potential: Any = 0.0
@@ -106,7 +106,7 @@ class BodySet:
     time: casadi.SX = field(default_factory=lambda: casadi.SX.sym("t"))
 
     def body(self, name: str, element: str) -> Body | None:
-        """The body of a name; None for the ground."""
+        """Return a body by name; None for the ground."""
         if name == GROUND:
             return None
         for body in self.bodies:
@@ -120,7 +120,7 @@ class BodySet:
         )
 
     def place(self, name: str, local: Point, element: str) -> Place:
-        """A point of a body in its axes, or of the ground, where it may be a function of time."""
+        """Return a point of a body in its axes, or of the ground, where it may be a function of time."""
         body = self.body(name, element)
         if callable(local):
             if body is not None:
@@ -132,14 +132,14 @@ class BodySet:
         return body.place(local)
 
     def value(self, given: Any) -> casadi.SX:
-        """A number, an expression, a ``Quantity``, or a function of time."""
+        """Convert a number, an expression, a ``Quantity`` or a function of time to an expression."""
         if isinstance(given, Quantity):
             return casadi.SX(given.symbol)
         return casadi.SX(given(self.time) if callable(given) else given)
 
 
-def push(place: Place, force: casadi.SX, moment: Any = 0.0) -> tuple[tuple[str, Any], ...]:
-    """Generalized forces of a force at a place, and of a moment on its body."""
+def generalized_forces(place: Place, force: casadi.SX, moment: Any = 0.0) -> tuple[tuple[str, Any], ...]:
+    """Return the generalized forces of a force at a point and of a moment on its body."""
     if place.body is None:
         return ()
     x, y, theta = place.body.coordinates
@@ -148,7 +148,7 @@ def push(place: Place, force: casadi.SX, moment: Any = 0.0) -> tuple[tuple[str, 
 
 
 class Element(Protocol):
-    """Something that acts on bodies."""
+    """Interface of an element that acts on bodies."""
 
     @property
     def name(self) -> str: ...
@@ -164,7 +164,7 @@ def assemble(
     controls: Sequence[Quantity] = (),
     parameters: Sequence[Quantity] = (),
 ) -> Mechanism:
-    """Bodies and elements as a mechanism.
+    """Build a mechanism from bodies and elements.
 
     >>> from trajopt.mechanics import Revolute
     >>> bob = Body("bob", mass=2.0, inertia=0.1, position=(1.0, 0.0))
@@ -181,7 +181,7 @@ def assemble(
     names = [b.name for b in bodies]
     for body in bodies:
         if names.count(body.name) > 1 or body.name == GROUND:
-            raise ModelError(f"'{name}': two bodies are called '{body.name}'")
+            raise ModelError(f"'{name}': duplicate body '{body.name}'")
     kinetic, potential = casadi.SX(0), casadi.SX(0)
     for body in bodies:
         v, c = body.velocity_of(body.centre), body.point(body.centre)
@@ -210,7 +210,7 @@ def assemble(
 def _newton_euler(
     bodies: Sequence[Body], stored: casadi.SX, coordinates: tuple[Coordinate, ...], gravity: tuple[float, float]
 ) -> Inertia:
-    """Newton's and Euler's equations body by body, about the reference points."""
+    """Return mass matrix and bias by the Newton-Euler equations of each body about its reference point."""
     blocks, biases = [], []
     for body in bodies:
         theta = body.coordinates[2]
@@ -229,6 +229,6 @@ def _newton_euler(
 
 
 def rotation(angle: casadi.SX) -> casadi.SX:
-    """(2, 2): from turned axes to those they were turned from."""
+    """Return the rotation matrix (2, 2) from body axes to reference axes."""
     c, s = casadi.cos(angle), casadi.sin(angle)
     return casadi.vertcat(casadi.horzcat(c, -s), casadi.horzcat(s, c))

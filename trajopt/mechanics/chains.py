@@ -2,7 +2,7 @@
 
 A link hangs on its parent by a joint: a sequence of turns and slides, each by a coordinate, a constant or a function of time. A
 loop is a tree with ``closure`` constraints. Mass matrix and bias come from composite bodies and recursive Newton-Euler, in
-O(n^2) and O(n) operations, so that chains of fifty links stay cheap; the energies give the same by differentiation.
+O(n^2) and O(n) operations, which is fast for chains of fifty links; the energies give the same by differentiation.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Slide:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Back to the axes of the ground: the turns that follow are absolute angles, whatever the parent does."""
+    """Reset the orientation to the axes of the ground: the following turns are absolute angles."""
 
 
 Step = Turn | Slide | Level
@@ -49,7 +49,7 @@ Step = Turn | Slide | Level
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A rigid body on a joint.
+    """A rigid body with its joint.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Link:
 
     @property
     def tensor(self) -> casadi.SX:
-        """The inertia as a matrix, (3, 3)."""
+        """The inertia tensor, (3, 3)."""
         if isinstance(self.inertia, (tuple, list)) and len(self.inertia) == 3 and not isinstance(self.inertia[0], (tuple, list)):
             return casadi.diag(column(self.inertia))
         given = casadi.SX(self.inertia if symbolic(self.inertia) else casadi.DM(self.inertia))
@@ -89,20 +89,20 @@ class Link:
 
     @property
     def data(self) -> casadi.SX:
-        """Everything that may be a symbol, as a column: mass, mass centre, inertia, constant steps of the joint."""
+        """All values that may be symbols, as a column: mass, mass centre, inertia, constant steps of the joint."""
         moved = [step.by for step in self.joint if not isinstance(step, Level) and not isinstance(step.by, Coordinate)]
         return casadi.vertcat(self.mass, column(self.centre), casadi.vec(self.tensor), column(moved))
 
 
 def rod(name: str, parent: str, joint: tuple[Step, ...], mass: Any, length: Any) -> Link:
-    """A thin uniform rod along the x axis of its frame; mass and length may be symbols."""
+    """Return a thin uniform rod along the x axis of its frame; mass and length may be symbols."""
     across = mass * length**2 / 12
     return Link(name, parent, joint, mass, (length / 2, 0.0, 0.0), (0.0, across, across))
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Where a frame is and how it moves, in the ground's axes."""
+    """Position, velocity and acceleration of a frame, in the ground's axes."""
 
     R: casadi.SX  # (3, 3) columns are the frame's axes
     o: casadi.SX  # (3,)
@@ -124,7 +124,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One step of one joint: the unit of the recursions. ``link`` is set where a link's body sits on the frame."""
+    """One step of a joint, the unit of the recursions. ``link`` is set for the last step, which carries the link's body."""
 
     parent: int  # -1: the ground
     kind: Literal["turn", "slide", "level"]
@@ -162,7 +162,7 @@ class Tree:
         names = [link.name for link in self.links]
         for link in self.links:
             if link.name in seen:
-                raise ModelError(f"'{self.name}': two links are called '{link.name}'")
+                raise ModelError(f"'{self.name}': duplicate link '{link.name}'")
             if link.parent not in seen:
                 raise ModelError(
                     f"'{self.name}': link '{link.name}' is joined to '{link.parent}', which does not exist"
@@ -174,7 +174,7 @@ class Tree:
 
     @cached_property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """In the order in which the joints use them."""
+        """Coordinates in the order of the joints."""
         found: list[Coordinate] = []
         for link in self.links:
             for step in link.joint:
@@ -185,12 +185,12 @@ class Tree:
 
     @cached_property
     def accelerations(self) -> casadi.SX:
-        """The symbols of the accelerations, (n,)."""
+        """Symbols of the accelerations, (n,)."""
         return casadi.SX.sym("a", len(self.coordinates))
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """Every joint step, parents first, with its frame and motion (forward half of Newton-Euler)."""
+        """All joint steps, parents first, with frame and motion (forward recursion of Newton-Euler)."""
         zero = casadi.SX.zeros(3, 1)
         ground = Frame(casadi.SX.eye(3), zero, zero, zero, zero, zero)
         last: dict[str, int] = {GROUND: -1}
@@ -232,7 +232,7 @@ class Tree:
     # Geometry ---------------------------------------------------------------------------------------------------------------
 
     def frame(self, link: str) -> Frame:
-        """The frame of a link (or of the ground), in its motion."""
+        """Return the frame of a link or of the ground."""
         if link == GROUND:
             zero = casadi.SX.zeros(3, 1)
             return Frame(casadi.SX.eye(3), zero, zero, zero, zero, zero)
@@ -243,18 +243,18 @@ class Tree:
         raise ModelError(f"'{self.name}' has no link '{link}'", expected=", ".join((GROUND, *names)), hint=suggest(link, names))
 
     def point(self, link: str, local: Any = (0.0, 0.0, 0.0)) -> casadi.SX:
-        """Where a point of a link is, (3,), in the ground's axes."""
+        """Return the position of a point of a link, (3,), in the ground's axes."""
         return self.frame(link).point(local)
 
     def closure(
         self, name: str, first: str, second: str, points: tuple[Any, Any] = ((0, 0, 0), (0, 0, 0)), axes: str = "xyz"
     ) -> tuple[Holonomic, ...]:
-        """Constraints that hold a point of one link on a point of another, along the given axes: the end of a loop."""
+        """Return loop-closure constraints: a point of one link coincides with a point of another, along the given axes."""
         gap = self.point(first, points[0]) - self.point(second, points[1])
         return tuple(Holonomic(f"{name}.{axis}", gap["xyz".index(axis)], "m") for axis in axes)
 
     def force_at(self, link: str, force: Any, local: Any = (0.0, 0.0, 0.0)) -> dict[str, casadi.SX]:
-        """Generalized forces of a force (3,), in the ground's axes, at a point of a link."""
+        """Return the generalized forces of a force (3,), in the ground's axes, at a point of a link."""
         Q = casadi.jtimes(self.point(link, local), casadi.vertcat(*[c.q for c in self.coordinates]), casadi.SX(force), True)
         return {c.name: Q[k] for k, c in enumerate(self.coordinates)}
 
@@ -276,7 +276,7 @@ class Tree:
 
     @cached_property
     def torques(self) -> casadi.SX:
-        """Recursive Newton-Euler: the generalized forces of the motion (q, v, a), (n,)."""
+        """Generalized forces of the motion (q, v, a) by recursive Newton-Euler, (n,)."""
         g = casadi.vertcat(*[casadi.SX(x) for x in self.gravity])
         cross, zero = casadi.cross, casadi.SX.zeros(3, 1)
         moment, force = [zero] * len(self.nodes), [zero] * len(self.nodes)  # about the ground's origin
@@ -294,14 +294,14 @@ class Tree:
                 along = force[k] if node.kind == "slide" else moment[k] - cross(f.o, force[k])
                 tau[node.coordinate] = tau[node.coordinate] + casadi.dot(node.axis, along)
             if node.parent >= 0:
-                # Absolute angles pass the force on, and the moment to the ground.
+                # With absolute angles the force is passed to the parent, the moment to the ground.
                 passed = cross(f.o, force[k]) if node.kind == "level" else moment[k]
                 moment[node.parent], force[node.parent] = moment[node.parent] + passed, force[node.parent] + force[k]
         return casadi.vertcat(*tau)
 
     @cached_property
     def mass(self) -> casadi.SX:
-        """The mass matrix by composite bodies, all about the ground's origin so that nothing needs to be transformed."""
+        """The mass matrix by composite bodies, all about the ground's origin, so that no transformations are needed."""
         n, cross = len(self.coordinates), casadi.cross
         entries: list[list[Any]] = [[0.0] * n for _ in range(n)]
         bodies = self._composites()
@@ -336,9 +336,11 @@ class Tree:
         controls: Sequence[Quantity] = (),
         parameters: Sequence[Quantity] = (),
     ) -> Mechanism:
-        """The tree as a mechanism, with generalized forces, closures and other constraints."""
+        """Return the tree as a mechanism, with generalized forces, closures and other constraints."""
         if not self.coordinates:
-            raise ModelError(f"'{self.name}' has no coordinates", hint="a joint moves by Turn or Slide with a Coordinate")
+            raise ModelError(
+                f"'{self.name}' has no coordinates", hint='give a joint a coordinate: Turn("z", Coordinate("theta"))'
+            )
         return Mechanism(
             self.name,
             self.coordinates,
@@ -356,7 +358,7 @@ class Tree:
         return [(self.links[node.link], node.frame) for node in self.nodes if node.link >= 0]
 
     def _composites(self) -> list[tuple[casadi.SX, casadi.SX, casadi.SX]]:
-        """Mass, first moment and inertia about the ground's origin of what moves with each node."""
+        """Return mass, first moment and inertia about the ground's origin of the composite body of each node."""
         bodies = [(casadi.SX(0), casadi.SX.zeros(3, 1), casadi.SX.zeros(3, 3)) for _ in self.nodes]
 
         def add(k: int, m: casadi.SX, c: casadi.SX, central: casadi.SX) -> None:
@@ -370,14 +372,14 @@ class Tree:
                 add(k, m, m * c, node.frame.R @ link.tensor @ node.frame.R.T + m * _spread(c))
             if node.parent >= 0:
                 m, mc, inertia = bodies[k]
-                if node.kind == "level":  # below absolute angles only the translation of the origin is passed on: a point mass
+                if node.kind == "level":  # absolute angles transmit only the translation of the origin: a point mass
                     mc, inertia = m * node.frame.o, m * _spread(node.frame.o)
                 add(node.parent, m, mc, inertia)
         return bodies
 
 
 def _twist(node: Node) -> tuple[casadi.SX, casadi.SX]:
-    """Angular velocity, and velocity at the ground's origin, of a unit rate of the node's coordinate."""
+    """Return angular velocity and velocity at the ground's origin for a unit rate of the node's coordinate."""
     if node.kind == "slide":
         return casadi.SX.zeros(3, 1), node.axis
     return node.axis, casadi.cross(node.frame.o, node.axis)
@@ -391,7 +393,7 @@ def _unit(axis: str | tuple[float, float, float], owner: str) -> casadi.DM:
     vector = np.asarray(AXES.get(axis, (0.0, 0.0, 0.0)) if isinstance(axis, str) else axis, dtype=float)
     length = float(np.linalg.norm(vector))
     if vector.shape != (3,) or length == 0.0:
-        raise ModelError(f"'{owner}': not an axis", got=axis, expected="'x', 'y', 'z' or three numbers")
+        raise ModelError(f"'{owner}': invalid axis", got=axis, expected="'x', 'y', 'z' or three numbers")
     return casadi.DM(vector / length)
 
 

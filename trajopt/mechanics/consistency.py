@@ -1,4 +1,4 @@
-"""Checks of a mechanism at random states: what must hold of any model, whatever it describes."""
+"""Checks of a mechanism at random states: conditions that every model must satisfy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trajopt.system import System
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """One row of a report: the worst figure found, what it may be, and where it was found."""
+    """One row of a report: the largest value, its tolerance, and the state at which it occurs."""
 
     name: str
     value: float
@@ -28,7 +28,7 @@ class ModelCheck:
 
 @dataclass(frozen=True)
 class ModelReport:
-    """The checks of a model; ``print`` shows them as a table."""
+    """The checks of a model; ``print`` formats them as a table."""
 
     model: str
     rows: tuple[ModelCheck, ...]
@@ -42,7 +42,7 @@ class ModelReport:
         return tuple(row.name for row in self.rows if not row.ok)
 
     def check(self) -> ModelReport:
-        """Itself, or an error that names the failing rows."""
+        """Return the report; raise ``ModelError`` with the names of failed rows."""
         if not self.ok:
             raise ModelError(f"'{self.model}' fails its checks: {', '.join(self.failing)}", got="\n" + str(self))
         return self
@@ -57,11 +57,11 @@ class ModelReport:
 
 
 def check_model(model: Mechanism | System, samples: int = 20, seed: int = 0, spread: float = 0.3) -> ModelReport:
-    """Symmetry and definiteness of M, power balance, agreement of derivations and rank of constraints, at random states.
+    """Check symmetry and definiteness of M, power balance, agreement of derivations and rank of constraints at random states.
 
-    ``model`` is a mechanism, or a system that was made from one. The states are consistent: positions around the start
-    (``spread`` is their standard deviation), velocities of the same size, both moved to the nearest that satisfy the constraints.
-    Definiteness is asked of the motions that the constraints allow.
+    ``model`` is a mechanism, or a system made from one. The states are consistent: positions around the initial ones
+    (``spread`` is their standard deviation) and velocities of the same size, both projected onto the constraints.
+    Definiteness is checked on the null space of the constraints.
 
     >>> from trajopt.mechanics.lagrange import Coordinate
     >>> x = Coordinate("x", 1.0)
@@ -72,7 +72,7 @@ def check_model(model: Mechanism | System, samples: int = 20, seed: int = 0, spr
     """
     mechanism = model.mechanism if isinstance(model, System) else model
     if mechanism is None:
-        raise ModelError(f"system '{model.name}' has no mechanism behind it", expected="a system made by mechanism.system()")
+        raise ModelError(f"system '{model.name}' was not made from a mechanism", expected="a system made by mechanism.system()")
     worst: dict[str, tuple[float, str]] = {}
 
     def note(name: str, value: float, where: str) -> None:
@@ -92,7 +92,7 @@ def check_model(model: Mechanism | System, samples: int = 20, seed: int = 0, spr
     return ModelReport(mechanism.name, tuple(rows))
 
 
-# Relative figures; round-off of the sums behind them decides. Definiteness is the largest eigenvalue over the smallest.
+# Relative values, limited by round-off. Definiteness is the ratio of the largest to the smallest eigenvalue.
 _TOLERANCES = {
     "symmetry of M": 1e-12,
     "definiteness of M": 1e12,
@@ -105,7 +105,7 @@ _TOLERANCES = {
 
 @dataclass(frozen=True, eq=False)
 class _Evaluator:
-    """The expressions behind the figures, by name, as one function of a state with its accelerations and reactions."""
+    """The expressions of all checks as one function of a state, its accelerations and reactions."""
 
     mechanism: Mechanism
     names: tuple[str, ...]
@@ -154,7 +154,7 @@ def _expressions(m: Mechanism, a: casadi.SX, r: casadi.SX) -> dict[str, casadi.S
         "mass by Lagrange": lagrange.mass,
         "bias by Lagrange": lagrange.bias,
         "imbalance": energy_rate - power,
-        "exchange": dot(size(E_q), size(m.v)) + dot(size(E_v), size(a)),  # against which an imbalance counts
+        "exchange": dot(size(E_q), size(m.v)) + dot(size(E_v), size(a)),  # scale of the imbalance
         "residual": casadi.vertcat(m.mass @ a + m.bias - m.force - reaction, m.matrix @ a + m.drift),
         "terms": total(size(m.mass) @ size(a)) + total(size(m.bias)) + total(size(m.matrix) @ size(a)),
     }
@@ -174,7 +174,7 @@ def _states(mechanism: Mechanism, samples: int, seed: int, spread: float) -> Ite
             try:
                 q, v = moved.consistent(t=t).start
             except ModelError:
-                reach /= 2  # the constraints cannot reach so far
+                reach /= 2  # the constraints cannot be satisfied there
                 if reach < 1e-3 * spread:
                     raise
             else:

@@ -1,4 +1,4 @@
-"""Constraints of a mechanism: what they are, whether they are independent, and values that satisfy them."""
+"""Constraints of a mechanism, their independence, and consistent positions and velocities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trajopt.errors import ModelError
 
 Vector = NDArray[np.float64]
 
-# A row whose part outside the span of the rows before it is smaller than this, against its own length, adds no condition.
+# A row is dependent if its component outside the span of the previous rows is smaller than this, relative to its length.
 RANK_TOLERANCE = 1e-9
 
 
@@ -22,8 +22,8 @@ RANK_TOLERANCE = 1e-9
 class Holonomic:
     """A position condition h(q, t) = 0.
 
-    Its reaction acts along dh/dq, as d'Alembert has it, unless ``along`` gives the generalized force that a unit of the
-    multiplier exerts, coordinate by coordinate: a programme that a steering torque has to realise, for one.
+    Its reaction acts along dh/dq by d'Alembert's principle, unless ``along`` gives the generalized force of a unit
+    multiplier by coordinate, for example for a programme constraint realised by a steering torque.
 
     >>> x, y = casadi.SX.sym("x"), casadi.SX.sym("y")
     >>> Holonomic("track", y - casadi.sin(x), "m").expression
@@ -56,7 +56,7 @@ Constraint = Holonomic | Nonholonomic
 
 @dataclass(frozen=True)
 class Dependence:
-    """A constraint that adds nothing to the ones before it; ``on`` is empty where its own gradient vanishes."""
+    """A constraint that depends on previous ones; ``on`` is empty if its gradient vanishes."""
 
     name: str
     on: tuple[str, ...]
@@ -70,12 +70,12 @@ class Dependence:
 
 
 def dependences(matrix: Vector, names: Sequence[str]) -> tuple[Dependence, ...]:
-    """The rows of a constraint matrix that depend on the rows before them, by name.
+    """Return the rows of a constraint matrix that depend on previous rows, by name.
 
     >>> dependences(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]]), ["rod", "slot", "pin"])
     (Dependence(name='pin', on=('rod', 'slot')),)
     """
-    kept: list[int] = []
+    independent: list[int] = []
     found: list[Dependence] = []
     largest = float(np.abs(matrix).max(initial=0.0))
     for row, name in enumerate(names):
@@ -84,12 +84,16 @@ def dependences(matrix: Vector, names: Sequence[str]) -> tuple[Dependence, ...]:
             found.append(Dependence(name, ()))
             continue
         unit = matrix[row] / length
-        basis = matrix[kept] / np.linalg.norm(matrix[kept], axis=1, keepdims=True) if kept else np.zeros((0, matrix.shape[1]))
-        weights = np.linalg.lstsq(basis.T, unit, rcond=None)[0] if kept else np.zeros(0)
+        basis = (
+            matrix[independent] / np.linalg.norm(matrix[independent], axis=1, keepdims=True)
+            if independent
+            else np.zeros((0, matrix.shape[1]))
+        )
+        weights = np.linalg.lstsq(basis.T, unit, rcond=None)[0] if independent else np.zeros(0)
         if np.linalg.norm(unit - basis.T @ weights) > RANK_TOLERANCE:
-            kept.append(row)
+            independent.append(row)
         else:
-            found.append(Dependence(name, tuple(names[k] for k, w in zip(kept, weights, strict=True) if abs(w) > 1e-7)))
+            found.append(Dependence(name, tuple(names[k] for k, w in zip(independent, weights, strict=True) if abs(w) > 1e-7)))
     return tuple(found)
 
 
@@ -100,9 +104,9 @@ def newton(
     names: Sequence[str],
     tolerance: float = 1e-13,
 ) -> Vector:
-    """The zero of ``residual`` nearest to a guess, by damped Gauss-Newton steps of least length.
+    """Return a zero of ``residual`` near a guess, by damped minimum-norm Gauss-Newton steps.
 
-    Steps of least length move only what has to move, and take redundant conditions in their stride.
+    Minimum-norm steps change only the variables that must change, and allow redundant conditions.
     """
     x = np.asarray(guess, dtype=float).copy()
     y = residual(x)
@@ -119,7 +123,7 @@ def newton(
                 break
             fraction /= 2
         else:
-            break  # a local minimum of the misfit, or round-off
+            break  # a local minimum of the residual, or round-off
         x, y = trial, value
     if np.linalg.norm(y) <= 1e3 * tolerance * (1.0 + float(np.linalg.norm(x))):
         return x
@@ -129,12 +133,12 @@ def newton(
         "the constraints cannot be satisfied together: " + ", ".join(f"'{name}'" for name, _ in offending),
         got=", ".join(f"{name} = {value:.3e}" for name, value in offending),
         expected="zero",
-        hint="a loop may be too long to close from these starting values, or two constraints contradict each other",
+        hint="a loop may not close from these initial values, or two constraints contradict each other",
     )
 
 
 def nearest_velocity(matrix: Vector, offset: Vector, velocity: Vector, names: Sequence[str]) -> Vector:
-    """The velocity nearest to a given one with A v + b = 0."""
+    """Return the velocity nearest to a given one that satisfies A v + b = 0."""
     correction = np.linalg.lstsq(matrix, -(matrix @ velocity + offset), rcond=1e-12)[0]
     found: Vector = velocity + correction
     left = matrix @ found + offset

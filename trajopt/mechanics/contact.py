@@ -1,4 +1,4 @@
-"""Contact of a body with the ground: compliant, by a law of force, or at rest on it after rigid impacts."""
+"""Contact of a body with the ground: compliant contact laws, and rest after rigid impacts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import casadi
 
-from trajopt.mechanics.bodies import Body, BodySet, Effects, Place, push
+from trajopt.mechanics.bodies import Body, BodySet, Effects, Place, generalized_forces
 from trajopt.mechanics.contact_laws import Coulomb, NormalLaw
 from trajopt.mechanics.lagrange import Mechanism
 from trajopt.system import Event
@@ -15,20 +15,20 @@ from trajopt.system import Event
 
 @dataclass(frozen=True)
 class Line:
-    """The surface of the ground: a straight line through a point, the normal pointing out of the ground."""
+    """The surface of the ground: a straight line through a point, with outward normal."""
 
     point: tuple[float, float] = (0.0, 0.0)
     normal: tuple[float, float] = (0.0, 1.0)
 
     @staticmethod
     def slope(angle: float) -> Line:
-        """A slope through the origin that rises with x (rad)."""
+        """Return a slope of this angle (rad) through the origin."""
         return Line((0.0, 0.0), (-math.sin(angle), math.cos(angle)))
 
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """A disc (or a point, radius 0) of a body against the ground, by a compliant law and friction.
+    """Contact of a disc (or a point, radius 0) of a body with the ground, by a compliant law and friction.
 
     >>> from trajopt.mechanics import Body, Hooke, assemble
     >>> disc = Body("disc", mass=1.0, inertia=0.005, position=(0.0, 0.09))
@@ -53,13 +53,13 @@ class Contact:
         lost = normal - casadi.substitute(elastic, d, depth)
         sideways = self.friction.force(normal, approach.slip) if self.friction else casadi.SX(0)
         force = lost * approach.normal + sideways * approach.tangent
-        return Effects(potential=self.law.stored(depth), forces=push(approach.foot, force))
+        return Effects(potential=self.law.stored(depth), forces=generalized_forces(approach.foot, force))
 
 
 def touch(mechanism: Mechanism, body: Body, contact: Contact) -> tuple[Event, ...]:
-    """The events of a compliant contact: touching the ground, leaving it, and where its law cuts the force off.
+    """Return the events of a compliant contact: touch-down, lift-off, and truncation of the force by its law.
 
-    The force is not smooth there. A run that stops at these events and goes on keeps the accuracy of its integrator.
+    The force is not smooth there. Restarting the integrator at these events preserves its accuracy.
 
     >>> from trajopt.mechanics import Body, Hooke, assemble
     >>> disc = Body("disc", mass=1.0, inertia=0.005, position=(0.0, 1.0))
@@ -75,14 +75,14 @@ def touch(mechanism: Mechanism, body: Body, contact: Contact) -> tuple[Event, ..
     ]
     hold = contact.law.hold(-at.gap, -at.normal_speed)
     if hold is not None:
-        # Zero in the air, which is no crossing.
+        # Zero without contact, which is no crossing.
         events.append(Event(f"{contact.name} lets go", casadi.if_else(at.gap < 0, hold, 0), -1, go_on))
     return tuple(events)
 
 
 @dataclass(frozen=True, eq=False)
 class Approach:
-    """A disc (or a point, radius 0) over the ground: the point next to the ground, how far off it is, how fast it comes."""
+    """Kinematics of a disc (or a point, radius 0) over the ground: nearest point, gap, normal and tangential velocity."""
 
     foot: Place
     gap: casadi.SX
@@ -103,7 +103,7 @@ class Approach:
 
 @dataclass(frozen=True, eq=False)
 class Resting:
-    """The ground under a body that came to rest on it after rigid impacts: a constant normal force, and friction."""
+    """The ground under a body at rest after rigid impacts: a constant normal force and friction."""
 
     name: str
     body: str
@@ -115,8 +115,8 @@ class Resting:
 
     def effects(self, scene: BodySet) -> Effects:
         approach = Approach.of(scene.place(self.body, self.at, self.name), self.radius, self.surface)
-        # Events are located to round-off, and a resting body moves along the surface only: both hold exactly or not at all.
+        # Events are located to round-off, and a resting body moves along the surface only, so that small thresholds suffice.
         rests = casadi.logic_and(approach.gap < 1e-9, casadi.fabs(approach.normal_speed) < 1e-9)
         normal = casadi.if_else(rests, self.normal_force, 0)
         sideways = self.friction.force(normal, approach.slip) if self.friction else casadi.SX(0)
-        return Effects(forces=push(approach.foot, normal * approach.normal + sideways * approach.tangent))
+        return Effects(forces=generalized_forces(approach.foot, normal * approach.normal + sideways * approach.tangent))

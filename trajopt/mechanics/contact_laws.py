@@ -1,7 +1,7 @@
-"""Laws of contact: the normal force of a compliant contact, and friction.
+"""Contact laws: the normal force of a compliant contact, and friction.
 
-A law gives the normal force from the depth of penetration and its rate; its elastic part is stored as potential energy, so that a
-power balance closes.
+A law maps the depth of penetration and its rate to the normal force; its elastic part has a potential energy, so that the
+power balance holds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import scipy.optimize
 
 from trajopt.errors import ModelError, suggest
 
-# A compliant contact needs unbounded damping to keep a body from coming back at all.
+# A compliant contact would need infinite damping for zero restitution.
 LEAST_RESTITUTION = 1e-9
 
 
@@ -24,15 +24,15 @@ class NormalLaw(Protocol):
     """The force that resists penetration; depth > 0 inside, rate = d(depth)/dt."""
 
     def force(self, depth: Any, rate: Any) -> Any:
-        """The normal force, N."""
+        """Return the normal force, N."""
         ...
 
     def stored(self, depth: Any) -> Any:
-        """The elastic energy, J; its derivative by the depth is the elastic part of the force."""
+        """Return the elastic energy, J; its derivative with respect to the depth is the elastic force."""
         ...
 
     def hold(self, depth: Any, rate: Any) -> Any:
-        """A number that turns negative where the law, still in contact, cuts its force off; None where it never does."""
+        """Return a function that is negative if the law truncates its force during contact; None if it never does."""
         ...
 
 
@@ -57,7 +57,7 @@ class Hooke:
 
 @dataclass(frozen=True)
 class KelvinVoigt:
-    """k d + c d'. A plain Kelvin-Voigt contact pulls back on leaving; ``adhesive=False`` cuts the negative force off."""
+    """k d + c d'. The Kelvin-Voigt force is tensile at the end of a contact; ``adhesive=False`` truncates it at zero."""
 
     stiffness: float
     damping: float
@@ -79,7 +79,7 @@ class KelvinVoigt:
 
     @staticmethod
     def from_restitution(stiffness: float, mass: float, restitution: float, adhesive: bool = False) -> KelvinVoigt:
-        """The damping that gives a coefficient of restitution to a mass without other forces.
+        """Return the law with the damping for a coefficient of restitution of a mass without other forces.
 
         >>> KelvinVoigt.from_restitution(1e4, 2.0, 0.5, adhesive=True).damping
         60.93952644739415
@@ -98,7 +98,7 @@ class KelvinVoigt:
 
 
 def _kelvin_voigt_restitution(ratio: float) -> float:
-    """Restitution where the contact ends with the force: exp(-z w t), t the first time at which k d + c d' = 0."""
+    """Return the restitution if the contact ends at zero force: exp(-z w t), t the first time at which k d + c d' = 0."""
     root = math.sqrt(1.0 - ratio**2)
     angle = math.pi - math.atan2(2.0 * ratio * root, 1.0 - 2.0 * ratio**2)
     return math.exp(-ratio / root * angle)
@@ -162,7 +162,7 @@ class HuntCrossley:
 
     @staticmethod
     def from_restitution(stiffness: float, speed: float, restitution: float, exponent: float = 1.5) -> HuntCrossley:
-        """The damping that gives a coefficient of restitution at an impact speed, whatever the mass and the exponent.
+        """Return the law with the damping for a coefficient of restitution at an impact speed, for any mass and exponent.
 
         Integrating m v dv = -k d^n (1 + a v) dd over both halves gives s - ln(1 + s) = -e s - ln(1 - e s), s = a v0. (Hunt and
         Crossley's own a = 3 (1 - e) / (2 v0) is its limit for e near 1.)
@@ -182,14 +182,14 @@ class HuntCrossley:
 
     @staticmethod
     def after(author: str, stiffness: float, speed: float, restitution: float, exponent: float = 1.5) -> HuntCrossley:
-        """The damping after an author's formula (``DAMPING_FACTORS``) for a coefficient of restitution at an impact speed.
+        """Return the law with the damping of an author's formula (``DAMPING_FACTORS``) for a restitution at an impact speed.
 
         >>> HuntCrossley.after("flores", 1e4, 2.0, 0.5).damping
         0.8
         """
         if author not in DAMPING_FACTORS:
             raise ModelError(
-                f"no damping formula is called '{author}'",
+                f"unknown damping formula '{author}'",
                 expected=", ".join(DAMPING_FACTORS),
                 hint=suggest(author, DAMPING_FACTORS),
             )
@@ -198,7 +198,7 @@ class HuntCrossley:
         return HuntCrossley(stiffness, DAMPING_FACTORS[author](e) / speed, exponent)
 
     def restitution(self, speed: float) -> float:
-        """The coefficient of restitution that the law has at an impact speed."""
+        """Return the coefficient of restitution at an impact speed."""
         s = self.damping * speed
         if s == 0.0:
             return 1.0
@@ -229,7 +229,7 @@ class Sigmoid:
     scale: float = 1e-2
 
     def sign(self, speed: Any) -> Any:
-        return casadi.tanh(speed / (2 * self.scale))  # the same function, without overflow
+        return casadi.tanh(speed / (2 * self.scale))  # equal to the formula, without overflow
 
 
 @dataclass(frozen=True)
@@ -247,19 +247,19 @@ class Coulomb:
 
 
 def _power(depth: Any, exponent: float) -> Any:
-    """depth^exponent inside, zero outside; the base is kept away from zero because d^n has no derivative there."""
+    """Return depth^exponent inside, zero outside; the base is bounded away from zero, where d^n has no derivative."""
     inside = depth > 0
     return casadi.if_else(inside, casadi.if_else(inside, depth, 1.0) ** exponent, 0)
 
 
 def check_constant(what: str, value: float, zero: bool = False) -> None:
-    """Raise unless a constant of a law is positive, or zero where that is allowed."""
+    """Raise unless a constant of a law is positive, or zero if allowed."""
     if not (value > 0 or (zero and value == 0)):
         raise ModelError(f"a contact needs a {what} that is not negative{'' if zero else ' or zero'}", got=value)
 
 
 def check_restitution(value: float) -> float:
-    """The coefficient itself, or an error."""
+    """Return the coefficient; raise ``ModelError`` unless it is between 0 and 1."""
     if not 0 <= value <= 1:
-        raise ModelError("a coefficient of restitution lies between 0 and 1", got=value)
+        raise ModelError("a coefficient of restitution must be between 0 and 1", got=value)
     return value

@@ -1,4 +1,4 @@
-"""What joins and moves planar bodies: joints, springs, forces, torques."""
+"""Elements between planar bodies: joints, springs, forces, torques."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import casadi
 
 from trajopt.errors import ModelError
-from trajopt.mechanics.bodies import GROUND, BodySet, Effects, Place, Point, push, rotation
+from trajopt.mechanics.bodies import GROUND, BodySet, Effects, Place, Point, generalized_forces, rotation
 from trajopt.mechanics.constraints import Holonomic
 
 # Joints ---------------------------------------------------------------------------------------------------------------------
@@ -17,7 +17,7 @@ from trajopt.mechanics.constraints import Holonomic
 
 @dataclass(frozen=True, eq=False)
 class Revolute:
-    """A pin: a point of one body stays on a point of another (or of the ground, moving or not)."""
+    """A revolute joint: a point of one body coincides with a point of another, or of the ground, fixed or moving."""
 
     name: str
     first: str
@@ -31,7 +31,7 @@ class Revolute:
 
 @dataclass(frozen=True, eq=False)
 class Fixed:
-    """A weld: a pin that also keeps the angle between the bodies."""
+    """A rigid joint: a revolute joint with a fixed relative angle."""
 
     name: str
     first: str
@@ -47,7 +47,7 @@ class Fixed:
 
 @dataclass(frozen=True, eq=False)
 class Prismatic:
-    """A slider: the second body's point stays on a line of the first body, at a constant angle between the two.
+    """A prismatic joint: a point of the second body moves on a line of the first body, at a constant relative angle.
 
     The angle is held by its difference, or with ``by_vectors`` by the scalar product of an axis of one body and a normal of the
     other, which angles that differ by half turns satisfy too.
@@ -132,20 +132,20 @@ class Spring:
     def effects(self, scene: BodySet) -> Effects:
         a, b = _ends(scene, self)
         reach, rate = b.position - a.position, b.velocity - a.velocity
-        # Without a natural length the energy is quadratic, and smooth where the ends meet.
+        # With zero natural length the energy is quadratic, and smooth at zero distance.
         span = casadi.norm_2(reach)
         stretch2 = casadi.sumsqr(reach) if self.length == 0.0 else (span - self.length) ** 2
         forces: tuple[tuple[str, Any], ...] = ()
         if self.damping:
             unit = reach / span
             drag = self.damping * casadi.dot(rate, unit) * unit
-            forces = (*push(a, drag), *push(b, -drag))
+            forces = (*generalized_forces(a, drag), *generalized_forces(b, -drag))
         return Effects(potential=0.5 * self.stiffness * stretch2, forces=forces)
 
 
 @dataclass(frozen=True, eq=False)
 class TorsionSpring:
-    """A rotational spring and damper between two bodies; ``angle`` is where it is relaxed."""
+    """A rotational spring and damper between two bodies; ``angle`` is the relaxed angle."""
 
     name: str
     first: str
@@ -160,7 +160,7 @@ class TorsionSpring:
         none = casadi.SX.zeros(2, 1)
         return Effects(
             potential=0.5 * self.stiffness * (b.angle - a.angle - self.angle) ** 2,
-            forces=(*push(a, none, drag), *push(b, none, -drag)) if self.damping else (),
+            forces=(*generalized_forces(a, none, drag), *generalized_forces(b, none, -drag)) if self.damping else (),
         )
 
 
@@ -175,7 +175,7 @@ class Force:
 
     def effects(self, scene: BodySet) -> Effects:
         place = scene.place(self.body, self.at, self.name)
-        return Effects(forces=push(place, casadi.vertcat(*[scene.value(f) for f in self.force])))
+        return Effects(forces=generalized_forces(place, casadi.vertcat(*[scene.value(f) for f in self.force])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,4 +190,4 @@ class Torque:
     def effects(self, scene: BodySet) -> Effects:
         value, none = scene.value(self.torque), casadi.SX.zeros(2, 1)
         on, back = (scene.place(name, (0.0, 0.0), self.name) for name in (self.body, self.carrier))
-        return Effects(forces=(*push(on, none, value), *push(back, none, -value)))
+        return Effects(forces=(*generalized_forces(on, none, value), *generalized_forces(back, none, -value)))

@@ -1,4 +1,4 @@
-"""From a mechanism and a formulation to a first-order system."""
+"""Convert a mechanism and a formulation to a first-order system."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trajopt.system import Invariant, Law, System, Variable
 
 
 def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[str, Any], details: Mapping[str, Any]) -> System:
-    """A mechanism as a first-order system.
+    """Return a mechanism as a first-order system.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[
         require_independent(mechanism)
 
     def build(law: Law | None, held: casadi.SX | None = None) -> System:
-        """``held`` are symbols that the law uses besides its arguments; they become parameters."""
+        """Build the system; ``held`` are further symbols of the law, which become parameters."""
         way = formulation if law is None else Augmented()
         motion = way.motion(mechanism, _wanted(mechanism, law))
         penalized = isinstance(formulation, Penalty)
@@ -68,7 +68,7 @@ def _assemble(
     quantities = [*mechanism.parameters, *open_controls, *extra]
 
     def closed(expression: Any) -> casadi.SX:
-        """Control laws in place, dependent velocities expressed by the independent ones."""
+        """Insert control laws, and express dependent velocities by independent ones."""
         result = casadi.SX(expression)
         for c in mechanism.controls:
             if c.name in controls:
@@ -101,7 +101,7 @@ def _assemble(
 
 def _outputs(mechanism: Mechanism, motion: EquationsOfMotion) -> dict[str, tuple[casadi.SX, str]]:
     total = mechanism.directions @ motion.reactions if mechanism.rows else casadi.SX(len(mechanism.coordinates), 1)
-    # What changes the energy: forces, reactions of driven constraints, explicit time.
+    # The energy changes by forces, reactions of driven constraints and explicit time dependence.
     power = casadi.dot(mechanism.force + total, mechanism.v) - casadi.jacobian(mechanism.lagrangian, mechanism.time)
     found = {"energy": (mechanism.energy, "J"), "power": (power, "W")}
     for row, constraint in enumerate(mechanism.rows):
@@ -115,7 +115,7 @@ def _outputs(mechanism: Mechanism, motion: EquationsOfMotion) -> dict[str, tuple
 def _invariants(mechanism: Mechanism, closed: Any, *, reduced: bool, penalized: bool) -> tuple[Invariant, ...]:
     found = []
     if not penalized:
-        # With dependent velocities eliminated the rate of a position condition is zero at any state: only its value drifts.
+        # With dependent velocities eliminated the rate of a position condition is zero for all states: only its value drifts.
         found += [Invariant(c.name, closed(c.expression), 1 if reduced else 2) for c in mechanism.holonomic]
         found += [] if reduced else [Invariant(c.name, closed(c.expression), 1) for c in mechanism.nonholonomic]
     if mechanism.undriven and closed(mechanism.force).is_zero() and not penalized:

@@ -1,6 +1,6 @@
-"""Ways to take reactions into account, behind one interface.
+"""Formulations of the equations of motion with reactions.
 
-Each formulation turns ``M a + bias = Q + B r, A a + drift = wanted`` into accelerations and reactions. ``Augmented`` and
+Each formulation solves ``M a + bias = Q + B r, A a + drift = wanted`` for accelerations and reactions. ``Augmented`` and
 ``Penalty`` keep all velocities as states; ``Eliminated``, ``Chaplygin`` and ``Voronets`` keep the independent ones, so that
 velocity conditions hold exactly.
 """
@@ -20,7 +20,7 @@ from trajopt.mechanics.lagrange import Mechanism, symbolic
 
 @dataclass(frozen=True, eq=False)
 class EquationsOfMotion:
-    """What a formulation finds, as expressions in q, v, u, p, t."""
+    """The result of a formulation, as expressions in q, v, u, p, t."""
 
     acceleration: casadi.SX  # (n,)
     reactions: casadi.SX  # (m,)
@@ -29,10 +29,10 @@ class EquationsOfMotion:
 
 
 class Formulation(Protocol):
-    """A way to take reactions into account."""
+    """Interface of a formulation."""
 
     def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
-        """Accelerations and reactions with A a + drift = wanted, (m,)."""
+        """Return accelerations and reactions with A a + drift = wanted, (m,)."""
         ...
 
 
@@ -40,7 +40,7 @@ class Formulation(Protocol):
 class Augmented:
     """Accelerations and reactions together, from the saddle-point system [M -B; A 0].
 
-    It works where the mass matrix alone is singular, as long as the constraints carry what it lacks.
+    The mass matrix may be singular, as long as the saddle-point matrix is regular.
 
     >>> from trajopt.mechanics import Coordinate, Holonomic
     >>> x, y = Coordinate("x", 1.0), Coordinate("y", 1.0)
@@ -56,7 +56,7 @@ class Augmented:
         weights = _weights(mechanism)
         if weights is not None:
             # M a = pull + B r and A a = target give (M + A^T W A) a = pull + A^T W target + B r. That matrix is definite wherever
-            # the whole system is regular, also where M alone is not, so that it can be factorized without pivoting.
+            # the whole system is regular, even if M is singular, so that it can be factorized without pivoting.
             W = casadi.diag(casadi.DM(weights))
             solved = solve_symmetric(M + A.T @ W @ A, casadi.horzcat(pull + A.T @ W @ target, B))
             free, response = solved[:, 0], solved[:, 1:]
@@ -72,7 +72,7 @@ class Augmented:
 
 @dataclass(frozen=True)
 class Eliminated:
-    """Independent velocities: the equations projected on the motions that the constraints allow.
+    """Independent velocities: the equations projected onto the null space of the constraints.
 
     ``dependent`` names the coordinates whose velocities go; by default the ones that make the elimination best conditioned at
     the start.
@@ -137,7 +137,7 @@ class Chaplygin:
                 raise ModelError(
                     f"'{mechanism.name}' has no Chaplygin form: the dependent coordinate '{c.name}' appears in it",
                     expected="a Lagrangian and constraints without the dependent coordinates",
-                    hint="Voronets handles the general case",
+                    hint="use Voronets(), the general form",
                 )
         return _multiplier_free(mechanism, split, wanted)
 
@@ -150,7 +150,7 @@ class Penalty:
 
     >>> from problems.lecture import pendulum_cartesian
     >>> soft = pendulum_cartesian().mechanism.system(Penalty(stiffness=1e5))
-    >>> soft.invariants  # nothing is kept exactly
+    >>> soft.invariants  # no invariant is exact
     ()
     """
 
@@ -160,7 +160,7 @@ class Penalty:
     def __post_init__(self) -> None:
         if not (self.stiffness >= 0 and self.damping >= 0):
             raise ModelError(
-                "a penalty must not push outwards", got=(self.stiffness, self.damping), expected="stiffness, damping >= 0"
+                "a penalty must not be negative", got=(self.stiffness, self.damping), expected="stiffness, damping >= 0"
             )
 
     def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
@@ -195,7 +195,7 @@ class _Split:
                 f"'{mechanism.name}': these velocities cannot be eliminated at the start",
                 got=chosen or "none",
                 expected=f"{m} coordinates whose velocities the constraints determine",
-                hint="; ".join(map(str, mechanism.dependent_constraints())) or "name other coordinates, or none",
+                hint="; ".join(map(str, mechanism.dependent_constraints())) or "give other coordinates, or none",
             )
         independent = [k for k in range(n) if k not in dependent]
         velocity = casadi.SX(mechanism.v)
@@ -208,12 +208,10 @@ class _Split:
 def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> EquationsOfMotion:
     if not mechanism.ideal:
         raise ModelError(
-            f"'{mechanism.name}': forms without multipliers need ideal reactions", hint="use Eliminated or Augmented"
+            f"'{mechanism.name}': forms without multipliers need ideal reactions", hint="use Eliminated() or Augmented()"
         )
     if not wanted.is_zero():
-        raise UsageError(
-            "forms without multipliers keep the constraints by themselves", hint="use Augmented or Eliminated to stabilize"
-        )
+        raise UsageError("forms without multipliers cannot be stabilized", hint="use Augmented() or Eliminated()")
     q, v, t, i, d = mechanism.q, mechanism.v, mechanism.time, split.independent, split.dependent
     v_i, phi = v[i], split.velocity[d]
     velocity = split.velocity
@@ -222,7 +220,7 @@ def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> 
     B = casadi.jacobian(phi, v_i)  # (m, n - m)
 
     def along_motion(expression: casadi.SX) -> casadi.SX:
-        """The time derivative without the accelerations."""
+        """Return the time derivative without the terms in the accelerations."""
         return casadi.jtimes(expression, q, velocity) + casadi.jacobian(expression, t)
 
     momentum = casadi.gradient(reduced, v_i)
@@ -241,14 +239,14 @@ def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> 
 
 
 def solve_symmetric(matrix: casadi.SX, right: casadi.SX) -> casadi.SX:
-    """The solution with a symmetric definite matrix, by its LDL factors: half the work of a general elimination."""
+    """Solve with a symmetric definite matrix by LDL factorization: half the work of a general elimination."""
     D, LT, order = casadi.ldl(casadi.densify(matrix), False)
     return casadi.ldl_solve(casadi.densify(right), D, LT, order)
 
 
 def _weights(mechanism: Mechanism) -> np.ndarray | None:
-    """W of M + A^T W A, of the size of M for each row; zero where M is constant and definite, None where that does not help."""
-    # A parameter of a problem has no value here; masses and lengths of one show as well what is definite.
+    """Return W of M + A^T W A, scaled to M; zero if M is constant and definite, None if the sum is not definite."""
+    # Parameters of a problem have no value here; definiteness is tested with all of them equal to one.
     p = [1.0 if symbolic(c.value) else c.value for c in mechanism.parameters]
     M = np.array(mechanism.evaluate(mechanism.mass, *mechanism.start, p=p))
     A = np.array(mechanism.evaluate(mechanism.matrix, *mechanism.start, p=p))
@@ -262,13 +260,13 @@ def _weights(mechanism: Mechanism) -> np.ndarray | None:
 
 
 def _definite(matrix: np.ndarray) -> bool:
-    """Whether a symmetric matrix can be factorized without pivoting."""
+    """True if a symmetric matrix can be factorized without pivoting."""
     values = np.linalg.eigvalsh(matrix)
     return bool(values[0] > 1e-10 * values[-1])
 
 
 def _reactions(mechanism: Mechanism, dependent: list[int], acceleration: casadi.SX) -> casadi.SX:
-    """The reactions from the equations of the dependent coordinates."""
+    """Return the reactions from the equations of the dependent coordinates."""
     if not dependent:
         return casadi.SX(0, 1)
     missing = mechanism.mass @ acceleration + mechanism.bias - mechanism.force

@@ -15,10 +15,10 @@ from trajopt.system import Event
 
 
 class ImpactLaw(Protocol):
-    """From the velocities of the contact point before an impact, and its mobility, to the impulses."""
+    """Maps the velocities of the contact point before an impact, and its mobility, to impulses."""
 
     def impulse(self, before: casadi.SX, mobility: casadi.SX) -> casadi.SX:
-        """(normal, tangential) impulse; ``mobility`` (2, 2) maps impulses to changes of the contact velocity."""
+        """Return the (normal, tangential) impulse; ``mobility`` (2, 2) maps impulses to changes of the contact velocity."""
         ...
 
 
@@ -28,7 +28,7 @@ class _Law:
 
     restitution: float
     friction: float = 0.0
-    rest_speed: float = 0.0  # slower impacts do not come back: the end of an infinite series of bounces
+    rest_speed: float = 0.0  # slower impacts have no rebound, which ends an infinite series of bounces
 
     def __post_init__(self) -> None:
         check_restitution(self.restitution)
@@ -40,7 +40,7 @@ class _Law:
 
 @dataclass(frozen=True)
 class NewtonImpact(_Law):
-    """Newton's law: the normal velocity returns with -e; friction holds the foot if it can, else it slides."""
+    """Newton's law: the normal velocity is multiplied by -e; the contact point sticks within the friction cone, else slides."""
 
     def impulse(self, before: casadi.SX, mobility: casadi.SX) -> casadi.SX:
         return _phase(before, mobility, -(1 + self._e(before)) * before[0], self.friction)
@@ -48,7 +48,7 @@ class NewtonImpact(_Law):
 
 @dataclass(frozen=True)
 class PoissonImpact(_Law):
-    """Poisson's law: compression until the normal velocity is zero, then e times its impulse given back."""
+    """Poisson's law: compression to zero normal velocity, then restitution with e times its impulse."""
 
     def impulse(self, before: casadi.SX, mobility: casadi.SX) -> casadi.SX:
         compression = _phase(before, mobility, -before[0], self.friction)
@@ -60,11 +60,11 @@ class PoissonImpact(_Law):
 
 
 def _phase(before: casadi.SX, mobility: casadi.SX, change: casadi.SX, friction: float) -> casadi.SX:
-    """The impulses that change the normal velocity by ``change``: sticking where friction allows it, else sliding."""
+    """Return the impulses that change the normal velocity by ``change``: sticking if friction suffices, else sliding."""
     if friction == 0.0:
         return casadi.vertcat(change / mobility[0, 0], 0)
     stick = casadi.solve(mobility, casadi.vertcat(change, -before[1]))
-    direction = casadi.sign(stick[1])  # the sliding impulse has the sense of the one that would hold
+    direction = casadi.sign(stick[1])  # the sliding impulse has the sign of the sticking one
     slide = change / (mobility[0, 0] + friction * direction * mobility[0, 1])
     holds = casadi.fabs(stick[1]) <= friction * stick[0]
     return casadi.if_else(holds, stick, casadi.vertcat(slide, friction * direction * slide))
@@ -79,9 +79,9 @@ def impact(
     radius: float = 0.0,
     surface: Line | None = None,
 ) -> Event:
-    """The event of a rigid impact of a body with the ground, for a system that keeps all velocities as states.
+    """Return the event of a rigid impact of a body with the ground, for a system with all velocities as states.
 
-    The constraints of the mechanism hold during the impact: the jump is along what they leave free.
+    The constraints of the mechanism hold during the impact: the jump is in their null space.
 
     >>> from trajopt.mechanics import assemble
     >>> ball = Body("ball", mass=1.0, inertia=0.004, position=(0.0, 1.0))

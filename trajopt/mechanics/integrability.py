@@ -1,6 +1,6 @@
-"""Two tests of equations: can velocity conditions be integrated, and does a Lagrangian stand behind equations of motion?
+"""Integrability of velocity conditions, and existence of a Lagrangian for equations of motion.
 
-Both are identities in the state. They are evaluated at random states; a figure at round-off everywhere means that they hold.
+Both are identities in the state, evaluated at random states: they hold if all values are at round-off.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import scipy.linalg
 from trajopt.errors import ModelError
 from trajopt.mechanics.lagrange import Mechanism
 
-ROUND_OFF = 1e-9  # of figures that are of the size of one
+ROUND_OFF = 1e-9  # of values of order one
 
 
 @dataclass(frozen=True)
 class Integrability:
-    """What the nonholonomy tensor says of the velocity conditions of a mechanism.
+    """The nonholonomy tensor of the velocity conditions of a mechanism.
 
-    ``tensors`` has for each condition the largest component of its own tensor; a zero means that it can be integrated by itself.
+    ``tensors`` has for each condition the largest component of its tensor; zero means that the condition is integrable alone.
     ``curvature`` is that of all conditions together, and zero where the set can be integrated (Frobenius): a condition
     that cannot be integrated alone may be so beside others.
     """
@@ -33,12 +33,12 @@ class Integrability:
 
     @property
     def holonomic(self) -> bool:
-        """Whether the conditions together are position conditions in disguise."""
+        """True if the conditions together are integrable, that is holonomic."""
         return self.curvature <= ROUND_OFF
 
 
 def nonholonomy(mechanism: Mechanism, samples: int = 5, seed: int = 0) -> Integrability:
-    """The nonholonomy tensor of the velocity conditions a_r(q, t) . v + a_r0(q, t) = 0, at random places around the start.
+    """Evaluate the nonholonomy tensor of a_r(q, t) . v + a_r0(q, t) = 0 at random positions around the initial one.
 
     Time counts as a coordinate of rate one. The tensor of a condition is w ^ dw, Omega_jkl = a_j (da_l/dq_k - da_k/dq_l) and its
     two cyclic permutations; of the set it is dw restricted to the directions that all conditions allow.
@@ -74,14 +74,14 @@ def nonholonomy(mechanism: Mechanism, samples: int = 5, seed: int = 0) -> Integr
 
 @dataclass(frozen=True)
 class Helmholtz:
-    """How far equations are from those of a Lagrangian with a dissipation function: the largest violation of each condition."""
+    """The largest violation of each condition for equations to have a Lagrangian and a dissipation function."""
 
     conditions: Mapping[str, float]
-    dissipation: float  # size of the dissipation's Hessian; zero where the equations are conservative
+    dissipation: float  # norm of the Hessian of the dissipation; zero if the equations are conservative
 
     @property
     def lagrangian(self) -> bool:
-        """Whether some L and D exist with d/dt dL/dv - dL/dq + dD/dv = F."""
+        """True if L and D exist with d/dt dL/dv - dL/dq + dD/dv = F."""
         return all(value <= ROUND_OFF for value in self.conditions.values())
 
     @property
@@ -90,7 +90,7 @@ class Helmholtz:
 
 
 def helmholtz(F: Any, q: Any, v: Any, a: Any, samples: int = 5, seed: int = 0) -> Helmholtz:
-    """The generalized Helmholtz conditions for equations F(q, v, a) = 0, columns of CasADi symbols.
+    """Evaluate the generalized Helmholtz conditions for equations F(q, v, a) = 0, columns of CasADi symbols.
 
     With g = dF/da, s the symmetric part of dF/dv less dg/dt, and R the antisymmetric part of dF/dq less half the rate of
     twice that of dF/dv, a Lagrangian with a dissipation function D(q, v) exists where g is symmetric with symmetric derivatives
@@ -118,7 +118,7 @@ def helmholtz(F: Any, q: Any, v: Any, a: Any, samples: int = 5, seed: int = 0) -
     n = q.numel()
 
     def slopes(matrix: Any, by: Any) -> Any:
-        """d matrix_ij / d by_k as a column, k fastest, then i, then j."""
+        """Return d matrix_ij / d by_k as a column, k fastest, then i, then j."""
         return casadi.vec(casadi.jacobian(casadi.vec(matrix), by).T)
 
     parts = casadi.Function(

@@ -1,4 +1,4 @@
-"""Inverse dynamics: the forces behind a motion, in three independent ways.
+"""Inverse dynamics: the forces of a given motion, by three independent methods.
 
 ``newton_euler`` is the recursion; ``parallel`` the scheme tau = L T P, in which absolute accelerations, directions and lengths
 stay apart; ``ClosedLoop`` the method of cut joints for mechanisms with loops. All agree with Lagrange's equations to round-off.
@@ -21,7 +21,7 @@ from trajopt.mechanics.lagrange import Mechanism
 
 
 def newton_euler(tree: Tree) -> casadi.Function:
-    """Recursive Newton-Euler as a function (q, v, a, t) -> tau, in O(n) operations.
+    """Return recursive Newton-Euler as a function (q, v, a, t) -> tau, in O(n) operations.
 
     >>> from trajopt.mechanics.chains import Turn, rod
     >>> from trajopt.mechanics.lagrange import Coordinate
@@ -35,7 +35,7 @@ def newton_euler(tree: Tree) -> casadi.Function:
 
 @dataclass(frozen=True, eq=False)
 class ParallelTorques:
-    """The factors of tau = L T P, and what they give.
+    """The factors of tau = L T P, and the resulting moments and torques.
 
     A member is a joint step that moves, carries a body or levels. ``moments`` are three for each member, about its origin in its
     own axes; ``torques`` are their parts along the joint axes, and the forces along sliding ones.
@@ -61,7 +61,7 @@ class _Member:
 
 
 def parallel(tree: Tree, q: Any, v: Any, a: Any, t: float = 0.0) -> ParallelTorques:
-    """Inverse dynamics of a tree by the parallel scheme.
+    """Compute inverse dynamics of a tree by the parallel scheme.
 
     P is found from absolute accelerations, member by member and in any order; L T then turns it into joint moments. A branch is
     one more block in L and changes nothing else.
@@ -84,7 +84,7 @@ def parallel(tree: Tree, q: Any, v: Any, a: Any, t: float = 0.0) -> ParallelTorq
     L = np.zeros((3 * len(members), starts[-1]))
     for k in range(len(members)):
         for j in _moment_subtree(tree, members, k):
-            # The own rows of the outboard members, turned into the axes of member k: in the plane that leaves them as they are.
+            # The rows of the outboard members, rotated into the axes of member k; unchanged in the plane.
             L[3 * k : 3 * k + 3, starts[j] : starts[j + 1]] = members[k].R.T @ members[j].R @ own[j]
     T, P = block_diag(*axes), np.concatenate(loads)
     moments = L @ (T @ P)
@@ -131,7 +131,7 @@ def _members(tree: Tree, q: Any, v: Any, a: Any, t: float) -> list[_Member]:
 
 
 def _resultants(members: list[_Member]) -> list[Vector]:
-    """The force that each member passes to its parent: its own and all outboard ones."""
+    """Return the force that each member transmits to its parent: its own and all outboard ones."""
     total = [m.force.copy() for m in members]
     for k in reversed(range(len(members))):
         for child in members[k].children:
@@ -140,7 +140,7 @@ def _resultants(members: list[_Member]) -> list[Vector]:
 
 
 def _moment_subtree(tree: Tree, members: list[_Member], k: int) -> list[int]:
-    """The members whose moments reach member k; absolute angles hand theirs to the ground."""
+    """Return the members whose moments are transmitted to member k; with absolute angles moments go to the ground."""
     found, stack = [], [k]
     while stack:
         j = stack.pop()
@@ -173,11 +173,11 @@ class ClosedLoop:
     generalized: Sequence[str]
 
     def transform(self, q: Any, t: float = 0.0) -> Vector:
-        """W, (n, n - m)."""
+        """Return W, (n, n - m)."""
         return self._kinematics(q, np.zeros(len(self.mechanism.coordinates)), t)[0]
 
     def rates(self, q: Any, generalized_rates: Any, t: float = 0.0) -> Vector:
-        """All rates from the generalized ones."""
+        """Return all rates from the generalized ones."""
         free = np.zeros(len(self.mechanism.coordinates))
         W, _, offset = self._kinematics(q, free, t)
         return np.asarray(W @ np.asarray(generalized_rates, float) + offset)
@@ -197,31 +197,31 @@ class ClosedLoop:
         return np.asarray(W @ np.linalg.solve(A, W.T @ np.asarray(torques, float) - b) + extra)
 
     def actuator_torques(self, q: Any, v: Any, a: Any, actuators: Sequence[str], t: float = 0.0) -> Vector:
-        """The torques of the named joints, the others being passive, that give the motion; the smallest where they are many."""
+        """Return the torques of the named joints for the motion, the others being passive; minimum-norm if redundant."""
         W, _, _ = self._kinematics(q, v, t)
         needed = W.T @ self._open_torques(q, v, a, t)
         driven = W[[self.mechanism.index(name) for name in actuators]].T
         tau, _, rank, _ = np.linalg.lstsq(driven, needed, rcond=None)
         if rank < driven.shape[0]:
             raise ModelError(
-                f"'{self.mechanism.name}': these joints cannot drive it here",
+                f"'{self.mechanism.name}': these joints cannot actuate it here",
                 got=", ".join(actuators),
-                expected=f"joints that reach all {driven.shape[0]} freedoms",
+                expected=f"joints that actuate all {driven.shape[0]} degrees of freedom",
             )
         return np.asarray(tau)
 
     def _open_torques(self, q: Any, v: Any, a: Any, t: float) -> Vector:
-        """tau_O: what the motion takes of the open tree beyond its passive forces."""
+        """Return tau_O, the torques of the open tree beyond its passive forces."""
         return np.array(self.mechanism.inverse(q, v, a, np.zeros(len(self.mechanism.controls)), t=t)).ravel()
 
     def _kinematics(self, q: Any, v: Any, t: float) -> tuple[Vector, Vector, Vector]:
-        """W, the acceleration at zero generalized acceleration (H' theta_G'), and the rates at zero generalized rates."""
+        """Return W, the acceleration at zero generalized acceleration (H' theta_G'), and the rates at zero generalized rates."""
         model = self.mechanism
         g = [model.index(name) for name in self.generalized]
         s = [k for k in range(len(model.coordinates)) if k not in g]
         if len(s) != len(model.rows):
             raise ModelError(
-                f"'{model.name}': not a choice of independent coordinates",
+                f"'{model.name}': invalid choice of independent coordinates",
                 got=", ".join(self.generalized),
                 expected=f"{len(model.coordinates) - len(model.rows)} of them",
             )
@@ -233,7 +233,7 @@ class ClosedLoop:
             raise ModelError(
                 f"'{model.name}': the dependent coordinates are not determined here",
                 got=names,
-                hint="choose other generalized coordinates; the augmented form is regular where the loop is",
+                hint="use other generalized coordinates, or Augmented(), which is regular if the loop is",
             )
         W = np.zeros((len(model.coordinates), len(g)))
         W[g, range(len(g))] = 1.0

@@ -14,7 +14,7 @@ from trajopt.mechanics.lagrange import Mechanism
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """The motion that the constraints dictate, at given times: rows are times, columns coordinates."""
+    """The motion determined by the constraints, at given times: rows are times, columns coordinates."""
 
     t: Vector
     q: Vector
@@ -23,9 +23,9 @@ class Kinematics:
 
 
 def kinematics(mechanism: Mechanism, times: Sequence[float]) -> Kinematics:
-    """Position, velocity and acceleration analysis of a mechanism with as many position conditions as coordinates.
+    """Compute positions, velocities and accelerations of a mechanism with as many position conditions as coordinates.
 
-    Each time starts from the one before, extrapolated, so that the motion stays on one branch.
+    Newton's method starts from the extrapolated previous time, so that the motion stays on one branch.
 
     >>> import casadi
     >>> from trajopt.mechanics.lagrange import Coordinate
@@ -42,7 +42,7 @@ def kinematics(mechanism: Mechanism, times: Sequence[float]) -> Kinematics:
             f"'{mechanism.name}' is not fully driven",
             got=f"{len(names)} position conditions",
             expected=f"{n}, one for each coordinate",
-            hint="add drives, or simulate it",
+            hint="add Drive(...) elements, or use simulate(mechanism.system())",
         )
     h = mechanism.function(mechanism.position_residual)
     matrix, offset = mechanism.function(mechanism.matrix), mechanism.function(mechanism.offset)
@@ -64,7 +64,7 @@ def kinematics(mechanism: Mechanism, times: Sequence[float]) -> Kinematics:
             raise ModelError(
                 f"'{mechanism.name}' is in a singular position at t = {t:g}",
                 got="; ".join(map(str, stuck)),
-                hint="drive another coordinate, or stay away from the dead centre",
+                hint="drive another coordinate, or avoid the dead centre",
             )
         v = np.linalg.solve(G, -b.ravel())
         a = np.linalg.solve(G, -np.array(drift(*arguments(q, v))).ravel())

@@ -1,4 +1,4 @@
-"""Trees of links from files: what ``trajopt.mechanics.Tree`` takes, as TOML with units.
+"""Read a ``trajopt.mechanics.Tree`` from a TOML file with units.
 
 gravity = [0, -9.81, 0]              # m/s^2
 
@@ -41,7 +41,7 @@ STEPS: Mapping[str, tuple[str, Callable[..., Step]]] = {"turn": ("rad", Turn), "
 
 
 def load_links(path: str | Path) -> Tree:
-    """The tree of links in a file; a joint's ``by`` is the name of a coordinate, or a number."""
+    """Read a tree of links; ``by`` of a joint is the name of a coordinate, or a number."""
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -65,7 +65,9 @@ def _link(entry: Mapping[str, Any], coordinates: dict[str, Coordinate]) -> Link:
     mass = _read(LINK, "mass", entry, where)
     if "length" in entry:
         if "centre" in entry or "inertia" in entry:
-            raise UsageError(f"{where} has a length besides a centre or an inertia", hint="a length means a thin rod")
+            raise UsageError(
+                f"{where} has a length besides a centre or an inertia", hint="give length for a thin rod, or centre and inertia"
+            )
         return rod(name, str(entry["parent"]), joint, mass, _read(LINK, "length", entry, where))
     return Link(
         name, str(entry["parent"]), joint, mass, _read(LINK, "centre", entry, where), _read(LINK, "inertia", entry, where)

@@ -1,4 +1,4 @@
-"""What can be wrong with a mechanism: its statement, its starting values, its set of constraints."""
+"""Checks of a mechanism: its statement, its initial values, its constraints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_statement(mechanism: Mechanism) -> None:
-    """Raise where names collide, symbols are foreign, or a velocity condition is not linear."""
+    """Raise if names collide, symbols are undeclared, or a velocity condition is not linear."""
     _check_names(mechanism)
     for what, expression, known in _uses(mechanism):
         _check_symbols(mechanism, what, expression, known)
@@ -36,16 +36,16 @@ def _check_names(mechanism: Mechanism) -> None:
     if not mechanism.coordinates:
         raise ModelError(f"'{name}' has no coordinates")
     if twice:
-        raise ModelError(f"'{name}': a name stands for two things", got=", ".join(twice))
+        raise ModelError(f"'{name}': duplicate names", got=", ".join(twice))
     for c in mechanism.coordinates:
         if not (math.isfinite(c.start) and math.isfinite(c.speed)):
-            raise ModelError(f"'{name}': coordinate '{c.name}' does not start at a number", got=(c.start, c.speed))
+            raise ModelError(f"'{name}': coordinate '{c.name}' has no finite initial value", got=(c.start, c.speed))
     for coordinate in (*mechanism.forces, *(n for c in mechanism.constraints for n in (c.along or {}))):
         mechanism.index(coordinate)
 
 
 def _uses(m: Mechanism) -> list[tuple[str, Any, casadi.SX]]:
-    """Every expression of the statement with the symbols it may use."""
+    """List every expression of the statement with its allowed symbols."""
     places = casadi.vertcat(m.q, m.p, m.time)
     moving = casadi.vertcat(places, m.v)
     found = [("the kinetic energy", m.kinetic, moving), ("the potential energy", m.potential, places)]
@@ -64,18 +64,18 @@ def _check_symbols(mechanism: Mechanism, what: str, expression: Any, known: casa
     given = casadi.SX(expression)
     if given.numel() != 1:
         raise ModelError(f"'{mechanism.name}': {what} is not a scalar", got=given.shape)
-    strays = [str(s) for s in casadi.symvar(given) if not casadi.depends_on(known, s)]
-    if strays:
+    undeclared = [str(s) for s in casadi.symvar(given) if not casadi.depends_on(known, s)]
+    if undeclared:
         raise ModelError(
-            f"'{mechanism.name}': {what} uses symbols it may not use",
-            got=", ".join(strays),
+            f"'{mechanism.name}': {what} uses undeclared symbols",
+            got=", ".join(undeclared),
             expected=", ".join(str(known[i]) for i in range(known.numel())),
-            hint="a position condition with velocities in it is Nonholonomic" if what.startswith("constraint") else None,
+            hint="use Nonholonomic(name, expression) for a condition with velocities" if what.startswith("constraint") else None,
         )
 
 
 def consistent_start(mechanism: Mechanism, hold: Sequence[str], t: float) -> tuple[Vector, Vector]:
-    """Position and velocity nearest to the start that satisfy the constraints, by Newton; those in ``hold`` stay as they are."""
+    """Return the position and velocity nearest to the initial ones that satisfy the constraints; ``hold`` fixes coordinates."""
     q, v = mechanism.start
     if not mechanism.rows:
         return q, v
@@ -96,23 +96,23 @@ def consistent_start(mechanism: Mechanism, hold: Sequence[str], t: float) -> tup
         names = [c.name for c in mechanism.holonomic]
         q = full(newton(lambda x: at(residual, full(x)).ravel(), lambda x: at(slope, full(x))[:, free], q[free], names))
     A, b = at(mechanism.function(mechanism.matrix), q), at(mechanism.function(mechanism.offset), q).ravel()
-    fixed = b + A @ v - A[:, free] @ v[free]  # what the held velocities contribute
+    fixed = b + A @ v - A[:, free] @ v[free]  # contribution of the fixed velocities
     v[free] = nearest_velocity(A[:, free], fixed, v[free], [c.name for c in mechanism.rows])
     return q, v
 
 
 def require_independent(mechanism: Mechanism, t: float = 0.0) -> None:
-    """Raise where the constraints are redundant, or singular at the start."""
+    """Raise if the constraints are redundant, or singular at the initial position."""
     found = mechanism.dependent_constraints(t=t)
     if not found:
         return
-    # Redundant constraints are dependent everywhere; a singular position is left by a small move.
+    # Redundant constraints are dependent everywhere, singular ones only at isolated positions.
     moved = mechanism.start[0] + 1e-2 * np.random.default_rng(0).standard_normal(len(mechanism.coordinates))
     nearby = mechanism.starting_at({c.name: x for c, x in zip(mechanism.coordinates, moved, strict=True)})
     everywhere = bool(nearby.consistent(t=t).dependent_constraints(t=t))
     raise ModelError(
         f"the constraints of '{mechanism.name}' are {'redundant' if everywhere else 'singular at the start'}",
         got="; ".join(map(str, found)),
-        expected="independent rows: reactions are not determined otherwise",
-        hint="leave out " + ", ".join(f"'{d.name}'" for d in found) if everywhere else "start from another position",
+        expected="independent rows, since reactions are undetermined otherwise",
+        hint="omit " + ", ".join(f"'{d.name}'" for d in found) if everywhere else "start from another position",
     )

@@ -1,10 +1,10 @@
-"""Unilateral contacts with Coulomb friction: rigid points that lift off, land, slip and stick.
+"""Unilateral contacts with Coulomb friction: rigid points with lift-off, touch-down, slip and stick.
 
 Each contact is open, or closed and sticking, or closed and sliding. For every contact either the force is zero and the point does
 not approach the ground, or the point stays on the ground and the force does not pull (Signorini); the friction force is inside
-its cone, or on its edge against the slip (Coulomb). At an event the modes are chosen for which these complementarity conditions
-hold; a point that comes down is stopped by an impact without rebound, under the same conditions on impulses (Brogliato,
-Nonsmooth Mechanics, chapters 5 and 6). Events fire where the condition of the present mode ends.
+its cone, or on its boundary against the slip (Coulomb). At an event the modes are chosen that satisfy these complementarity
+conditions; a touch-down is an impact without rebound, under the same conditions on impulses (Brogliato,
+Nonsmooth Mechanics, chapters 5 and 6). Events fire when the condition of the current mode is violated.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from trajopt.system import Event, Variable
 OPEN, STICK, FORWARD, BACKWARD = 0, 1, 2, 3  # the values of a contact's mode; the last two slide, with positive or negative slip
 SENSE = {FORWARD: 1.0, BACKWARD: -1.0}
 
-# An event fires at a violation of this size, and a mode is accepted up to a tenth of it: round-off decides nothing.
+# An event fires at a violation of this size, and a mode is accepted up to a tenth of it, well above round-off.
 DEPTH = 1e-9  # m
 FORCE = 1e-6  # N
-SPEED = 1e-7  # m/s, below which a point on the ground rests
-DRIFT = 1e-6  # m and m/s, by which a point that is held may be off: a start in another mode, or a long run
+SPEED = 1e-7  # m/s, below which a point on the ground is at rest
+DRIFT = 1e-6  # m and m/s, allowed deviation of a closed contact, from a change of mode or a long run
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class PointContact:
 
 @dataclass(frozen=True, eq=False)
 class ContactMotion:
-    """Accelerations (n,), and for each contact the normal and the tangential force, for the modes in the state."""
+    """Accelerations (n,), and normal and tangential force of each contact, for the modes in the state."""
 
     acceleration: casadi.SX
     normal: tuple[casadi.SX, ...]
@@ -62,7 +62,7 @@ class ContactMotion:
 
 @dataclass(frozen=True, eq=False)
 class Unilateral:
-    """The contacts of a mechanism without constraints of its own.
+    """The contacts of a mechanism that has no other constraints.
 
     The state of a system with these contacts is (q, v, modes, others): the modes are states of rate zero.
     """
@@ -72,17 +72,17 @@ class Unilateral:
 
     @cached_property
     def modes(self) -> casadi.SX:
-        """One symbol for each contact."""
+        """Symbols of the modes, one per contact."""
         return casadi.vertcat(*[casadi.SX.sym(f"{c.name}_contact") for c in self.contacts])
 
     def variables(self, q: Any) -> tuple[Variable, ...]:
-        """The modes as states, closed where the gap is zero at coordinates q; at the start events correct what cannot be."""
+        """Return the modes as states, closed if the gap is zero at coordinates q; initial events correct inconsistent modes."""
         gaps = np.array(casadi.Function("gaps", [self.mechanism.q], [casadi.vertcat(*[c.gap for c in self.contacts])])(q)).ravel()
         modes = [float(OPEN if gap > DRIFT else STICK) for gap in gaps]
         return tuple(Variable(f"{c.name}_contact", mode) for c, mode in zip(self.contacts, modes, strict=True))
 
     def motion(self, force: casadi.SX) -> ContactMotion:
-        """The equations of motion under generalized forces (n,), which may depend on the modes."""
+        """Return the equations of motion with generalized forces (n,), which may depend on the modes."""
         free, response = self._free(force), self._response
         forces = self._solved(self._jacobian @ free + self._drift)
         rows = self._rows
@@ -92,7 +92,7 @@ class Unilateral:
         return ContactMotion(free + response @ forces, normal, tangential)
 
     def events(self, motion: ContactMotion, force: casadi.SX, time: casadi.SX, x: casadi.SX, p: casadi.SX) -> tuple[Event, ...]:
-        """Lift-off, touch-down, slip and grip of each contact, for a system of state x = (q, v, modes, others)."""
+        """Return lift-off, touch-down, slip and stick events of each contact, for a system of state x = (q, v, modes, others)."""
         settle = partial(self._settled, self._functions(force, time, x, p))
         events = []
         for i, c in enumerate(self.contacts):
@@ -116,7 +116,7 @@ class Unilateral:
 
     @cached_property
     def _rows(self) -> tuple[tuple[int, bool], ...]:
-        """(contact, whether tangential) of each row of contact forces and velocities."""
+        """(contact, True if tangential) of each row of contact forces and velocities."""
         return tuple((i, t) for i, c in enumerate(self.contacts) for t in ((False,) if c.slip is None else (False, True)))
 
     @cached_property
@@ -141,14 +141,14 @@ class Unilateral:
 
     @cached_property
     def _response(self) -> casadi.SX:
-        """Changes of velocity by unit impulses, M^-1 J^T."""
+        """Velocity changes of unit impulses, M^-1 J^T."""
         return solve_symmetric(self.mechanism.mass, casadi.densify(self._jacobian).T)
 
     def _free(self, force: casadi.SX) -> casadi.SX:
         return solve_symmetric(self.mechanism.mass, force - self.mechanism.bias)
 
     def _solved(self, b: casadi.SX) -> casadi.SX:
-        """Forces that satisfy the equations of the modes: W f + b = 0 in the directions that are held.
+        """Return the forces that satisfy the equations of the modes: W f + b = 0 in the constrained directions.
 
         Open: no force. Sticking: no acceleration (or velocity, for impulses). Sliding: friction on the edge of its cone.
         """
@@ -168,7 +168,7 @@ class Unilateral:
         return casadi.solve(system, right)
 
     def _functions(self, force: casadi.SX, time: casadi.SX, x: casadi.SX, p: casadi.SX) -> dict[str, casadi.Function]:
-        """Of (t, x, p): gaps and velocities; forces and accelerations at the contacts; the same for impulses; corrections."""
+        """Return functions of (t, x, p): gaps and velocities; contact forces and accelerations; impulses; corrections."""
         J, response = self._jacobian, self._response
         b = J @ self._free(force) + self._drift
         forces, impulses = self._solved(b), self._solved(self._velocity)
@@ -189,7 +189,7 @@ class Unilateral:
         }
 
     def _settled(self, functions: dict[str, casadi.Function], t: float, x: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """The state with consistent modes: after an impact, if a point comes down; places and velocities on the ground."""
+        """Return the state with consistent modes, after an impact at touch-down, projected onto the closed contacts."""
         n, x = len(self.mechanism.coordinates), np.array(x, dtype=float)
         gap, velocity = (np.array(a).ravel() for a in functions["at"](t, x, p))
         closed = np.array([round(mode) != OPEN for mode in x[2 * n : 2 * n + len(self.contacts)]])
@@ -201,11 +201,11 @@ class Unilateral:
             _, velocity = (np.array(a).ravel() for a in functions["at"](t, x, p))
         x = self._search(functions, "forces", t, x, p, self._choices(touching, velocity))
         x[:n] = np.array(functions["placed"](t, x, p)).ravel()
-        x[n : 2 * n] = np.array(functions["hit"](t, x, p)).ravel()  # of what is held, round-off is left
+        x[n : 2 * n] = np.array(functions["hit"](t, x, p)).ravel()  # removes round-off in the constrained directions
         return x
 
     def _choices(self, touching: np.ndarray, velocity: np.ndarray | None = None) -> list[tuple[int, ...]]:
-        """The modes that places and velocities leave open, all that touch without velocities: those of an impact.
+        """Return the modes that are possible for these gaps and velocities; without velocities, those of an impact.
 
         What sticks comes before what slides, and that before what lets go.
         """
@@ -233,7 +233,7 @@ class Unilateral:
         p: np.ndarray,
         choices: list[tuple[int, ...]],
     ) -> np.ndarray:
-        """The state with the first modes that are consistent: forces push inside their cones, open points do not approach."""
+        """Return the state with the first consistent modes: forces within their cones, open contacts not approaching."""
         n = 2 * len(self.mechanism.coordinates)
         offered = [{choice[i] for choice in choices} for i in range(len(self.contacts))]
         for modes in choices:
@@ -245,12 +245,12 @@ class Unilateral:
         names = ", ".join(c.name for c in self.contacts)
         raise SimulationError(
             f"the motion of '{self.mechanism.name}' cannot continue at t = {t:.6g}",
-            got=f"no {what} of the contacts ({names}) that push and keep within friction",
-            hint="rigid contacts with much friction may have none (Painleve): less friction, or a compliant contact",
+            got=f"no {what} of the contacts ({names}) with compressive forces within the friction cones",
+            hint="rigid contacts with high friction may have none (Painleve); reduce friction, or use a compliant Contact",
         )
 
     def _consistent(self, modes: tuple[int, ...], offered: list[set[int]], force: np.ndarray, change: np.ndarray) -> bool:
-        """Whether the complementarity conditions hold; points that are off the ground, or slip already, are free to change."""
+        """True if the complementarity conditions hold; contacts that are open or already slip may change."""
         size = FORCE / 10
         for k, (i, tangential) in enumerate(self._rows):
             mode = modes[i]
