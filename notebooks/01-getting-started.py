@@ -11,9 +11,9 @@
 # %% [markdown]
 # # 1. Getting started
 #
-# A bead slides without friction from one point to another that is lower and to the side. Along which curve does it arrive
-# first? Johann Bernoulli asked this in 1696; the answer is a cycloid, the *brachistochrone*. It is the smallest problem
-# that shows all of trajopt: a statement, a solution, a picture and a certificate.
+# A bead slides without friction from one point to a lower one. Which curve minimizes the time? Johann Bernoulli posed this
+# problem in 1696; the solution is a cycloid, the *brachistochrone*. It is the smallest problem that shows all parts of
+# trajopt: a statement, a solution, a plot and a certificate.
 #
 # **Reference.** From (0, 10) m to (10, 5) m with g = 9.80665 m/s²: 1.8016 s (example of OpenMDAO's dymos); the cycloid
 # through both points gives 1.80160312245 s.
@@ -33,8 +33,8 @@ plt.style.use("look.mplstyle")
 # %% [markdown]
 # ## The statement
 #
-# `build` returns a `Problem`; printed, it reads as on paper. The bead has a place (x, y) and a speed v. What may be
-# chosen is the slope of the curve, as the angle theta from the vertical. Time is to be minimized.
+# `build` returns a `Problem`; `print` shows it in mathematical notation. The states are the position (x, y) and the speed v.
+# The control is the angle theta of the curve from the vertical. The cost is the final time.
 
 # %%
 ocp = build()
@@ -43,25 +43,25 @@ print(ocp)
 # %% [markdown]
 # ## The solution
 #
-# `solve` needs no more than the problem. It chooses a mesh, solves, estimates the error between the nodes, and goes on
-# until that error is below 1e-6. `check()` raises an error, with the reason, unless it succeeded.
+# `solve` needs only the problem. It chooses a mesh, solves, estimates the error between the nodes, and refines the mesh
+# until that error is below 1e-6. `check()` raises an error with the reason unless the solve succeeded.
 
 # %%
 solution = solve(ocp, progress=print).check()
 print(f"{solution.objective:.10f} s, estimated relative error {solution.error:.0e}")
 
 # %% [markdown]
-# All quantities are functions of time, known by their names. The picture shows them with units, bounds (dashed) and the
-# mesh (green marks). The third row are the costates, of which more below.
+# All variables are functions of time, indexed by name. The plot shows them with units, bounds (dashed) and the mesh (green
+# marks). The third row shows the costates, which are explained below.
 
 # %%
 plot_solution(solution)
 
 # %% [markdown]
-# ## Is it the cycloid?
+# ## Comparison with the cycloid
 #
-# A point on a wheel of radius R that rolls below the line of the start draws x = R (a − sin a), depth = R (1 − cos a).
-# The end point fixes R and the last angle a, and the bead needs a √(R/g). This is computed here without trajopt.
+# A point on a wheel of radius R that rolls below the line of the start traces x = R (a − sin a), depth = R (1 − cos a). The
+# end point determines R and the final angle a, and the time is a √(R/g). This is computed here without trajopt.
 
 
 # %%
@@ -90,13 +90,13 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# Diving first pays: speed that is gained early is used for longer. So much so that the curve ends going *up*.
+# A steep start is optimal: speed that is gained early acts for longer. The curve even ends going *up*.
 #
-# ## What a costate is worth
+# ## Costates as sensitivities
 #
-# The costate of x at the start is the derivative of the best time by the start's x: what a metre is worth, in seconds.
-# Nothing has to be solved again to know it. Here we solve again all the same, to see that it is true: a start 1 cm nearer
-# is a target 1 cm nearer.
+# The initial costate of x is the derivative of the minimum time with respect to the initial x, in seconds per metre. It
+# is known without another solve. Here a second solve verifies it: an initial x that is 1 cm nearer is equivalent to a
+# target that is 1 cm nearer.
 
 # %%
 price = solution.costate("x")(0.0)
@@ -108,7 +108,7 @@ assert abs(price - change) < 1e-6
 # %% [markdown]
 # ## Another target
 #
-# Arguments of `build` are what can be changed: here the target moves away at the same depth. From a shell: `trajopt solve
+# Arguments of `build` can be changed: here the target moves away at the same depth. From a shell: `trajopt solve
 # brachistochrone --set target=20,5`.
 
 # %%
@@ -125,10 +125,9 @@ plt.show()
 # %% [markdown]
 # ## The certificate
 #
-# Whether an answer is right is not for its solver to say. `certify` checks it independently: it integrates the motion
-# again with another integrator, looks between the nodes, and asks Pontryagin's conditions of the costates: that they obey
-# their equation, that no other control makes the Hamiltonian smaller, that H is constant. Each row has a figure, a
-# tolerance and a verdict.
+# `certify` checks a solution independently of the solver: it integrates the motion again with another integrator,
+# evaluates the error between the nodes, and checks Pontryagin's conditions: the costates satisfy the adjoint equation, no
+# other control gives a smaller Hamiltonian, and H is constant. Each row has a value, a tolerance and a verdict.
 
 # %%
 certificate = certify(solution, reference=REFERENCE)
@@ -136,10 +135,9 @@ print(certificate)
 assert certificate.ok
 
 # %% [markdown]
-# ## Keeping it
+# ## Files
 #
-# `save` writes a netCDF file with units, mesh, options and versions; `load` brings the functions of time back. The same
-# from a shell:
+# `save` writes a netCDF file with units, mesh, options and versions; `load` returns the solution. The same from a shell:
 #
 #     trajopt solve brachistochrone --save slide.nc --plot slide.png
 #     trajopt certify slide.nc
@@ -158,7 +156,7 @@ print(f"{size:.0f} KiB; theta(0.5) = {again['theta'](0.5):.6f} rad, before {solu
 assert again["theta"](0.5) == solution["theta"](0.5)
 
 # %% [markdown]
-# ## What was achieved
+# ## Summary
 
 # %%
 costate_error = max(abs(solution.costate(name)(0.0) - value) for name, value in REFERENCE.costates.items())

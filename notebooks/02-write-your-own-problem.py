@@ -11,13 +11,13 @@
 # %% [markdown]
 # # 2. Write your own problem
 #
-# A drone with two rotors hovers at one place, and shall hover at another, 6 m away. It can only push along its own axis:
-# to go sideways it has to tilt, and to stop it has to tilt back. How does it fly with the least effort; through a window;
-# with a load?
+# A drone with two rotors flies from hover at one position to hover at another, 6 m away. Its thrust acts only along its own
+# axis: to move sideways it must tilt, and to stop it must tilt back. Which flight minimizes the effort, without and with a
+# window to pass, and with a load?
 #
-# **Reference.** The planar quadrotor, six states and two thrusts, is a standard model (R. Tedrake, *Underactuated
-# Robotics*, chapter 3). Mass, size and limits are ours. What can be checked on paper: hovering costs (m g)²/2 = 48.1 N²
-# each second, for each rotor carries half the weight.
+# **Reference.** The planar quadrotor, with six states and two thrusts, is a standard model (R. Tedrake, *Underactuated
+# Robotics*, chapter 3). Mass, size and bounds are chosen here. A check by hand: hovering costs (m g)²/2 = 48.1 N² per
+# second, since each rotor carries half the weight.
 
 # %%
 import matplotlib.pyplot as plt
@@ -36,12 +36,11 @@ ARM, INERTIA, GRAVITY = 0.2, 0.02, 9.81  # m from centre to rotor, kg m^2, m/s^2
 # %% [markdown]
 # ## The statement
 #
-# A problem is written in the order in which one would explain it: time, states with what is known of them at the ends,
-# controls with their limits, rates, cost. A number fixes a value, `free(lower, upper)` leaves it to the solver, nothing
-# leaves it open.
+# A statement has time, states with their boundary values, controls with their bounds, dynamics and cost. A number fixes a
+# value, `free(lower, upper)` bounds it; omit it to leave it free.
 #
-# `fly` is plain Python: it states one flight, and will serve for several. `mass` is a *parameter*: it can change without
-# building the problem again.
+# `fly` is a Python function that states one flight and is used for several. `mass` is a *parameter*: it can change without
+# rebuilding the problem.
 
 
 # %%
@@ -79,7 +78,7 @@ print(hop())
 # %% [markdown]
 # ## A first flight
 #
-# The answer is functions of time, so that a picture of one's own takes a few lines: the drone every 0.15 s.
+# Variables are functions of time, so that a custom plot takes a few lines: the drone every 0.15 s.
 
 
 # %%
@@ -107,13 +106,13 @@ below.legend()
 plt.show()
 
 # %% [markdown]
-# It leans into the flight and back, like a cyclist. Where it tilts, the thrust has to be larger than the weight, or it
-# would sink.
+# The drone tilts forward to accelerate and back to brake. While it is tilted, the thrust must exceed the weight to maintain
+# the height.
 #
-# ## How long should it take?
+# ## Free final time
 #
-# Nothing asks for haste. Still a long flight is not a cheap one: gravity charges for every second. So let the solver
-# choose: the only change is `end=free(...)`.
+# A longer flight is not cheaper, since hovering costs effort at all times. The solver determines the best duration; the
+# only change is `end=free(...)`.
 
 # %%
 hover = GRAVITY**2 / 2
@@ -132,7 +131,7 @@ plt.show()
 assert unhurried.objective < min(efforts)
 
 # %% [markdown]
-# Why exactly there? With a free end time and a cost without time in it, the Hamiltonian is zero along the optimum. At the
+# With a free final time and no explicit time dependence, the Hamiltonian is zero along the optimal trajectory. At the
 # start, at rest, H is left² + right² plus costates times accelerations. The certificate checks this under
 # *transversality* and *constancy of H*.
 
@@ -144,8 +143,8 @@ assert certificate.ok
 # %% [markdown]
 # ## Through a window
 #
-# A window at x = 3 m, between 2.4 and 2.6 m high. That is a second phase: the first ends in the window, the second begins
-# there; `connect` makes states and time continuous. A condition that takes values of a phase's ends goes to `require`.
+# The window is at x = 3 m, between heights of 2.4 and 2.6 m. A second phase is needed: the first ends in the window, where
+# the second begins; `connect` makes states and time continuous. `require` states conditions on boundary values of phases.
 
 
 # %%
@@ -175,8 +174,8 @@ axes.set_title("before the window (blue), after it (orange)")
 plt.show()
 
 # %% [markdown]
-# For films, say once what it looks like: a `Drawing` is made of shapes whose places are expressions in the states' names,
-# and serves `stills`, `animate(window, drawing, "drone.gif")` and the report.
+# A `Drawing` for animations consists of shapes whose positions are expressions in the states. It is used by `stills`,
+# `animate(window, drawing, "drone.gif")` and the report.
 
 # %%
 x, y, tilt = SX.sym("x"), SX.sym("y"), SX.sym("tilt")
@@ -186,8 +185,8 @@ wall = (Ground(((3.0, 0.0), (3.0, 2.4))), Ground(((3.0, 2.6), (3.0, 3.2))))
 stills(window, Drawing((*wall, Trail((x, y)), body, Mark((x, y), 4))), count=4)
 
 # %% [markdown]
-# It passes as low as it may: height costs work that nobody pays back. The multiplier of the condition says how much the
-# effort would fall if the window were a metre lower, as long as everything else stays nearly the same.
+# The drone passes at the lower edge, since height costs work that is not recovered. The multiplier of the condition is the
+# derivative of the effort with respect to the height of the window, for small changes.
 
 # %%
 lower = solve(through_window(height=2.49), guess=window).check()
@@ -198,8 +197,8 @@ assert abs(abs(window.multipliers["through it"]) - fall) < 0.02 * fall
 # %% [markdown]
 # ## With a load
 #
-# `parameters={"mass": ...}` changes the mass without building the problem again, and `guess=` begins at the answer
-# before. The drone is stated once for all masses.
+# `parameters={"mass": ...}` changes the mass without rebuilding the problem, and `guess=` starts from the previous
+# solution. The problem is stated once for all masses.
 
 # %%
 ocp, flown = through_window(), window
@@ -219,9 +218,9 @@ left_axes.legend()
 plt.show()
 
 # %% [markdown]
-# ## Mistakes
+# ## Errors
 #
-# Mistakes are told in the names that you gave. A state without a rate:
+# Error messages use the names of the statement. A state without a derivative:
 
 # %%
 ocp = Problem("forgotten")
@@ -238,9 +237,8 @@ except TrajoptError as error:
     print(error)
 
 # %% [markdown]
-# And a problem without an answer: a drone of 3 kg, more than 28 N of thrust can lift. Nothing is raised; the status
-# says that it failed, the explanation which equations cannot be met, where and by how much. `check()` would raise this
-# text as an error.
+# An infeasible problem: a drone of 3 kg, more than 28 N of thrust can lift. No exception is raised; the status reports
+# the failure, the explanation the violated equations with time and amount. `check()` would raise this text as an error.
 
 # %%
 heavy = solve(hop(), parameters={"mass": 3.0})
@@ -249,7 +247,7 @@ print("\n".join(heavy.explanation))
 assert not heavy.success
 
 # %% [markdown]
-# ## What was achieved
+# ## Summary
 
 # %%
 saved, hovering = 1 - unhurried.objective / flight.objective, hover * best

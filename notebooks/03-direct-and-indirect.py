@@ -11,10 +11,10 @@
 # %% [markdown]
 # # 3. Direct and indirect: Goddard's rocket
 #
-# A sounding rocket shall rise as high as possible on a given amount of fuel. Burn everything at once, and the rocket is
-# fastest where the air is densest: drag eats the fuel. Burn slowly, and gravity eats it. R. H. Goddard asked in 1919 how
-# thrust must be metered; the answer has three arcs, and the middle one is *singular*: there Pontryagin's principle does
-# not give the thrust directly.
+# A sounding rocket shall reach the maximum altitude with a given amount of fuel. A fast burn gives high speed in dense air
+# and large drag losses; a slow burn gives large gravity losses. R. H. Goddard asked in 1919 for the optimal thrust
+# programme. The solution has three arcs, and the middle one is *singular*: there the minimum of the Hamiltonian does not
+# determine the thrust directly.
 #
 # **Reference.** In the scaling of COPS (lengths in planet radii, masses in initial masses, accelerations in surface
 # gravities): final radius 1.01283 (COPS 3.0, problem 10, via COPSBenchmark.jl); computed twice, by collocation and by
@@ -39,23 +39,24 @@ ocp = build()
 print(ocp)
 
 # %% [markdown]
-# ## Two ways to an answer
+# ## Two methods
 #
-# **Direct**: cut time into intervals, let states be polynomials on each, and ask a nonlinear program for the best values
-# that satisfy the motion at points of each interval. It needs no theory of the problem, and little of a guess.
+# **Direct**: discretize time into intervals, approximate states by polynomials, and solve a nonlinear program with the
+# dynamics as constraints at collocation points. It needs no analysis of the problem, and only a rough guess.
 #
-# **Indirect**: add costates, write down Pontryagin's conditions, and solve the resulting boundary-value problem by
-# shooting. It is as accurate as an integrator, but has to know which arcs there are, and needs a good start.
+# **Indirect**: derive the adjoint equations and Pontryagin's conditions, and solve the resulting boundary-value problem by
+# shooting. Its accuracy is that of the integrator, but it needs the sequence of arcs and a good guess.
 #
-# trajopt does the first to get the arcs and the start, and the second to get the digits. The two share nothing but the
-# statement of the problem. That is what makes their agreement worth something.
+# trajopt takes the arcs and the guess from the direct method and refines them by shooting. The two methods share only the
+# statement of the problem, so that their agreement is an independent check.
+#
+# ## A singular arc on a uniform mesh
 #
 # ## What a naive mesh does to a singular arc
 #
 # The thrust enters the rates linearly, so that H = S T + rest with the switching function S = costate(v)/m −
-# costate(m)/c. Where S is not zero, the thrust is at one of its bounds. On a singular arc S is zero, and a nonlinear
-# program hardly feels the thrust: its value at one point can be traded against its neighbour's. Here are 50 equal
-# intervals, and no refinement.
+# costate(m)/c. Where S is not zero, the thrust is at one of its bounds. On a singular arc S is zero, and the cost is
+# insensitive to opposite changes of the thrust at neighbouring points. Here are 50 equal intervals without refinement.
 
 # %%
 naive = solve(ocp, Collocation(mesh=Mesh.uniform(50, 3), max_passes=1))
@@ -70,10 +71,10 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# The second line is what `solve` does by itself. A first mesh with piecewise constant thrust cannot chatter and shows the
-# arcs; then the ends of the arcs become unknowns, the thrust is held at its bound where it is at one, and is a polynomial
-# where it is singular. "Moving knots" in the log is this. The grey answer claims a *higher* flight than is possible: its
-# polynomials cut corners between the nodes. The estimated error says so.
+# The second line is the default of `solve`. A first mesh with piecewise constant thrust cannot oscillate and shows the
+# arcs; then the ends of the arcs become unknowns, the thrust is fixed at its bound on bounded arcs, and is a polynomial on
+# the singular arc. The log calls this "moving knots". The grey solution has a *higher* altitude than is possible, since
+# the dynamics are violated between the nodes. The estimated error shows this.
 
 # %%
 print(f"50 equal intervals   objective {naive.objective:.8f}, estimated error {naive.error:.0e}")
@@ -84,10 +85,10 @@ assert [arc.roles["T"] for arc in direct.arcs] == ["upper", "singular", "lower"]
 assert naive.error > 1e3 * direct.error
 
 # %% [markdown]
-# ## Shooting, from there
+# ## Shooting
 #
-# The control law is found, not asked for: bounds where S has a sign; on the singular arc S = 0, S' = 0 and S'' = 0, and
-# the thrust appears in S'' for the first time. All derivatives are taken automatically. Newton's method does the rest,
+# The control law is derived automatically: bounds if S is not zero; on the singular arc S = 0, S' = 0 and S'' = 0, where
+# S'' is the first derivative that contains the thrust. All derivatives are automatic. Newton's method converges
 # quadratically.
 
 # %%
@@ -96,19 +97,19 @@ print(*indirect.log, sep="\n")
 plot_solution(indirect)
 
 # %% [markdown]
-# ## Is the switching function what it should be?
+# ## The switching function
 #
-# Thrust at its upper bound where S is negative (H is minimized, so a negative S asks for as much as possible), zero S on
-# the singular arc, and a positive S while coasting.
+# The thrust is at its upper bound where S is negative (H is minimized), S is zero on the singular arc and positive on the
+# coast.
 
 # %%
 plot_switching(indirect)
 
 # %% [markdown]
-# ## The law that nobody typed
+# ## The law of the singular arc
 #
-# On paper (Tsien and Evans, 1951; here from S = S' = 0 and H = 0) the singular arc keeps the balance D (1 + v/c) = m g:
-# drag times (1 + v/c) equals the weight. Neither method was told. Both must obey it.
+# Analytically (Tsien and Evans, 1951; here from S = S' = 0 and H = 0) the singular arc satisfies D (1 + v/c) = m g: drag
+# times (1 + v/c) equals the weight. This equation is not part of the statement. Both solutions must satisfy it.
 
 
 # %%
@@ -132,9 +133,9 @@ assert np.max(np.abs(imbalance(indirect)[1])) < 1e-9
 assert np.max(np.abs(imbalance(direct)[1])) < 1e-3
 
 # %% [markdown]
-# ## What is the middle arc worth?
+# ## The gain of the singular arc
 #
-# Compare with the rocket that burns all its fuel at full thrust and then coasts, integrated here by scipy.
+# Compare with a rocket that burns all its fuel at full thrust and then coasts, integrated here by scipy.
 
 
 # %%
@@ -166,8 +167,8 @@ assert best > greedy
 # %% [markdown]
 # ## Other engines
 #
-# The stronger the engine, the shorter its first arc; the singular arc stays where the balance puts it. An engine that is
-# too weak never reaches it: then there are two arcs only.
+# A stronger engine has a shorter first arc; the singular arc stays on the same surface. An engine that is too weak does not
+# reach it: then there are only two arcs.
 
 # %%
 figure, axes = plt.subplots(figsize=(7.2, 3.2))
@@ -184,7 +185,7 @@ plt.show()
 assert list(heights.values()) == sorted(heights.values())
 
 # %% [markdown]
-# ## The certificate of both
+# ## The certificates of both solutions
 
 # %%
 certificate = certify(indirect, reference=REFERENCE, other=direct)
@@ -192,7 +193,7 @@ print(certificate)
 assert certificate.ok
 
 # %% [markdown]
-# ## What was achieved
+# ## Summary
 
 # %%
 switches = [arc.end for arc in indirect.arcs[:-1]]

@@ -11,10 +11,10 @@
 # %% [markdown]
 # # 4. The rocket and Lawden's integrals
 #
-# A rocket with an electric engine of limited power spirals from one circular orbit to a higher one within a given time.
-# How must it push to arrive with the most mass? And what can be said about the answer *before* it is computed? A central
-# field looks the same at every time, from every direction and, with the right units, at every size. Each of these
-# symmetries leaves something constant along the optimal flight: a first integral of states and costates.
+# A rocket with an electric engine of limited power flies from a circular orbit to a higher one within a given time, with
+# maximum final mass. Which properties of the solution are known *before* it is computed? A central field is invariant
+# under shifts of time, rotations and, with suitable scaling, changes of size. Each of these symmetries gives a quantity
+# that is constant along the optimal flight: a first integral of states and costates.
 #
 # **Reference.** I. E. Kaspirovich's dissertation on constraint stabilization, section 4.2 (figure 18), with the integrals
 # of R. H. Bishop and D. M. Azimov (Journal of Spacecraft and Rockets 38, 2001, 897-903). Transfer from r = 1 to r = 1.5
@@ -39,8 +39,8 @@ plt.style.use("look.mplstyle")
 # %% [markdown]
 # ## The transfer
 #
-# With exhaust speed free and power limited, mass flow is m² a²/(2P): the mass at the end depends on the integral of the
-# squared thrust acceleration a alone. So the cost is ½ ∫ a² dt, and neither power nor mass changes the motion.
+# With free exhaust speed and limited power, the mass flow is m² a²/(2P): the final mass depends only on the integral of
+# the squared thrust acceleration a. So the cost is ½ ∫ a² dt, and neither power nor mass changes the motion.
 
 # %%
 ocp = build()
@@ -70,21 +70,21 @@ plt.show()
 
 # %% [markdown]
 # Lawden called −costate(v) the *primer vector*: thrust acts along it, and with limited power it *is* the thrust. The
-# rocket pushes hardest at start and arrival, and nearly along its velocity: work is done where speed is.
+# thrust is largest at departure and arrival, and nearly parallel to the velocity, where it does most work.
 #
 # ## Four integrals
 #
-# With multipliers λ = −costate and b = λ_m m², the flow keeps
+# With multipliers λ = −costate and b = λ_m m², these are constant along the flow:
 #
-# | integral | because |
+# | integral | symmetry |
 # |---|---|
-# | g1 = H | time does not appear |
-# | b | mass appears only in it |
-# | r × λ_r + v × λ_v | no direction is special |
+# | g1 = H | H does not depend on time |
+# | b | H depends on the mass only through b |
+# | r × λ_r + v × λ_v | rotations |
 # | g2 = λ_v·v − 2 r·λ_r − (5P/2b) ∫λ_v² dt + 3 H t | Kepler's similarity r ~ k², v ~ 1/k, t ~ k³ |
 #
-# They are declared on the problem, and the certificate asks for them. Collocation keeps them as well as its mesh allows,
-# shooting as well as its integrator.
+# They are declared in the problem, and the certificate checks them. Collocation satisfies them to the accuracy of its
+# mesh, shooting to that of its integrator.
 
 # %%
 plot_integrals(transfer)
@@ -103,13 +103,13 @@ assert certificates["shooting"]["first integrals"].value < 1e-12
 # %% [markdown]
 # ## The dissertation's experiment (figure 18)
 #
-# Now fly the costate flow from given values, as a Cauchy problem, with a start that is off by ε in x and in m. The
-# integrals are off their levels, and stay off: they are constants. The document adds a correction that makes the
-# deviations decay, dg/dt = K g with K = −diag(1, 1000). Its start is r = (1, 0, 0), v = (2, 2, 20), m = 500; costates, μ,
-# P and ε are not given and are chosen in `problems/rocket/lawden_cauchy.py`.
+# Integrate the costate flow from given values, as a Cauchy problem, with initial values perturbed by ε in x and in m. The
+# integrals differ from their levels by a constant. The document adds a correction that makes the deviations decay,
+# dg/dt = K g with K = −diag(1, 1000). Its initial state is r = (1, 0, 0), v = (2, 2, 20), m = 500; costates, μ, P and ε
+# are not given and are chosen in `problems/rocket/lawden_cauchy.py`.
 #
-# Two ways realise the law: the smallest change of the rates (*minimum norm*), and the document's own, the *extended
-# Hamiltonian* H + γ·g, which keeps the flow canonical.
+# Two methods realise the law: the minimum-norm change of the rates, and that of the document, the *extended Hamiltonian*
+# H + γ·g, which preserves the canonical form of the flow.
 
 # %%
 ways = (("minimum norm", MinimumNorm(GAINS), "-"), ("extended Hamiltonian", ExtendedHamiltonian(GAINS), "--"))
@@ -129,14 +129,13 @@ print(f"after t = 3 at most {max(left_over.values()):.0e} of the deviation is le
 assert max(left_over.values()) < 1e-3
 
 # %% [markdown]
-# The fall has two parts, as the two gains say: g2 goes at rate 1000, within milliseconds; what remains is g1, at rate 1.
+# The decay has two parts, according to the two gains: g2 decays at rate 1000, within milliseconds; then g1, at rate 1.
 #
-# ## Where the extended Hamiltonian stops
+# ## Limit of the extended Hamiltonian
 #
 # γ acts on g1 only through g2 and on g2 only through g1, that is through the bracket {g1, g2} = 3 g1 − (5P/2b) λ_v².
-# Where it crosses zero, γ would have to be infinite. On the hyperbolic flight of the document this does not happen for a
-# while; on a bounded transfer it happens within the first revolution. trajopt stops with a message; the minimum-norm
-# correction passes.
+# Where it is zero, γ is infinite. On the hyperbolic flight of the document this does not happen for a while; on a bounded
+# transfer it happens within the first revolution. trajopt stops with a message; the minimum-norm correction is regular.
 
 # %%
 bounded = lawden_cauchy(0.01, data="transfer")
@@ -162,13 +161,13 @@ print(f"deviation of the integrals at the end: {plain['deviation'][-1]:.1e} with
 assert kept["deviation"][-1] < 1e-7 < plain["deviation"][-1]
 
 # %% [markdown]
-# The right-hand picture is the lesson: the integrals are back on their levels to 1e-8, and the rocket drifts away exactly
-# as it did before. Stabilization restores the level set, not the motion: a start that is off is another start.
+# The right-hand plot shows the essential point: the integrals return to their levels within 1e-8, but the rocket departs
+# from the reference as before. Stabilization restores the level set, not the motion.
 #
-# ## What it buys in a long integration
+# ## Effect in a long integration
 #
-# So what is it good for? Here the costate flow of a transfer of more than two turns, with the Runge-Kutta scheme of order
-# four and several steps.
+# Here is the costate flow of a transfer of more than two revolutions, with the Runge-Kutta scheme of order four and several
+# steps.
 
 # %%
 trials = study((Rk4(0.2), Rk4(0.1), Rk4(0.05)), (None, Projection()))
@@ -182,15 +181,15 @@ assert max(trial.drift for trial in trials[1::2]) < 1e-14
 assert halving > max(gains)
 
 # %% [markdown]
-# The drift vanishes, the error at the end shrinks a little. Half the step is the better bargain. Keep integrals where a
-# computation *uses* their values, as a shooting residual does, or over very long times; not to save steps.
+# The drift vanishes, but the final error decreases only a little. Halving the step is more effective. Stabilize integrals
+# if a computation *uses* their values, as a shooting residual does, or over very long times; not to allow larger steps.
 #
-# ## Bounded thrust: the primer vector as a switch
+# ## Bounded thrust: the primer vector as switching function
 #
 # A chemical engine has a fixed exhaust speed and a throttle. Then H is linear in the throttle and the sign of S = |λ_v|/m
-# − λ_m/c decides: burn where the primer vector is long enough, coast elsewhere. The least fuel from r = 1 to r = 1.5 in a
-# time of 30 takes five burns and four coasts. The switching times are unknowns of the problem, the signs of S are not
-# imposed: they are the proof.
+# − λ_m/c determines it: burn where the primer vector is long enough, coast elsewhere. The minimum-fuel transfer from r = 1
+# to r = 1.5 in a time of 30 has five burns and four coasts. The switching times are unknowns of the problem, and the signs
+# of S are not imposed, so that they are a check.
 
 # %%
 from problems.rocket.min_fuel_transfer import REFERENCE as FUEL
@@ -215,11 +214,11 @@ switch.set(xlabel="t", ylabel="S", title="positive inside every burn, negative i
 plt.show()
 
 # %% [markdown]
-# The first three burns stand at the lowest point of the turn and raise the opposite side; the last two, at the highest
-# point, make the orbit round. It is Hohmann's transfer of two impulses, paid in instalments by an engine that is too weak
-# for impulses.
+# The first three burns are at the periapsis and raise the apoapsis; the last two, at the apoapsis, circularize the orbit.
+# It is Hohmann's transfer with each impulse divided into several burns, since the thrust is small.
 #
-# ## What was achieved
+# ## Summary
+
 
 # %%
 off, drift = abs(transfer.objective / REFERENCE.objective - 1), max(trial.drift for trial in trials[1::2])

@@ -11,10 +11,10 @@
 # %% [markdown]
 # # 5. Wheelie and Daniel
 #
-# In bike trials the rider is the engine. Pull at the handlebar, throw the body back, and the front wheel comes up: a
-# *wheelie*. Crouch and stretch on the rear wheel alone, and the whole bicycle hops: a *Daniel*. M. Matsuoka's thesis
-# builds a robot for this, of rods hinged to a bicycle, and moves it by PD control. Here the same machines are moved as
-# well as possible.
+# In bike trials the rider supplies all torques. In a *wheelie* the rider pulls at the handlebar and moves the body back, so
+# that the front wheel rises. In a *Daniel* the rider crouches and extends on the rear wheel, and the bicycle hops.
+# M. Matsuoka's thesis builds a robot for this, of rods hinged to a bicycle, and moves it by PD control. Here the same
+# machines are also moved by optimal control.
 #
 # **Reference.** M. Matsuoka, *Mechanical analysis and simulation for bike trial robot* (master's thesis, Hosei
 # University, 2011, in Japanese): mass centre (figure 4-7), wheelie by PD control (Table 5-1), Daniel jump (chapter 6,
@@ -41,11 +41,11 @@ from trajopt.show.animate import stills
 plt.style.use("look.mplstyle")
 
 # %% [markdown]
-# ## Where can the weight be? (figure 4-7)
+# ## Reachable mass centre (figure 4-7)
 #
-# A wheelie stands only if the common mass centre is over the contact of the rear wheel. The rider sits on the saddle and
-# holds the handlebar: torso, upper arm and forearm close a loop with the bicycle, and *one* freedom remains. So the
-# places that the mass centre can reach at a given rise are a curve. The thesis draws an area, because it varies two
+# A wheelie is in equilibrium only if the common mass centre is above the contact of the rear wheel. The rider sits on the
+# saddle and holds the handlebar: torso, upper arm and forearm form a loop with the bicycle, with *one* degree of freedom.
+# Hence the positions of the mass centre at a given rise are a curve. The thesis shows an area, because it varies two
 # angles that are not independent; both are shown.
 
 # %%
@@ -69,12 +69,11 @@ assert reached[0] > 0
 assert reached[30] < 0
 
 # %% [markdown]
-# Only at 30° does the curve reach behind the contact. So the front wheel has to be thrown up dynamically, and caught
-# there.
+# Only at 30° does the curve reach behind the contact. Hence the front wheel must be raised dynamically and stopped there.
 #
 # ## By PD control (Table 5-1)
 #
-# Constant torque at the wheel until the front has risen by 20°, then PD of the wheel to 30° and of the torso to 20°
+# Constant wheel torque until the front has risen by 20°, then PD control of the wheel to 30° and of the torso to 20°
 # backwards.
 
 # %%
@@ -88,11 +87,11 @@ assert abs(peak - PD["peak"]) < 0.3
 stills(simulate(wheelie_pd(), until=1.2), five_link_drawing(follow=True), count=4)
 
 # %% [markdown]
-# ## With the least effort
+# ## Minimum effort
 #
-# The same start and the same end, in two phases: front wheel down, front wheel up. When the wheel lifts off is for the
-# solver to choose. Torques are limited, the tyre holds within its friction cone, the front wheel only pushes, joints have
-# ranges. The cost is ∫ (τ/τ_max)² dt + 0.05 T.
+# The same initial and final states, in two phases: front wheel on the ground, front wheel in the air. The solver determines
+# the time of lift-off. Torques are bounded, the tyre force is within its friction cone, the contact force of the front
+# wheel is nonnegative, and joints have ranges. The cost is ∫ (τ/τ_max)² dt + 0.05 T.
 
 # %%
 entry = solve(wheelie_entry(), progress=print).check()
@@ -128,13 +127,13 @@ print(f"effort up to {arrival:.3f} s: {spent:.4f} s, by PD {pd_effort:.4f} s")
 assert spent < pd_effort
 
 # %% [markdown]
-# PD control overshoots and comes back: it reacts to angles. The optimal motion begins by throwing the torso back while
-# the front wheel still stands, lifts off, and arrives at the balance with rates of zero: it uses the momentum it paid
-# for.
+# PD control overshoots and returns, since it reacts to angles. The optimal motion begins by moving the torso back while
+# the front wheel is on the ground, lifts off, and arrives at the equilibrium with zero rates: it uses the momentum of the
+# torso.
 
 # %% [markdown]
-# Is it right? The certificate integrates the answer again with another integrator, looks between the nodes, and asks what
-# Pontryagin's principle asks. `trajopt certify wheelie-entry` shoots as well, and finds the same cost to ten digits.
+# The certificate integrates the solution again with another integrator, evaluates it between the nodes, and checks
+# Pontryagin's conditions. `trajopt certify wheelie-entry` also solves by shooting, and finds the same cost to ten digits.
 
 # %%
 certificate = certify(entry)
@@ -146,8 +145,8 @@ assert certificate.ok
 # %% [markdown]
 # ## The Daniel jump
 #
-# Seven links: ankles at the rear axle, hands on the bar, brake on. The thesis' PD control (Table 6-3) hops.
-# It lands on the rear wheel, and falls over backwards: the contacts of both wheels are unilateral, with friction.
+# The model has seven links: ankles at the rear axle, hands on the bar, brake on. With the thesis' PD control (Table 6-3) it
+# hops, lands on the rear wheel, and falls over backwards: the contacts of both wheels are unilateral, with friction.
 
 # %%
 hop = simulate(daniel_pd())
@@ -155,20 +154,20 @@ print(f"PD: the rear wheel clears {hop['clearance'].max():.3f} m; the run ends a
 stills(hop, seven_link_drawing(), count=4)
 
 # %% [markdown]
-# And the highest jump within 250, 300 and 100 N m at knee, waist and elbow: stance, take-off, flight with a tuck. This
-# notebook solves it to a relative error of 1e-2 to be quick; `trajopt solve daniel-jump` goes on to 1e-6 and takes about half
-# a minute.
+# The highest jump within 250, 300 and 100 N m at knee, waist and elbow has stance, take-off and flight with a tuck. This
+# notebook solves it to a relative error of 1e-2 for speed; `trajopt solve daniel-jump` continues to 1e-6 and takes about
+# half a minute.
 
 # %%
 jump = solve(daniel_jump(), Collocation(tolerance=1e-2), progress=print).check()
 stills(jump, seven_link_drawing(), count=8)
 
 # %% [markdown]
-# ## What makes it high?
+# ## Contributions to the height
 #
-# In flight nobody changes the path of the mass centre: it is a parabola, decided at take-off. What the rear wheel does is
-# another matter: legs and arms pull the bicycle up under the body. So the clearance has two parts: how far the mass
-# centre flies on, and how much nearer to it the tuck brings the wheel.
+# In flight the path of the mass centre is a parabola, determined at take-off. The rear wheel moves relative to it: legs and
+# arms pull the bicycle up under the body. Hence the clearance has two parts: the rise of the mass centre after take-off,
+# and the distance by which the tuck brings the wheel nearer to it.
 
 # %%
 machine = seven_link(stance=False)
@@ -207,10 +206,9 @@ assert abs(clearance - (flight["centre_y"](flight.tf) - above[1] - SEVEN_LINK.wh
 assert clearance > 3 * hop["clearance"].max()
 
 # %% [markdown]
-# The tuck is worth as much as the flight. That is what trial riders say: one does not jump the bicycle, one jumps and
-# then pulls it along.
+# The tuck contributes as much as the flight.
 #
-# ## What was achieved
+# ## Summary
 
 # %%
 lift_off, hopped = entry.phases["front down"].tf, hop["clearance"].max()

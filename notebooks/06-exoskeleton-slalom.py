@@ -11,10 +11,10 @@
 # %% [markdown]
 # # 6. The exoskeleton's slalom
 #
-# A board on a slope, a leg on the board, a body on the leg: three rods, the upper two of variable length. It glides
-# downhill on a blade that cannot slip sideways. How does it get round the gates of a slalom? The dissertation
-# *prescribes* the motion by constraints and lets their reactions be the muscles. Here this is repeated, and then the
-# question is turned round: which motion takes the least effort?
+# The model has a board on a slope, a leg on the board and a body on the leg: three rods, the upper two of variable length.
+# It slides downhill on a blade that cannot slip sideways, through the gates of a slalom. The dissertation *prescribes* the
+# motion by constraints, whose reactions are the muscle forces. Here this is repeated; then the motion with minimum effort
+# is computed.
 #
 # **Reference.** I. E. Kaspirovich's dissertation on constraint stabilization, section 4.1 and appendix 2 (three-link
 # exoskeleton, masses 5, 5, 10 kg, slope 15°). Its data files are missing; with the start chosen in
@@ -39,10 +39,10 @@ from trajopt.show.animate import stills
 plt.style.use("look.mplstyle")
 
 # %% [markdown]
-# ## Prescribed: constraints as muscles
+# ## Prescribed motion: constraint forces as muscles
 #
 # The programme of the text: the board follows tan φ₀ = A k cos k x₀, leg and body stay in its plane and near the slope's
-# normal. Each of these is a constraint, and its multiplier is the force or torque that a muscle would have to supply.
+# normal. Each of these is a constraint, and its multiplier is the force or torque of a muscle.
 
 # %%
 rider = snowboarder()
@@ -63,8 +63,8 @@ torque, force = (np.max(np.abs(run[name])) for name in ("control_phi0", "blade_f
 print(f"within 4 s: torque up to {torque:.0f} N m, blade force up to {force:.0f} N")
 
 # %% [markdown]
-# The slide has no friction and speeds up without end; on a sine of fixed width turns come ever faster, and the force of
-# the snow grows like the square of the speed. A programme that ignores what it costs will ask for anything.
+# The slide has no friction and accelerates indefinitely; on a sine of fixed width the turning rate increases, and the
+# force of the snow grows with the square of the speed. A prescribed motion does not limit its forces.
 #
 # The appendix' programme (amplitude 10, links of variable length) with Euler's scheme, as the document does it:
 
@@ -81,12 +81,12 @@ for gain in known:
     assert abs(found[gain] - known[gain]) < 6e-5
 
 # %% [markdown]
-# ## Optimal: six gates with the least effort
+# ## Optimal motion: six gates with minimum effort
 #
-# Now only the gates are given: one every 6 m, 1.5 m to the left and right in turn, 0.6 m wide, passed within 4.7 s, the
+# Now only the gates are given: one every 6 m, alternately 1.5 m to the left and right, 0.6 m wide, passed within 4.7 s, the
 # last one upright and straight downhill. Controls are the steering torque, torques of ankle and hip, and two length
-# actuators; the cost is the integral of their squares, each as a part of its limit. Each gate ends a phase, so that it is
-# passed exactly. The blade condition is solved once and for all by the speed along the heading: no state can violate it.
+# actuators; the cost is the integral of their squares relative to their bounds. Each gate ends a phase, so that it is
+# passed exactly. The blade condition is eliminated by using the speed along the heading as state.
 
 # %%
 slalom = solve(build(), progress=print).check()
@@ -129,14 +129,14 @@ assert steering < 0.25 * LIMITS["moving"]["steer"]
 print("effort by muscle: " + ", ".join(f"{name} {part:.0%}" for name, part in share.items()))
 
 # %% [markdown]
-# The board passes every gate at its inner post and does its steering between the gates, with a fifth of the torque that
-# it has. Ankle and hip work against each other: they throw the weight into the turn and back. The length actuators hardly
-# matter; their springs carry the weight.
+# The board passes every gate at its inner post and steers between the gates, with a fifth of the available torque. Ankle
+# and hip act in opposition: they move the weight into the turn and back. The length actuators have little effect, since
+# their springs carry the weight.
 #
 # ## A check by another method
 #
-# With leg and body rigid the machine is Chaplygin's sleigh of notebook 7 with a steering torque. For it, shooting by the
-# maximum principle finds the same answer as collocation, with nothing in common but the statement.
+# With leg and body rigid the machine is Chaplygin's sleigh of notebook 7 with a steering torque. For it, shooting on the
+# maximum principle finds the same solution as collocation, with only the statement in common.
 
 # %%
 rigid = build(posture="rigid", duration=4.6)
@@ -150,9 +150,10 @@ print(certificate)
 assert certificate.ok
 
 # %% [markdown]
-# ## What haste costs
+# ## Cost of a shorter time
 #
-# The first three gates. Left to itself, the board takes the time that is cheapest; hundredths of a second less are dear.
+# For the first three gates, the duration of minimum effort is determined, and then reduced by hundredths of a second; the
+# effort increases steeply.
 
 # %%
 unhurried = solve(build(gates=3, duration=None)).check()
@@ -174,7 +175,7 @@ for duration, cost in rows:
 assert rows[0][1] < rows[1][1] < rows[2][1]
 
 # %% [markdown]
-# ## What was achieved
+# ## Summary
 
 # %%
 print("deviations        " + ", ".join(f"{value:.4f}" for value in found.values()) + " at 0.5 s; known 0.0265, 0.0099, 0.0019")

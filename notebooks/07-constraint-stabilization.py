@@ -11,14 +11,14 @@
 # %% [markdown]
 # # 7. Constraint stabilization
 #
-# A blade that cannot slip sideways, a wheel that rolls, a rod of fixed length: constraints. Equations of motion hold
-# their *second* derivative at zero, or their first for rolling. An integrator makes a small error in each step, and
-# nothing pulls it back: a constraint that is kept at acceleration level drifts away quadratically. The cure is to ask for
-# more: not y'' = 0, but a law under which deviations y die out, dy/dt = K y. How large may K be, and what does it buy?
+# A blade that cannot slip sideways, a rolling wheel and a rod of fixed length are constraints. Equations of motion enforce
+# that their *second* derivative is zero, or the first for rolling. Since an integrator makes a small error in each step, a
+# constraint that is enforced at acceleration level drifts quadratically. Stabilization replaces y'' = 0 by a law under
+# which deviations y decay, dy/dt = K y. What is the stable range of K, and what is its effect?
 #
 # **References.** I. E. Kaspirovich's dissertation on constraint stabilization, chapters 1 to 3 (figures 1-4, 6, 7, 9-14);
-# S. Hirai's lecture on ordinary differential equations (the Cartesian pendulum). Where the documents have errors, the
-# mathematics counts; what differs is said below.
+# S. Hirai's lecture on ordinary differential equations (the Cartesian pendulum). Errors of the documents are corrected, and
+# differences are stated below.
 
 # %%
 import matplotlib.pyplot as plt
@@ -49,11 +49,11 @@ from trajopt.integrate import (
 plt.style.use("look.mplstyle")
 
 # %% [markdown]
-# ## A pendulum on a loose rod
+# ## A pendulum in Cartesian coordinates
 #
 # The pendulum of the lecture in Cartesian coordinates: 0.01 kg on a rod of 2 m, released at 60°; its rod is a constraint
-# R = 0. Baumgarte's law R'' = −2 a R' − a² R makes R die out like exp(−a t). The lecture takes a = 2000 1/s, with an
-# integrator that chooses its own steps at a tolerance of 1e-3.
+# R = 0. With Baumgarte's law R'' = −2 a R' − a² R the deviation decays like exp(−a t). The lecture uses a = 2000 1/s, with
+# an adaptive integrator at a tolerance of 1e-3.
 
 # %%
 pendulum = pendulum_cartesian()
@@ -70,9 +70,9 @@ steps = {name: len(run.t) - 1 for name, run in runs.items()}
 assert steps["a = 2000 1/s"] > 30 * steps["a = 10 1/s"]
 
 # %% [markdown]
-# A gain is a rate, and an explicit integrator has to follow it: a deviation that dies out within half a millisecond asks
-# for steps of a millisecond, although the pendulum itself needs a tenth of a second. The gain of 2000 turns a gentle
-# problem into a stiff one. A gain of 10 takes a small part of the steps, and holds the rod to hundredths of a millimetre.
+# An explicit integrator must resolve the rate of the gain: a deviation that decays within half a millisecond requires
+# steps of a millisecond, although the pendulum itself needs a tenth of a second. A gain of 2000 makes the problem stiff. A
+# gain of 10 needs a small part of the steps, and holds the rod to hundredths of a millimetre.
 #
 # ## Chaplygin's sleigh (figures 1 to 3)
 #
@@ -80,7 +80,7 @@ assert steps["a = 2000 1/s"] > 30 * steps["a = 10 1/s"]
 # document compares its stabilized equations, integrated by Euler's scheme, with Chaplygin's equations, in which the
 # constraint is solved for y' and cannot drift. Both are derived here from the same Lagrangian. Chaplygin's equations have
 # y' = x' tan φ and are singular where the blade points across the slope, which it does twice. The exact motion is
-# therefore the augmented system, integrated to 1e-12; it is that of Chaplygin's equations as far as these go.
+# therefore the augmented system, integrated to 1e-12; it agrees with Chaplygin's equations up to their singularity.
 
 # %%
 system = sleigh()
@@ -107,14 +107,14 @@ assert same < 1e-6
 assert kept.drift["blade"].end < 1e-6 < bare.drift["blade"].end
 
 # %% [markdown]
-# It starts 60° across the slope, swings round, and slides straight from then on, blade *behind* its mass centre: the
-# stable way for a sleigh, as for a shopping trolley.
+# It starts at 60° across the slope, turns, and then slides straight with the blade *behind* its mass centre, the stable
+# motion of a sleigh.
 #
-# ## How large may the gain be? (figure 4)
+# ## Stable range of the gain (figure 4)
 #
-# Over one step Euler's scheme multiplies a deviation by 1 + τ k and adds its own error. So deviations die out for −2/τ <
-# k < 0, and fastest at k = −1/τ. The document finds instability at k ≤ −1300 and does not give its step; τ = 1.54 ms is
-# the step that has this limit.
+# Over one step Euler's scheme multiplies a deviation by 1 + τ k and adds its local error. Deviations decay for −2/τ < k <
+# 0, and fastest at k = −1/τ. The document finds instability at k ≤ −1300 and does not give its step; τ = 1.54 ms is the
+# step with this limit.
 
 # %%
 step = 1.54e-3
@@ -147,12 +147,12 @@ except UsageError as error:
 
 # %% [markdown]
 # The heading's deviation, the quantity that the document plots, has a shallow minimum between −10 and −20, not at −46, and
-# it is an error of Euler's scheme in the motion itself: the slip falls all the way to the limit, the heading does not
-# follow. trajopt asks the scheme's stability function before it starts, and refuses what would grow.
+# it is an error of Euler's scheme in the motion itself: the slip decreases up to the limit, the deviation of the heading
+# does not. trajopt evaluates the stability function of the scheme before a run, and rejects unstable gains.
 #
-# ## Two constraints: the printed range is not enough
+# ## Two constraints: the component-wise range is not sufficient
 #
-# For several constraints the document gives a range for each component of K, (2.1.10), and asks for eigenvalues with
+# For several constraints the document gives a range for each component of K, (2.1.10), and requires eigenvalues with
 # negative real parts. This K satisfies both, and Euler's scheme diverges:
 
 # %%
@@ -175,14 +175,13 @@ assert multiplier(K, Euler(tau), tau) > 1.9
 assert not row_sum_test(K, tau, [1e-6, 1e-6])
 
 # %% [markdown]
-# What holds instead: the row sums, Σ |δ + τ K| ε ≤ ε, and better the scheme's own stability function on the eigenvalues
-# of τ K. Both are in `trajopt.integrate.gains`.
+# Sufficient conditions are the row sums, Σ |δ + τ K| ε ≤ ε, and the stability function of the scheme at the eigenvalues of
+# τ K. Both are in `trajopt.integrate.gains`.
 #
 # ## A cart in a slalom (figures 6 and 7)
 #
-# A two-wheeled cart rolls down a slope and shall follow y = sin x; the reaction of that programme is the steering.
-# Rolling of both wheels, the blade condition and the track make four constraints. f'' = k1 f' + k2 f is the law of the
-# track.
+# A two-wheeled cart rolls down a slope and follows y = sin x; the reaction of that constraint is the steering. Rolling of
+# both wheels, the blade condition and the track are four constraints. The law of the track is f'' = k1 f' + k2 f.
 
 
 # %%
@@ -213,16 +212,15 @@ for name, run in (("without", loose), ("with", steered)):
 assert steered.drift["right_wheel"].max < 0.5 * loose.drift["right_wheel"].max
 
 # %% [markdown]
-# The best k1 lies near the dashed line, k1 = −2 √(−k2): critical damping. With less, the deviation overshoots; with more,
-# f' is held near zero and f with it, wherever it is. The slip of the wheels is not drawn in the document, and is the
-# worse part: without a law the cart skids although its equations forbid it. What no law repairs is Euler's error along
-# the track: both carts are ahead of the exact one.
+# The best k1 is near the dashed line, k1 = −2 √(−k2): critical damping. For smaller damping, the deviation overshoots; for
+# larger damping, f' stays near zero and f decays slowly. The slip of the wheels, not shown in the document, is larger:
+# without a law the cart skids although its equations exclude it. No law corrects Euler's error along the track: both
+# carts are ahead of the exact one.
 #
 # ## A ball on a turntable (figures 9 and 10)
 #
-# A ball that rolls on a turning table does not fly off: it goes round a circle, at 2/7 of the table's rate. The document
-# describes the attitude by three angles that break down where β = π/2, and jumps over that place. Quaternions have no
-# such place.
+# A ball that rolls on a rotating table moves on a circle, at 2/7 of the table's rate. The document describes the attitude
+# by three angles that are singular at β = π/2, and jumps across that value. Quaternions have no singularity.
 
 # %%
 ball = turntable_ball()
@@ -248,13 +246,13 @@ assert off_smooth < 1e-7
 assert off_angles > 1e3 * off_smooth
 
 # %% [markdown]
-# Stabilization brings the rolling condition back after the jump, but not the path: what was lost in the jump stays lost.
+# Stabilization restores the rolling condition after the jump, but not the path: the error of the jump remains.
 #
 # ## The inverse problem (figures 11 to 14)
 #
-# One can also ask for forces that *make* given relations hold and attract: a blade that goes round a circle, x' = v cos
-# φ, y' = v sin φ, φ' = ω, with a dissipation that pulls deviations back. The appendix' own computation (Euler, 1 ms, 15
-# s) can be repeated to all digits.
+# In the inverse problem, forces are sought that *enforce* given relations and make them attractive: a blade that moves on
+# a circle, x' = v cos φ, y' = v sin φ, φ' = ω, with a dissipation that reduces deviations. The computation of the appendix
+# (Euler, 1 ms, 15 s) is reproduced to all digits.
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.2), width_ratios=(1, 1.6))
@@ -273,7 +271,7 @@ right.legend()
 plt.show()
 
 # %% [markdown]
-# ## What was achieved
+# ## Summary
 
 # %%
 heading, growth = abs(exact.final["phi"] - FINAL_HEADING), multiplier(K, Euler(tau), tau)

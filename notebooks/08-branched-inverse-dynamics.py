@@ -11,14 +11,14 @@
 # %% [markdown]
 # # 8. Branched inverse dynamics
 #
-# An arm turns; which torques do its joints need? For a chain of links this is a textbook recursion. A. Yagi and D. Isobe
-# ask it for an arm that *branches*, and answer with a scheme in which the shape of the mechanism, its posture and its
-# accelerations stay apart:
+# Inverse dynamics computes the joint torques of a given motion. For a chain of links this is a textbook recursion. A. Yagi
+# and D. Isobe consider an arm that *branches*, and propose a scheme that separates the topology of the mechanism, its
+# posture and its accelerations:
 #
 # $$\tau = L\,T\,P$$
 #
-# P are forces from absolute accelerations, T turns them into each link's axes, L holds lengths. A branch is one more
-# block in L, and nothing else changes.
+# P are forces from absolute accelerations, T rotates them into each link's axes, L contains lengths. A branch adds one
+# block to L; P and T are unchanged.
 #
 # **Reference.** Yagi and Isobe, *Calculating inverse dynamics for multi-branch link systems by a parallel solution
 # scheme* (in Japanese), figure 2: torque curves of a three-link arm by Lagrange's method (a) and by theirs (b). Links 0.4
@@ -51,14 +51,14 @@ motion = simulate(system)
 stills(motion, system.drawing, count=4)
 
 # %% [markdown]
-# ## Three ways to the torques
+# ## Three methods
 #
-# 1. **Lagrange**: kinetic energy, differentiated automatically, M(q) a + bias(q, v). What the paper calls hard for
-#   branched systems is no work for automatic differentiation.
+# 1. **Lagrange**: kinetic energy, differentiated automatically, M(q) a + bias(q, v). Automatic differentiation handles
+#   branched systems without additional work.
 # 2. **Newton-Euler**: velocities and accelerations outwards, forces inwards; O(n).
 # 3. **The parallel scheme** τ = L T P.
 #
-# They share the description of the arm and nothing else.
+# They share only the description of the arm.
 
 # %%
 tree = arm()
@@ -108,12 +108,12 @@ for instant, known in REFERENCE.items():
 assert max(apart.values()) < 1e-13
 
 # %% [markdown]
-# ## What the picture says
+# ## Discussion
 #
-# Joint 1 carries everything, so its curve is that of the whole arm: forwards, then backwards. Joints 2 and 3 differ
-# although the branches mirror each other, and joint 2 still pushes forwards at half time, when all accelerations are
-# zero. That is the centrifugal force: the turning first link flings both outwards. At half time link 2 stands at 75° to
-# link 1 and resists; link 3, at 15°, is nearly where it is flung to.
+# Joint 1 carries the whole arm: its torque is first positive, then negative. Joints 2 and 3 differ although the branches
+# are symmetric, and the torque of joint 2 is still positive at half time, when all accelerations are zero. The cause is
+# the centrifugal force of the rotating first link, which acts outwards on both. At half time link 2 is at 75° to link 1
+# and needs a torque; link 3, at 15°, is nearly aligned with the force.
 
 # %%
 still = {
@@ -135,11 +135,11 @@ share = np.max(np.abs(still["velocities, centrifugal and Coriolis"]), axis=0) / 
 print(f"velocity forces reach {', '.join(f'{s:.0%}' for s in share)} of the largest torque of joints 1, 2, 3")
 
 # %% [markdown]
-# ## What stays and what changes
+# ## Constant and variable factors
 #
-# In the plane L contains lengths only: it does not change while the arm moves. Below it are the blocks of L: a row for
-# each member, a column block for the forces of each. Link 1 feels all, the branches only themselves. That is equation (3)
-# of the paper.
+# In the plane L contains only lengths and is constant during the motion. Below are the blocks of L: a row for each member,
+# a column block for the forces of each. Link 1 has contributions of all members, the branches only of themselves. This is
+# equation (3) of the paper.
 
 # %%
 early, late = parallel(tree, *at(0.2)), parallel(tree, *at(0.7))
@@ -155,9 +155,9 @@ plt.show()
 assert change < 1e-14
 
 # %% [markdown]
-# ## Any tree
+# ## Arbitrary trees
 #
-# The scheme does not know how many branches there are. Random trees of twelve links, in space, with random motions:
+# The scheme applies to any number of branches. Random trees of twelve links, in space, with random motions:
 
 
 # %%
@@ -185,7 +185,7 @@ print(f"five random trees of twelve links: the two schemes agree to {worst:.0e},
 assert worst < 1e-12
 
 # %% [markdown]
-# ## What was achieved
+# ## Summary
 
 # %%
 error = max(np.max(np.abs(parallel(tree, *at(s)).torques - np.array(known))) for s, known in REFERENCE.items())

@@ -9,12 +9,12 @@
 # ---
 
 # %% [markdown]
-# # 9. Sweeps, and what the mesh does
+# # 9. Sweeps and meshes
 #
-# A solver of nonlinear programs says "optimal" on any mesh, however coarse. What it found is the best motion *among those
-# that satisfy the equations at some points*. What happens between the points, and whether another valley of the cost is
-# deeper, it does not know. This notebook shows both: how errors fall with the mesh, where a mesh has to be fine, and what
-# a sweep over a parameter finds that a single solve does not.
+# A solver of nonlinear programs reports "optimal" on any mesh, however coarse. Its solution is optimal *among motions that
+# satisfy the equations at the collocation points*. It does not measure the error between the points, and does not exclude
+# a better local minimum. This notebook shows how errors decrease with the mesh, where a mesh must be fine, and which local
+# minima a sweep over a parameter finds.
 #
 # **References.** The cart-pole of M. Kelly (*An introduction to trajectory optimization*, SIAM Review 59, 2017, 849-904):
 # swing up in 2 s with the least ∫F² dt; the published branch has cost 58.8076674582, and a better local minimum
@@ -51,8 +51,8 @@ def on_mesh(scheme, intervals, problem=ocp, guess=None):
 # %% [markdown]
 # ## "Optimal", on eight intervals
 #
-# The nonlinear program is solved to eleven digits. Integrate the motion again, with the controls it found, and see where
-# the pole really goes.
+# The nonlinear program is solved to eleven digits. Integrate the motion again with its controls, and compare the motion of
+# the pole.
 
 
 # %%
@@ -88,15 +88,15 @@ assert missed["8 intervals"] > 0.1
 assert missed["adapted mesh"] < 1e-5
 
 # %% [markdown]
-# The points lie on no motion of the cart-pole at all: the equations hold at three instants of each interval and nowhere
-# else. The cost came out *below* the optimum: a coarse mesh can cheat. The estimated error, from re-integration between
-# the points, knows. (`plot_reintegration` in `trajopt.show.reintegration` draws this for any answer, interval by interval.)
+# The points are not on a motion of the cart-pole: the equations hold only at three points of each interval. The cost is
+# *below* the optimum, which is possible on a coarse mesh. The error estimate, from re-integration between the points,
+# shows this. (`plot_reintegration` in `trajopt.show.reintegration` plots it for any solution, interval by interval.)
 #
-# ## How fast errors fall
+# ## Orders of convergence
 #
-# A scheme of order p gains a factor 2^p when intervals are halved. The line of the trapezoidal rule has slope 2,
-# Hermite-Simpson 4, Radau with three points 5, Gauss with three points 6. Higher order is not dearer here: an interval
-# with three points costs as much as three with one.
+# The error of a scheme of order p decreases by a factor 2^p when intervals are halved. The slope is 2 for the trapezoidal
+# rule, 4 for Hermite-Simpson, 5 for Radau with three points, 6 for Gauss with three points. Higher order does not cost
+# more here: an interval with three points costs as much as three with one.
 
 # %%
 schemes = {
@@ -119,11 +119,11 @@ assert abs(slopes["trapezoidal, order 2"] - 2) < 0.3
 assert slopes["Gauss, three points, order 6"] > 5
 
 # %% [markdown]
-# ## Where a mesh has to be fine
+# ## Adaptive meshes
 #
-# The hypersensitive problem lasts 10000 and has two boundary layers of width 10; in between nothing happens. A uniform
-# mesh spends its points on nothing. The adaptive one looks at the error of each interval: it cuts intervals where the
-# polynomials converge slowly and raises their degree where they converge quickly.
+# The hypersensitive problem has a duration of 10000 and two boundary layers of width 10; in between the solution is nearly
+# zero. A uniform mesh spends most points there. The adaptive mesh uses the error of each interval: it divides intervals
+# where the polynomials converge slowly and raises their degree where they converge quickly.
 
 # %%
 adaptive = solve(hypersensitive(), progress=print).check()
@@ -151,10 +151,10 @@ for axes, (a, b), title in zip(panels, ((0, 15), (0, 10000), (9985, 10000)), ("s
 plt.show()
 
 # %% [markdown]
-# ## A sweep finds what one solve does not
+# ## Local minima found by a sweep
 #
-# How does the cost of the swing-up depend on the time it may take? `sweep` solves for every value, and begins each solve at
-# the answer before: from short to long times, from the last answer back, and from long times without such a guess.
+# How does the cost of the swing-up depend on its duration? `sweep` solves for every value, with the previous solution as
+# initial guess: from short to long durations, from the last solution back, and from long durations without such a guess.
 
 # %%
 durations = np.round(np.arange(1.4, 2.81, 0.1), 2)
@@ -173,9 +173,9 @@ one, two = (family.members[list(family["duration"]).index(2.0)].solution for fam
 print(f"at 2 s: {one.objective:.6f} on the way there, {two.objective:.6f} on the way back; published {REFERENCE.objective:.6f}")
 
 # %% [markdown]
-# The swing found by itself at 2.8 s hardly uses its time: its cost stays at 58.4 until there is too little of it. Led up from
-# short times the answer falls into deeper valleys beyond 2 s, and on the way back it stays in them a little longer: at 2 s it
-# is still in one slightly deeper than the published. Let us look at the two swings there.
+# The swing-up found without a guess at 2.8 s hardly uses its time: its cost stays at 58.4 until the duration is too short.
+# Starting from short durations, the sweep finds better local minima beyond 2 s, and on the way back it follows them a
+# little longer: at 2 s it is still at one slightly better than the published one. The two solutions are compared there.
 
 # %%
 figure, panels = plt.subplots(1, 3, figsize=(10.5, 3))
@@ -196,11 +196,12 @@ assert abs(two.objective / 57.94478031 - 1) < 1e-6
 assert by_itself["objective"][0] > 1.4 * longer["objective"][-1]
 
 # %% [markdown]
-# Both are certified: each satisfies all of Pontryagin's conditions. Those are conditions on *neighbouring* motions. No
-# certificate of this kind says that there is no better valley far away; a finer mesh does not either. Sweeps, and
-# different guesses, are the tool for that.
+# Both are certified: each satisfies all of Pontryagin's conditions. These are conditions on *neighbouring* motions. They
+# do not exclude a better local minimum elsewhere, and neither does a finer mesh. Sweeps and different guesses are the
+# means to find it.
 #
-# ## What was achieved
+# ## Summary
+
 
 # %%
 cheat, off = coarse.objective / exact.objective - 1, abs(exact.objective / REFERENCE.objective - 1)
