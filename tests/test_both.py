@@ -60,7 +60,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_library_and_command_line_say_the_same(case, monkeypatch, tmp_path):
+def test_library_and_command_line_give_the_same_verdict(case, monkeypatch, tmp_path):
     change, verdict, status = CASES[case]
     shoot = Shooting.solve
     monkeypatch.setattr(Shooting, "solve", lambda *given: change(shoot(*given)))
@@ -80,7 +80,7 @@ def test_library_and_command_line_say_the_same(case, monkeypatch, tmp_path):
     assert verdict.value in result.stderr
 
 
-def test_collocation_without_an_answer_ends_the_comparison():
+def test_collocation_without_a_solution_ends_the_comparison():
     ocp = Problem("too far")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -93,7 +93,7 @@ def test_collocation_without_an_answer_ends_the_comparison():
     assert solution.comparison.indirect is None
 
 
-def test_the_settings_of_both_hold_for_the_command_line(monkeypatch, tmp_path):
+def test_the_settings_of_both_apply_to_the_command_line(monkeypatch, tmp_path):
     """A tighter tolerance than that of collocation alone, whichever way it is asked for."""
     asked = []
     from trajopt import solving
@@ -111,7 +111,7 @@ def test_the_settings_of_both_hold_for_the_command_line(monkeypatch, tmp_path):
     assert asked[0].tolerance == Both().direct.tolerance < Collocation().tolerance
 
 
-def test_differences_are_those_of_the_two_answers():
+def test_differences_are_those_of_the_two_solutions():
     found = solve(sprint(), "both").comparison
     assert found.objective < 1e-9
     assert found.states < 1e-6
@@ -129,7 +129,7 @@ def test_a_wider_tolerance_widens_the_agreement(monkeypatch):
     assert solve(sprint(), "both", tolerance=1e-4).comparison.verdict is Verdict.AGREE
 
 
-def test_ctrl_c_in_shooting_leaves_the_direct_answer(monkeypatch):
+def test_ctrl_c_in_shooting_returns_the_direct_solution(monkeypatch):
     def interrupt(*given):
         raise KeyboardInterrupt
 

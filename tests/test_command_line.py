@@ -163,7 +163,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_said_in_one_message(folder, what):
+def test_errors_are_reported_in_one_message(folder, what):
     line, words = WRONG[what]
     result = run(*line.split())
     said = re.sub(r"\s+", " ", re.sub("[│╭╰─╮╯]", " ", result.stderr))
@@ -174,7 +174,7 @@ def test_what_is_wrong_is_said_in_one_message(folder, what):
     assert set(os.listdir(folder)) - {"__pycache__"} == {"broken.py", "mine.py", "raises.py", "results", "text.nc"}
 
 
-def test_there_are_twenty_ways_and_more():
+def test_at_least_twenty_errors_are_covered():
     assert len(WRONG) >= 20
 
 
@@ -194,7 +194,7 @@ def solver(monkeypatch, handmade):
     return asked
 
 
-def test_solve_writes_everything_that_was_asked_for(folder, solver):
+def test_solve_writes_all_requested_files(folder, solver):
     line = "solve ./mine.py:build --save a.nc --plot a.png --csv a.csv --json a.json --set mass=3 --set distance=2"
     result = run(*line.split())
     assert result.exit_code == 0, result.output
@@ -208,7 +208,7 @@ def test_solve_writes_everything_that_was_asked_for(folder, solver):
         assert len(list(csv.reader(file))) > 100
 
 
-def test_json_is_all_there_is_on_standard_output(folder, solver):
+def test_standard_output_has_only_json(folder, solver):
     result = run("solve", "./mine.py:build", "--json", "-")
     content = json.loads(result.stdout)
     assert content["problem"] == "hand-made"
@@ -216,13 +216,13 @@ def test_json_is_all_there_is_on_standard_output(folder, solver):
     assert "a model may print" in result.stderr
 
 
-def test_quiet_says_nothing(folder, solver):
+def test_quiet_prints_nothing(folder, solver):
     result = run("solve", "brachistochrone", "-q")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize("status", [s for s in Status if s is not Status.SOLVED])
-def test_not_solved_is_exit_code_1_and_still_kept(folder, solver, handmade, status):
+def test_a_failed_solve_has_exit_code_1_and_is_saved(folder, solver, handmade, status):
     solver["answer"] = handmade(status)
     result = run("solve", "brachistochrone", "--save", "a.nc")
     assert result.exit_code == 1
@@ -230,7 +230,7 @@ def test_not_solved_is_exit_code_1_and_still_kept(folder, solver, handmade, stat
     assert "end height" in result.stdout  # the explanation
 
 
-def test_interruption_before_any_answer(folder, solver):
+def test_interruption_before_the_first_solution(folder, solver):
     solver["answer"] = KeyboardInterrupt()
     result = run("solve", "brachistochrone", "--save", "a.nc")
     assert result.exit_code == 130
@@ -238,7 +238,7 @@ def test_interruption_before_any_answer(folder, solver):
     assert not (folder / "a.nc").exists()
 
 
-def test_a_fault_of_our_own_is_one_line(folder, solver):
+def test_an_internal_error_is_one_line(folder, solver):
     solver["answer"] = RuntimeError("index 3 is out of bounds")
     result = run("solve", "brachistochrone")
     assert result.exit_code == 1
@@ -252,13 +252,13 @@ def test_outputs_are_checked_before_the_solve(folder, solver):
     assert "built" not in solver
 
 
-def test_guess_is_a_saved_answer(folder, solver, handmade):
+def test_guess_is_a_saved_solution(folder, solver, handmade):
     save(handmade(objective=9.0), "g.nc")
     assert run("solve", "brachistochrone", "--guess", "g.nc").exit_code == 0
     assert solver["guess"].objective == 9.0
 
 
-def test_a_published_answer_is_that_of_the_settings_it_was_published_for():
+def test_a_reference_applies_only_to_the_default_settings():
     assert build_problem("brachistochrone", {}).reference is brachistochrone.REFERENCE
     assert build_problem("brachistochrone", {"g": 1.62}).reference is None
 
@@ -277,7 +277,7 @@ def test_compare_finds_agreement_and_difference(folder, handmade):
     assert run("compare", "a.nc", "c.nc").exit_code == 2
 
 
-def test_compare_sees_a_motion_that_takes_longer(folder, handmade):
+def test_compare_detects_a_longer_duration(folder, handmade):
     """Curves are compared at equal fractions of their phases, where those of a slower motion are the same."""
     answer = handmade(phases=1)
     groups = ("states", "controls", "algebraics", "costates", "path_multipliers")
@@ -330,14 +330,14 @@ def test_simulate_json_and_files(folder):
         assert data["angle"].attrs["units"] == "rad"
 
 
-def test_simulate_takes_the_tolerance_and_the_gain_that_are_given(folder):
+def test_simulate_uses_the_given_tolerance_and_gain(folder):
     line = "simulate pendulum-cartesian --tolerance 1e-6 --stabilize baumgarte --gain 7 --until 0.5 --json - -q"
     content = json.loads(run(*line.split()).stdout)
     asked = (content["integrator"], content["stabilization"], content["t"])
     assert asked == ("dop853, tolerance 1e-06", "baumgarte, gain 7", 0.5)
 
 
-def test_a_saved_answer_is_judged_by_the_parameters_that_are_given(folder):
+def test_a_saved_solution_is_certified_with_the_given_parameters(folder):
     """From rest to rest by the force u: the cost is 12 mass^2."""
     problem = ["--problem", "./mine.py:build"]
     assert run("solve", "./mine.py:build", "--set", "mass=1.2", "--save", "light.nc", "-q").exit_code == 0
@@ -347,7 +347,7 @@ def test_a_saved_answer_is_judged_by_the_parameters_that_are_given(folder):
     assert run("certify", "light.nc", *problem, "--set", "mass=1.21", "-q").exit_code == 1
 
 
-def test_simulate_with_stabilization_keeps_the_energy(folder):
+def test_simulate_with_stabilization_conserves_the_energy(folder):
     drift = {}
     for extra in ("", " --stabilize projection"):
         line = "simulate ./mine.py:swing --integrator heun --step 0.01 --until 20 --json -" + extra
@@ -356,7 +356,7 @@ def test_simulate_with_stabilization_keeps_the_energy(folder):
     assert kept < 1e-13 < 1e-4 < plain
 
 
-def test_the_impossible_is_explained_by_name(folder):
+def test_infeasibility_is_explained_by_name(folder):
     result = run("solve", "./mine.py:too_far", "--json", "-")
     content = json.loads(result.stdout)
     assert result.exit_code == 1
@@ -364,7 +364,7 @@ def test_the_impossible_is_explained_by_name(folder):
     assert any("'x'" in line or "'v'" in line for line in content["explanation"])
 
 
-def test_a_solve_meets_its_contract(folder):
+def test_json_of_a_solve_has_the_published_optimum(folder):
     from problems.classical.brachistochrone import REFERENCE
 
     result = run("solve", "brachistochrone", "--json", "-")
@@ -379,7 +379,7 @@ def test_a_solve_meets_its_contract(folder):
     assert content["error"] <= content["tolerance"]
 
 
-def test_settings_change_the_answer(folder):
+def test_settings_change_the_solution(folder):
     def objective(*settings):
         return json.loads(run("solve", "./mine.py:build", "--json", "-", "-q", *settings).stdout)["objective"]
 
@@ -396,7 +396,7 @@ def test_both_methods_agree(folder):
     assert content["objective"] == pytest.approx(content["direct"]["objective"], rel=1e-9)
 
 
-def test_a_newcomers_path(folder):
+def test_a_new_problem_can_be_solved_and_run(folder):
     assert run("new", "mine_too.py").exit_code == 0
     result = run("solve", "./mine_too.py:build", "--plot", "mine.png", "--save", "mine.nc")
     assert result.exit_code == 0, result.output
@@ -408,7 +408,7 @@ def test_a_newcomers_path(folder):
     assert float(done.stdout.split()[0]) == pytest.approx(answer.objective, rel=1e-9)
 
 
-def test_new_problem_is_shown_and_its_file_is_left_alone(folder):
+def test_a_new_problem_can_be_shown_and_is_not_overwritten(folder):
     assert run("new", "crane_move.py").exit_code == 0
     before = (folder / "crane_move.py").read_text()
     shown = run("show", "./crane_move.py:build")
@@ -448,7 +448,7 @@ def test_no_command_and_version():
     assert run("--version").stdout.startswith("trajopt ")
 
 
-def test_a_time_limit_ends_with_exit_code_1_and_the_best_answer(folder):
+def test_a_time_limit_gives_exit_code_1_and_the_best_solution(folder):
     result = run("solve", "./mine.py:build", "--time-limit", "1e-9", "--save", "a.nc")
     assert result.exit_code == 1
     assert load("a.nc").status is Status.TIME_LIMIT
@@ -467,7 +467,7 @@ def test_mesh_and_number_of_meshes_can_be_chosen(tmp_path):
 @pytest.mark.parametrize(
     "words", [("--mesh", "3y5"), ("--mesh", "0"), ("--max-passes", "0"), ("--mesh", "3", "--method", "indirect")]
 )
-def test_a_wrong_mesh_is_refused(words):
+def test_a_wrong_mesh_is_rejected(words):
     done = run("solve", "block-move", *words)
     assert done.exit_code == 2
     assert words[0] in done.output

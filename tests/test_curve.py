@@ -54,7 +54,7 @@ def test_basis_is_a_partition_of_unity_and_cardinal():
     np.testing.assert_allclose(lagrange_basis(nodes, at, order=1).sum(axis=1), 0.0, atol=1e-11)
 
 
-def test_breaks_are_right_continuous_and_left_takes_the_piece_before():
+def test_curves_are_right_continuous_and_left_gives_left_limits():
     step = Curve(np.array([0.0, 1.0, 2.0]), (np.array([0.5]),) * 2, (np.array([[3.0]]), np.array([[-7.0]])))
     assert step(1.0) == -7.0
     assert step.evaluate(np.array([1.0]), left=True)[0, 0] == 3.0
@@ -83,7 +83,7 @@ def test_vectors_scalars_and_components():
     np.testing.assert_allclose(curve.points[:, 1], curve.t**2, atol=1e-13)
 
 
-def test_components_keep_their_own_limits():
+def test_components_have_their_own_bounds():
     lower, upper = np.array([-0.9, -2.5]), np.array([0.5, 2.0])
     waves = interpolant(lambda t: np.sign(t - 1.9) * np.array([1, 3]), 6, lower=lower, upper=upper)
     times = np.linspace(-1, 4, 501)
@@ -93,7 +93,7 @@ def test_components_keep_their_own_limits():
         assert (part(times).min(), part(times).max()) == (lower[row], upper[row])
 
 
-def test_times_outside_are_refused_and_rounding_is_not():
+def test_times_outside_are_rejected_beyond_round_off():
     curve = interpolant(np.sin, 3)
     with pytest.raises(UsageError, match="outside"):
         curve(4.001)

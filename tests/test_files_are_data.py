@@ -33,7 +33,7 @@ OTHERS = ["report a.nc -o a.html", *(f"plot a.nc -o a.png --kind {kind}" for kin
 
 @pytest.mark.parametrize("field", ["problem", "source"])
 @pytest.mark.parametrize(("line", "name"), [*(("certify a.nc", name) for name in NAMES), *((line, NAMES[0]) for line in OTHERS)])
-def test_a_file_that_names_a_python_file_runs_nothing(tmp_path, monkeypatch, answer, line, name, field):
+def test_a_file_that_names_a_python_file_executes_nothing(tmp_path, monkeypatch, answer, line, name, field):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trap.py").write_text(TRAP)
     dataclasses.replace(answer, **{"problem": "unknown", field: name.format(folder=tmp_path)}).save("a.nc")

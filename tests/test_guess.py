@@ -45,7 +45,7 @@ def test_states(x, ends):
     np.testing.assert_allclose(first(x=x).x(tau)[:, 0], np.linspace(*ends, 5))
 
 
-def test_a_state_at_rest_with_an_open_end_is_sent_somewhere():
+def test_a_state_from_zero_to_a_free_end_gets_a_nonzero_guess():
     """A speed left at zero all along makes many equations singular: it goes to the mean speed of the states that move."""
     assert first(x={"start": 0}).x(np.ones(1))[0, 0] == 1.0  # none of them is known to
     ocp = Problem("fall")
@@ -93,13 +93,13 @@ def test_other_durations_stay_within_their_limits():
     assert plain_guess(form, duration=0.3).phases[0].tf < plain_guess(form).phases[0].tf
 
 
-def test_controls_can_begin_off_centre():
+def test_controls_can_start_away_from_the_midpoint():
     form = statement(u={"lower": 0, "upper": 4}).finish()
     assert plain_guess(form, bend=0.5).phases[0].u(tau)[0, 0] == 3
     assert plain_guess(form, bend=-0.5).phases[0].u(tau)[0, 0] == 1
 
 
-def test_phases_begin_where_the_last_one_ended():
+def test_a_phase_starts_at_the_end_of_the_previous_guess():
     ocp, phases = Problem("two"), []
     for name, start, end in (("one", 0, 2), ("two", None, None)):
         ph = ocp.phase(name)
@@ -124,7 +124,7 @@ def test_perturbed_moves_every_state_and_keeps_the_rest():
     np.testing.assert_array_equal(moved.phases[0].u(tau), plain.phases[0].u(tau))
 
 
-def test_an_earlier_solution_is_taken_over_by_name():
+def test_an_earlier_solution_is_used_by_name():
     solution = solve(statement(x={"start": 1, "end": 3})).check()
     other = Problem("larger")
     ph = other.phase()
@@ -137,7 +137,7 @@ def test_an_earlier_solution_is_taken_over_by_name():
     np.testing.assert_allclose(guess.u(tau), 2, atol=1e-9)
 
 
-def test_the_mesh_of_an_earlier_solution_comes_in_fractions_of_its_time():
+def test_the_mesh_of_an_earlier_solution_is_normalised():
     """Also of one that does not begin at zero."""
     solution = solve(statement(time={"start": 2, "end": 5}, x={"start": 1, "end": 3}, rate=lambda x, u: u - x**3)).check()
     main = solution.phases["main"]
@@ -156,7 +156,7 @@ def test_a_guess_is_finite_and_of_the_right_size(bad):
         plain_guess(form).phases[0].x(tau)
 
 
-def test_not_a_number_is_found_by_equation_and_time():
+def test_nonfinite_values_are_reported_by_equation_and_time():
     form = statement(x={"start": 1, "end": -1, "guess": lambda s: 1 - 2 * s}, rate=lambda x, u: u + log(x)).finish()
     with pytest.raises(GuessError) as caught:
         check_guess(form, plain_guess(form), form.parameter_values())
@@ -164,20 +164,20 @@ def test_not_a_number_is_found_by_equation_and_time():
         assert word in str(caught.value)
 
 
-def test_singular_ends_are_not_held_against_a_guess():
+def test_singular_end_points_are_allowed_in_a_guess():
     form = statement(x={"start": 0, "end": 1}, rate=lambda x, u: u + log(x)).finish()
     guess = plain_guess(form)
     assert guess.phases[0].x(np.zeros(1))[0, 0] == 0  # where the logarithm is not a number
     check_guess(form, guess, form.parameter_values())
 
 
-def test_a_guess_moves_forward_in_time():
+def test_a_guess_must_have_a_positive_duration():
     ocp = statement(time={"start": free(0, 10, guess=8), "end": free(0, 10, guess=3)})
     with pytest.raises(GuessError, match="no positive duration"):
         solve(ocp)
 
 
-def test_logarithms_and_quotients_of_what_cannot_be_negative_need_no_guess():
+def test_logarithms_and_quotients_of_nonnegative_variables_need_no_guess():
     """Saving with logarithmic utility: consumption grows at a constant rate, and its present value is what was spent."""
     growth, impatience, before, after, years = 0.08, 0.03, 100.0, 50.0, 40.0
     ocp = Problem("saving")
@@ -192,7 +192,7 @@ def test_logarithms_and_quotients_of_what_cannot_be_negative_need_no_guess():
     assert sound_guess(ocp.finish(), np.zeros(0)).phases[0].u(np.zeros(1)) == 1.0
 
 
-def test_a_guess_that_no_bound_keeps_off_a_pole_is_still_refused():
+def test_a_guess_at_a_pole_without_bounds_is_rejected():
     ocp = Problem("pole")
     ph = ocp.phase()
     ph.time(start=0, end=1)

@@ -23,26 +23,26 @@ def hostile():
     return module
 
 
-def test_hostile_and_damaged_files_are_refused(tmp_path, hostile, monkeypatch):
+def test_hostile_and_damaged_files_are_rejected(tmp_path, hostile, monkeypatch):
     monkeypatch.setattr("trajopt.hdf5_reader.SECONDS", 0)  # so that what does not end is ended after one second
     found = hostile.read_corpus(tmp_path, every=4)
     assert len(found) >= 60
     assert hostile.bad(found) == {}
 
 
-def test_a_flipped_bit_is_refused(tmp_path, hostile):
+def test_a_flipped_bit_is_rejected(tmp_path, hostile):
     found = hostile.read_flips(tmp_path, count=200, seed=1)
     assert dict(found) == {"refused": 200}
 
 
-def test_libhdf5_is_not_asked_about_a_file_with_a_digest(tmp_path, hostile, handmade, monkeypatch):
+def test_libhdf5_does_not_read_a_file_with_a_digest(tmp_path, hostile, handmade, monkeypatch):
     monkeypatch.setattr("trajopt.hdf5_reader.converted", None)
     monkeypatch.setitem(sys.modules, "h5py", None)
     save(handmade(), tmp_path / "a.nc")
     assert load(tmp_path / "a.nc")["stance", "r"].size == 3
 
 
-def test_the_comparison_would_see_other_numbers(tmp_path, hostile):
+def test_the_comparison_detects_changed_numbers(tmp_path, hostile):
     solution = load(DATA / "format-1-moon-lander.nc")
     phase = solution.phases["main"]
     before = hostile.everything(solution)
@@ -72,7 +72,7 @@ def test_files_of_format_1_are_read_and_marked(handmade):
     assert (list(several.phases), dict(several.settings)) == (["stance", "flight/free"], {"target": (2, 3.5)})
 
 
-def test_an_answer_without_checksum_is_marked_where_it_is_used():
+def test_a_solution_without_checksum_is_marked():
     result = CliRunner().invoke(app, ["certify", str(DATA / "format-1-moon-lander.nc")])
     assert result.exit_code == 0, result.output
     assert "no checksum" in result.stderr

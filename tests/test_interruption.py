@@ -31,7 +31,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_after_the_first_mesh_keeps_an_answer(tmp_path, number, code):
+def test_a_signal_after_the_first_mesh_writes_a_solution(tmp_path, number, code):
     (tmp_path / "model.py").write_text(MODEL)
     command = [sys.executable, "-m", "trajopt", "solve", "./model.py:build", "--tolerance", "1e-9", "--save", "a.nc"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT)
@@ -78,7 +78,7 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
     assert load(tmp_path / "a.nc").success
 
 
-def test_every_solved_mesh_is_offered_and_the_best_is_kept(tmp_path):
+def test_the_best_of_all_solved_meshes_is_held(tmp_path):
     from problems.classical.moon_lander import build
 
     seen = []

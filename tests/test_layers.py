@@ -139,7 +139,7 @@ def test_public_names_load_lazily():
     ]
 
 
-def test_a_direct_solve_loads_nothing_of_shooting():
+def test_a_direct_solve_does_not_load_shooting():
     """Nor the certificate, the pictures, or those parts of scipy that take as long to load as a small problem to solve."""
     script = """
 import sys

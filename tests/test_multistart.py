@@ -76,7 +76,7 @@ def test_forward_simulations_obey_the_dynamics():
     assert 0 < sum(miss < 1e-12 for miss in misses) < len(misses)
 
 
-def test_a_cheaper_coarse_answer_is_the_best_and_a_rough_one_is_not():
+def test_a_cheaper_coarse_solution_is_the_best_only_below_an_error_limit():
     right = solve(ends())
     cheaper = replace(right, status=Status.COARSE, objective=right.objective - 1, error=1e-5)
     assert best_of({0: right, 1: cheaper}, 1).status is Status.COARSE
@@ -100,7 +100,7 @@ def test_shooting_begins_at_the_best(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "value"), [("starts", 0), ("starts", 1.5), ("seed", -1)])
-def test_bad_numbers_are_refused(name, value):
+def test_invalid_numbers_are_rejected(name, value):
     with pytest.raises(UsageError, match=name):
         solve(ends(), **{name: value})
 

@@ -12,14 +12,14 @@ from trajopt.storage import save
 EVIL = "x\x1b[2J\x1b[1;1H\x9b31m\rsolved\n  forged   row\u202e\x07\ud800"
 
 
-def test_printable_text_is_left_alone():
+def test_printable_text_is_unchanged():
     assert printable("costate λ [kg m/s²], 'a b'") == "costate λ [kg m/s²], 'a b'"
     assert printable("a\nb", lines=True) == "a\nb"
     assert printable(EVIL).isprintable()
 
 
 @pytest.mark.parametrize("line", ["compare a.nc a.nc", "certify a.nc", "report a.nc -o a.html", "plot a.nc -o a.png"])
-def test_a_file_cannot_steer_the_terminal(tmp_path, monkeypatch, handmade, line):
+def test_control_characters_of_a_file_are_escaped(tmp_path, monkeypatch, handmade, line):
     monkeypatch.chdir(tmp_path)
     plain = handmade(phases=1)
     phase = plain.phases["stance"]

@@ -71,7 +71,7 @@ PLACES = {
 
 @pytest.mark.parametrize("bad", [NAN, INF])
 @pytest.mark.parametrize("where", PLACES)
-def test_a_number_that_is_not_finite_is_refused_by_name(where, bad):
+def test_a_number_that_is_not_finite_is_rejected_by_name(where, bad):
     state, name = PLACES[where]
     with pytest.raises(TrajoptError) as caught:
         state(bad)
@@ -108,13 +108,13 @@ def test_a_component_of_an_array_may_be_left_open(hole):
         "compare a.nc b.nc --tolerance nan",
     ],
 )
-def test_the_command_line_refuses_it_as_bad_input(line):
+def test_the_command_line_rejects_it_as_invalid_input(line):
     result = CliRunner().invoke(app, line.split())
     assert result.exit_code == 2, result.output
     assert "nan" in result.output or "inf" in result.output
 
 
-def test_an_earlier_answer_with_nan_is_no_guess():
+def test_an_earlier_solution_with_nan_is_rejected_as_guess():
     answer = solve(stated(end=1))
     phase = answer.phases["main"]
     curve = phase.states["x"]
@@ -124,6 +124,6 @@ def test_an_earlier_answer_with_nan_is_no_guess():
         solve(stated(end=1), guess=bad)
 
 
-def test_a_sweep_refuses_settings_that_are_not_finite():
+def test_a_sweep_rejects_settings_that_are_not_finite():
     with pytest.raises(TrajoptError, match="height"):
         sweep("moon-lander", {"height": [5.0, NAN]})

@@ -36,7 +36,7 @@ def test_a_notebook_has_the_cells_of_its_script(path):
 
 
 @named
-def test_outputs_are_kept(path):
+def test_outputs_are_stored(path):
     """Every code cell was run, in order, without error; there are pictures, and figures at the end."""
     code = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))

@@ -82,13 +82,13 @@ def test_fields_of_nested_data_are_settings_with_the_fields_name_before_theirs()
     assert (rider.leg, rider.arm, rider.waist_range) == (Limb(0.8, 12.0), Limb(), (-20.0, 30))
 
 
-def test_data_of_ones_own_is_the_base_that_settings_change():
+def test_settings_change_user_data():
     base = Rider(arm=Limb(0.6, 4.0), secret=2.0)
     assert model(base, arm_mass=5.0)[0] == Rider(arm=Limb(0.6, 5.0), secret=2.0)
     assert model(rider=base)[0] is base
 
 
-def test_a_symbol_of_a_model_passes_unread():
+def test_a_symbol_is_returned_unchanged():
     mass = SX.sym("mass")
     assert model(arm_mass=mass)[0].arm.mass is mass
 
@@ -115,7 +115,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_wrong_values_are_refused_with_a_suggestion(wrong):
+def test_wrong_values_are_rejected_with_a_suggestion(wrong):
     settings, words = WRONG[wrong]
     with pytest.raises(UsageError) as error:
         model(**settings)
@@ -127,7 +127,7 @@ def test_words_and_numbers_are_read():
     assert model(gates=4.0, form="penalty", duration="none", stiff="true", slip="0.2")[1:] == (4, "penalty", None, True, 0.2)
 
 
-def test_two_settings_of_one_name_are_an_error_of_the_builder():
+def test_duplicate_settings_are_an_error_of_the_builder():
     with pytest.raises(TypeError, match="mass"):
 
         @settable
@@ -142,7 +142,7 @@ def test_a_written_parameter_file_gives_the_defaults_again(tmp_path):
         write_parameters(tmp_path / "rider.toml", settings_of(model).values())
 
 
-def test_a_file_that_holds_no_parameters_is_refused(tmp_path):
+def test_a_file_that_holds_no_parameters_is_rejected(tmp_path):
     for text, words in (("mass = ", "not a parameter file"), ("[rider]\nmass = 3", "table 'rider'")):
         (tmp_path / "a.toml").write_text(text)
         with pytest.raises(FileError, match=words):

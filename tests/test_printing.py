@@ -63,7 +63,7 @@ def test_named_subexpressions_evaluate_to_the_value(seed):
     assert values["result"] == pytest.approx(expected, rel=1e-12)
 
 
-def test_signs_are_multiplied_out():
+def test_signs_are_distributed():
     x = casadi.SX.sym("x")
     assert Writer().text(x - -0.4) == "x + 0.4"
     assert Writer().text(2 * -x) == "-2*x"

@@ -57,7 +57,7 @@ def solved():
     return answer
 
 
-def test_the_classical_sixteen_are_there():
+def test_there_are_sixteen_classical_problems():
     assert len(CLASSICAL) == 16
     assert set(CLASSICAL) <= set(KNOWN)
 
@@ -115,5 +115,5 @@ def test_goddard_on_its_singular_arc(solved):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_a_reference_says_where_it_comes_from(name):
+def test_a_reference_has_a_source(name):
     assert len(KNOWN[name][1].source) > 10

@@ -40,7 +40,7 @@ def test_public_names_are_these():
         assert name in dir(trajopt)
 
 
-def test_every_name_comes_from_the_module_it_is_said_to():
+def test_every_public_name_is_in_its_module():
     for name, home in trajopt._HOME.items():
         assert getattr(importlib.import_module(home), name) is getattr(trajopt, name)
 

@@ -21,7 +21,7 @@ def statements():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ten", range(6))
-def test_random_statements_end_with_an_answer_or_with_words(statements, ten):
+def test_random_statements_are_solved_or_explained(statements, ten):
     for number in range(10 * ten, 10 * ten + 10):
         solution = solve(statements.build(number), time_limit=statements.SECONDS)
         wrong = statements.judged(number, 0, solution.status.name.lower(), solution)
@@ -29,7 +29,7 @@ def test_random_statements_end_with_an_answer_or_with_words(statements, ten):
         assert solution.success or solution.explanation
 
 
-def test_the_judge_sees_an_answer_that_is_none(statements):
+def test_the_check_detects_wrong_solutions(statements):
     problem = statements.build(0)
     solution = solve(problem)
     assert statements.complaint(problem, solution) == ""

@@ -15,7 +15,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("trajopt/*/*.md"), *ROOT.glob("problems/*/*.md")])
 
 
-def test_the_example_runs_and_is_right():
+def test_the_example_runs_and_is_correct():
     (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def cycloid(x, y):
     return y / (1 - cos(a)), a
 
 
-def test_every_command_line_in_it_is_understood():
+def test_every_command_line_is_valid():
     listings = "".join(README.split("```")[1::2])
     commands = re.findall(r"^trajopt (\w+)((?: \S+)*)", listings, re.MULTILINE)
     assert len(commands) >= 5
@@ -50,20 +50,20 @@ def test_every_command_line_in_it_is_understood():
         assert option in helps, option
 
 
-def test_every_problem_in_it_exists():
+def test_every_problem_exists():
     from trajopt.catalogue import named_problems
 
     for name in re.findall(r"trajopt (?:solve|show|simulate|sweep) ([a-z][a-z-]+)", README):
         assert name in named_problems()
 
 
-def test_its_pictures_are_there():
+def test_its_pictures_exist():
     for path in re.findall(r"!\[.*?\]\((.*?)\)", README):
         assert (ROOT / path).is_file(), path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
-def test_links_lead_somewhere(page):
+def test_links_have_targets(page):
     for target in re.findall(r"\]\(([^)#\s]+\.(?:md|ipynb|png|py))\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).is_file(), target
 
@@ -85,7 +85,7 @@ def test_every_page_is_reachable():
     assert {page.resolve() for page in PAGES} <= reached
 
 
-def test_a_fresh_reader_gets_through(tmp_path, monkeypatch):
+def test_the_first_steps_work(tmp_path, monkeypatch):
     """Solve, change a setting, draw, write a problem, read a certificate: as the README has it."""
     monkeypatch.chdir(tmp_path)
 
@@ -107,7 +107,7 @@ def test_a_fresh_reader_gets_through(tmp_path, monkeypatch):
         assert "FAILS" not in said
 
 
-def test_every_help_has_an_example_that_is_understood():
+def test_every_help_has_a_valid_example():
     from trajopt.catalogue import named_problems
 
     names = [command.name or command.callback.__name__ for command in app.registered_commands]

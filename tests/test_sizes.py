@@ -44,7 +44,7 @@ def moved(k: Units):
     return sizes(ocp.finish(), [Samples(k.t * AT, columns, np.zeros((0, AT.size)), control[None, :])], NONE, NONE)
 
 
-def test_a_state_is_as_large_as_its_way():
+def test_the_size_of_a_state_is_the_distance_it_travels():
     found = moved(Units())
     np.testing.assert_allclose(found.phases[0].x, [1.0, 1.5, 6.0], rtol=1e-3)
     np.testing.assert_allclose(found.phases[0].u, [12.0], rtol=0.02)
@@ -64,7 +64,7 @@ def test_sizes_follow_the_units(unit, factor):
     np.testing.assert_allclose(scaled.phases[0].c, plain.phases[0].c, rtol=1e-6)
 
 
-def test_shifts_and_limits_that_are_not_reached_change_nothing():
+def test_sizes_are_invariant_to_shifts_and_inactive_bounds():
     plain = moved(Units())
     for other in (moved(Units(shift=1e6)), moved(Units(limit=1e4))):
         for name in ("x", "u", "q", "c"):
@@ -84,14 +84,14 @@ def still(u_limit, width=None, **state):
     return sizes(ocp.finish(), [Samples(2 * AT, 0.73 + noise, np.zeros((0, AT.size)), noise)], NONE, NONE)
 
 
-def test_what_does_not_move_is_as_large_as_it_could_be_moved():
+def test_a_constant_state_has_the_size_of_its_reach():
     found = still(1.03)
     assert found.phases[0].u == pytest.approx(2.06)
     assert found.phases[0].x == pytest.approx(2 * 0.65 * 2.06 * np.cos(0.73), rel=1e-6)
     assert found.cost == pytest.approx(0.1 * 2.06**2 * 2, rel=1e-6)
 
 
-def test_an_answer_that_does_not_move_has_the_size_of_the_change_that_is_required():
+def test_a_constant_trajectory_has_the_size_of_the_required_change():
     ocp = Problem("stay")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -104,7 +104,7 @@ def test_an_answer_that_does_not_move_has_the_size_of_the_change_that_is_require
     assert found.phases[0].u == pytest.approx(300)  # it takes 300 m/s to move as far as that
 
 
-def test_a_static_variable_at_zero_has_the_size_of_what_it_does():
+def test_a_static_variable_at_zero_has_a_size_from_its_effect():
     ocp = Problem("trim")
     ph = ocp.phase()
     ph.time(start=0, end=2)
@@ -131,7 +131,7 @@ def test_stiff_variables_are_not_larger_than_what_they_follow():
     assert found.phases[0].u == pytest.approx(2.0)
 
 
-def test_round_off_around_zero_is_no_size():
+def test_round_off_around_zero_is_not_a_size():
     """A motion in a plane of space: what stays zero has noise of 1e-17, whose distances say nothing."""
     ocp = Problem("plane")
     ph = ocp.phase()

@@ -23,7 +23,7 @@ def curves(solution):
 
 
 @pytest.mark.parametrize("name", ["cart-pole", "goddard-cops", "brachistochrone"])
-def test_the_same_call_gives_the_same_answer(name):
+def test_the_same_call_gives_the_same_solution(name):
     one, other = solve(builder(name)()), solve(builder(name)())
     assert one.objective == other.objective
     assert [r.iterations for r in one.history] == [r.iterations for r in other.history]
@@ -52,7 +52,7 @@ def test_an_earlier_solution_of_another_mesh_saves_iterations(earlier, scheme):
     assert warm.objective == pytest.approx(cold.objective, rel=1e-8)
 
 
-def test_an_earlier_solution_serves_a_changed_problem():
+def test_an_earlier_solution_is_a_guess_for_a_changed_problem():
     def push(distance):
         ocp = Problem("push")
         ph = ocp.phase()
@@ -88,14 +88,14 @@ def test_a_saved_solution_is_a_guess_too(earlier, tmp_path):
         (lambda p: solve(p, parameters={"mas": 1}), ["mas"]),
     ],
 )
-def test_wrong_calls_are_refused(call, words):
+def test_wrong_calls_are_rejected(call, words):
     with pytest.raises(UsageError) as caught:
         call(builder("block-move")())
     for word in words:
         assert word in str(caught.value)
 
 
-def test_a_guess_of_a_foreign_problem_is_refused(handmade):
+def test_a_guess_of_a_foreign_problem_is_rejected(handmade):
     with pytest.raises(GuessError, match="none of its phases"):
         solve(builder("block-move")(), guess=handmade())
 
@@ -109,7 +109,7 @@ def test_progress_has_a_line_for_each_mesh():
     assert all("\n" not in told for told in lines)
 
 
-def test_a_tighter_tolerance_gives_a_better_answer():
+def test_a_tighter_tolerance_gives_a_better_solution():
     answers = [solve(builder("cart-pole")(), tolerance=tol).check() for tol in (1e-3, 1e-7)]
     errors = [abs(answer.objective - 58.8076674582) for answer in answers]
     assert errors[1] < 1e-6 * 58.8
@@ -117,7 +117,7 @@ def test_a_tighter_tolerance_gives_a_better_answer():
     assert all(answer.error <= answer.tolerance for answer in answers)
 
 
-def test_the_record_is_complete():
+def test_the_history_is_complete():
     solution = solve(builder("cart-pole")())
     assert solution.iterations == sum(record.iterations for record in solution.history)
     assert solution.seconds["total"] == pytest.approx(solution.seconds["build"] + solution.seconds["solve"])
@@ -132,7 +132,7 @@ def test_methods_by_name(name):
     assert solution.method == ("direct" if name == "direct" else "indirect")
 
 
-def test_arcs_name_the_constraint_they_ride():
+def test_arcs_name_their_active_constraint():
     from trajopt import free
 
     ocp = Problem("sprint")
@@ -149,7 +149,7 @@ def test_arcs_name_the_constraint_they_ride():
     np.testing.assert_allclose([a.end for a in direct.arcs], [a.end for a in indirect.arcs], rtol=1e-6)
 
 
-def test_what_collocation_found_is_kept_where_shooting_fails(tmp_path):
+def test_the_direct_solution_is_returned_if_shooting_fails(tmp_path):
     problem = builder("brachistochrone")()
     solution = solve(problem, Both(indirect=Shooting(iterations=0)))
     assert not solution.success
@@ -159,7 +159,7 @@ def test_what_collocation_found_is_kept_where_shooting_fails(tmp_path):
     assert load(tmp_path / "kept.nc")["v"](1.0) == pytest.approx(solution["v"](1.0))
 
 
-def test_an_answer_without_a_motion_has_a_summary():
+def test_a_solution_without_a_trajectory_has_a_summary():
     nothing = replace(solve(builder("block-move")()), phases={}, status=Status.FAILED)
     assert summary(nothing)["status"] == "failed"
     assert summary(nothing)["initial"] == {}

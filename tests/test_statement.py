@@ -96,7 +96,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_statement_names_its_culprit(what):
+def test_an_invalid_statement_names_its_error(what):
     statement, words = WRONG[what]
     with pytest.raises(ProblemError) as caught:
         statement()
@@ -104,11 +104,11 @@ def test_a_wrong_statement_names_its_culprit(what):
         assert word in str(caught.value), str(caught.value)
 
 
-def test_there_are_twenty_ways_and_more():
+def test_at_least_twenty_errors_are_covered():
     assert len(WRONG) >= 20
 
 
-def test_finished_is_frozen():
+def test_a_finished_problem_is_frozen():
     ocp, ph, _t, x, v, u = base()
     ph.dynamics({x: v, v: u})
     form = ocp.finish()

@@ -106,7 +106,7 @@ def test_a_program_that_changes_a_file_makes_it_unreadable(tmp_path, handmade):
         load(tmp_path / "a.nc")
 
 
-def test_what_is_said_of_a_file_that_is_none(tmp_path, handmade):
+def test_files_that_are_not_solutions_are_reported(tmp_path, handmade):
     path = tmp_path / "a.nc"
     save(handmade(), path)
     whole = path.read_bytes()
@@ -139,7 +139,7 @@ def test_foreign_files(tmp_path):
             load(tmp_path / name)
 
 
-def test_nothing_of_a_python_process_is_needed_to_pass_an_answer_on(tmp_path, handmade):
+def test_a_loaded_solution_can_be_pickled(tmp_path, handmade):
     """Curves are read when they are asked for; to another process they go as they are."""
     save(handmade(), tmp_path / "a.nc")
     again = load(tmp_path / "a.nc")
@@ -148,7 +148,7 @@ def test_nothing_of_a_python_process_is_needed_to_pass_an_answer_on(tmp_path, ha
 
 
 @pytest.mark.parametrize("name", ["a/b", "a\0b", "a\ud800b", "x" * 300, "\\json:3", "", "..", "ü∕λ"])
-def test_every_name_comes_back(tmp_path, name, handmade):
+def test_every_name_survives_a_round_trip(tmp_path, name, handmade):
     plain = handmade(phases=1)
     phase = plain.phases["stance"]
     named = dataclasses.replace(phase.states["r"], components=(name, "b", "c"))
@@ -183,7 +183,7 @@ def test_loading_executes_nothing(tmp_path):
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 @pytest.mark.parametrize("step", ["write_bytes", "replace", "fsync"])
-def test_interrupted_save_leaves_the_old_file_whole(tmp_path, monkeypatch, failure, step, handmade):
+def test_interrupted_save_leaves_the_old_file_intact(tmp_path, monkeypatch, failure, step, handmade):
     path = tmp_path / "a.nc"
     old, new = handmade(), handmade(objective=2.0)
     save(old, path)
@@ -204,7 +204,7 @@ def test_interrupted_save_leaves_the_old_file_whole(tmp_path, monkeypatch, failu
     assert load(path).objective == 2.0
 
 
-def test_what_a_killed_process_left_half_written_is_removed(tmp_path, handmade):
+def test_partial_files_of_killed_processes_are_removed(tmp_path, handmade):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     names = [f".trajopt-{HOST}-{dead.pid}-0.part", f".trajopt-{HOST}-{os.getpid()}-0.part", f".trajopt-other-{dead.pid}-0.part"]
@@ -214,7 +214,7 @@ def test_what_a_killed_process_left_half_written_is_removed(tmp_path, handmade):
     assert sorted(os.listdir(tmp_path)) == sorted([*names[1:], "a.nc"])  # those of living processes and other machines stay
 
 
-def test_two_files_that_are_open_at_once_are_two(tmp_path, handmade):
+def test_two_open_files_are_independent(tmp_path, handmade):
     for number in (1.0, 2.0):
         save(handmade(objective=number), tmp_path / f"{number}.nc")
     one, two = load(tmp_path / "1.0.nc"), load(tmp_path / "2.0.nc")
@@ -225,7 +225,7 @@ def test_two_files_that_are_open_at_once_are_two(tmp_path, handmade):
 
 
 @pytest.mark.parametrize("write", [save, to_csv])
-def test_places_that_cannot_be_written(tmp_path, write, handmade):
+def test_unwritable_paths_are_reported(tmp_path, write, handmade):
     (tmp_path / "folder").mkdir()
     for place, word in (("folder", "directory"), ("missing/a.nc", "no folder")):
         with pytest.raises(FileError, match=word):
@@ -233,13 +233,13 @@ def test_places_that_cannot_be_written(tmp_path, write, handmade):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_no_permission(tmp_path, handmade):
+def test_missing_permission_is_reported(tmp_path, handmade):
     tmp_path.chmod(0o500)
     with pytest.raises(FileError, match="permission"):
         save(handmade(), tmp_path / "a.nc")
 
 
-def test_saving_through_a_link_keeps_the_link(tmp_path, handmade):
+def test_saving_through_a_link_preserves_the_link(tmp_path, handmade):
     save(handmade(), tmp_path / "a.nc")
     (tmp_path / "link.nc").symlink_to(tmp_path / "a.nc")
     save(handmade(objective=5.0), tmp_path / "link.nc")
@@ -277,7 +277,7 @@ def test_summary_is_the_contract_and_valid_json(handmade):
     assert answer["costates_initial"]["r"] == pytest.approx([0.0, 1.0, 0.0], abs=1e-15)
 
 
-def test_settings_come_back_as_they_were_set(tmp_path, handmade):
+def test_settings_survive_a_round_trip(tmp_path, handmade):
     settings = {"mass": 70, "target": (2, 3.5), "law": "linear", "nested": ((1, 2), (3, 4)), "drag": False, "table": None}
     original = dataclasses.replace(handmade(), source="launch-vehicle", settings=settings)
     save(original, tmp_path / "a.nc")
@@ -287,7 +287,7 @@ def test_settings_come_back_as_they_were_set(tmp_path, handmade):
     assert [type(v) for v in again.settings.values()] == [type(v) for v in settings.values()]
 
 
-def test_a_saved_answer_is_certified_and_reported_with_its_own_settings(tmp_path):
+def test_a_saved_solution_is_certified_and_reported_with_its_own_settings(tmp_path):
     """Without them the duration would be another one, and the answer wrong."""
     runner, file = CliRunner(), str(tmp_path / "a.nc")
     settings = ["--set", "wall=0.12"]
@@ -303,7 +303,7 @@ def test_a_saved_answer_is_certified_and_reported_with_its_own_settings(tmp_path
     assert "bounds and path constraints" in {c["name"] for c in json.loads(result.stdout)["checks"] if not c["ok"]}
 
 
-def test_comparing_says_where_settings_differ(tmp_path):
+def test_comparing_reports_different_settings(tmp_path):
     runner = CliRunner()
     for wall in ("0.12", "0.11"):
         runner.invoke(app, ["solve", "bryson-denham", "--set", f"wall={wall}", "--save", str(tmp_path / f"{wall}.nc"), "-q"])
@@ -311,7 +311,7 @@ def test_comparing_says_where_settings_differ(tmp_path):
     assert "wall: 0.12 and 0.11" in result.stdout
 
 
-def test_a_name_of_a_python_file_is_not_kept(tmp_path, monkeypatch):
+def test_the_name_of_a_python_file_is_not_stored(tmp_path, monkeypatch):
     """Reading an answer must not run what it names."""
     monkeypatch.chdir(tmp_path)
     lines = [

@@ -72,7 +72,7 @@ def statuses(folder="rows"):
     return [row.status for row in sorted(read_progress(Path(folder)).rows.values(), key=lambda row: row.settings["a"])]
 
 
-def test_rows_that_end_badly_end_alone(folder):
+def test_failed_rows_do_not_stop_the_others(folder):
     line = "sweep ./model.py:build --over a=1:9:9 --set trouble=True --save rows -q --workers 2 --single"
     result = run(*line.split(), "--row-time-limit", "8", "--memory-limit", "200")
     assert result.exit_code == 1, result.output
@@ -102,7 +102,7 @@ def test_sys_exit_in_a_model_does_not_end_the_program_of_the_caller(folder):
     assert not family.success
 
 
-def test_failed_rows_are_solved_again_only_when_asked(folder):
+def test_failed_rows_are_solved_again_only_on_request(folder):
     over, settings = {"a": [1, 8, 9]}, {"trouble": True}
     sweep("./model.py:build", over, settings, method="direct", folder="rows")
     before = read_progress(Path("rows")).rows
@@ -116,7 +116,7 @@ def test_failed_rows_are_solved_again_only_when_asked(folder):
 
 
 @pytest.mark.parametrize("change", ["source", "module beside", "method", "tolerance", "builder", "guess"])
-def test_rows_of_another_statement_are_solved_again_and_said_so(folder, change):
+def test_rows_of_another_statement_are_solved_again_with_a_message(folder, change):
     Path("beside.py").write_text("FACTOR = 1.0\n")
     Path("model.py").write_text(MODEL.replace("FACTOR = 1.0", "from beside import FACTOR"))
     over, told = {"a": [1.0, 2.0]}, []
@@ -153,7 +153,7 @@ def test_rows_of_other_sweeps_stay_in_the_journal_and_the_table(folder):
         assert sorted(float(row["a"]) for row in csv.DictReader(file)) == [1, 2, 3, 4, 7]
 
 
-def test_finished_files_that_the_journal_lacks_are_taken_over(folder):
+def test_finished_files_missing_in_the_journal_are_added(folder):
     sweep("./model.py:build", {"a": [1, 2, 3]}, folder="rows")
     os.unlink("rows/sweep.sqlite")
     os.unlink("rows/a=2.nc")
@@ -167,7 +167,7 @@ def test_finished_files_that_the_journal_lacks_are_taken_over(folder):
     assert "damaged" in told[0]
 
 
-def test_settings_that_look_alike_have_files_of_their_own(folder):
+def test_settings_with_equal_text_have_different_files(folder):
     alike = ["a b", "a_b", "a/b", "x" * 300, "\ud800", "10", 10, 10.0 + 1e-12, "True", True, (1, 2), "(1,2)", "\x1b[2J", ""]
     names = [file_name({"word": value}) for value in alike]
     assert len(set(names)) == len(names)
@@ -184,7 +184,7 @@ def test_settings_that_look_alike_have_files_of_their_own(folder):
         assert member.solution["x"](1.0) == pytest.approx(len(str(value)) / 10 + 0.1)
 
 
-def test_two_sweeps_at_once_are_one(folder):
+def test_two_sweeps_cannot_run_in_one_folder(folder):
     first = start("--over", "a=1,6", "--save", "rows", "--set", "trouble=True")
     wait_for(lambda: Path("rows/sweep.sqlite").exists() and read_progress(Path("rows")).rows)
     second = run(*ROWS)
@@ -199,7 +199,7 @@ def test_two_sweeps_at_once_are_one(folder):
         read_progress(folder)
 
 
-def test_a_killed_sweep_leaves_no_processes_and_goes_on(folder):
+def test_a_killed_sweep_leaves_no_processes_and_resumes(folder):
     sweeping = start("--over", "a=1:20:20", "--save", "rows", "--workers", "2", "--single")
     wait_for(lambda: Path("rows/sweep.sqlite").exists() and len(read_progress(Path("rows")).rows) >= 3)
     children = children_of(sweeping.pid)
@@ -217,7 +217,7 @@ def test_a_killed_sweep_leaves_no_processes_and_goes_on(folder):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_stopped_sweep_says_so_and_keeps_what_is_finished(folder, number, code):
+def test_an_interrupted_sweep_saves_finished_rows(folder, number, code):
     sweeping = start("--over", "a=1:200:200", "--save", "rows")
     wait_for(lambda: Path("rows/sweep.sqlite").exists() and len(read_progress(Path("rows")).rows) >= 1)
     children = children_of(sweeping.pid)
@@ -232,7 +232,7 @@ def test_a_stopped_sweep_says_so_and_keeps_what_is_finished(folder, number, code
         assert len(list(csv.DictReader(file))) == len(read_progress(Path("rows")).rows)
 
 
-def test_a_full_disk_ends_a_sweep_with_what_was_finished(folder, monkeypatch):
+def test_a_full_disk_ends_a_sweep_with_the_finished_rows(folder, monkeypatch):
     genuine = Path.write_bytes
 
     def full(self, content):
@@ -259,7 +259,7 @@ def test_the_journal_is_not_written_by_readers(folder):
     assert Path("rows/sweep.sqlite").stat().st_mtime_ns == before
 
 
-def test_a_journal_of_a_newer_version_is_left_alone(folder):
+def test_a_journal_of_a_newer_version_is_not_changed(folder):
     sweep("./model.py:build", {"a": [1]}, folder="rows")
     database = sqlite3.connect("rows/sweep.sqlite")
     database.execute("UPDATE facts SET value = '99' WHERE name = 'version'")
@@ -269,7 +269,7 @@ def test_a_journal_of_a_newer_version_is_left_alone(folder):
         Journal(Path("rows"))
 
 
-def test_a_script_may_sweep_over_a_function_of_its_own(folder):
+def test_a_script_can_sweep_its_own_function(folder):
     script = textwrap.dedent(MODEL) + textwrap.dedent(
         """
         if __name__ == "__main__":
@@ -284,7 +284,7 @@ def test_a_script_may_sweep_over_a_function_of_its_own(folder):
     assert result.stdout == "[1.0, 4.0]\n"
 
 
-def test_limits_that_are_none(folder):
+def test_invalid_limits_are_rejected(folder):
     for options in (["--row-time-limit", "0"], ["--memory-limit", "nan"], ["--row-time-limit", "inf"], ["--workers", "0"]):
         assert run(*ROWS, *options).exit_code == 2
 
@@ -306,7 +306,7 @@ def wait_for(condition, seconds=60.0):
         time.sleep(0.02)
 
 
-def test_a_loaded_member_is_the_answer_of_its_own_row(folder):
+def test_a_loaded_member_is_the_solution_of_its_own_row(folder):
     family = sweep("./model.py:build", {"a": [1, 2]}, folder="rows", workers=1)
     assert family.members[1].solution["x"](1.0) == pytest.approx(2.0)
     assert load("rows/a=2.nc").objective == family["objective"][1]

@@ -64,7 +64,7 @@ def landings():
     return sweep(build, {"limit": LIMITS, "height": HEIGHTS})
 
 
-def test_every_member_is_the_answer_to_its_own_problem(landings):
+def test_every_member_is_the_solution_to_its_own_problem(landings):
     assert landings.success
     assert landings["limit"].tolist() == [2.5, 2.5, 2.5, 3.0, 3.0, 3.0]
     assert landings["height"].tolist() == HEIGHTS * 2
@@ -75,13 +75,13 @@ def test_every_member_is_the_answer_to_its_own_problem(landings):
     np.testing.assert_allclose(landings["final u"], np.repeat(LIMITS, 3), rtol=1e-9)
 
 
-def test_neighbours_save_iterations_and_change_no_answer(landings):
+def test_neighbouring_guesses_save_iterations_and_change_no_solution(landings):
     single = sweep(build, {"limit": LIMITS, "height": HEIGHTS}, chained=False)
     np.testing.assert_allclose(landings["objective"], single["objective"], rtol=1e-9)
     assert landings["iterations"].sum() < 0.7 * single["iterations"].sum()
 
 
-def test_a_sweep_begins_at_the_answer_that_it_is_given(landings):
+def test_a_sweep_starts_from_the_given_guess(landings):
     """Back along the same settings nothing has to be found anew, on one core or on two."""
     there = [m for m in landings.members if m.settings["limit"] == LIMITS[0]]
     last = there[-1].solution
@@ -115,7 +115,7 @@ def test_failures_are_rows_and_do_not_stop_the_others():
     assert np.isnan(family["objective"]).tolist() == [False, True, False]
 
 
-def test_where_the_neighbour_leads_astray_a_member_begins_by_itself(monkeypatch):
+def test_if_the_neighbouring_guess_fails_a_member_is_solved_without_it(monkeypatch):
     true = trajopt.sweeping.solve
 
     def led_astray(problem, method, guess, *rest):
@@ -126,7 +126,7 @@ def test_where_the_neighbour_leads_astray_a_member_begins_by_itself(monkeypatch)
     assert sweep(build, {"height": HEIGHTS}).success
 
 
-def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path, solves):
+def test_an_interrupted_sweep_resumes(tmp_path, solves):
     solves["interrupt at"] = 3
     told = []
     partly = sweep(build, {"height": HEIGHTS}, folder=tmp_path, progress=told.append)
@@ -144,7 +144,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path, solves):
     assert solves["count"] == 7
 
 
-def test_what_is_torn_or_of_other_settings_or_too_coarse_is_solved_again(tmp_path, solves):
+def test_damaged_outdated_and_coarse_rows_are_solved_again(tmp_path, solves):
     sweep(build, {"height": HEIGHTS}, folder=tmp_path, tolerance=1e-4)
     (tmp_path / "height=10.nc").write_bytes((tmp_path / "height=10.nc").read_bytes()[:500])
     (tmp_path / "height=20.nc").write_bytes((tmp_path / "height=5.nc").read_bytes())
@@ -155,7 +155,7 @@ def test_what_is_torn_or_of_other_settings_or_too_coarse_is_solved_again(tmp_pat
     assert not any(member.recalled for member in finer.members)
 
 
-def test_other_processes_find_the_same_answers(landings):
+def test_other_processes_find_the_same_solutions(landings):
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         family = sweep("moon-lander", {"limit": LIMITS, "height": HEIGHTS}, executor=pool)
         with pytest.raises(UsageError, match="workers cannot solve"):
@@ -174,24 +174,24 @@ def test_other_processes_find_the_same_answers(landings):
         ({"height": [1.0]}, {"height": 2.0}, "both swept over and set"),
     ],
 )
-def test_wrong_requests_are_refused_at_once(over, settings, said, solves):
+def test_invalid_requests_are_rejected_at_once(over, settings, said, solves):
     with pytest.raises(UsageError, match=said):
         sweep(build, over, settings)
     assert solves["count"] == 0
 
 
-def test_a_file_is_no_folder(tmp_path):
+def test_a_file_in_place_of_a_folder_is_rejected(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(FileError, match="it is a file"):
         sweep(build, {"height": [1.0]}, folder=tmp_path / "file")
 
 
-def test_a_column_that_is_not_there(landings):
+def test_an_unknown_column_is_rejected(landings):
     with pytest.raises(UsageError, match="did you mean 'objective'"):
         landings["objectve"]
 
 
-def test_pictures_of_families(landings):
+def test_plots_of_families(landings):
     figure = plot_family(landings, columns=["objective", "tf"])
     objective, duration = figure.axes
     assert objective.get_xlabel() == "height"  # it has the most values
@@ -204,7 +204,7 @@ def test_pictures_of_families(landings):
     assert crossed.axes[0].lines[1].get_xdata().tolist() == [2.0]
 
 
-def test_words_stand_in_order_on_the_axis():
+def test_values_that_are_not_numbers_are_plotted_in_order():
     def either(way="up"):
         return build(5.0 if way == "up" else 10.0)
 

@@ -29,7 +29,7 @@ def test_a_table_of_cubics_is_exact_inside():
 
 
 @pytest.mark.parametrize(("at", "out"), [((2.0, 0.3), (1, 0)), ((0.0, 0.3), (-1, 0)), ((1.2, 1.0), (0, 1)), ((2.0, 1.0), (1, 1))])
-def test_a_table_goes_straight_on_beyond_its_edges(at, out):
+def test_a_table_is_extrapolated_linearly(at, out):
     """The tangent at the edge, without a step of value or slope."""
     f = numbers(product())
     x, y = at
@@ -93,6 +93,6 @@ def test_a_problem_along_the_edge_of_its_table_is_solved_and_certified():
         (lambda: product()(casadi.SX.sym("x"), casadi.SX.sym("y")), "symbols=casadi.MX"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said(make, culprit):
+def test_invalid_tables_are_rejected(make, culprit):
     with pytest.raises(ProblemError, match=culprit):
         make()

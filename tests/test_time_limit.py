@@ -23,7 +23,7 @@ def clock(monkeypatch):
     return moved
 
 
-def test_the_sooner_of_two_deadlines_counts():
+def test_the_earlier_of_two_deadlines_applies():
     now = time.perf_counter()
     early, late = Deadline(1.0, now), Deadline(5.0, now)
     assert early.sooner(late) is late.sooner(early) is early
@@ -33,7 +33,7 @@ def test_the_sooner_of_two_deadlines_counts():
     assert Deadline(1.0, now - 2.0).remaining == 0.0
 
 
-def test_the_answer_of_the_last_whole_mesh_comes_back(clock):
+def test_the_solution_of_the_last_complete_mesh_is_returned(clock):
     def after_the_first_mesh(line):
         clock.late = 1e6
 
@@ -52,14 +52,14 @@ def test_a_time_limit_that_is_not_reached_changes_nothing():
     assert other.status is Status.SOLVED
 
 
-def test_a_solve_without_time_returns_its_guess():
+def test_a_solve_without_time_returns_a_finite_trajectory():
     solution = solve(builder("cart-pole")(), time_limit=1e-6)
     assert solution.status is Status.TIME_LIMIT
     assert np.all(np.isfinite(solution["x"](np.linspace(0.0, 2.0, 5))))
 
 
 @pytest.mark.parametrize("method", ["indirect", "both"])
-def test_shooting_out_of_time_leaves_the_direct_answer(clock, monkeypatch, method):
+def test_shooting_out_of_time_returns_the_direct_solution(clock, monkeypatch, method):
     def too_late(form):
         clock.late = 1e6
         return hamiltonians(form)
@@ -73,6 +73,6 @@ def test_shooting_out_of_time_leaves_the_direct_answer(clock, monkeypatch, metho
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan")])
-def test_a_limit_that_is_none_is_refused(wrong):
+def test_an_invalid_limit_is_rejected(wrong):
     with pytest.raises(UsageError, match="time_limit"):
         solve(builder("cart-pole")(), time_limit=wrong)

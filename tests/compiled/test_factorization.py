@@ -77,7 +77,7 @@ def test_kkt_matrices_with_zero_blocks(seed):
     assert report.negative >= 0
 
 
-def test_delayed_pivots_are_needed_and_right():
+def test_delayed_pivots_are_used_and_correct():
     """Without a Hessian many pivots come about only in the parents of their fronts: without delays they would be zeros."""
     delayed = [check(kkt(np.random.default_rng(seed), 60, 60, density=0.03, hessian=0.0)).delayed for seed in range(5)]
     assert sum(delayed) > 0
@@ -107,7 +107,7 @@ def test_dependent_rows_are_reported():
     assert Factorization(17, rows, columns).compute(values).zero == 1
 
 
-def test_empty_and_missing():
+def test_empty_matrices_and_missing_entries():
     assert Factorization(0, [], []).compute([]).negative == 0
     f = Factorization(3, [0], [0])  # two unknowns without any entry
     report = f.compute([-2.0])
@@ -115,13 +115,13 @@ def test_empty_and_missing():
     assert f.solve([4.0, 1.0, 1.0])[0] == -2.0
 
 
-def test_entries_at_one_place_add_up_in_either_triangle():
+def test_duplicate_entries_are_summed_in_either_triangle():
     f = Factorization(2, [0, 0, 1, 1, 0], [0, 0, 0, 1, 1])
     f.compute([1.0, 2.0, 0.5, 4.0, 0.5])
     np.testing.assert_allclose(f.solve([4.0, 5.0]), [1.0, 1.0], rtol=1e-14)
 
 
-def test_values_may_change_and_what_is_not_finite_is_refused():
+def test_values_may_change_and_nonfinite_values_are_rejected():
     rng = np.random.default_rng(0)
     f = Factorization(20, *np.tril_indices(20))
     for _ in range(3):
@@ -166,7 +166,7 @@ def test_cost_is_linear_in_the_mesh():
     assert sizes[2] - sizes[1] == pytest.approx(2 * (sizes[1] - sizes[0]), rel=0.15)
 
 
-def test_wrong_input_is_refused():
+def test_wrong_input_is_rejected():
     with pytest.raises(ValueError, match="outside"):
         Factorization(2, [2], [0])
     with pytest.raises(ValueError, match="pairs"):

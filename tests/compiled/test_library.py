@@ -24,7 +24,7 @@ def solved(**environment):
     return done.stdout.splitlines()
 
 
-def test_switched_off_the_answer_is_the_same():
+def test_disabled_core_gives_the_same_solution():
     with_core, without = solved(TRAJOPT_COMPILED="1"), solved(TRAJOPT_COMPILED="0")
     assert "TRAJOPT_COMPILED=0" in without[0]
     assert float(with_core[1]) == pytest.approx(float(without[1]), rel=1e-12)

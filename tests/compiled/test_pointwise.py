@@ -59,7 +59,7 @@ def table(names):
 
 @core_only
 @pytest.mark.parametrize("name", [*UNARY, *CONSTANT, *BINARY])
-def test_every_operation_has_the_bits_of_the_interpreter(name):
+def test_every_operation_is_bitwise_equal_to_the_interpreter(name):
     function = table([name])[name]
     codes = {function.instruction_id(k) for k in range(function.n_instructions())}
     assert name in ("ASSIGN", "LIFT") or getattr(casadi, f"OP_{name}") in codes, "CasADi has simplified the expression"
@@ -135,7 +135,7 @@ def test_one_tape_in_many_threads():
 
 
 @pytest.mark.plugins
-def test_functions_without_a_tape_go_to_casadi():
+def test_functions_without_a_tape_are_evaluated_by_casadi():
     x = casadi.MX.sym("x")
     table = casadi.interpolant("table", "bspline", [[0.0, 1.0, 2.0, 3.0, 4.0]], [0.0, 1.0, 4.0, 9.0, 16.0])
     function = Pointwise(casadi.Function("f", [x], [table(x)]))
@@ -156,7 +156,7 @@ def test_both_implementations_take_the_same_arguments():
 
 
 @core_only
-def test_a_tape_is_made_once_it_pays():
+def test_a_tape_is_built_after_enough_evaluations():
     function = Pointwise(model())
     x, p = np.ones((3, 10)), np.ones(2)
     first = function(x, np.zeros(0), p)[0]
@@ -166,7 +166,7 @@ def test_a_tape_is_made_once_it_pays():
     assert function.__dict__["tape"] is not None
 
 
-def test_wrong_shapes_are_refused():
+def test_wrong_shapes_are_rejected():
     with pytest.raises(ValueError, match="expected"):
         Pointwise(model())(np.zeros((4, 5)), np.zeros(0), np.ones(2))
     with pytest.raises(ValueError, match="points"):
@@ -174,7 +174,7 @@ def test_wrong_shapes_are_refused():
 
 
 @core_only
-def test_a_damaged_tape_is_refused():
+def test_a_damaged_tape_is_rejected():
     tape = tapes.tape_of(model())
     core = library()
     assert core.tape_check(ctypes.byref(tape.c)) == 0

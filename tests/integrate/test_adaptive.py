@@ -90,7 +90,7 @@ def test_a_tolerance_must_be_positive(integrator, tolerance):
         integrator(tolerance)
 
 
-def test_settings_that_make_no_sense():
+def test_invalid_settings_are_rejected():
     with pytest.raises(UsageError, match="safety"):
         Fehlberg(1e-6, safety=1.5)
     with pytest.raises(UsageError, match="no error estimate"):

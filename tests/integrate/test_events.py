@@ -86,7 +86,7 @@ def test_events_at_one_time_fire_together():
     assert run.x[-1] == pytest.approx([0.5, 5.5], abs=1e-12)
 
 
-def test_a_dip_inside_one_long_step_is_seen():
+def test_two_crossings_within_one_long_step_are_found():
     """An adaptive step over a straight motion is as long as the run, and the event's function dips within it."""
     x, t = SX.sym("x"), SX.sym("t")
     dip = Event("dip", (t - 3) ** 2 - 1, direction=-1)

@@ -72,7 +72,7 @@ def test_compiled_and_plain_steps_agree():
     assert plain.x == pytest.approx(compiled.x, abs=1e-13)
 
 
-def test_newmark_is_the_trapezoidal_rule_and_keeps_the_energy_of_a_spring():
+def test_newmark_is_the_trapezoidal_rule_and_conserves_the_energy_of_a_spring():
     system = mass_spring_damper(damping=0.0)
     run = simulate(system, Newmark(0.05), until=100.0)
     assert run.drift["energy"].max < 1e-11
@@ -105,13 +105,13 @@ def test_newmark_damps_by_gamma():
     assert np.linalg.det(columns) == pytest.approx(1 - (gamma - 0.5) * z / (1 + beta * z), abs=1e-14)
 
 
-def test_newmark_refuses_what_is_not_of_second_order():
+def test_newmark_rejects_systems_that_are_not_second_order():
     x, t = casadi.SX.sym("x"), casadi.SX.sym("t")
     with pytest.raises(ModelError, match="second-order"):
         simulate(System("decay", t, x, (Variable("x", 1.0),), -x), Newmark(0.1), until=1.0)
 
 
-def test_last_step_lands_on_the_end():
+def test_last_step_ends_at_the_final_time():
     run = simulate(pendulum(), Rk4(0.3), until=1.0)
     assert run.t == pytest.approx([0, 0.3, 0.6, 0.9, 1.0], abs=1e-15)
     assert simulate(pendulum(), Rk4(0.1), until=0.3).t == pytest.approx([0, 0.1, 0.2, 0.3], abs=1e-15)
@@ -137,7 +137,7 @@ def test_a_step_must_be_positive(step):
             scheme(step)
 
 
-def test_rates_that_are_not_numbers_are_reported_by_name():
+def test_nonfinite_rates_are_reported_by_name():
     x, t = casadi.SX.sym("height"), casadi.SX.sym("t")
     broken = System("broken", t, x, (Variable("height", 1.0),), -casadi.sqrt(x) - 0.1)
     for integrator in (Rk4(1e-2), Dop853(1e-8)):

@@ -19,20 +19,20 @@ T, X, U = casadi.SX.sym("t"), casadi.SX.sym("x", 2), casadi.SX.sym("u")
 DOUBLE_INTEGRATOR = casadi.Function("f", [T, X, U], [casadi.vertcat(X[1], U)])
 
 
-def test_breaks_make_a_jumping_control_exact():
+def test_breaks_make_discontinuous_controls_exact():
     path = flow(controlled(DOUBLE_INTEGRATOR, thrust), 0, 2, [0.0, 0.0], breaks=[1.0])
     assert path(2.0) == pytest.approx([1.0, 0.0], abs=1e-15)
     assert path(1.0) == pytest.approx([0.5, 1.0], abs=1e-15)
     assert len(path.t) < 20
 
 
-def test_the_price_of_a_missing_break():
+def test_a_missing_break_reduces_accuracy():
     """Without the break the same accuracy takes many more steps."""
     blind = flow(controlled(DOUBLE_INTEGRATOR, thrust), 0, 2, [0.0, 0.0])
     assert len(blind.t) > 30
 
 
-def test_a_break_is_kept_backwards_too():
+def test_breaks_work_backwards_in_time():
     path = flow(controlled(DOUBLE_INTEGRATOR, thrust), 2, 0, [1.0, 0.0], breaks=[1.0])
     assert path(0.0) == pytest.approx([0.0, 0.0], abs=1e-15)
 
@@ -44,7 +44,7 @@ def test_casadi_and_python_rates_agree():
     assert a(5.0) == pytest.approx(b(5.0), abs=1e-11)
 
 
-def test_bad_input():
+def test_invalid_input_is_rejected():
     with pytest.raises(UsageError, match="zero duration"):
         flow(lambda t, x: x, 1, 1, [1.0])
     with pytest.raises(UsageError, match="finite times"):

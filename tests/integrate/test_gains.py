@@ -71,7 +71,7 @@ def test_stability_limits():
     assert stability_limit(RK4) == pytest.approx(2.785293563405282, abs=1e-9)
 
 
-def test_the_document_s_instability_belongs_to_its_step():
+def test_the_documents_instability_limit_follows_from_its_step():
     """k <= -1300 is where Euler steps of 1.54e-3 lose the sleigh's blade."""
     assert safe_range(EULER, 1.54e-3)[1] == pytest.approx(1300, rel=2e-3)
     below, above = (simulate(sleigh(), Euler(1.54e-3), until=6.0, stabilization=Baumgarte(a)) for a in (1200.0, 1298.0))
@@ -83,7 +83,7 @@ def test_the_document_s_instability_belongs_to_its_step():
 # The counterexample ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_counterexample_satisfies_the_printed_range_and_is_refused():
+def test_the_counterexample_satisfies_the_printed_range_and_is_rejected():
     lower, upper = component_range(TAU, [1.0, 1.0])
     assert np.all(lower <= COUNTEREXAMPLE)
     assert np.all(upper >= COUNTEREXAMPLE)
@@ -110,7 +110,7 @@ def test_the_printed_range_is_as_printed_and_necessary_for_equal_tolerances():
     assert kept > 100
 
 
-def test_the_counterexample_diverges_indeed():
+def test_the_counterexample_diverges():
     path = flow(lambda t, y: COUNTEREXAMPLE @ y, 0, 20 * TAU, [1.0, 1.0], integrator=Euler(TAU))
     assert np.abs(path.x[-1]) == pytest.approx(2.0**20, rel=1e-9)
 
@@ -166,7 +166,7 @@ def test_error_bound_holds_for_euler():
     assert bound / 20 < error <= bound
 
 
-def test_error_bound_of_a_start_that_is_off():
+def test_error_bound_holds_for_an_initial_deviation():
     assert error_bound(2.0, 3.0, 0.0, 1.0) == pytest.approx(2 * np.exp(3), rel=1e-14)
     assert error_bound(0.0, 1e-12, 0.5, 2.0) == pytest.approx(1.0, rel=1e-9)
     with pytest.raises(UsageError, match="sizes"):
@@ -228,7 +228,7 @@ def test_the_recommended_gain_is_within_a_factor_of_two_of_the_best_found_by_sea
     assert drift_at_equal_work(system, integrator, until, gain) < (2.0 if integrator.fixed_step is None else 1.4) * least
 
 
-def test_where_the_drift_does_not_depend_on_the_gain_the_highest_is_recommended():
+def test_the_highest_gain_is_recommended_if_the_drift_does_not_depend_on_it():
     """The sleigh with minimum-norm corrections at every stage of RK4: up to a gain of nearly one the drift is much the same."""
     system, integrator = sleigh(), Rk4(1e-2)
 
@@ -244,7 +244,7 @@ def test_where_the_drift_does_not_depend_on_the_gain_the_highest_is_recommended(
 
 @pytest.mark.parametrize("integrator", [Dop853(1e-10), Rk4(1e-2), Fehlberg(1e-8)], ids=lambda i: i.label)
 @pytest.mark.parametrize("data", ["document", "transfer"])
-def test_a_start_off_its_level_is_brought_back_within_the_run(integrator, data):
+def test_an_initial_deviation_decays_within_the_run(integrator, data):
     """The gain suits the start's deviation too: it must be gone by the end, and the drift of single steps says nothing of it."""
     run = simulate(lawden_cauchy(data=data), integrator, stabilization=MinimumNorm())
     assert 1 < run.stabilization.gain < 10
@@ -262,7 +262,7 @@ def test_the_gain_is_of_the_order_of_one_over_the_step(scheme):
     assert 0.5 < fine / fastest_gain(scheme(1e-3), 1e-3) < 2
 
 
-def test_a_law_that_acts_at_the_stages_bears_only_the_motion_s_own_gain():
+def test_a_law_that_acts_at_the_stages_needs_a_gain_of_the_rates_of_the_motion():
     """Inside a step the stages of RK4 leave the manifold; a high gain turns that into error. Sampled deviations do not."""
     system, integrator = pendulum_cartesian(), Rk4(1e-2)
 
@@ -294,7 +294,7 @@ def test_sampled_deviations_follow_the_same_law():
         assert y == pytest.approx(expected, abs=2e-3 * np.abs(y[0]).max())
 
 
-def test_what_has_no_gain():
+def test_invalid_arguments_of_gains_are_rejected():
     with pytest.raises(UsageError, match="has no gain"):
         recommended_gain(sleigh(), Rk4(1e-3), Projection())
     assert recommended_gain(sleigh(), Newmark(1e-3), until=1.0) > 0  # implicit: a stand-in serves

@@ -73,7 +73,7 @@ def test_lawden_integrals_are_constant_along_the_exact_flow():
     assert np.hypot(run["r0"][-1], run["r1"][-1]) == pytest.approx(1.5, abs=1e-8)
 
 
-def test_minimum_norm_brings_lawden_integrals_back_on_a_bounded_transfer():
+def test_minimum_norm_restores_lawden_integrals_on_a_bounded_transfer():
     system, levels = rocket(TRANSFER, off=0.01)
     way = MinimumNorm((1.0, 1000.0), ("hamiltonian", "scaling"), levels)
     y = np.linalg.norm(levels_along(simulate(system, Dop853(1e-11), stabilization=way), way.only, levels), axis=1)

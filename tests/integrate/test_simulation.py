@@ -32,7 +32,7 @@ def test_drift_is_of_constraints_from_zero_and_of_integrals_from_the_start():
     assert run.drift["energy"].max == pytest.approx(np.abs(run["energy"] - run["energy"][0]).max(), abs=1e-16)
 
 
-def test_defaults_and_a_gain_that_is_chosen():
+def test_defaults_and_automatic_gain():
     run = simulate(pendulum_cartesian(), stabilization=Baumgarte())
     assert run.t[-1] == pendulum_cartesian().until
     assert run.integrator == Dop853(1e-10)
@@ -49,7 +49,7 @@ def test_progress_goes_from_zero_to_one():
 
 
 @pytest.mark.parametrize("until", [0.0, -1.0, float("nan")])
-def test_a_run_has_a_duration(until):
+def test_the_duration_must_be_positive(until):
     with pytest.raises(UsageError, match="duration of a run must be positive"):
         simulate(pendulum(), until=until)
 
@@ -73,7 +73,7 @@ def test_every_integrator_and_stabilization_has_a_name():
     assert isinstance(stabilization("projection"), Projection)
 
 
-def test_names_and_settings_that_do_not_exist():
+def test_unknown_names_and_settings_are_rejected():
     with pytest.raises(UsageError, match="did you mean 'rk4'"):
         integrator("rk45")
     with pytest.raises(UsageError, match="fixed step"):

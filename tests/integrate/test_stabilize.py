@@ -110,7 +110,7 @@ def test_blocks_of_a_linear_law_are_not_transposed():
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e9, 1e-9])
-def test_the_least_change_does_not_depend_on_the_units_of_the_invariants(unit):
+def test_the_minimum_norm_change_is_invariant_to_units(unit):
     """It is that of the pseudo-inverse, and an invariant counted in nanometres asks for the same change as one in metres."""
     rng = np.random.default_rng(3)
     Y, wanted = rng.standard_normal((3, 5)), rng.standard_normal(3)
@@ -174,7 +174,7 @@ def test_drift_stays_bounded_with_stabilization_and_grows_without(system, only, 
 
 
 @pytest.mark.slow
-def test_at_a_fixed_step_the_cart_s_drift_is_the_error_of_single_steps():
+def test_with_a_fixed_step_the_drift_of_the_cart_is_the_local_error():
     """The cart goes ever faster through waves of 1 rad/m: the error of a step tau is of the size of (v tau)^5, of
     RK4 in the track even of (v tau)^6.
 
@@ -222,14 +222,14 @@ def test_gains_must_be_positive(gain):
             way(gain)
 
 
-def test_an_unstable_gain_is_refused_before_the_run():
+def test_an_unstable_gain_is_rejected_before_the_run():
     with pytest.raises(UsageError, match="each step multiplies deviations by 4"):
         simulate(pendulum_cartesian(), Euler(1e-3), until=1.0, stabilization=Baumgarte(5000.0))
     with pytest.raises(UsageError, match="deviations grow at any step"):
         simulate(sleigh(), Rk4(1e-3), until=1.0, stabilization=LinearLaw(E=[[2.0]]))
 
 
-def test_what_a_system_does_not_have():
+def test_invalid_stabilizations_are_rejected():
     with pytest.raises(ModelError, match="has no reactions"):
         simulate(pendulum(), until=1.0, stabilization=Baumgarte(1.0))
     with pytest.raises(ModelError, match="no invariants"):

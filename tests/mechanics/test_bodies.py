@@ -58,7 +58,7 @@ def test_free_bar_off_centre_turns_about_its_mass_centre(motion):
     assert centre == pytest.approx((0.5, 0.0), abs=1e-10)  # its centre was at rest
 
 
-def test_welded_bodies_move_as_one(motion):
+def test_rigidly_joined_bodies_move_as_one(motion):
     first, second = Body("first", 1.0, 0.1, (0.5, 0.0)), Body("second", 2.0, 0.2, (1.0, 0.5), math.pi / 2)
     joints = [
         Revolute("pin", "ground", "first", (0, 0), (-0.5, 0)),
@@ -73,7 +73,7 @@ def test_welded_bodies_move_as_one(motion):
     assert found[0] == pytest.approx(found[1], abs=1e-9)
 
 
-def test_prismatic_joint_leaves_one_freedom_with_the_weight_along_the_rail():
+def test_prismatic_joint_has_one_degree_of_freedom_with_the_weight_along_its_axis():
     angle = -math.pi / 6
     block = Body("block", 3.0, 0.1, (0.0, 0.0), angle)
     rail = Prismatic("rail", "ground", "block", (math.cos(angle), math.sin(angle)), angle=angle)
@@ -98,7 +98,7 @@ def test_prismatic_joint_between_moving_bodies():
     assert a[2] == pytest.approx(spin_up, rel=1e-13)
 
 
-def test_moving_pivot_does_work_and_the_balance_closes(motion):
+def test_moving_pivot_does_work_and_the_power_balance_holds(motion):
     bar = Body("bar", 1.0, 0.02, (0.0, 0.25), math.pi / 2 - 0.1)
     pivot = Revolute("pivot", "ground", "bar", lambda t: (0.1 * casadi.sin(5 * t), 0.02 * casadi.cos(7 * t)), (-0.25, 0.0))
     model = assemble("shaken", [bar], [pivot]).consistent(hold=("bar_theta",))
@@ -110,7 +110,7 @@ def test_moving_pivot_does_work_and_the_balance_closes(motion):
     assert abs(float(energy(2.0, motion(model.system(), 2.0).x, [])) - float(energy(0.0, model.system().start, []))) > 0.1
 
 
-def test_springs_store_what_they_take_and_dampers_lose_it(motion):
+def test_springs_store_energy_and_dampers_dissipate_it(motion):
     a, b = Body("a", 1.0, 0.1, (0.0, -1.0)), Body("b", 2.0, 0.1, (0.5, -2.0), 0.3)
 
     def pair(damping):
@@ -158,7 +158,7 @@ def test_force_at_a_point_turns_the_body_and_torque_has_its_opposite():
         (lambda: assemble("m", [Body("b", 1, 1)], [Revolute("p", "b", "ground", lambda t: (t, 0))]), "only points of the ground"),
     ],
 )
-def test_bad_assemblies_are_refused_in_the_users_names(build, words):
+def test_invalid_assemblies_are_rejected_in_the_users_names(build, words):
     with pytest.raises(ModelError, match=words):
         build()
 

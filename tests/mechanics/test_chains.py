@@ -116,7 +116,7 @@ def four_bar(ground_length):
     return tree.mechanism(constraints=tree.closure("loop", "coupler", "rocker", ((1, 0, 0), (1, 0, 0)), axes="xy"))
 
 
-def test_loop_closes_and_its_motion_keeps_energy_and_closure(motion):
+def test_loop_closes_and_its_motion_conserves_energy_and_closure(motion):
     model = four_bar(1.5).consistent()
     assert check_model(model).check().ok
     found = motion(model.system(), 1.0)
@@ -168,13 +168,13 @@ def test_forward_dynamics_grow_no_faster_than_the_cube():
         (lambda: Tree("t", (Link("a", "ground", ()),)).point("link7"), "has no link 'link7'"),
     ],
 )
-def test_bad_trees_are_refused_in_the_users_names(build, words):
+def test_invalid_trees_are_rejected_in_the_users_names(build, words):
     with pytest.raises(ModelError, match=words):
         build()
 
 
 @pytest.mark.parametrize(("tied", "norms"), [(False, (0.0265, 0.0099, 0.0019)), (True, (0.0275, 0.0105, 0.0043))])
-def test_exoskeleton_on_its_slalom_strays_by_the_known_amounts(exoskeleton, tied, norms):
+def test_drift_of_the_exoskeleton_slalom_has_its_known_values(exoskeleton, tied, norms):
     """Explicit Euler of 1 ms to 0.5 s: norm of lengths, leaning circle, heading and blade, by gain of the reactions."""
     tree, q = exoskeleton
     slalom, lean = 10.0, 0.1

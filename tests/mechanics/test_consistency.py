@@ -17,7 +17,7 @@ def arm(constraints=()):
     return Mechanism("arm", (a, b), kinetic, -2 * cos(a.q) - cos(b.q), constraints=tuple(c(a, b) for c in constraints))
 
 
-def test_a_sound_model_passes_every_row():
+def test_a_correct_model_passes_every_check():
     model = arm()
     report = check_model(replace(model, inertia=Inertia(model.mass, model.bias)), samples=5)
     assert report.ok
@@ -46,7 +46,7 @@ def spoiled(change):
         (lambda M, h: (1.001 * M, h), "power balance"),
     ],
 )
-def test_a_spoiled_model_fails_in_the_right_row(change, row):
+def test_a_wrong_model_fails_in_the_right_check(change, row):
     report = check_model(spoiled(change), samples=5)
     assert row in report.failing
     line = next(line for line in str(report).splitlines() if row in line)

@@ -47,7 +47,7 @@ def test_unreachable_constraint_is_named():
         plane(lambda x, y: Nonholonomic("rest", x.v + y.v), lambda x, y: Nonholonomic("push", x.v + y.v - 1)).consistent()
 
 
-def test_redundant_constraints_are_named_with_what_they_follow_from():
+def test_redundant_constraints_are_named_with_those_they_depend_on():
     model = plane(circle, lambda x, y: Holonomic("again", 3 * (x.q**2 + y.q**2) - 3), start=(0.6, 0.8))
     (found,) = model.dependent_constraints()
     assert (found.name, found.on) == ("again", ("circle",))
@@ -56,7 +56,7 @@ def test_redundant_constraints_are_named_with_what_they_follow_from():
     assert "omit 'again'" in caught.value.hint
 
 
-def test_singular_start_is_told_from_redundancy():
+def test_singular_initial_position_is_distinguished_from_redundancy():
     """Two circles that touch: at the touching point their gradients are parallel, and no motion near it is singular."""
     x, y, z = (Coordinate(n, s) for n, s in (("x", 1.0), ("y", 0.0), ("z", 0.0)))
     one = Holonomic("sphere", x.q**2 + y.q**2 + z.q**2 - 1)

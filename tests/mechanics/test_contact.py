@@ -77,7 +77,7 @@ def test_force_is_zero_outside_and_elastic_part_is_the_derivative_of_the_stored_
     ],
     ids=["Kelvin-Voigt, adhesive", "Kelvin-Voigt", "Hunt-Crossley", "Hunt-Crossley, linear"],
 )
-def test_damping_from_restitution_gives_that_restitution(law, e):
+def test_damping_from_restitution_reproduces_the_restitution(law, e):
     assert rebound(law(e)) == pytest.approx(e, abs=2e-6)
 
 
@@ -100,7 +100,7 @@ def disc(law, friction=None, surface=None, **start):
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: repr(law))
-def test_a_bounce_balances_its_energy(motion, law):
+def test_energy_balance_holds_in_a_bounce(motion, law):
     model = disc(law, Coulomb(0.3), position=(0.0, 0.15), velocity=(1.0, -1.0), spin=3.0)
     assert check_model(model, spread=0.05).check().ok
     found = motion(model.system(), 0.1, 1e-10, 1e-11)
@@ -170,7 +170,7 @@ def test_a_sliding_impact_off_the_centre_obeys_its_laws(sense):
     assert 0.01 * after[2] == pytest.approx(at[0] * normal - at[1] * tangential, rel=1e-13)
 
 
-def test_poisson_s_impact_off_the_centre_sticks_while_it_comes_back():
+def test_poisson_impact_off_the_centre_sticks_in_restitution():
     """Friction that is never used up holds the point to the end, and the normal impulse is 1 + e times that of compression."""
     at, e = (0.08, -0.06), 0.5
     compressed, after = (jump(PoissonImpact(given, 5.0), (-0.6, -1.0), 0.0, at, 0.0) for given in (0.0, e))
@@ -189,7 +189,7 @@ def test_impact_respects_joints():
     assert after == pytest.approx([0.0, 0.4, 0.8], abs=1e-14)
 
 
-def test_slow_impacts_do_not_come_back():
+def test_slow_impacts_have_no_rebound():
     assert jump(NewtonImpact(0.7, rest_speed=0.1), (1.0, -0.05))[1] == pytest.approx(0.0, abs=1e-17)
     assert jump(PoissonImpact(0.7, rest_speed=0.1), (1.0, -0.05))[1] == pytest.approx(0.0, abs=1e-17)
 
@@ -206,7 +206,7 @@ def test_slow_impacts_do_not_come_back():
         lambda: HuntCrossley.from_restitution(1.0, 0.0, 0.5),
     ],
 )
-def test_impossible_laws_are_refused(build):
+def test_invalid_laws_are_rejected(build):
     with pytest.raises(ModelError):
         build()
 
@@ -229,7 +229,7 @@ def test_the_restitution_of_a_nonlinear_law_is_that_of_its_rebound():
     assert found["lankarani-nikravesh"] > 0.6
 
 
-def test_a_slider_held_by_vectors_moves_like_one_held_by_its_angle():
+def test_prismatic_joints_by_vectors_and_by_angle_agree():
     from problems.multibody import body_slider, ground_slider
     from trajopt.integrate import Dop853, simulate
 

@@ -102,7 +102,7 @@ def test_eliminated_motion_keeps_velocity_conditions_exactly():
     assert float(belt(system.start[:3], velocities, [], [], 0.7)) == pytest.approx(0.0, abs=1e-16)
 
 
-def test_direction_of_the_reaction_matters_to_elimination_too(motion):
+def test_elimination_accounts_for_the_direction_of_reactions(motion):
     x, theta = Coordinate("x", 0.5, 1.0), Coordinate("theta", 0.25, 1.0)
     programme = Holonomic("programme", theta.q - x.q**2, along={"theta": 1.0})
     model = Mechanism("s", (x, theta), (x.v**2 + 3 * theta.v**2) / 2, forces={"x": 0.7}, constraints=(programme,))
@@ -130,7 +130,7 @@ def test_chaplygin_needs_constraints_without_the_dependent_coordinate():
         driven().system(Chaplygin(("z",)))
 
 
-def test_singular_elimination_is_refused():
+def test_singular_elimination_is_rejected():
     model = sleigh(heading=0.0)
     with pytest.raises(ModelError, match="cannot be eliminated at the start"):
         model.system(Eliminated(("x",)))
@@ -174,7 +174,7 @@ def test_controls_become_parameters_or_laws():
     assert [i.name for i in cart.system(controls={"push": 0.0}).invariants] == ["energy"]
 
 
-def test_augmented_system_is_accurate_where_the_bare_mass_matrix_is_singular(exoskeleton):
+def test_augmented_system_is_accurate_if_the_mass_matrix_is_singular(exoskeleton):
     """Upright rods have no inertia about their own axis: headings are lost from M and kept by the constraints."""
     tree, q = exoskeleton
     model = tree.mechanism(

@@ -16,7 +16,7 @@ def moving(*conditions):
     return Mechanism("point", (x, y, z), (x.v**2 + y.v**2 + z.v**2) / 2, constraints=rows)
 
 
-def test_a_gradient_times_any_factor_can_be_integrated():
+def test_a_gradient_times_any_factor_is_integrable():
     # exp(y) times the rate of x y + sin z
     found = nonholonomy(moving(lambda x, y, z: casadi.exp(y.q) * (y.q * x.v + x.q * y.v + casadi.cos(z.q) * z.v)))
     assert found.holonomic
@@ -30,7 +30,7 @@ def test_the_tensor_of_a_contact_form_is_its_known_value():
     assert 0.1 < found.tensors["c0"] <= 1.0
 
 
-def test_a_condition_may_be_integrable_beside_another_and_not_alone():
+def test_a_condition_may_be_integrable_with_another_and_not_alone():
     found = nonholonomy(moving(lambda x, y, z: z.v - y.q * x.v, lambda x, y, z: y.v))
     assert found.tensors["c0"] > 0.1
     assert found.tensors["c1"] == 0.0

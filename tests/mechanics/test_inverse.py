@@ -34,7 +34,7 @@ def test_branched_arm_as_a_system_reports_them(t):
     assert torques == pytest.approx(branched_arm.REFERENCE[t], abs=5e-9)
 
 
-def test_member_lengths_are_all_that_the_parallel_scheme_knows_of_the_form():
+def test_the_parallel_scheme_depends_on_the_geometry_only_through_member_lengths():
     """In the plane the z rows of L do not change with the posture, and a link that is not outboard has an empty block."""
     tree = branched_arm.arm()
     one, two = parallel(tree, *turning(0.25)), parallel(tree, *turning(0.6))
@@ -55,7 +55,7 @@ def test_parallel_scheme_agrees_with_newton_euler_and_lagrange_on_any_tree(rando
         assert np.array(tree.mechanism().inverse(*state)).ravel() == pytest.approx(reference, abs=2e-14 * scale)
 
 
-def test_parallel_scheme_takes_sliding_and_absolute_joints(exoskeleton):
+def test_parallel_scheme_handles_prismatic_joints_and_absolute_angles(exoskeleton):
     tree, _ = exoskeleton
     state = np.random.default_rng(4).standard_normal((3, 10))
     reference = np.array(newton_euler(tree)(*state, 0.0)).ravel()
@@ -97,7 +97,7 @@ def test_unit_vector_method_gives_the_augmented_accelerations(loop):
     assert method.acceleration(q, v, rider_loop.TORQUES) == pytest.approx(expected, rel=1e-11)
 
 
-def test_generalized_forces_and_actuator_torques_give_the_motion_back(loop):
+def test_generalized_forces_and_actuator_torques_reproduce_the_motion(loop):
     method, q, v = loop
     a = method.acceleration(q, v, rider_loop.TORQUES)
     needed = method.generalized_force(q, v, a[[1, 2, 4]])
@@ -107,7 +107,7 @@ def test_generalized_forces_and_actuator_torques_give_the_motion_back(loop):
         method.actuator_torques(q, v, a, ("theta2", "theta3"))
 
 
-def test_wrong_choices_of_generalized_coordinates_are_refused(loop):
+def test_wrong_choices_of_generalized_coordinates_are_rejected(loop):
     method, q, _ = loop
     with pytest.raises(ModelError, match="invalid choice of independent coordinates"):
         ClosedLoop(method.mechanism, ("theta1",)).transform(q)
@@ -118,7 +118,7 @@ def test_wrong_choices_of_generalized_coordinates_are_refused(loop):
         ClosedLoop(method.mechanism, ("theta1", "theta2", "theta3")).transform(straight)
 
 
-def test_newmark_s_rule_for_a_prescribed_motion_does_not_settle():
+def test_newmark_rule_for_a_prescribed_motion_does_not_converge():
     """The paper finds accelerations of its quintic by Newmark's rule solved for u''. Their recursion has a double root at -1, so
     that the error does not shrink with the step; exact accelerations are used instead."""
     beta, gamma = 0.25, 0.5

@@ -25,7 +25,7 @@ def test_driven_slider_crank_follows_the_closed_formula():
     assert a == pytest.approx(w**2 * curvature, abs=1e-10)
 
 
-def test_free_mechanism_is_not_for_kinematics():
+def test_kinematics_rejects_a_mechanism_that_is_not_driven():
     with pytest.raises(ModelError, match="not fully driven"):
         kinematics(slider_crank_mechanism(), [0.0])
 
@@ -41,7 +41,7 @@ def arm(path):
     return assemble("arm", [one, two], joints)
 
 
-def test_two_link_arm_reaches_where_it_can_and_says_where_it_cannot():
+def test_unreachable_positions_of_a_two_link_arm_are_reported():
     found = kinematics(arm(lambda t: 1.0 - 0.3 * t), [0.0, 0.5, 1.0])
     tip = found.q[:, 3] + 0.5 * np.cos(found.q[:, 5]), found.q[:, 4] + 0.5 * np.sin(found.q[:, 5])
     assert np.array(tip) == pytest.approx(np.array([[1.0, 0.85, 0.7], [1.0, 1.0, 1.0]]), abs=1e-12)

@@ -109,6 +109,6 @@ def test_force_along_a_chosen_direction_realises_a_programme():
         (lambda x, y: Mechanism("m", (x,), x.v**2).system(controls={"u": 1}), "no control 'u'"),
     ],
 )
-def test_bad_statements_are_refused_in_the_users_names(build, words):
+def test_invalid_statements_are_rejected_in_the_users_names(build, words):
     with pytest.raises(ModelError, match=words):
         build(Coordinate("x"), Coordinate("y"))

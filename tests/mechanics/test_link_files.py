@@ -25,7 +25,7 @@ inertia = [0, 0.02, 0.02]
 """
 
 
-def test_a_file_gives_the_tree_that_python_gives(tmp_path):
+def test_a_file_gives_the_same_tree_as_python(tmp_path):
     (tmp_path / "arm.toml").write_text(TEXT)
     read = load_links(tmp_path / "arm.toml")
     a, b = Coordinate("shoulder", 0.3, unit="rad"), Coordinate("elbow", 0.0, 1.0, unit="rad")
@@ -50,7 +50,7 @@ def test_a_file_gives_the_tree_that_python_gives(tmp_path):
         ('length = "0.4 m"', "length = 0.4\ncentre = [0, 0, 0]", "besides a centre"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path, old, new, words):
+def test_errors_in_a_file_are_reported(tmp_path, old, new, words):
     (tmp_path / "arm.toml").write_text(TEXT.replace(old, new))
     with pytest.raises(TrajoptError, match="(?s)" + words):
         load_links(tmp_path / "arm.toml")

@@ -20,7 +20,7 @@ def arm(mass, length, payload):
     return Tree("arm", links, gravity=(0, -9.81, 0))
 
 
-def test_a_model_with_symbols_is_the_model_with_numbers():
+def test_a_model_with_symbols_equals_one_with_numbers():
     values = (3.0, 0.7, 1.5)
     symbols = [casadi.SX.sym(name) for name in ("mass", "length", "payload")]
     q, v = [0.2, 0.9], [1.0, -2.0]
@@ -28,7 +28,7 @@ def test_a_model_with_symbols_is_the_model_with_numbers():
     np.testing.assert_allclose(np.array(given(*values)), np.array(arm(*values).mechanism().acceleration(q, v)), rtol=1e-12)
 
 
-def test_a_planar_body_with_symbols_is_the_body_with_numbers():
+def test_a_planar_body_with_symbols_equals_one_with_numbers():
     def pendulum(mass, inertia, off):
         body = Body("bob", mass, inertia, position=(1.0, 0.0), centre=(off, 0.0))
         return assemble("pendulum", [body], [Revolute("pin", "ground", "bob", on_second=(-1.0, 0.0))])
@@ -64,7 +64,7 @@ def test_a_parameter_of_the_mechanism_has_a_value_and_can_be_simulated():
     assert [p.name for p in model.system().parameters] == ["load"]
 
 
-def test_what_needs_values_says_so():
+def test_operations_that_need_values_reject_symbols():
     model = arm(casadi.SX.sym("mass"), 0.7, 1.0).mechanism()
     for needing in (model.system, model.consistent, model.dependent_constraints):
         with pytest.raises(ModelError, match=r"(?s)need values.*mass without a value"):

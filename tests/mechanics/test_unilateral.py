@@ -46,7 +46,7 @@ def names(run):
     return [event.name for event in run.events]
 
 
-def test_a_sliding_block_stops_where_friction_has_used_its_energy():
+def test_a_sliding_block_stops_when_friction_has_dissipated_its_energy():
     model, x, y = block()
     contact = PointContact("sole", y.q, x.v, 0.4)
     run = simulate(system_of(model, [contact], lambda t, q, v: SX.zeros(2), {"x_rate": 3.0}))
@@ -58,7 +58,7 @@ def test_a_sliding_block_stops_where_friction_has_used_its_energy():
 
 
 @pytest.mark.parametrize("sense", [1.0, -1.0])
-def test_a_growing_pull_makes_it_slip_at_the_edge_of_the_cone(sense):
+def test_an_increasing_force_causes_slip_at_the_boundary_of_the_cone(sense):
     model, x, y = block()
     contact = PointContact("sole", y.q, x.v, 0.4)
     run = simulate(system_of(model, [contact], lambda t, q, v: vertcat(sense * 10.0 * t, 0), {}, until=1.0))
@@ -69,7 +69,7 @@ def test_a_growing_pull_makes_it_slip_at_the_edge_of_the_cone(sense):
     assert run.final["x_rate"] == pytest.approx(sense * 10.0 * late**2 / 2 / 2.0, rel=1e-6)
 
 
-def test_a_growing_lift_takes_it_off_and_weight_brings_it_down():
+def test_an_increasing_vertical_force_causes_lift_off_and_weight_touch_down():
     """Lift 40 t less weight 2 G until 1 s, then none: lift-off at G/20 s; the fall follows the parabola."""
     model, x, y = block()
     contact = PointContact("sole", y.q, x.v, 0.4)
@@ -87,7 +87,7 @@ def test_a_growing_lift_takes_it_off_and_weight_brings_it_down():
     assert run.final["y_rate"] == 0.0
 
 
-def test_a_force_that_lifts_from_the_start_is_noticed_at_the_start():
+def test_a_lifting_force_at_the_start_causes_lift_off_at_the_start():
     """The mode of the start says contact; no crossing of the force ever comes."""
     model, x, y = block()
     contact = PointContact("sole", y.q, x.v, 0.4)
@@ -141,7 +141,7 @@ def test_a_falling_rod_never_gains_energy_at_impacts_and_comes_to_rest(slip):
     assert run.final["y"] == pytest.approx(0.0, abs=1e-7)
 
 
-def test_an_impact_at_one_end_lifts_the_other_where_it_must():
+def test_an_impact_at_one_end_lifts_the_other_if_complementarity_requires_it():
     """A rod of J = m l^2 turns about its left end and comes down on its right: the impulse there lifts the left end, which a
     contact that were kept could prevent only by pulling. One of J = m l^2 / 12 keeps both."""
     model, contacts = rod(slip=False, inertia=1.0)
@@ -161,7 +161,7 @@ def test_an_impact_at_one_end_lifts_the_other_where_it_must():
     assert run.events[-1].after[6:8] == pytest.approx([STICK, STICK])
 
 
-def test_no_consistent_force_is_said_with_time_and_reason():
+def test_missing_consistent_force_is_reported_with_time_and_reason():
     """Painleve's rod: sliding with much friction it may have no force that holds it on the ground, nor one that lets it go."""
     model, contacts = rod(mu=4.0)
     a = 1.0

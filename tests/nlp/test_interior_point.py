@@ -128,7 +128,7 @@ def test_least_violation():
 
 
 @pytest.mark.plugins
-def test_what_has_no_solution_is_left_to_ipopt_and_says_so():
+def test_programs_without_solution_are_passed_to_ipopt():
     p = program(lambda x: x[0], lambda x: [x[0] ** 2 + 1], [0.7])
     alone, _ = Compiled().run(p)
     assert alone.outcome is Outcome.INFEASIBLE
@@ -138,13 +138,13 @@ def test_what_has_no_solution_is_left_to_ipopt_and_says_so():
 
 
 @pytest.mark.plugins
-def test_a_start_that_is_not_a_number():
+def test_a_nonfinite_initial_point_is_reported():
     p = program(lambda x: casadi.log(x[0]), None, [-1.0])
     assert Compiled().run(p)[0].outcome is Outcome.NOT_A_NUMBER
     assert Compiled().solve(p).outcome is Outcome.NOT_A_NUMBER
 
 
-def test_steps_into_what_is_not_a_number_are_shortened():
+def test_steps_to_nonfinite_values_are_shortened():
     result, _ = Compiled().run(program(lambda x: x[0] - casadi.log(x[0]), None, [1e-3]))
     assert result.outcome is Outcome.SOLVED
     assert result.y == pytest.approx([1.0])
@@ -205,7 +205,7 @@ def test_named_problems_as_with_ipopt(name):
 
 
 @pytest.mark.plugins
-def test_who_solved_each_mesh_is_in_the_history_and_the_file(tmp_path):
+def test_the_backend_of_each_mesh_is_in_the_history_and_the_file(tmp_path):
     for backend in (Compiled(), Ipopt()):
         solution = solve(builder("block-move")(), Collocation(backend=backend))
         assert {one.backend for one in solution.history} == {backend.name}
@@ -223,7 +223,7 @@ def test_verified_by_ipopt():
 
 
 @pytest.mark.plugins
-def test_a_wrong_answer_is_not_verified(monkeypatch):
+def test_a_wrong_solution_is_not_verified(monkeypatch):
     """As if the backend had stopped short of the optimum, and called it solved."""
     honest = Compiled.run
 
@@ -237,7 +237,7 @@ def test_a_wrong_answer_is_not_verified(monkeypatch):
 
 
 @pytest.mark.plugins
-def test_rounding_that_stays_above_the_tolerance_ends_at_the_acceptable_level():
+def test_round_off_above_the_tolerance_ends_at_the_acceptable_level():
     """Lengths of a thousand kilometres: the rows cannot be met to 1e-11."""
     ocp = Problem("block")
     ph = ocp.phase()

@@ -139,7 +139,7 @@ def test_derivatives_are_those_of_the_assembled_functions(case):
 
 
 @pytest.mark.parametrize("case", ["radau", "hermite-simpson", "several unknowns to an input"])
-def test_patterns_hold_no_more_than_the_derivatives(case):
+def test_patterns_have_only_structural_nonzeros(case):
     """What is stored beyond the true nonzeros costs the linear solver; a handful of cancellations is all there may be."""
     program = CASES[case]()
     derivatives = functions_of(program).derivatives
@@ -190,7 +190,7 @@ def circle():
     return Program((block,), nothing, -ends, ends, one, one, np.array([0.3, 1.0]), np.zeros(0))
 
 
-def test_ipopt_keeps_the_shortest_of_its_time_limits():
+def test_ipopt_uses_the_shortest_time_limit():
     late = {"max_wall_time": 100.0}
     assert Ipopt().solve(circle(), None, Deadline(1e-9)).outcome is Outcome.TIME_LIMIT
     assert Ipopt(options=late).solve(circle(), None, Deadline(1e-9)).outcome is Outcome.TIME_LIMIT
@@ -207,7 +207,7 @@ def test_ipopt_finds_the_optimum_and_its_multiplier():
     assert result.constraint_multipliers[0] == pytest.approx((3 - np.sqrt(2)) / np.sqrt(2), abs=1e-8)
 
 
-def test_a_backend_says_how_it_ended():
+def test_a_backend_reports_its_outcome():
     program = circle()
     stuck = Ipopt(max_iterations=1).solve(program)
     assert stuck.outcome is Outcome.ITERATIONS
@@ -217,7 +217,7 @@ def test_a_backend_says_how_it_ended():
     assert Ipopt().solve(undefined).outcome is Outcome.NOT_A_NUMBER
 
 
-def test_quick_warm_starts_leave_as_little_at_the_bounds_as_steady_ones():
+def test_adaptive_warm_starts_reach_complementarity():
     """What is left of multiplier times distance ends in the costates."""
     program = Program(**{**vars(circle()), "upper": np.array([0.6, 0.9]), "lower": np.array([-0.4, 0.0])})
     for start in np.random.default_rng(0).uniform([0.5, 0.6], [0.6, 0.9], size=(20, 2)):
@@ -228,7 +228,7 @@ def test_quick_warm_starts_leave_as_little_at_the_bounds_as_steady_ones():
 
 
 @pytest.mark.parametrize("steady", [False, True])
-def test_a_warm_start_at_the_answer_stays_there(steady):
+def test_a_warm_start_at_the_solution_stays_there(steady):
     """With a bound that binds: multipliers of one, as a cold start has them, would drive the answer away first."""
     free = circle()
     program = Program(**{**vars(free), "upper": np.array([0.6, np.inf]), "lower": np.array([0.0, 0.0])})

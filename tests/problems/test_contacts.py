@@ -38,7 +38,7 @@ def test_contacts_are_consistent(contacts, name, settings, until):
     assert not end.startswith("said")
 
 
-def test_a_pulling_force_is_a_fault(contacts):
+def test_a_tensile_contact_force_is_an_error(contacts):
     """The check sees what it is there for: the forces of a run with their sign changed."""
     run = simulate(contacts.builder("wheelie-pd")(), until=0.2)
     false = {"rear_force": -run["rear_force"], "front_gap": run["front_gap"] - 1.0}

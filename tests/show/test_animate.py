@@ -52,7 +52,7 @@ def frames_of(path):
     return pictures, delays
 
 
-def test_a_rod_keeps_its_length_and_ends_where_the_state_says(swing):
+def test_a_rod_has_constant_length_and_the_end_point_of_the_state(swing):
     seen = scene(swing, swing.system.drawing)
     rod = of_role(seen, Role.LINE)[0].points
     theta = swing.at(seen.t, "theta")
@@ -61,7 +61,7 @@ def test_a_rod_keeps_its_length_and_ends_where_the_state_says(swing):
 
 
 @pytest.mark.parametrize("formulation", ["augmented", "eliminated", "voronets", "penalty"])
-def test_a_drawing_goes_by_names_so_every_formulation_has_it(formulation):
+def test_a_drawing_by_names_works_for_every_formulation(formulation):
     motion = simulate(double_pendulum(formulation=formulation), until=0.5)
     first, second = (stroke.points for stroke in of_role(scene(motion, motion.system.drawing, 11), Role.LINE))
     tolerance = 1e-3 if formulation == "penalty" else 1e-7  # of joints that are not exactly closed
@@ -75,7 +75,7 @@ def test_a_stabilized_motion_keeps_its_drawing():
     np.testing.assert_allclose(left[:, -1], right[:, -1], atol=1e-6)
 
 
-def test_a_wheel_is_round_and_its_spoke_turns():
+def test_a_wheel_is_a_circle_with_a_rotating_spoke():
     motion = simulate(rolling_body(), until=0.5)
     seen = scene(motion, motion.system.drawing, 5)
     wheel = of_role(seen, Role.WHEEL)[0].points
@@ -86,7 +86,7 @@ def test_a_wheel_is_round_and_its_spoke_turns():
 
 
 @pytest.mark.parametrize("normal", [(0, 0, 1), (0, 1, 0), (1, 2, 3)])
-def test_a_wheel_in_space_is_across_its_axle(normal):
+def test_a_wheel_in_space_is_normal_to_its_axle(normal):
     system = moving(Drawing((Disc((SX.sym("x"), 0, 1), 0.5, SX.sym("t"), normal),)))
     wheel = scene(simulate(system), system.drawing, 4).strokes[0].points
     rim = wheel[:, :-1] - wheel[:, -1:]
@@ -94,7 +94,7 @@ def test_a_wheel_in_space_is_across_its_axle(normal):
     np.testing.assert_allclose(np.linalg.norm(rim, axis=2), 0.5, atol=1e-14)
 
 
-def test_functions_and_expressions_say_the_same():
+def test_places_by_functions_and_by_expressions_agree():
     x = SX.sym("x")
     places = (lambda now: (now["x"], now["t"] ** 2)), (x, SX.sym("t") ** 2), vertcat(x, SX.sym("t") ** 2)
     system = moving(Drawing(tuple(Mark(place) for place in places)))
@@ -110,7 +110,7 @@ def test_trails_are_finer_than_frames_and_pass_through_them(swing):
     np.testing.assert_allclose(trail[:: seen.finer], bob, atol=1e-14)
 
 
-def test_answers_with_phases_are_drawn_phase_by_phase(handmade):
+def test_solutions_with_phases_are_drawn_phase_by_phase(handmade):
     answer = handmade()
     drawing = Drawing((Trail((SX.sym("r_0"), SX.sym("r_1"))), Mark(lambda now: (now["r"][0], now["mass"]))))
     seen = scene(answer, drawing, 51)
@@ -122,14 +122,14 @@ def test_answers_with_phases_are_drawn_phase_by_phase(handmade):
 
 
 @pytest.mark.parametrize("frames", [7, 12, 26])
-def test_frames_are_at_equal_distances_over_all_phases(handmade, frames):
+def test_frames_are_equidistant_over_all_phases(handmade, frames):
     """Also where a phase ends between two of them."""
     seen = scene(handmade(phases=3), Drawing((Mark((SX.sym("r_0"), SX.sym("r_1"))),)), frames)
     np.testing.assert_allclose(seen.t, np.linspace(0.0, 2.5, frames), atol=1e-15)
     np.testing.assert_allclose(seen.strokes[0].points[:, 0, 0], np.cos(seen.t), atol=2e-3)  # as exact as the answer's curves
 
 
-def test_what_a_phase_lacks_is_not_drawn_there(handmade):
+def test_shapes_are_not_drawn_in_phases_without_their_variables(handmade):
     answer = handmade()
     flight = answer.phases["flight/free"]
     phases = {**answer.phases, "flight/free": dataclasses.replace(flight, states={"r": flight.states["r"]})}
@@ -139,7 +139,7 @@ def test_what_a_phase_lacks_is_not_drawn_there(handmade):
     assert np.all(np.isfinite(window_of(seen)))
 
 
-def test_a_name_that_nobody_has_is_an_error(swing):
+def test_an_unknown_name_is_an_error(swing):
     with pytest.raises(ModelError, match="a drawing uses 'thetta'") as failure:
         scene(swing, Drawing((Mark((SX.sym("thetta"), 0)),)))
     assert "theta" in str(failure.value.hint)
@@ -154,12 +154,12 @@ def test_a_name_that_nobody_has_is_an_error(swing):
         lambda: Disc((0, 0), 0.0),
     ],
 )
-def test_nonsense_drawings_are_refused(make):
+def test_invalid_drawings_are_rejected(make):
     with pytest.raises(ModelError):
         make()
 
 
-def test_links_of_a_tree_hang_together():
+def test_links_of_a_tree_are_connected():
     """Every rod of the branched arm has its length, and begins where the one before it ends."""
     system = builder("branched-arm", "system")()
     first, second, third = (stroke.points for stroke in of_role(scene(simulate(system), system.drawing, 9), Role.LINE))
@@ -169,12 +169,12 @@ def test_links_of_a_tree_hang_together():
     np.testing.assert_allclose(third[:, 0], first[:, 1], atol=1e-14)
 
 
-def test_two_and_three_coordinates_do_not_mix(swing):
+def test_two_and_three_dimensions_cannot_be_mixed(swing):
     with pytest.raises(ModelError, match="must have 2 coordinates"):
         scene(swing, Drawing((Mark((0, 0)), Mark((0, 0, 0)))))
 
 
-def test_projection_keeps_lengths_across_the_view():
+def test_projection_preserves_lengths_normal_to_the_view():
     """Seen along an axis the other two are undistorted, and seen from anywhere nothing gets longer."""
     box = np.random.default_rng(1).normal(size=(50, 3))
     np.testing.assert_allclose(projected(box, (-90.0, 0.0)), box[:, [0, 2]], atol=1e-15)
@@ -205,7 +205,7 @@ def test_a_gif_plays_in_real_time_and_moves(swing, tmp_path):
     assert np.all(np.diff(done) > 0)
 
 
-def test_the_bob_is_drawn_where_it_is(swing, tmp_path):
+def test_the_bob_is_drawn_at_its_position(swing, tmp_path):
     """The centre of the bob's pixels, through the window's scale, is the bob: axes are equal and nothing is shifted."""
     animate(swing, Drawing((Mark((2 * sin(SX.sym("theta")), -2 * cos(SX.sym("theta"))), 14),)), tmp_path / "bob.gif", frames=6)
     centres = []
@@ -219,7 +219,7 @@ def test_the_bob_is_drawn_where_it_is(swing, tmp_path):
     np.testing.assert_allclose(seen, scale * true, atol=1.0)  # pixels
 
 
-def test_colours_that_come_and_go_are_kept(swing, tmp_path):
+def test_the_palette_has_colours_of_temporary_shapes(swing, tmp_path):
     """A green mark that is there only in the first half is green in the gif, and gone at its end."""
     green = Mark(lambda now: (0.0, 0.0) if now["t"] < 1.0 else (np.nan, np.nan), 20, 2)
     animate(swing, Drawing((green, Mark((1.0, 0.5)), Mark((-1.0, -0.5)))), tmp_path / "mark.gif", frames=5)
@@ -236,14 +236,14 @@ def test_an_mp4_lasts_as_long_as_the_motion(swing, tmp_path):
     assert float(subprocess.run(asked, capture_output=True, check=True, text=True).stdout) == pytest.approx(2.0, abs=0.05)
 
 
-def test_without_ffmpeg_an_mp4_is_refused_before_the_work(swing, tmp_path, monkeypatch):
+def test_without_ffmpeg_an_mp4_is_rejected_before_solving(swing, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(FileError, match="cannot write") as failure:
         animate(swing, swing.system.drawing, tmp_path / "swing.mp4")
     assert "ffmpeg" in str(failure.value.got)
 
 
-def test_a_failed_film_leaves_the_old_one(swing, tmp_path):
+def test_a_failed_animation_leaves_the_old_file(swing, tmp_path):
     target = tmp_path / "swing.gif"
     target.write_bytes(b"old")
 
@@ -256,7 +256,7 @@ def test_a_failed_film_leaves_the_old_one(swing, tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_stills_are_at_equal_distances_and_share_their_window(swing, tmp_path):
+def test_stills_are_equidistant_with_a_common_window(swing, tmp_path):
     figure = stills(swing, swing.system.drawing, tmp_path / "swing.png", count=5)
     times = [float(axes.get_title(loc="left").split()[2]) for axes in figure.axes]
     np.testing.assert_allclose(times, np.linspace(0, 2, 5), atol=0.005)
@@ -267,7 +267,7 @@ def test_stills_are_at_equal_distances_and_share_their_window(swing, tmp_path):
         stills(swing, swing.system.drawing, count=1)
 
 
-def test_a_slow_motion_says_how_fast_it_plays():
+def test_a_long_motion_is_sped_up_and_shows_the_factor():
     x = SX.sym("x")
     system = System("slow", SX.sym("t"), x, (Variable("x", 1.0),), -x / 1e3, until=4e3, drawing=Drawing((Mark((x, 0)),)))
     seen = scene(simulate(system), system.drawing)
@@ -279,7 +279,7 @@ def test_a_slow_motion_says_how_fast_it_plays():
     assert picture.axes.get_title(loc="left").endswith("sped up 500 times")
 
 
-def test_a_quick_motion_is_slowed_and_says_so():
+def test_a_short_motion_is_slowed_and_shows_the_factor():
     motion = simulate(pendulum(), until=0.8)
     seen = scene(motion, motion.system.drawing)
     assert seen.seconds == 4.0
@@ -298,7 +298,7 @@ def test_drawings_need_no_plotting_library():
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "False"
 
 
-def test_the_drawing_beside_a_problem_takes_its_settings():
+def test_the_drawing_of_a_problem_uses_its_settings():
     """A longer pole is drawn longer; settings that do not matter for the picture are left out."""
     assert drawing_beside(goddard.build) is None
     found = drawing_beside(cart_pole.build, {"l": 2.0, "limit": 30.0, "track": 7.0})
@@ -322,7 +322,7 @@ DRAWN = (
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_named_systems_have_drawings_that_work(name):
+def test_named_systems_can_be_drawn(name):
     assert named_problems()[name].kind == "system"
     system = builder(name, "system")()
     seen = scene(simulate(system, until=0.05), system.drawing, 3)
@@ -343,7 +343,7 @@ def test_named_systems_have_drawings_that_work(name):
         ),
     ],
 )
-def test_answers_are_drawn_from_their_start_to_their_end(name, mark, start, end):
+def test_solutions_are_drawn_from_their_start_to_their_end(name, mark, start, end):
     """What the boundary conditions say of the states, seen in the picture."""
     build = builder(name, "problem")
     points = scene(solve(build()).check(), drawing_beside(build), 5).strokes[mark].points
@@ -351,7 +351,7 @@ def test_answers_are_drawn_from_their_start_to_their_end(name, mark, start, end)
     np.testing.assert_allclose(points[-1, 0], end, atol=1e-6)
 
 
-def test_a_launch_in_four_phases_leaves_the_ground_and_stays_off_it():
+def test_a_launch_in_four_phases_stays_above_the_ground():
     build = builder("launch-vehicle", "problem")
     place = scene(solve(build()).check(), drawing_beside(build), 40).strokes[-1].points[:, 0]
     height = np.linalg.norm(place, axis=1) - 6378145.0

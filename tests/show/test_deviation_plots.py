@@ -19,14 +19,14 @@ def ends(axes):
 
 
 @pytest.mark.slow
-def test_the_snowboarder_strays_by_the_known_amounts():
+def test_drift_of_the_snowboarder_has_its_known_values():
     """Norms at 0.5 s by Euler steps of 1 ms: not stabilized, gains 10 and 50."""
     together = programme_picture().axes[0]
     assert together.get_title(loc="left") == "norm of all"
     np.testing.assert_allclose(ends(together), [0.0265, 0.0099, 0.0019], atol=5.1e-5)
 
 
-def test_disturbed_integrals_come_back_only_by_stabilization():
+def test_perturbed_integrals_return_only_with_stabilization():
     (axes,) = deviations_picture(sizes=(0.01,)).axes
     plain, least, hamiltonian = (line.get_ydata() for line in axes.lines)
     assert plain[-1] > 0.9 * plain[0]
@@ -42,7 +42,7 @@ def test_lines_are_the_drift_that_simulations_report():
         assert ends(axes) == [pytest.approx(run.drift[axes.get_title(loc="left")].end, rel=1e-9)]
 
 
-def test_what_there_is_not_is_refused():
+def test_systems_without_invariants_or_outputs_are_rejected():
     bare = pendulum()
     nothing = System(bare.name, bare.time, bare.x, bare.states, bare.rate)
     run = simulate(nothing, until=0.1)

@@ -35,7 +35,7 @@ def title_of(axes):
     return axes.get_title(loc="left")
 
 
-def test_the_switching_function_decides_the_control(bang):
+def test_the_sign_of_the_switching_function_determines_the_control(bang):
     """It is the costate of v, a line through zero where the control jumps; the control is opposite to its sign."""
     ((times, values, alone),) = switching_functions(bang)["u"]
     assert alone
@@ -47,7 +47,7 @@ def test_the_switching_function_decides_the_control(bang):
     assert -level / slope == pytest.approx(1.0, abs=1e-6)  # where the line crosses zero
 
 
-def test_a_path_constraint_takes_the_decision_from_the_switching_function():
+def test_with_a_path_constraint_the_derivative_of_h_is_no_switching_function():
     """u <= 2 - v/2 cuts the control off below its bound: the sign of the slope does not decide alone."""
     found = {}
     for limited in (False, True):
@@ -66,7 +66,7 @@ def test_a_path_constraint_takes_the_decision_from_the_switching_function():
     assert title_of(plot_switching(answer).axes[1]).startswith("dH/du of u")
 
 
-def test_controls_without_bounds_have_slopes_and_not_switching_functions(smooth):
+def test_unbounded_controls_have_no_switching_function(smooth):
     ((_, slopes, alone),) = switching_functions(smooth)["u"]
     assert not alone
     assert np.abs(slopes).max() < 1e-6  # stationary
@@ -85,7 +85,7 @@ def test_a_singular_arc_has_a_switching_function_of_zero():
     assert {text.get_text() for text in figure.axes[0].texts} >= {"singular", "lower"}
 
 
-def test_first_integrals_of_a_good_answer_stay(smooth):
+def test_first_integrals_of_a_correct_solution_are_constant(smooth):
     drifts = integral_drifts(smooth)
     assert set(drifts) == {"H", "costate of x"}
     assert all(np.nanmax(values) < 1e-7 for _, values in drifts.values())
@@ -93,7 +93,7 @@ def test_first_integrals_of_a_good_answer_stay(smooth):
     assert [line.get_label() for line in axes.lines] == ["H", "costate of x"]
 
 
-def test_a_spoilt_costate_is_seen(smooth):
+def test_a_wrong_costate_is_visible(smooth):
     phase = next(iter(smooth.phases.values()))
     bent = [values + 0.1 * np.linspace(0, 1, len(values))[:, None] for values in phase.costates["x"].values]
     costates = {**phase.costates, "x": dataclasses.replace(phase.costates["x"], values=tuple(bent))}
@@ -101,7 +101,7 @@ def test_a_spoilt_costate_is_seen(smooth):
     assert np.nanmax(integral_drifts(spoilt)["costate of x"][1]) > 1e-3
 
 
-def test_points_lie_on_the_line_integrated_anew(smooth):
+def test_nodes_agree_with_the_reintegration(smooth):
     ((track, names),) = reintegrated(smooth).values()
     assert names == ["x", "v"]
     for k, name in enumerate(names):
@@ -113,7 +113,7 @@ def test_points_lie_on_the_line_integrated_anew(smooth):
     assert max(gaps) < 1e-8
 
 
-def test_a_wrong_motion_is_off_the_line(smooth):
+def test_a_wrong_motion_deviates_from_the_reintegration(smooth):
     phase = next(iter(smooth.phases.values()))
     moved = dataclasses.replace(phase.states["x"], values=tuple(v + 0.01 * v**2 for v in phase.states["x"].values))
     wrong = dataclasses.replace(phase, states={**phase.states, "x": moved})
@@ -135,14 +135,14 @@ def test_the_mesh_and_its_history_are_drawn(handmade):
     assert list(sizes.lines[0].get_ydata()) == [31, 50]
 
 
-def test_without_the_problem_the_hint_says_how(handmade):
+def test_without_the_problem_the_hint_shows_how_to_add_it(handmade):
     for draw in (plot_switching, plot_integrals, plot_reintegration):
         with pytest.raises(UsageError, match="needs the problem") as failure:
             draw(handmade())
         assert "problem.finish()" in str(failure.value.hint)
 
 
-def test_an_unstable_motion_starts_anew_in_every_interval():
+def test_an_unstable_motion_is_integrated_interval_by_interval():
     """x' = 200 x + u along x = 1 - t, with a control that is off by 1e-6: in one run that would become 1e-8 exp(200)."""
     ocp = Problem("unstable")
     ph = ocp.phase()

@@ -34,7 +34,7 @@ def made(*arguments):
 
 
 @pytest.mark.slow
-def test_one_command_draws_everything_and_a_failure_is_noted(few, tmp_path):
+def test_one_command_plots_everything_and_a_failure_is_recorded(few, tmp_path):
     folder = tmp_path / "new" / "gallery"
     result = made(folder)
     assert result.exit_code == 1, result.output
@@ -51,7 +51,7 @@ def test_one_command_draws_everything_and_a_failure_is_noted(few, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_answer_to_an_older_statement_is_solved_anew(few, tmp_path):
+def test_an_outdated_solution_is_solved_again(few, tmp_path):
     save(solve(block_move.build()), tmp_path / "cart-pole.nc")
     (tmp_path / "cart-pole.png").write_bytes(b"old")
     assert made(tmp_path, "cart-pole", "-q").exit_code == 0
@@ -59,7 +59,7 @@ def test_an_answer_to_an_older_statement_is_solved_anew(few, tmp_path):
     assert (tmp_path / "cart-pole.png").stat().st_size > 10_000
 
 
-def test_what_is_missing_is_drawn_again(few, tmp_path, monkeypatch):
+def test_missing_plots_are_drawn_again(few, tmp_path, monkeypatch):
     films = []
     monkeypatch.setattr(trajopt.show.animate, "animate", lambda source, drawing, path: films.append(path))
     assert made(tmp_path, "free-body", "-q").exit_code == 0
@@ -72,20 +72,20 @@ def test_what_is_missing_is_drawn_again(few, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("arguments", "said"), [(("free-bdy",), "free-body"), (("--family", "multibdy"), "multibody")])
-def test_unknown_names_are_refused_before_the_work(few, tmp_path, arguments, said):
+def test_unknown_names_are_rejected_before_solving(few, tmp_path, arguments, said):
     result = made(tmp_path / "gallery", *arguments)
     assert result.exit_code == 2
     assert said in result.output
     assert not (tmp_path / "gallery").exists()
 
 
-def test_a_file_in_the_place_of_the_folder_is_refused(few, tmp_path):
+def test_a_file_in_place_of_the_folder_is_rejected(few, tmp_path):
     (tmp_path / "gallery").write_text("mine")
     assert made(tmp_path / "gallery").exit_code == 2
     assert (tmp_path / "gallery").read_text() == "mine"
 
 
-def test_many_cards_take_several_sheets_and_old_ones_go(tmp_path):
+def test_many_cards_take_several_sheets_and_old_ones_are_removed(tmp_path):
     picture = tmp_path / "a.png"
     Image.new("RGB", (900, 300), "#0072B2").save(picture)
     (tmp_path / "contact-sheet-9.png").write_bytes(b"old")

@@ -53,7 +53,7 @@ def lengths(rod):
 # Places that depend on the phase, and arrows ----------------------------------------------------------------------------------
 
 
-def test_either_takes_the_first_place_that_a_phase_has():
+def test_either_uses_the_first_place_whose_variables_exist():
     both = answer(phase("a", (0, 1), {"x": 1.0}), phase("b", (1, 2), {"x": 1.0, "y": 5.0}))
     x, y = SX.sym("x"), SX.sym("y")
     place, told = Either((x, y), (x, 0.0)), Either(Where("y", (0.0, 7.0)), (0.0, 8.0))
@@ -78,7 +78,7 @@ def test_an_arrow_has_its_length_and_a_head_at_its_tip():
     assert np.all(np.isnan(arrow_line(np.zeros((2, 2)), window_of(seen))))
 
 
-def test_arrows_do_not_widen_the_picture():
+def test_arrows_do_not_extend_the_window():
     motion = answer(phase("a", (0, 1), {"x": lambda t: t}))
     mark = Mark((SX.sym("x"), 0.0))
     plain, forced = (scene(motion, Drawing(shapes)) for shapes in ((mark,), (mark, Arrow((0.0, 0.0), (0.0, 1e6)))))
@@ -99,7 +99,7 @@ def wheelie():
     return simulate(builder("wheelie-pd")(), until=0.6)
 
 
-def test_the_five_links_keep_their_lengths_and_the_wheels_their_ground(wheelie):
+def test_five_links_have_constant_lengths_and_wheels_stay_on_the_ground(wheelie):
     seen = scene(wheelie, wheelie.system.drawing, 13)
     rider = strokes(seen, Role.LINE)[1]
     expected = (FIVE_LINK.torso.length, FIVE_LINK.upper_arm.length, FIVE_LINK.forearm.length)
@@ -122,7 +122,7 @@ def test_the_forces_of_a_simulation_are_its_outputs(wheelie):
 
 
 @pytest.mark.parametrize("front_down", [True, False])
-def test_the_forces_of_an_answer_move_the_mass_centre(front_down):
+def test_the_forces_of_a_solution_move_the_mass_centre(front_down):
     """All forces together are the mass times the acceleration of the mass centre, beyond its weight; derived another way."""
     states = {"x": 0.3, "torso": 0.1, "x_rate": 1.0, "torso_rate": -0.5}
     states |= {} if front_down else {"beta": 0.2, "beta_rate": 0.7}
@@ -216,7 +216,7 @@ def test_the_slalom_is_on_its_slope():
         assert abs(foot[1] - course.centre(k // 2 + 1)) == pytest.approx(course.width / 2)
 
 
-def test_a_straight_run_at_rest_in_itself_presses_with_its_weight():
+def test_a_straight_run_without_relative_motion_has_its_weight_as_contact_force():
     """Springs carry the weight, nothing turns: the normal force is m g cos(alpha), the blade's a part of m g sin(alpha)."""
     straight = gliding().phases["gate1"]
     (above, normal, across, _) = course_picture(answer(straight)).axes
@@ -286,7 +286,7 @@ def test_the_thrust_of_the_spiral_is_above_the_horizontal():
     np.testing.assert_allclose(out[:, 0] * push[:, 1] - out[:, 1] * push[:, 0], cos(0.3), atol=1e-12)
 
 
-def test_an_ascent_rises_burns_and_coasts():
+def test_an_ascent_has_burns_and_a_coast():
     rise = phase("rise", (0, 1), {"r": lambda t: 1737.4 + t, "vr": 1.0, "m": lambda t: 2 - t})
     polar = {"r": 1738.4, "theta": lambda t: t - 1, "vr": 0.0, "vt": 1.0, "m": 1.0}
     flight = answer(rise, phase("burn", (1, 2), polar, {"e": (0.6, 0.8)}), phase("coast", (2, 3), polar))
@@ -312,7 +312,7 @@ def test_the_transfer_picture_has_orbit_primer_and_switching_function():
         np.testing.assert_allclose(np.linalg.norm(ring, axis=1), 1.0, atol=1e-9)
 
 
-def test_other_states_are_no_transfer():
+def test_a_transfer_plot_needs_the_states_of_a_transfer():
     with pytest.raises(UsageError, match="states of an orbit"):
         transfer_picture(answer(phase("a", (0, 1), {"x": 1.0}, None, {"x": 0.0})))
 
@@ -329,7 +329,7 @@ def test_every_mechanism_has_a_drawing(name):
     assert any(isinstance(shape, Rod | Trail) for shape in found.shapes)
 
 
-def test_rockets_have_pictures_of_their_own():
+def test_rockets_define_plots():
     for name, entry in named_problems().items():
         if entry.family == "rocket" and entry.kind == "problem" and name != "lawden-spiral":  # no transfer, and nothing to switch
             assert "transfer" in pictures_beside(builder(name)), name

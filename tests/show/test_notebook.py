@@ -87,7 +87,7 @@ def test_a_simulation_shows_states_and_drifts():
     assert "energy" in html
 
 
-def test_a_failed_solve_says_so_in_red():
+def test_a_failed_solve_is_shown_in_red():
     ocp = Problem("too far")
     ph = ocp.phase()
     ph.time(start=0, end=1)

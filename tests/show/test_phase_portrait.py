@@ -18,7 +18,7 @@ def swing():
     return simulate(pendulum(), until=3.0)
 
 
-def test_coordinates_go_with_their_rates(swing):
+def test_coordinates_are_paired_with_their_rates(swing):
     assert usual_pairs(swing) == [("theta", "omega")]
     assert usual_pairs(solve(cart_pole.build())) == [("x", "dx"), ("q", "dq")]
 
@@ -46,7 +46,7 @@ def test_chosen_pairs_and_both_phases(handmade):
         np.testing.assert_allclose(z, phase["z last"](t), atol=1e-14)
 
 
-def test_several_are_drawn_over_one_another(handmade):
+def test_several_sources_are_overlaid(handmade):
     shifted = dataclasses.replace(handmade(), objective=2.0)
     figure = plot_phase({"one": handmade(), "other": shifted}, [("r[0]", "r[1]")])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["one", "other", "start", "end"]
@@ -54,7 +54,7 @@ def test_several_are_drawn_over_one_another(handmade):
 
 
 @pytest.mark.parametrize(("pair", "hint"), [(("tetha", "omega"), "theta"), (("theta", "omga"), "omega")])
-def test_unknown_names_are_refused(swing, pair, hint):
+def test_unknown_names_are_rejected(swing, pair, hint):
     with pytest.raises(UsageError, match="has no variable") as failure:
         plot_phase(swing, [pair])
     assert hint in str(failure.value.hint)

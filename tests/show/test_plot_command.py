@@ -36,7 +36,7 @@ def run(*words):
 
 
 @pytest.mark.parametrize("kind", OF_ANSWERS)
-def test_every_kind_of_a_saved_answer(folder, kind):
+def test_every_kind_of_a_saved_solution(folder, kind):
     result = run("plot", "a.nc", "--kind", kind, "-o", f"{kind}.png")
     assert result.exit_code == 0, result.output
     assert (folder / f"{kind}.png").stat().st_size > 10_000
@@ -63,7 +63,7 @@ def test_a_picture_is_of_the_problem_with_the_settings_in_the_file(folder, monke
     assert seen[0].form.phases[0].x_bound.upper[0] == 0.2
 
 
-def test_two_answers_over_one_another(folder):
+def test_two_solutions_are_overlaid(folder):
     assert run("plot", "a.nc", "b.nc", "-o", "both.png", "-q").exit_code == 0
     refused = run("plot", "a.nc", "b.nc", "--kind", "mesh", "-o", "mesh.png")
     assert refused.exit_code == 2
@@ -79,18 +79,18 @@ def test_two_answers_over_one_another(folder):
         (("--problem", "moon-lander"), "not a solution of problem 'moon-lander'"),
     ],
 )
-def test_mistakes_are_named(folder, words, said):
+def test_errors_are_named(folder, words, said):
     result = run("plot", "a.nc", "-o", "a.png", *words)
     assert result.exit_code == 2, result.output
     assert said in result.output
     assert not (folder / "a.png").exists()
 
 
-def test_the_answer_is_not_overwritten(folder):
+def test_the_input_file_is_not_overwritten(folder):
     assert run("plot", "a.nc", "-o", "a.nc").exit_code == 2
 
 
-def test_kinds_are_checked_before_the_work(folder):
+def test_kinds_are_checked_before_solving(folder):
     result = run("solve", "goddard-cops", "--plot", "g.png", "--plot-kind", "stills")
     assert result.exit_code == 2
     assert "no drawing" in result.output
@@ -100,21 +100,21 @@ def test_kinds_are_checked_before_the_work(folder):
     assert "--plot phase.png" in nowhere.output
 
 
-def test_runs_have_their_own_kinds(folder):
+def test_simulations_have_their_own_kinds(folder):
     for kind in ("phase", "deviations", "outputs", "stills"):
         result = run("simulate", "pendulum-cartesian", "--until", "1", "--plot", f"{kind}.png", "--plot-kind", kind, "-q")
         assert result.exit_code == 0, result.output
         assert (folder / f"{kind}.png").stat().st_size > 10_000
 
 
-def test_both_methods_are_drawn_over_one_another(folder, monkeypatch):
+def test_both_methods_are_overlaid(folder, monkeypatch):
     seen = []
     monkeypatch.setattr(trajopt.show.plots, "plot_solution", lambda answers, *rest: seen.append(answers))
     assert run("solve", "block-move", "--method", "both", "--plot", "both.png", "-q").exit_code == 0
     assert list(seen[0]) == ["direct", "indirect"]
 
 
-def test_a_fault_of_its_own_says_where_it_is(folder, monkeypatch):
+def test_an_internal_error_shows_its_line(folder, monkeypatch):
     def fail(*_):
         raise RuntimeError("no such thing")
 

@@ -36,7 +36,7 @@ def test_drawn_lines_are_the_curves(handmade):
     assert (t[0], t[-1]) == (answer.phases["stance"].t0, answer.phases["stance"].tf)
 
 
-def test_rounding_is_not_magnified(handmade):
+def test_round_off_is_not_magnified(handmade):
     from trajopt.curve import Curve
 
     answer = handmade(phases=1)
@@ -48,7 +48,7 @@ def test_rounding_is_not_magnified(handmade):
     assert high - low > 0.1
 
 
-def test_large_figures_have_their_power_in_the_title(handmade):
+def test_large_values_have_their_power_of_ten_in_the_title(handmade):
     answer = handmade(phases=1)
     phase = answer.phases["stance"]
     far = dataclasses.replace(phase.states["z last"], values=tuple(4e6 * v for v in phase.states["z last"].values))
@@ -56,7 +56,7 @@ def test_large_figures_have_their_power_in_the_title(handmade):
     assert titles(figure)[0] == "x [10^6 m]"
 
 
-def test_bounds_in_sight_are_drawn_and_arcs_are_shaded(handmade):
+def test_nearby_bounds_are_drawn_and_arcs_are_shaded(handmade):
     control = plot_solution(handmade()).axes[3]
     levels = {
         float(line.get_ydata()[0]) for line in control.lines if np.ptp(line.get_ydata()) == 0 and line.get_linestyle() == "--"
@@ -65,12 +65,12 @@ def test_bounds_in_sight_are_drawn_and_arcs_are_shaded(handmade):
     assert len(control.patches) == 2  # an upper and a singular arc; interior ones stay white
 
 
-def test_wide_arcs_are_named(handmade):
+def test_long_arcs_are_labelled(handmade):
     control = plot_solution(handmade()).axes[3]
     assert [text.get_text() for text in control.texts] == ["interior", "singular"]  # the upper one is too narrow
 
 
-def test_several_answers_are_drawn_over_one_another(handmade):
+def test_several_solutions_are_overlaid(handmade):
     longer = handmade(phases=1)
     figure = plot_solution({"direct": handmade(), "indirect": longer})
     lines = [line for line in figure.axes[0].lines if line.get_linewidth() in (3.6, 1.3) and len(line.get_xdata()) > 2]
@@ -84,7 +84,7 @@ def test_several_answers_are_drawn_over_one_another(handmade):
     assert "direct 0.33333333, indirect 0.33333333" in figure.get_suptitle()
 
 
-def test_the_known_answer_is_marked(handmade):
+def test_the_reference_is_marked(handmade):
     known = Reference(0.25, "a book", costates={"z last": -0.5, "r[0]": 0.125})
     figure = plot_solution(handmade(), reference=known)
     marks = {title: line.get_ydata() for title, line in marked(figure)}
@@ -97,7 +97,7 @@ def marked(figure):
     return [(axes.get_title(loc="left"), line) for axes in figure.axes for line in axes.lines if line.get_marker() == "D"]
 
 
-def test_a_costate_of_rounding_is_drawn_as_zero(handmade):
+def test_a_costate_of_round_off_is_drawn_as_zero(handmade):
     answer = handmade(phases=1)
     phase = answer.phases["stance"]
     noise = dataclasses.replace(phase.costates["z last"], values=tuple(1e-25 * v for v in phase.costates["z last"].values))
@@ -106,13 +106,13 @@ def test_a_costate_of_rounding_is_drawn_as_zero(handmade):
     assert high - low > 1e-4
 
 
-def test_nothing_to_plot_is_said(handmade):
+def test_empty_plots_are_rejected(handmade):
     for nothing in ({}, dataclasses.replace(handmade(), phases={})):
         with pytest.raises(UsageError, match="no"):
             plot_solution(nothing)
 
 
-def test_several_runs_are_drawn_over_one_another():
+def test_several_runs_are_overlaid():
     t, x = SX.sym("t"), SX.sym("x")
     runs = {f"rate {k}": simulate(System("decay", t, x, (Variable("x", 1.0, "m"),), -k * x), Rk4(0.05), 1.0) for k in (1, 2)}
     figure = plot_simulation(runs)
@@ -121,7 +121,7 @@ def test_several_runs_are_drawn_over_one_another():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(runs)
 
 
-def test_logarithmic_axes_have_figures_within_a_decade():
+def test_logarithmic_axes_have_labels_within_a_decade():
     figure = new_figure(1, 1)
     axes = figure.subplots()
     axes.semilogy([0, 1], [2.1e-4, 3.4e-4])
@@ -132,7 +132,7 @@ def test_logarithmic_axes_have_figures_within_a_decade():
     assert "0.0003" in shown
 
 
-def test_a_jump_of_a_control_is_not_drawn_as_a_ramp(handmade):
+def test_a_discontinuous_control_is_drawn_with_its_jump(handmade):
     control = plot_solution(handmade(phases=1)).axes[3]
     solid = [line for line in control.lines if line.get_linewidth() > 1.5]
     steepest = max(np.max(np.abs(np.diff(line.get_ydata()))) for line in solid)
@@ -147,7 +147,7 @@ def test_pictures_are_written_without_a_display(handmade, tmp_path, ending, monk
     assert "matplotlib.pyplot" not in sys.modules
 
 
-def test_unknown_endings_and_places_are_refused(handmade, tmp_path):
+def test_unknown_endings_and_folders_are_rejected(handmade, tmp_path):
     for name in ("a.docx", "missing/a.png", "."):
         with pytest.raises(FileError):
             plot_solution(handmade(), tmp_path / name)

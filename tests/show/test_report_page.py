@@ -65,7 +65,7 @@ def data_of(text):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
 
 
-def test_the_page_is_whole_and_fetches_nothing(handmade, tmp_path):
+def test_the_page_is_self_contained(handmade, tmp_path):
     text = written(handmade(), tmp_path, certificate=Certificate("hand-made", CHECKS), drawing=FLAT, statement="minimize t < 3")
     page = Page(text)
     assert page.open == []
@@ -106,7 +106,7 @@ def test_a_jump_at_a_break_is_a_jump_in_the_chart(handmade, tmp_path):
         assert [v[before], v[after]] == pytest.approx(sides, abs=1e-7)
 
 
-def test_switching_functions_and_bounds_of_states_are_there(tmp_path):
+def test_the_page_has_switching_functions_and_bounds_of_states(tmp_path):
     answer = solve(bryson_denham.build()).check()
     panels = {panel["title"]: panel for panel in data_of(written(answer, tmp_path))["panels"]}
     assert panels["x"]["bounds"] == [pytest.approx(1 / 9)]
@@ -119,7 +119,7 @@ def test_switching_functions_and_bounds_of_states_are_there(tmp_path):
     assert [role for *_, role in function["arcs"]] == ["upper", "lower"]
 
 
-def test_the_certificate_is_there_with_its_verdicts(handmade, tmp_path):
+def test_the_page_has_the_certificate_with_its_verdicts(handmade, tmp_path):
     text = written(handmade(), tmp_path, certificate=Certificate("hand-made", CHECKS))
     table = re.search(r'<table id="certificate">.*?</table>', text, re.S)[0]
     rows = [re.sub(r"<[^>]+>", "|", row) for row in re.findall(r"<tr>.*?</tr>", table)][1:]
@@ -140,20 +140,20 @@ def test_history_versions_and_how_to_reproduce(handmade, tmp_path):
     assert "trajopt solve hand-made --method direct --tolerance 1e-06" in text
 
 
-def test_names_cannot_break_out_of_the_page(handmade, tmp_path):
+def test_names_are_escaped_in_the_page(handmade, tmp_path):
     text = written(handmade(problem="</script><b>x", parameters={"<i>": np.array([1.0])}), tmp_path)
     assert Page(text).open == []
     assert "<b>x" not in text
     assert "<i>" not in text
 
 
-def test_a_failed_answer_says_why(handmade, tmp_path):
+def test_a_failed_solution_shows_its_explanation(handmade, tmp_path):
     text = written(handmade(Status.INFEASIBLE), tmp_path)
     assert 'class="verdict bad"' in text
     assert "by 0.3 m at t = 2.5 s" in html.unescape(text)
 
 
-def test_what_is_not_a_number_is_a_gap(handmade, tmp_path):
+def test_nonfinite_values_are_gaps(handmade, tmp_path):
     answer = handmade(phases=1)
     phase = answer.phases["stance"]
     curve = phase.states["z last"]
@@ -164,7 +164,7 @@ def test_what_is_not_a_number_is_a_gap(handmade, tmp_path):
     assert any(v is not None for v in values)
 
 
-def test_wrong_endings_are_refused(handmade, tmp_path):
+def test_wrong_endings_are_rejected(handmade, tmp_path):
     with pytest.raises(FileError, match="cannot write"):
         write_report(handmade(), tmp_path / "report.pdf")
 
@@ -172,7 +172,7 @@ def test_wrong_endings_are_refused(handmade, tmp_path):
 # The command ----------------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_reports_an_answer_to_an_unknown_problem(handmade, tmp_path):
+def test_the_command_reports_a_solution_to_an_unknown_problem(handmade, tmp_path):
     save(handmade(), tmp_path / "answer.nc")
     result = CliRunner().invoke(app, ["report", str(tmp_path / "answer.nc"), "-o", str(tmp_path / "page.html")])
     assert result.exit_code == 0, result.output
@@ -189,7 +189,7 @@ def test_the_command_reports_an_answer_to_an_unknown_problem(handmade, tmp_path)
         (["answer.nc", "-o", "page.html", "--set", "mass=3"], "problem 'hand-made' of this file is not in the catalogue"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_is_written(handmade, tmp_path, monkeypatch, arguments, message):
+def test_errors_are_reported_and_nothing_is_written(handmade, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     save(handmade(), "answer.nc")
     result = CliRunner().invoke(app, ["report", *arguments])
@@ -199,7 +199,7 @@ def test_what_is_wrong_is_said_and_nothing_is_written(handmade, tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_a_solved_problem_gets_statement_certificate_and_film(tmp_path, monkeypatch):
+def test_a_solved_problem_has_statement_certificate_and_animation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = CliRunner()
     solved = run.invoke(app, ["solve", "brachistochrone", "--set", "target=8,4", "--save", "b.nc", "--animate", "b.gif", "-q"])
@@ -299,7 +299,7 @@ def test_a_page_without_a_drawing_works_too(handmade, tmp_path):
 
 
 @needs_browser
-def test_the_console_is_heard(handmade, tmp_path):
+def test_errors_of_the_browser_console_are_detected(handmade, tmp_path):
     """The check of the console is one: an error there is seen."""
     text = written(handmade(), tmp_path).replace("</body>", "<script>undefined_name();</script></body>")
     with pytest.raises(AssertionError, match="undefined_name"):

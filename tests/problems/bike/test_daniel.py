@@ -18,14 +18,14 @@ def jump():
 
 
 @pytest.mark.slow
-def test_a_platform_is_reached_and_the_motion_is_real(jump):
+def test_a_platform_is_reached_and_the_motion_satisfies_the_dynamics(jump):
     again = flown(jump)
     assert again.clearance == pytest.approx(0.5, abs=1e-5)
     assert again.gap < 1e-8
 
 
 @pytest.mark.slow
-def test_the_highest_hop_clears_what_it_says():
+def test_the_highest_hop_has_its_stated_clearance():
     """On a coarse mesh; the benchmark has the converged one."""
     hop = solve(bike.daniel_jump(), tolerance=1e-3).check()
     flight = hop.phases["flight"]
@@ -113,14 +113,14 @@ def test_pd_control_hops_and_lands(hop):
 
 
 @pytest.mark.slow
-def test_no_force_of_the_pd_hop_pulls(hop):
+def test_contact_forces_of_the_pd_hop_are_compressive(hop):
     assert hop["rear_force"].min() > -1e-4
     assert np.all(np.abs(hop["traction"]) <= 0.9 * hop["rear_force"] + 1e-4)
     assert min(hop["rear_gap"].min(), hop["front_gap"].min(), hop["lowest_point"].min()) > -1e-6
 
 
 @pytest.mark.slow
-def test_the_mass_centre_of_the_pd_hop_is_thrown(hop):
+def test_the_mass_centre_of_the_pd_hop_moves_on_a_parabola(hop):
     """In the air no torque moves the mass centre off its parabola."""
     begin = [event.time for event in hop.events if event.name == "rear lift-off"][-1]
     end = [event.time for event in hop.events if event.name == "rear touch-down"][-1]

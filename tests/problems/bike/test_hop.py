@@ -21,7 +21,7 @@ def _at(phase, t, tail=""):
 
 
 @pytest.mark.slow
-def test_it_goes_up_and_comes_down_on_its_place(hop):
+def test_the_hop_lands_at_its_take_off_position(hop):
     stance, flight = hop.phases["stance"], hop.phases["flight"]
     assert flight.tf - flight.t0 == pytest.approx(0.25, abs=1e-9)
     assert float(np.squeeze(hop.variables["throw"])) == pytest.approx(0.0, abs=1e-9)
@@ -66,7 +66,7 @@ def test_the_impact_is_that_of_links_and_closures(hop):
 
 
 @pytest.mark.slow
-def test_it_ends_standing_still(hop):
+def test_the_hop_ends_at_rest(hop):
     landing, machine = hop.phases["landing"], bike.seven_link()
     assert _at(landing, landing.tf, "_rate") == pytest.approx(0.0, abs=1e-7)
     torques = [float(landing[name](landing.tf)) for name in TORQUES]

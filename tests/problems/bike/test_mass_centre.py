@@ -28,6 +28,6 @@ def test_a_run_over_the_knee_stays_in_the_region():
     assert run["elbow"].min() > -1e-6
 
 
-def test_a_posture_out_of_reach_is_refused():
+def test_a_posture_out_of_reach_is_rejected():
     with pytest.raises(UsageError, match="no range of postures"):
         mass_centre_seven(ankle=135, waist=-165)

@@ -26,7 +26,7 @@ def _five_tree(front_down, beta):
 
 
 @pytest.mark.parametrize(("front_down", "beta"), [(False, 0.3), (True, 0.0)])
-def test_five_links_move_alike_by_reduction_and_by_closures(front_down, beta):
+def test_five_link_models_by_reduction_and_by_closures_agree(front_down, beta):
     tree, machine = _five_tree(front_down, beta), bike.five_link(front_down=front_down)
     q, v = tree.start
     torques = [60.0, -100.0]
@@ -44,7 +44,7 @@ def test_five_links_move_alike_by_reduction_and_by_closures(front_down, beta):
 
 
 @pytest.mark.parametrize("stance", [True, False])
-def test_seven_links_move_alike_by_reduction_and_by_closures(stance):
+def test_seven_link_models_by_reduction_and_by_closures_agree(stance):
     tree = bike.seven_link_tree(stance=stance).starting_at(
         {"beta": 0.4, "y": 0.254 if stance else 0.5}, {"beta": 0.5, "ankle": 0.4, "knee": -1.0, "waist": 2.0}
     )
@@ -70,7 +70,7 @@ def test_mass_matrix_and_bias_are_those_of_the_energies(machine):
         assert one == pytest.approx(other, abs=1e-10 * np.abs(other).max())
 
 
-def test_the_free_machine_keeps_its_energy():
+def test_the_free_machine_conserves_energy():
     model = bike.five_link().mechanism.starting_at({"beta": 0.5, "torso": -0.3}, {"x": 0.5, "beta": -0.3, "torso": 0.4})
     run = simulate(model.system(), until=0.3)
     first, last = (float(model.evaluate(model.energy, x[:3], x[3:])) for x in (run.x[0], run.x[-1]))

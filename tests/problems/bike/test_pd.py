@@ -17,7 +17,7 @@ def _times(run):
     return {event.name: event.time for event in run.events}
 
 
-def test_wheelie_has_the_figures_of_the_reference(wheelie):
+def test_wheelie_has_the_values_of_the_reference(wheelie):
     times = _times(wheelie)
     assert times["front lift-off"] == pytest.approx(REFERENCE["lift-off"], abs=5e-4)
     assert times["pull over"] == pytest.approx(REFERENCE["pd on"], abs=1e-3)
@@ -28,13 +28,13 @@ def test_wheelie_has_the_figures_of_the_reference(wheelie):
     assert np.degrees(wheelie.final["torso"]) == pytest.approx(REFERENCE["lean"], abs=5e-3)
 
 
-def test_contact_forces_never_pull(wheelie):
+def test_contact_forces_are_compressive(wheelie):
     assert wheelie["front_force"].min() >= -1e-5
     assert wheelie["rear_force"].min() > 0
     assert wheelie["reach"].max() < 0.838  # the elbow stop is not touched
 
 
-def test_the_energy_comes_from_the_torques(wheelie):
+def test_the_energy_equals_the_work_of_the_torques(wheelie):
     """Up to lift-off, and from there until the pull is over: what the machine gains is the work of wheel and waist."""
     system = wheelie.system
     of = {name: system.function(system.outputs[name][0]) for name in ("wheel_torque", "waist_torque", "energy")}
@@ -58,7 +58,7 @@ def test_the_energy_comes_from_the_torques(wheelie):
         assert value("energy", knots[-1]) - value("energy", knots[0]) == pytest.approx(work, rel=1e-8)
 
 
-def test_lift_off_is_where_the_front_force_ends_and_lifts_without_a_jump(wheelie):
+def test_lift_off_is_at_zero_front_force_with_continuous_velocity(wheelie):
     (lift,) = [event for event in wheelie.events if event.name == "front lift-off"]
     assert lift.before[:10] == pytest.approx(lift.after[:10], abs=1e-12)
     torques = [60.0, float(PdLaw().waist_torque(lift.before[4], lift.before[9]))]
@@ -70,7 +70,7 @@ def test_lift_off_is_where_the_front_force_ends_and_lifts_without_a_jump(wheelie
     assert later > 0
 
 
-def test_a_short_pull_lifts_the_front_and_lands_it_without_rebound():
+def test_a_short_torque_lifts_the_front_which_lands_without_rebound():
     run = simulate(bike.front_up_pd())
     names = [event.name for event in run.events]
     assert names[:2] == ["front lift-off", "pull over"]
@@ -89,7 +89,7 @@ def test_a_short_pull_lifts_the_front_and_lands_it_without_rebound():
 
 
 @pytest.mark.parametrize("pull", [50.0])
-def test_other_pulls_end_in_the_same_wheelie(pull, wheelie):
+def test_other_torques_end_in_the_same_wheelie(pull, wheelie):
     run = simulate(bike.wheelie_pd(pull_torque=pull), until=3.0)
     for name in ("beta", "torso"):
         assert run.final[name] == pytest.approx(wheelie.final[name], abs=1e-6)
@@ -114,7 +114,7 @@ def test_on_the_ground_it_moves_as_the_machine_that_rolls(wheelie):
 @pytest.mark.parametrize(
     ("pull", "happened"), [(80.0, {"rear slip"}), (150.0, {"rear slip", "rear lift-off", "rear touch-down"})]
 )
-def test_strong_pulls_spin_the_wheel_and_lift_it(pull, happened, wheelie):
+def test_large_torques_cause_slip_and_lift_off(pull, happened, wheelie):
     run = simulate(bike.wheelie_pd(pull_torque=pull))
     assert happened <= {event.name for event in run.events}
     assert run["rear_force"].min() > -1e-4
@@ -123,7 +123,7 @@ def test_strong_pulls_spin_the_wheel_and_lift_it(pull, happened, wheelie):
     assert run.final["beta"] == pytest.approx(wheelie.final["beta"], abs=1e-5)
 
 
-def test_a_front_up_that_falls_over_says_so():
+def test_falling_over_is_reported():
     run = simulate(bike.front_up_pd(pull_torque=150.0))
     assert run.events[-1].name == "rider on the ground"
     assert run.t[-1] < 1.0

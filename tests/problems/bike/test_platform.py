@@ -32,7 +32,7 @@ def _rows(tree, q, v, torques):
     return dict(zip([row.name for row in tree.rows], _numbers(tree.reactions(q, v, torques)), strict=True))
 
 
-def test_rolling_machine_moves_alike_by_reduction_and_by_closures():
+def test_rolling_models_by_reduction_and_by_closures_agree():
     speed, torques = 1.7, [60.0, -100.0, 20.0, -35.0]
     tree = bike.seven_link_tree(rolling=True).starting_at(POSTURE, {**RATES, "x": speed})
     tree = tree.consistent(hold=("x", *JOINTS))
@@ -57,7 +57,7 @@ def test_a_run_up_does_not_enter_the_equations_of_a_rolling_machine():
 
 
 @pytest.mark.parametrize("brake", [True, False])
-def test_machine_on_its_front_wheel_moves_alike_by_reduction_and_by_closures(brake):
+def test_front_wheel_models_by_reduction_and_by_closures_agree(brake):
     data, height, torques = bike.SEVEN_LINK, 1.0, [60.0, -100.0, -80.0]
     q, v = casadi.DM(list(POSTURE.values())), casadi.DM(list(RATES.values()))
     s, w = casadi.SX.sym("q", 4), casadi.SX.sym("v", 4)
@@ -82,7 +82,7 @@ def first():
 
 
 @pytest.mark.slow
-def test_with_the_front_wheel_first_one_metre_takes_less_strength(first):
+def test_with_the_front_wheel_first_one_metre_needs_less_torque(first):
     assert first.variables["strength"] < 1.467 - 0.25  # what it takes without, at the same joint rates
     again = flown(first)
     assert again.clearance == pytest.approx(1.0, abs=1e-4)
@@ -90,7 +90,7 @@ def test_with_the_front_wheel_first_one_metre_takes_less_strength(first):
 
 
 @pytest.mark.slow
-def test_the_platform_only_pushes_the_front_wheel_within_the_friction_cone(first):
+def test_the_contact_force_at_the_platform_is_within_the_friction_cone(first):
     ph = first.phases["support"]
     s, w, u = casadi.SX.sym("q", 4), casadi.SX.sym("v", 4), casadi.SX.sym("u", 3)
     axle = axle_above(1.0, s, True)
@@ -106,7 +106,7 @@ def test_the_platform_only_pushes_the_front_wheel_within_the_friction_cone(first
 
 
 @pytest.mark.slow
-def test_speed_of_a_run_up_does_not_matter_once_the_brake_has_enough():
+def test_the_speed_of_a_run_up_has_no_effect_without_a_drive():
     slow, fast = (solve(bike.platform_runup(speed=speed, drive=0.0), tolerance=2e-3).check() for speed in (1.0, 2.0))
     assert fast.objective == pytest.approx(slow.objective, rel=1e-5)
     assert slow.variables["strength"] < 1.179 - 0.05

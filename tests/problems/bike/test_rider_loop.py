@@ -23,7 +23,7 @@ def test_rider_loop_reaches_the_angles_of_the_appendix(rates):
     assert np.degrees(x[:5]) == pytest.approx(rider_loop.REFERENCE[rates], abs=6e-6)
 
 
-def test_rider_loop_start_misses_by_what_the_appendix_says_and_both_routes_move_alike(motion):
+def test_rider_loop_start_has_the_residual_of_the_appendix_and_both_models_agree(motion):
     system = rider_loop.build()
     miss = [float(system.function(i.expression)(0.0, system.start, [])) for i in system.invariants]
     assert np.hypot(*miss) == pytest.approx(4.494e-4, abs=5e-8)

@@ -42,7 +42,7 @@ def test_shooting_by_the_maximum_principle_finds_the_same_entry(entry):
     assert certificate.ok, str(certificate)
 
 
-def test_contact_grip_and_joints_hold_between_the_nodes(entry):
+def test_contact_friction_and_joint_bounds_hold_between_the_nodes(entry):
     limits = EntryLimits()
     for name, down in (("front down", True), ("front up", False)):
         machine, ph = bike.five_link(front_down=down), entry.phases[name]
@@ -65,7 +65,7 @@ def test_contact_grip_and_joints_hold_between_the_nodes(entry):
             assert beta >= -1e-9
 
 
-def test_in_the_least_time_the_torques_run_from_limit_to_limit(entry):
+def test_minimum_time_torques_are_bang_bang(entry):
     quick = solve(bike.wheelie_entry_time()).check()
     end = quick.phases["front up"].tf
     assert end == quick.objective
@@ -85,7 +85,7 @@ def test_in_the_least_time_the_torques_run_from_limit_to_limit(entry):
 
 
 @pytest.mark.slow
-def test_a_wheelie_is_held_and_ends_standing_still():
+def test_a_held_wheelie_ends_at_rest():
     held = solve(bike.wheelie_hold()).check()
     last = held.phases["hold"]
     rise = np.degrees(last["beta"](np.linspace(last.t0, last.tf, 301)))

@@ -152,7 +152,7 @@ def test_more_time_than_best_takes_more_effort_and_the_fastest_run_is_faster(run
     assert fastest.objective - end == pytest.approx(price, rel=1e-3)
 
 
-def test_unknown_posture_is_refused():
+def test_unknown_posture_is_rejected():
     with pytest.raises(UsageError, match="moving, rigid"):
         slalom_effort.build(posture="crouched")
 
@@ -196,7 +196,7 @@ def test_lift_ends_plumb_and_costs_more_than_standing(standing_movements):
     assert lift.objective > hold  # each second of standing plumb
 
 
-def test_assistance_follows_the_wearer_as_closely_as_asked(standing_movements):
+def test_assistance_tracks_the_wearer_to_its_tolerance(standing_movements):
     efforts = {}
     looser = solve(exoskeleton_assist.build(deviation=0.06), tolerance=1e-4).check()
     for deviation, answer in ((0.03, standing_movements[exoskeleton_assist]), (0.06, looser)):

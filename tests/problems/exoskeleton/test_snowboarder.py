@@ -116,7 +116,7 @@ def test_gravity_is_that_of_the_appendix_and_the_text_drops_parts_of_it():
     assert {n: v for n, v in pulls["foot"].items() if abs(v) > 1e-12} == {"x0": pytest.approx(expected["x0"])}
 
 
-def test_seven_coordinates_are_the_ten_with_their_lengths_held():
+def test_seven_coordinates_equal_ten_with_fixed_lengths():
     seven, ten = links(CONSTANT_LENGTHS).mechanism(), links().mechanism()
     q, v = np.random.default_rng(2).uniform(-1, 1, (2, 7))
     at = {c.name: x for c, x in zip(seven.coordinates, q, strict=True)} | CONSTANT_LENGTHS
@@ -128,12 +128,12 @@ def test_seven_coordinates_are_the_ten_with_their_lengths_held():
 
 @pytest.mark.parametrize("potential", ["full", "slope", "foot"])
 @pytest.mark.parametrize("settings", [{}, {"lengths": "variable"}, {"programme": "appendix", "track": "heading"}])
-def test_every_programme_is_a_sound_mechanism(settings, potential):
+def test_every_programme_is_a_consistent_mechanism(settings, potential):
     assert check_model(snowboarder(**settings, potential=potential), samples=4, spread=0.1).check().ok
 
 
 @pytest.mark.parametrize(("tied", "norms"), [(False, (0.0265, 0.0099, 0.0019)), (True, (0.0275, 0.0105, 0.0043))])
-def test_appendix_slalom_strays_by_the_known_amounts(tied, norms):
+def test_drift_of_the_appendix_slalom_has_its_known_values(tied, norms):
     system = snowboarder("appendix", track="heading", tied=tied, snow="two-sided")
     for gain, norm in zip((None, 10.0, 50.0), norms, strict=True):
         run = simulate(system, Euler(1e-3), 0.5, None if gain is None else Baumgarte(gain))
@@ -141,7 +141,7 @@ def test_appendix_slalom_strays_by_the_known_amounts(tied, norms):
         assert np.linalg.norm(ends) == pytest.approx(norm, abs=5.1e-5)
 
 
-def test_the_appendix_own_pair_of_constraints_is_refused_by_name():
+def test_the_dependent_constraints_of_the_appendix_are_rejected_by_name():
     with pytest.raises(ModelError, match="'track' and 'blade'") as refused:
         snowboarder("appendix")
     assert "track=heading" in str(refused.value)
@@ -149,7 +149,7 @@ def test_the_appendix_own_pair_of_constraints_is_refused_by_name():
 
 
 @pytest.mark.parametrize("settings", [{"programme": "texts"}, {"track": "gates"}, {"lengths": "long"}, {"potential": "nowhere"}])
-def test_unknown_choices_are_refused(settings):
+def test_unknown_choices_are_rejected(settings):
     with pytest.raises(UsageError, match="invalid choice"):
         snowboarder(**settings)
 
@@ -180,7 +180,7 @@ def test_the_command_of_the_long_slalom_stays_on_the_programme(way, limit):
     assert np.linalg.norm([drift["max"] for name, drift in report["drift"].items() if name != "energy"]) < limit
 
 
-def test_held_posture_carries_a_long_run():
+def test_a_fixed_posture_allows_a_long_run():
     run = simulate(
         snowboarder("appendix", amplitude=1, track="heading", hold=True, tied=True, snow="two-sided"),
         Dop853(1e-10),
@@ -230,7 +230,7 @@ def test_appendix_gains_damp_nothing_and_a_nonlinear_law_does():
 
 
 @pytest.mark.parametrize("way", [None, Baumgarte(20.0)], ids=["free", "stabilized"])
-def test_run_says_when_the_step_becomes_too_long(way):
+def test_a_step_that_becomes_too_long_is_reported(way):
     run = simulate(snowboarder(hold=True), Rk4(0.02), 4.0, way)
     times = [e.time for e in run.events if e.name == "step too long"]
     assert times
@@ -239,7 +239,7 @@ def test_run_says_when_the_step_becomes_too_long(way):
         assert not simulate(snowboarder(hold=True), integrator, 4.0, way).events
 
 
-def test_run_says_when_the_step_is_too_long_for_the_whirl_of_leg_and_body():
+def test_a_step_too_long_for_the_rotation_of_leg_and_body_is_reported():
     delta = 0.1
     run = simulate(snowboarder(delta=delta, snow="two-sided"), Rk4(5e-3), 8.0, Projection())
     first = run.events[0]
@@ -261,7 +261,7 @@ def test_start_is_on_the_programme():
 
 
 @pytest.mark.parametrize("settings", [{"programme": "appendix", "track": "heading"}, {"delta": 0.3}, {"wave": 2.0}])
-def test_a_run_ends_where_the_snow_would_have_to_pull(settings):
+def test_a_run_ends_when_the_contact_force_becomes_tensile(settings):
     """The two-sided run goes on with a pull; the other ends at its first instant."""
     run = simulate(snowboarder(**settings))
     assert run.events[-1].name == "board leaves the snow"

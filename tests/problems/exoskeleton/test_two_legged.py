@@ -57,7 +57,7 @@ def momentum(q, v, step=1e-6):
 
 
 @pytest.mark.parametrize("free", [6, 7])
-def test_the_ground_gives_what_momentum_and_moment_of_momentum_take(free):
+def test_ground_reactions_balance_momentum_and_angular_momentum(free):
     rng = np.random.default_rng(free)
     q, v = np.zeros(9), np.zeros(9)
     q[-free:], v[-free:] = 0.4 * rng.normal(size=free), rng.normal(size=free)
@@ -135,7 +135,7 @@ def test_the_feet_stay_above_the_ground_and_the_step_is_that_of_a_walk(step):
     assert np.degrees(max(q[7] - q[6] for _, q, *_ in step)) == pytest.approx(59, abs=1)
 
 
-def test_the_ground_pushes_within_the_friction_cone_under_the_sole(step):
+def test_ground_reactions_are_within_the_friction_cone_under_the_sole(step):
     for _, q, v, torques, free in step:
         along, up, moment = np.array(LEGS.motion(q, v, torques, free)[1]).ravel()
         assert up > 300

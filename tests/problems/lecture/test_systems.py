@@ -30,14 +30,14 @@ def arm_matrices(theta1, theta2, omega1, omega2, g=9.8):
     return np.array([[H11, H12], [H12, H22]]), np.array(f)
 
 
-def test_two_link_arm_is_the_lecture_s():
+def test_two_link_arm_equals_that_of_the_lecture():
     system = two_link_arm(tau1=0.7, tau2=-0.4)
     for x in states(system):
         H, f = arm_matrices(*x)
         assert rates(system, x)[2:] == pytest.approx(np.linalg.solve(H, f + np.array([0.7, -0.4])), abs=1e-11)
 
 
-def test_closed_four_link_is_the_lecture_s_with_l4_in_the_third_equation():
+def test_closed_four_link_equals_that_of_the_lecture_with_l4_in_the_third_equation():
     system = closed_four_link(tau1=0.3, tau3=0.2)
     run = simulate(system, Dop853(1e-10), until=2.0)
     for x in run.x[::20]:
@@ -54,7 +54,7 @@ def test_closed_four_link_is_the_lecture_s_with_l4_in_the_third_equation():
         assert rates(system, x)[4:] == pytest.approx(np.linalg.solve(whole, force)[:4], abs=1e-9)
 
 
-def test_pendulum_in_angle_and_in_coordinates_move_alike():
+def test_pendulum_models_by_angle_and_by_coordinates_agree():
     angle = simulate(pendulum(), Dop853(1e-12), until=10.0)
     plane = simulate(pendulum_cartesian(), Dop853(1e-12), until=10.0)
     times = np.linspace(0, 10, 101)

@@ -93,18 +93,18 @@ def test_rigid_bounces_follow_the_geometric_series_and_end_at_rest():
     assert found.final["x"] == pytest.approx(2.0, abs=1e-9)  # without friction nothing slows it
 
 
-def test_penalty_comes_close(motion):
+def test_penalty_converges_to_the_constrained_motion(motion):
     exact = motion(builder("offset-body")(), 0.2).final
     found = motion(builder("offset-body")(formulation="penalty"), 0.2, 1e-7, 1e-9).final
     assert found["theta"] == pytest.approx(exact["theta"], abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["sprung-body", "sprung-pair"])
-def test_sprung_bodies_balance_their_energy(motion, name):
+def test_energy_balance_holds_for_bodies_with_springs(motion, name):
     assert abs(motion(builder(name)(), 2.0).imbalance) < 1e-8
 
 
-def test_inverted_pendulum_stands_only_on_a_fast_pivot(motion):
+def test_inverted_pendulum_is_stable_only_on_a_fast_pivot(motion):
     still = motion(multibody.inverted_pendulum(frequency=1.0), 1.0, 1e-8, 1e-10).final["bar_theta"]
     shaken = motion(multibody.inverted_pendulum(), 1.0, 1e-8, 1e-10).final["bar_theta"]
     assert abs(still - np.pi / 2) > 1.0
@@ -157,14 +157,14 @@ def test_energy_balances_to_the_tolerance(name):
     assert missing < 1e-9 * (1 + np.abs(run["energy"]).max())
 
 
-def test_every_system_with_an_energy_and_a_power_is_balanced_somewhere():
+def test_every_system_with_energy_and_power_has_a_balance_test():
     elsewhere = {"bouncing-body", "vehicle-flat", "vehicle-slope"}
     systems = {name: builder(name)() for name in NAMES}
     assert {n for n, s in systems.items() if {"energy", "power"} <= set(s.outputs)} <= {*BALANCED, *elsewhere}
 
 
 @pytest.mark.parametrize("law", list(rolling.COMPLIANT))
-def test_compliant_bounce_balances_its_energy_to_the_tolerance(law):
+def test_energy_balance_of_a_compliant_bounce_holds_to_the_tolerance(law):
     for tolerance in (1e-10, 1e-12):
         run, missing = imbalance(rolling.bouncing_body(law), 1.6, tolerance)
         assert missing < 200 * tolerance  # of 10 J
@@ -174,7 +174,7 @@ def test_compliant_bounce_balances_its_energy_to_the_tolerance(law):
 
 
 @pytest.mark.parametrize("law", list(rolling.COMPLIANT))
-def test_touching_and_leaving_are_located_to_round_off(law):
+def test_touch_down_and_lift_off_are_located_to_round_off(law):
     run = simulate(rolling.bouncing_body(law, friction=0.0), until=0.6)
     touches, leaves = (next(e for e in run.events if e.name == f"disc {does} the ground") for does in ("touches", "leaves"))
     assert touches.time == pytest.approx(np.sqrt(2 * 0.9 / 9.81), abs=1e-12)
@@ -209,14 +209,14 @@ def test_vehicle_accelerates_by_its_torque_and_balances_its_energy(motion, name,
     assert speed == pytest.approx(acceleration * 1.0, rel=0.05)
 
 
-def test_growing_torque_spins_the_rear_wheel_in_the_end():
+def test_increasing_torque_causes_slip_of_the_rear_wheel():
     system = rolling.vehicle_flat(torque=0.0, growth=2000.0)
     rate = system.function(system.rate)
     early, late = (np.array(rate(t, system.start, [])).ravel() for t in (0.1, 5.0))
     assert late[14] < 10 * early[14] < 0  # rear wheel, clockwise
 
 
-def test_unknown_choices_are_suggested():
+def test_invalid_choices_have_suggestions():
     with pytest.raises(UsageError, match="did you mean 'eliminated'"):
         multibody.double_pendulum(formulation="eliminate")
     with pytest.raises(UsageError, match="did you mean 'hertz'"):

@@ -9,7 +9,7 @@ from trajopt import solve
 from trajopt.errors import ProblemError
 
 
-def test_lower_thrust_arrives_where_a_solve_from_nothing_does():
+def test_continuation_to_lower_thrust_agrees_with_a_direct_solve():
     path = lower_thrust(0.1)
     assert path.complete
     assert list(path.values) == sorted(path.values, reverse=True)

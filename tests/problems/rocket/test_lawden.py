@@ -38,7 +38,7 @@ def both_sides():
     return problem.finish(), direct, solve(problem, Shooting(), guess=direct).check()
 
 
-def test_the_reference_transfer_from_both_sides(both_sides):
+def test_the_reference_transfer_by_both_methods(both_sides):
     _, direct, indirect = both_sides
     for solution in (direct, indirect):
         assert solution.objective == pytest.approx(0.0034313426, abs=5.1e-11)
@@ -107,7 +107,7 @@ def test_mass_and_power_do_not_change_the_motion():
     assert -solution.costate("v")(0.0) == pytest.approx(LAM_V, abs=1e-9)
 
 
-def test_a_senseless_argument_is_named():
+def test_invalid_arguments_are_named():
     with pytest.raises(ProblemError, match="duration"):
         build(duration=-1.0)
     with pytest.raises(UsageError, match="invalid choice"):
@@ -145,7 +145,7 @@ def test_without_stabilization_g2_drifts_with_the_deviation_of_g1():
     assert y1[1] == pytest.approx(y0[1] - 3 * y0[0] * run.t[-1], abs=1e-11)
 
 
-def test_the_documents_experiment_with_both_ways():
+def test_the_documents_experiment_by_both_corrections():
     """Deviations e^(-t) and e^(-1000 t), as the law asks, for every disturbance and either way (figure 18)."""
     for way in (MinimumNorm(GAINS), ExtendedHamiltonian(GAINS)):
         for size, (t, norm) in disturbances((0.001, 0.01), way, Dop853(1e-11)).items():

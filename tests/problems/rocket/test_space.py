@@ -27,7 +27,7 @@ def elements(generator):
 
 
 @pytest.mark.parametrize("what", ["drift", "steering", "turns", "similar"])
-def test_elements_and_cartesian_coordinates_move_together(what):
+def test_elements_and_cartesian_coordinates_agree(what):
     """Pushed forward to position and velocity, every vector field of the elements is the Cartesian one, to round-off."""
     pushed = casadi.jacobian(RV, Q) @ getattr(Equinoctial(), what)(Q)
     expected = getattr(Cartesian(), what)(RV)
@@ -94,7 +94,7 @@ def spread_of_integrals(form, solution):
 @pytest.mark.parametrize(
     "turned", [{"inclination": 0.2}, {"plane_change": 0.2}, {"inclination": 0.3, "plane_change": 0.1, "radius": 0.7}]
 )
-def test_the_fastest_transfer_in_space_in_two_coordinates_from_both_sides(turned):
+def test_the_minimum_time_transfer_in_space_in_two_coordinates_by_both_methods(turned):
     times = []
     for coordinates in ("equinoctial", "cartesian"):
         problem = min_time_transfer.build(coordinates=coordinates, **turned)
@@ -110,7 +110,7 @@ def test_the_fastest_transfer_in_space_in_two_coordinates_from_both_sides(turned
         assert times[0] == pytest.approx(min_time_transfer.REFERENCE.objective, rel=1e-11)
 
 
-def test_the_least_fuel_in_space_with_eight_switches_from_both_sides():
+def test_minimum_fuel_in_space_with_eight_switches_by_both_methods():
     """Five burns that turn the plane as well; the vector integral holds across all switches."""
     problem = min_fuel_transfer.build(plane_change=0.05)
     direct = solve(problem).check()
@@ -123,13 +123,13 @@ def test_the_least_fuel_in_space_with_eight_switches_from_both_sides():
     assert max(spread.values()) < 1e-10
 
 
-def test_what_a_user_gets_in_space_is_certified():
+def test_default_solutions_in_space_are_certified():
     for turned in ({"inclination": 0.2}, {"plane_change": 0.2}):
         problem = min_time_transfer.build(**turned)
         direct = solve(problem).check()
         assert certify(direct, other=solve(problem, Shooting(), guess=direct)).ok
 
 
-def test_coordinates_that_cannot_be_are_named():
+def test_invalid_coordinates_are_named():
     with pytest.raises(ProblemError, match="coordinates"):
         chosen("min-time-transfer", "polar", 0.2, 0.0)

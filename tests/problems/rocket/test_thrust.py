@@ -40,7 +40,7 @@ def spread_of_integrals(form, solution):
     return {name: float(np.ptp(np.concatenate(parts))) for name, parts in values.items()}
 
 
-def test_the_fastest_transfer_from_both_sides():
+def test_the_minimum_time_transfer_by_both_methods():
     form, direct, indirect = both_sides(min_time_transfer.build())
     assert direct.objective == pytest.approx(indirect.objective, rel=1e-9)
     spread = spread_of_integrals(form, indirect)
@@ -48,7 +48,7 @@ def test_the_fastest_transfer_from_both_sides():
     assert max(spread.values()) < 1e-10
 
 
-def test_the_fastest_transfer_is_the_dual_of_the_highest_orbit():
+def test_the_minimum_time_transfer_is_the_dual_of_the_highest_orbit():
     solution = solve(min_time_transfer.build(radius=orbit_raising.REFERENCE.objective), tolerance=1e-8).check()
     assert solution.objective == pytest.approx(3.32, abs=1e-8)
 
@@ -65,7 +65,7 @@ def least_fuel():
     return both_sides(min_fuel_transfer.build())
 
 
-def test_least_fuel_with_eight_switches_from_both_sides(least_fuel):
+def test_minimum_fuel_with_eight_switches_by_both_methods(least_fuel):
     _, direct, indirect = least_fuel
     assert len(indirect.phases) == 9
     assert all(ph.tf - ph.t0 > 1 for ph in indirect.phases.values()), "no burn and no coast has vanished"
@@ -79,7 +79,7 @@ def test_the_integrals_of_bounded_thrust_hold_across_all_switches(least_fuel):
     assert max(spread_of_integrals(form, indirect).values()) < 1e-11
 
 
-def test_burns_lie_where_the_switching_function_is_positive(least_fuel):
+def test_burns_are_where_the_switching_function_is_positive(least_fuel):
     """The phases are a bang-bang answer to the problem with a throttle: Pontryagin's condition holds everywhere."""
     form, _, indirect = least_fuel
     for ph in form.phases:
@@ -92,13 +92,13 @@ def test_burns_lie_where_the_switching_function_is_positive(least_fuel):
         assert ends == pytest.approx([0.0] * len(ends), abs=1e-9)
 
 
-def test_burns_out_of_order_are_named():
+def test_burns_out_of_order_are_reported():
     with pytest.raises(ProblemError, match="burns"):
         min_fuel_transfer.build(burns=(0.0, 2.0, 1.0, 3.0))
 
 
 @pytest.mark.slow
-def test_more_than_twenty_revolutions_from_both_sides():
+def test_more_than_twenty_revolutions_by_both_methods():
     form, direct, indirect = both_sides(many_revolutions.build())
     assert direct["theta"](direct.objective) > 2 * pi * 20
     assert direct.objective == pytest.approx(indirect.objective, rel=1e-9)

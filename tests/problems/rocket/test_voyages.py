@@ -28,14 +28,14 @@ def test_the_planets_are_where_they_were_at_j2000():
         assert v @ v / 2 - MU / np.linalg.norm(r) == pytest.approx(-MU / (2 * planet.a), rel=1e-12)
 
 
-def test_positions_and_velocities_of_a_planet_belong_together():
+def test_velocities_of_a_planet_are_derivatives_of_its_positions():
     day, step = 7500.0, 1e-2
     before, after = (np.asarray(MARS.at(MARS.anomaly(day + s))[0]).ravel() for s in (-step, step))
     assert (after - before) / (2 * step) == pytest.approx(np.asarray(MARS.at(MARS.anomaly(day))[1]).ravel(), rel=1e-7)
 
 
 @pytest.mark.parametrize("orbits", ["elements", "circles"])
-def test_both_sides_agree_and_the_choice_of_the_place_saves(orbits):
+def test_both_methods_agree_and_a_free_arrival_point_reduces_the_cost(orbits):
     costs = {}
     for arrival in ("rendezvous", "orbit"):
         problem = build(orbits=orbits, arrival=arrival)
@@ -45,7 +45,7 @@ def test_both_sides_agree_and_the_choice_of_the_place_saves(orbits):
     assert costs["orbit"] < costs["rendezvous"]
 
 
-def test_units_do_not_matter():
+def test_the_solution_is_invariant_to_units():
     """Circle to circle in days and astronomical units is the transfer of lawden-transfer, scaled."""
     duration, a = 350.0, EARTH.a
     scaled = solve(lawden_transfer.build(duration=duration * sqrt(MU / a**3), radius=MARS.a / a), tolerance=1e-8).check()
@@ -66,13 +66,13 @@ def test_thrust_in_millimetres_is_thrust_in_metres_and_seconds():
     assert pushed[6] / day == pytest.approx(-(0.8**2) * 0.2e-3**2 / (2 * power), rel=1e-12)
 
 
-def test_a_choice_that_does_not_exist_is_named():
+def test_invalid_choices_are_named():
     with pytest.raises(UsageError, match="invalid choice"):
         build(arrival="moon")
 
 
 @pytest.mark.parametrize(("low", "high", "turn"), [(6678.0, 42164.0, 28.5), (42164.0, 6678.0, 5.0)])
-def test_two_impulses_share_the_turn_as_well_as_they_can(low, high, turn):
+def test_two_impulses_divide_the_plane_change_optimally(low, high, turn):
     a, angle = (low + high) / 2, radians(turn)
     circles = sqrt(EARTHS_MU / low), sqrt(EARTHS_MU / high)
     apsides = sqrt(EARTHS_MU * (2 / low - 1 / a)), sqrt(EARTHS_MU * (2 / high - 1 / a))
@@ -95,7 +95,7 @@ def test_two_impulses_share_the_turn_as_well_as_they_can(low, high, turn):
 
 @pytest.mark.parametrize("inwards", [False, True])
 @pytest.mark.parametrize("angle", [0.1, 0.3, 0.5])
-def test_the_spiral_is_lawdens_and_keeps_its_integrals(angle, inwards):
+def test_the_spiral_is_lawdens_with_constant_integrals(angle, inwards):
     run = simulate(lawden_spiral(angle, inwards=inwards), Dop853(1e-12))
     assert max(drift.max for drift in run.drift.values()) < 1e-11
     assert run["formula"] == pytest.approx(run["formula"][0], rel=1e-8)  # r = a sin^6 / (1 - 3 sin^2)
@@ -123,12 +123,12 @@ def test_the_spiral_fails_the_condition_of_kelley_and_contensou_where_its_thrust
     assert np.all(run["kelley"] > 0)
 
 
-def test_a_spiral_too_steep_is_refused():
+def test_a_spiral_too_steep_is_rejected():
     with pytest.raises(ModelError, match="angle"):
         lawden_spiral(0.7)
 
 
-def test_projection_removes_the_drift_and_little_of_the_error():
+def test_projection_removes_the_drift_but_little_of_the_error():
     """The level set is restored to round-off, the motion is not: half the step does far more for the end point."""
     ways = (None, Projection(), MinimumNorm(1.0, only=("g1", "g2")))
     coarse = study((Rk4(0.2), Heun(0.05)), ways)
@@ -142,7 +142,7 @@ def test_projection_removes_the_drift_and_little_of_the_error():
         assert pulled.drift < 0.5 * unstabilized.drift
 
 
-def test_the_ascent_from_both_sides_burns_where_it_pays():
+def test_the_ascent_by_both_methods_burns_according_to_the_switching_function():
     """The perilune is prescribed where the first burn ends: there the primer vector jumps, and the burn pays until then."""
     problem = ascent.build()
     direct = solve(problem, tolerance=1e-8).check()
@@ -165,14 +165,14 @@ def test_the_ascent_from_both_sides_burns_where_it_pays():
     assert values["coast"][-1] == pytest.approx(0, abs=1e-7)
 
 
-def test_with_a_high_perilune_an_interruption_of_the_first_burn_would_pay():
+def test_with_a_high_perilune_an_interrupted_first_burn_would_be_better():
     ph = solve(ascent.build(perilune=10.0)).check().phases["burn"]
     t = np.linspace(ph.t0, ph.tf, 400)
     primer = -ph.costates["vr"](t), -ph.costates["vt"](t)
     assert np.min(switching(primer, -ph.costates["m"](t), ph.states["m"](t), ph.states["c"](t))) * ph.states["m"](ph.tf) < -0.1
 
 
-def test_an_ascent_that_cannot_be_is_named():
+def test_an_infeasible_ascent_is_named():
     with pytest.raises(ProblemError, match="thrust"):
         ascent.build(thrust=5.0)
     with pytest.raises(ProblemError, match="perilune"):

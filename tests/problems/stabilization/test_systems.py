@@ -38,7 +38,7 @@ def test_sleigh_obeys_the_corrected_equations(k):
         assert rates(system, x)[3:] == pytest.approx([A * c - B * s, A * s + B * c, -B], abs=1e-9)
 
 
-def test_sleigh_heading_tends_to_its_figure():
+def test_sleigh_heading_tends_to_its_known_limit():
     assert simulate(sleigh(), Dop853(1e-12), until=30.0)["phi"][-1] == pytest.approx(FINAL_HEADING, abs=5.1e-9)
 
 
@@ -98,7 +98,7 @@ def test_steering_by_a_torque_alone_drives_the_cart_to_infinite_speed():
 # The ball -------------------------------------------------------------------------------------------------------------------
 
 
-def test_ball_runs_on_its_circle():
+def test_the_ball_moves_on_its_circle():
     for way in (None, document_law(), Baumgarte(2.0)):
         run = simulate(turntable_ball(), Dop853(1e-11), until=20.0, stabilization=way)
         assert np.column_stack([run["x"], run["y"]]) == pytest.approx(exact_path()(run.t), abs=1e-7)
@@ -112,7 +112,7 @@ def test_angles_and_quaternion_agree_before_the_jump():
     assert np.column_stack([angles["x"], angles["y"]]) == pytest.approx(exact_path()(angles.t), abs=1e-9)
 
 
-def test_the_jump_over_the_pole_and_its_price():
+def test_the_jump_across_the_singularity_and_its_error():
     costs = []
     for margin in (0.1, 0.05, 0.025):
         run = simulate(turntable_ball(coordinates="angles", margin=margin), Rk4(1e-3), until=5.0, stabilization=Baumgarte(20.0))
@@ -128,7 +128,7 @@ def test_the_jump_over_the_pole_and_its_price():
     assert costs[-1][1] > 1e-3
 
 
-def test_without_the_jump_a_fixed_step_breaks_down_at_the_pole():
+def test_without_the_jump_a_fixed_step_fails_at_the_singularity():
     system = turntable_ball(coordinates="angles")
     plain = System(system.name, system.time, system.x, system.states, system.rate, invariants=system.invariants)
     assert simulate(system, Rk4(1e-3), until=3.0).t[-1] == 3.0
@@ -149,17 +149,17 @@ def test_a_bypass_must_not_start_inside():
 
 
 @pytest.mark.parametrize("dissipation", ["appendix", "constant"])
-def test_inverse_problem_figures(dissipation):
+def test_inverse_problem_has_the_values_of_the_document(dissipation):
     run = simulate(inverse_problem(dissipation=dissipation), Euler(1e-3), until=15.0)
     assert run.drift["integrals"].max == pytest.approx(LARGEST_DEVIATION[dissipation], rel=2e-6)
 
 
-def test_the_text_s_own_run_deviates_in_proportion_to_its_step():
+def test_the_deviation_of_the_documents_run_is_proportional_to_its_step():
     coarse, fine = (simulate(inverse_problem(), Euler(h), until=10.0).drift["integrals"].max for h in (1e-2, 1e-3))
     assert coarse / fine == pytest.approx(10, rel=0.1)
 
 
-def test_inverse_problem_is_the_appendix_s_programme():
+def test_inverse_problem_equals_the_program_of_the_appendix():
     """Its k_ab = -(d_ab + dw_b/dq_a), entry by entry."""
     system = inverse_problem()
     for x in states(system):
@@ -171,7 +171,7 @@ def test_inverse_problem_is_the_appendix_s_programme():
         assert rates(system, x)[3:] == pytest.approx(force, abs=1e-12)
 
 
-def test_the_constant_dissipation_keeps_the_circle():
+def test_constant_dissipation_preserves_the_circle():
     run = simulate(inverse_problem(dissipation="constant"), Dop853(1e-11), until=15.0)
     assert np.column_stack([run["x"], run["y"]]) == pytest.approx(np.column_stack([np.sin(run.t), -np.cos(run.t)]), abs=1e-8)
     with pytest.raises(UsageError, match="appendix, constant"):
