@@ -1,4 +1,4 @@
-"""A solution made by hand, with every field filled, so that files, pictures and commands are tested without a solver."""
+"""A synthetic solution with all fields, to test files, plots and commands without a solver."""
 
 from types import SimpleNamespace
 

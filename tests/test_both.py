@@ -1,4 +1,4 @@
-"""Both methods on one problem: the library and the command line say the same, whether they agree, differ or one fails."""
+"""Both methods on one problem: library and command line give the same verdict if they agree, differ or one fails."""
 
 import json
 from dataclasses import replace

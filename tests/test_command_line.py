@@ -1,4 +1,4 @@
-"""The command line: exit codes, JSON and files; and for everything that is wrong one readable message without a traceback."""
+"""The command line: exit codes, JSON and files; every error is one message without a traceback."""
 
 import csv
 import dataclasses
@@ -97,7 +97,7 @@ def guess_fails():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working folder with a person's own files."""
+    """A working folder with a user's files."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(GOOD)
     (tmp_path / "broken.py").write_text("def build(:\n    pass\n")
@@ -180,7 +180,7 @@ def test_at_least_twenty_errors_are_covered():
 
 @pytest.fixture
 def solver(monkeypatch, handmade):
-    """Stands in for the solve: what it was asked is kept, what it answers can be chosen."""
+    """Replaces the solve: records its arguments and returns a chosen solution."""
     asked = {}
 
     def answer(built, guess, options, show):

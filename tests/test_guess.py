@@ -1,4 +1,4 @@
-"""Guesses from a statement alone, from a person, and from an earlier solution; and the check before a solve."""
+"""Guesses from the statement, from the user and from an earlier solution; the check before a solve."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_states(x, ends):
 
 
 def test_a_state_from_zero_to_a_free_end_gets_a_nonzero_guess():
-    """A speed left at zero all along makes many equations singular: it goes to the mean speed of the states that move."""
+    """A guess of zero for a speed makes many equations singular: its final guess is the mean rate of the other states."""
     assert first(x={"start": 0}).x(np.ones(1))[0, 0] == 1.0  # none of them is known to
     ocp = Problem("fall")
     ph = ocp.phase()

@@ -1,4 +1,4 @@
-"""A solve that is stopped by a signal keeps its best answer so far, where one is to be kept, and says so by its exit code."""
+"""A solve that is stopped by a signal writes its best solution so far, and has the exit code of the signal."""
 
 import dataclasses
 import os

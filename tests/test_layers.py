@@ -1,4 +1,4 @@
-"""Imports point one way, the direct and the indirect side never meet, and heavy libraries load where they are used."""
+"""Imports point one way, direct and indirect methods do not import each other, and heavy libraries load on use."""
 
 import ast
 import subprocess

@@ -1,4 +1,4 @@
-"""Solves from several starts: every optimum of a problem in closed form, the same answer in any number of processes."""
+"""Solves from several starts: all optima of a problem in closed form, the same solution for any number of processes."""
 
 import json
 from dataclasses import replace

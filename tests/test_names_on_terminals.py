@@ -1,4 +1,4 @@
-"""Names from files and models cannot steer a terminal, forge lines of a table, or end a command."""
+"""Control characters in names from files and models are escaped on terminals."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""NaN and infinity are refused by name wherever a number enters, unless the documentation gives them a meaning."""
+"""NaN and infinity are rejected by name in all numerical inputs, except where documented."""
 
 import dataclasses
 

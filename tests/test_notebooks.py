@@ -1,4 +1,4 @@
-"""The notebooks: each .ipynb has the cells of its script, its outputs are kept, and it runs."""
+"""The notebooks: each .ipynb has the cells of its script, its outputs are stored, and it runs."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Settings of builders: declarations, units, ranges, parameter files, and what a saved answer remembers of them."""
+"""Settings of builders: declarations, units, ranges, parameter files, and their storage in saved solutions."""
 
 import json
 from dataclasses import dataclass

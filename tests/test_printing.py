@@ -1,4 +1,4 @@
-"""A printed problem is mathematics: its text evaluates to the same numbers, and nothing of CasADi's own notation is left."""
+"""A printed problem is in mathematical notation: its text evaluates to the same numbers, without CasADi's notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every named problem against its known answer, with default settings."""
+"""Every named problem against its reference, with default settings."""
 
 import sys
 

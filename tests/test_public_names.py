@@ -1,4 +1,4 @@
-"""The public surface: what programs may import, and nothing by accident."""
+"""The public names of the package."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""The README and the pages: their examples run and say what they say, their commands, files and links exist."""
+"""The README and the pages: examples run with the stated results; commands, files and links exist."""
 
 import re
 import subprocess

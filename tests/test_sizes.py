@@ -1,4 +1,4 @@
-"""Sizes follow the units, do not see shifts, and never come from zero, from one or from limits that are not reached."""
+"""Sizes scale with the units, are invariant to shifts, and do not depend on inactive bounds."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The door: the same call gives the same answer, an earlier answer helps, and wrong calls are refused in words."""
+"""solve: reproducible solutions, earlier solutions as guesses, and messages for invalid calls."""
 
 from dataclasses import replace
 

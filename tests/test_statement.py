@@ -1,4 +1,4 @@
-"""The statement: what is written is what the solver gets, and what is wrong is said in the user's names."""
+"""The statement: its normal form, and error messages in the user's names."""
 
 import casadi
 import numpy as np

@@ -1,4 +1,4 @@
-"""Files: what is saved comes back, what is broken is said so, what was there is not lost."""
+"""Files: round trips, errors of damaged files, and atomic writes."""
 
 import csv
 import dataclasses
@@ -140,7 +140,7 @@ def test_foreign_files(tmp_path):
 
 
 def test_a_loaded_solution_can_be_pickled(tmp_path, handmade):
-    """Curves are read when they are asked for; to another process they go as they are."""
+    """Curves are read on first use, and before pickling."""
     save(handmade(), tmp_path / "a.nc")
     again = load(tmp_path / "a.nc")
     (tmp_path / "a.nc").unlink()
@@ -312,7 +312,7 @@ def test_comparing_reports_different_settings(tmp_path):
 
 
 def test_the_name_of_a_python_file_is_not_stored(tmp_path, monkeypatch):
-    """Reading an answer must not run what it names."""
+    """Loading a solution must not execute a file that it names."""
     monkeypatch.chdir(tmp_path)
     lines = [
         "from pathlib import Path",

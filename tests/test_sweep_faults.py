@@ -1,4 +1,4 @@
-"""Sweeps in which rows exit, crash, hang or grow, folders change hands, and processes are killed: nothing is lost or stale."""
+"""Sweeps in which rows exit, crash or exceed limits, folders are reused, and processes are killed: no row is lost or outdated."""
 
 import csv
 import json

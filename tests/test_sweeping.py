@@ -1,4 +1,4 @@
-"""Families of solves: right at every point, whatever the order, who solves, or what goes wrong on the way."""
+"""Families of solves: correct at every point, for any order, number of processes, and after failures."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Tables: exact where splines are, smooth across their edges, and used in a problem."""
+"""Tables: exact for cubics, smooth across their edges, and used in a problem."""
 
 import time
 
@@ -65,7 +65,7 @@ def test_derivatives_are_those_of_the_function():
 
 
 def test_a_problem_along_the_edge_of_its_table_is_solved_and_certified():
-    """The road ends at the fastest speed for which drag was measured: the car rides along the table's edge."""
+    """The bound of the speed is the last grid point of the drag table."""
     speeds = np.linspace(0, 5, 11)
     drag = table(speeds, values=0.02 * speeds**2, name="drag")
     objectives = []

@@ -1,4 +1,4 @@
-"""The time limit: every loop and backend ends with it, the best answer so far comes back, and the status says so."""
+"""The time limit: every loop and backend stops, and the best solution so far is returned with its status."""
 
 import time
 from types import SimpleNamespace

@@ -78,7 +78,7 @@ def test_kkt_matrices_with_zero_blocks(seed):
 
 
 def test_delayed_pivots_are_used_and_correct():
-    """Without a Hessian many pivots come about only in the parents of their fronts: without delays they would be zeros."""
+    """Without a Hessian many pivots are nonzero only in the parents of their fronts, so that delays are needed."""
     delayed = [check(kkt(np.random.default_rng(seed), 60, 60, density=0.03, hessian=0.0)).delayed for seed in range(5)]
     assert sum(delayed) > 0
 
@@ -97,7 +97,7 @@ def test_singular_matrices_are_reported(rank):
 
 
 def test_dependent_rows_are_reported():
-    """A constraint that is stated twice."""
+    """A duplicate constraint."""
     rng = np.random.default_rng(4)
     matrix = kkt(rng, 12, 5)
     matrix[:12, :12] += 5 * np.eye(12)

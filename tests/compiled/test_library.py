@@ -1,4 +1,4 @@
-"""The core is optional: switched off or out of date, CasADi does the same work, and the version says so."""
+"""The core is optional: if disabled or out of date, CasADi does the same work, and --version shows it."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Tapes give the bits that CasADi's interpreter gives: every operation, special values, any number of points and threads."""
+"""Tapes are bitwise equal to CasADi's interpreter: every operation, special values, any number of points and threads."""
 
 import ctypes
 import threading
@@ -34,12 +34,12 @@ CONSTANT = {"CONSTPOW": lambda x: x**2.5, "CONST": lambda x: x + 1.25}
 
 
 def by_casadi(function, *columns):
-    """Point by point, so that nothing but the interpreter is at work."""
+    """Evaluate point by point by the interpreter."""
     return np.hstack([np.asarray(function(*(c[:, [k]] for c in columns))) for k in range(columns[0].shape[1])])
 
 
 def by_tape(function):
-    """From the first evaluation on; small functions would wait until a tape pays."""
+    """Use the tape from the first evaluation; by default small functions use it after several evaluations."""
     pointwise = Pointwise(function)
     assert pointwise.tape is not None
     return pointwise

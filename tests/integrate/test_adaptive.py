@@ -1,4 +1,4 @@
-"""Steps chosen by the integrator: tolerances held, dense output, stiffness, agreement of all of them."""
+"""Adaptive integrators: tolerances, dense output, stiffness, agreement."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_stiff_systems_take_few_steps(integrator):
 
 @pytest.mark.parametrize("integrator", [RadauIIA(1e-8), Sundials(1e-8)])
 def test_stiff_systems_of_several_states_take_few_steps(integrator):
-    """An overdamped spring, of rates 1 and 1000: Newton's method converges only with the Jacobian the right way round."""
+    """An overdamped spring, of rates 1 and 1000: Newton's method converges only if the Jacobian is not transposed."""
     x, v, t = casadi.SX.sym("x"), casadi.SX.sym("v"), casadi.SX.sym("t")
     rate = casadi.vertcat(v, -1000 * x - 1001 * v)
     system = System("overdamped", t, casadi.vertcat(x, v), (Variable("x", 1.0), Variable("v", -1.0)), rate)

@@ -1,4 +1,4 @@
-"""Events: times to round-off, resets, terminal ones, accumulation."""
+"""Events: location to round-off, resets, terminal events, accumulation."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_events_at_one_time_fire_together():
 
 
 def test_two_crossings_within_one_long_step_are_found():
-    """An adaptive step over a straight motion is as long as the run, and the event's function dips within it."""
+    """An adaptive step over a linear motion is as long as the run, and the event function crosses zero twice within it."""
     x, t = SX.sym("x"), SX.sym("t")
     dip = Event("dip", (t - 3) ** 2 - 1, direction=-1)
     run = simulate(System("clock", t, x, (Variable("x", 0.0),), SX(1), events=(dip,)), Dop853(1e-8), until=10.0)

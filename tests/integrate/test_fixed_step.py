@@ -1,4 +1,4 @@
-"""Fixed steps: orders by slope, figures of the lecture, landing on the end, bad input."""
+"""Fixed-step integrators: orders of convergence, values of the lecture, final time, invalid input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""flow: controls that jump, breaks, bad input."""
+"""flow: discontinuous controls, breaks, invalid input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trajopt.integrate import controlled, flow
 
 
 def thrust(t: float) -> np.ndarray:
-    """Full ahead, then full astern: the double integrator's way from rest to rest in minimum time."""
+    """Bang-bang control: the double integrator from rest to rest in minimum time."""
     return np.array([1.0 if t < 1.0 else -1.0])
 
 

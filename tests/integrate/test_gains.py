@@ -72,7 +72,7 @@ def test_stability_limits():
 
 
 def test_the_documents_instability_limit_follows_from_its_step():
-    """k <= -1300 is where Euler steps of 1.54e-3 lose the sleigh's blade."""
+    """Euler's scheme with a step of 1.54e-3 is unstable for k <= -1300."""
     assert safe_range(EULER, 1.54e-3)[1] == pytest.approx(1300, rel=2e-3)
     below, above = (simulate(sleigh(), Euler(1.54e-3), until=6.0, stabilization=Baumgarte(a)) for a in (1200.0, 1298.0))
     assert max(below.drift["blade"].max, above.drift["blade"].max) < 1e-3
@@ -182,9 +182,9 @@ def drift(run):
 
 
 def drift_at_equal_work(system, integrator, until, gain):
-    """The drift; of an integrator that chooses its steps, at the tolerance at which it takes as many as without stabilization.
+    """The drift; for an adaptive integrator at the tolerance that takes as many steps as without stabilization.
 
-    At its own tolerance a higher gain always leaves less drift, since it cuts the steps down.
+    At a given tolerance a higher gain always leaves less drift, since it shortens the steps.
     """
     run = simulate(system, integrator, until, Baumgarte(gain))
     if integrator.fixed_step is not None:
@@ -245,7 +245,7 @@ def test_the_highest_gain_is_recommended_if_the_drift_does_not_depend_on_it():
 @pytest.mark.parametrize("integrator", [Dop853(1e-10), Rk4(1e-2), Fehlberg(1e-8)], ids=lambda i: i.label)
 @pytest.mark.parametrize("data", ["document", "transfer"])
 def test_an_initial_deviation_decays_within_the_run(integrator, data):
-    """The gain suits the start's deviation too: it must be gone by the end, and the drift of single steps says nothing of it."""
+    """The gain accounts for the initial deviation, which must decay by the end and does not appear in single steps."""
     run = simulate(lawden_cauchy(data=data), integrator, stabilization=MinimumNorm())
     assert 1 < run.stabilization.gain < 10
     assert run["deviation"].max() == run["deviation"][0] > 8e-4
@@ -263,7 +263,7 @@ def test_the_gain_is_of_the_order_of_one_over_the_step(scheme):
 
 
 def test_a_law_that_acts_at_the_stages_needs_a_gain_of_the_rates_of_the_motion():
-    """Inside a step the stages of RK4 leave the manifold; a high gain turns that into error. Sampled deviations do not."""
+    """The stages of RK4 leave the manifold within a step; a high gain increases the error. Sampled deviations avoid this."""
     system, integrator = pendulum_cartesian(), Rk4(1e-2)
 
     def continuous(a):
@@ -279,7 +279,7 @@ def test_a_law_that_acts_at_the_stages_needs_a_gain_of_the_rates_of_the_motion()
 
 
 def test_sampled_deviations_follow_the_same_law():
-    """y <- R(tau K) y, exactly as if the law acted at the stages, for a start off the manifold."""
+    """y <- R(tau K) y, exactly as if the law acted at the stages, for an initial deviation."""
     gain, step = 30.0, 1e-2
     for system, name in (
         (sleigh().starting_at({"y_rate": 0.1}), "blade"),

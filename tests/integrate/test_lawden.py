@@ -27,7 +27,7 @@ HYPERBOLIC = {
 
 
 def rocket(data: dict[str, tuple[float, ...]], off: float = 0.0) -> tuple[System, dict[str, float]]:
-    """The flow started ``off`` in the first coordinate, and the values of the integrals at the unperturbed start."""
+    """The flow with the first coordinate perturbed by ``off``, and the integrals at the unperturbed initial state."""
     n = len(data["r"])
     t, power = SX.sym("t"), SX.sym("effort")
     r, v, lr, lv = (SX.sym(name, n) for name in data)

@@ -1,4 +1,4 @@
-"""simulate: what comes back, names, progress, bad input; the table of names."""
+"""simulate: results, names, progress, invalid input; the table of integrator names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stabilized invariants: each way realises dy/dt = K y, drift stays bounded with it and grows without."""
+"""Stabilized invariants: each method realises dy/dt = K y; drift is bounded with it and grows without."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def along(run: Simulation, only=(), targets=None) -> np.ndarray:
 
 
 def off(system: System, **moved: float) -> System:
-    """The same system started off its constraints."""
+    """The system with initial values that violate its constraints."""
     start = {s.name: s.value for s in system.states}
     return system.starting_at({name: start[name] + by for name, by in moved.items()})
 
@@ -95,7 +95,7 @@ def test_blocks_couple_position_and_velocity_conditions():
 
 
 def test_blocks_of_a_linear_law_are_not_transposed():
-    """h'' = A h + B h' with A and B that are not symmetric, on a bead that two position conditions hold."""
+    """h'' = A h + B h' with A and B that are not symmetric, on a bead with two position conditions."""
     x, y, z = Coordinate("x", 0.8, 0.2), Coordinate("y", 0.1, 0.4), Coordinate("z", 0.3, 0.1)
     wire = (Holonomic("tube", x.q**2 + 2 * y.q**2 - 1), Holonomic("height", z.q - x.q * y.q))
     system = Mechanism("bead", (x, y, z), (x.v**2 + y.v**2 + z.v**2) / 2, 9.8 * z.q, constraints=wire).system()
@@ -111,7 +111,7 @@ def test_blocks_of_a_linear_law_are_not_transposed():
 
 @pytest.mark.parametrize("unit", [1.0, 1e9, 1e-9])
 def test_the_minimum_norm_change_is_invariant_to_units(unit):
-    """It is that of the pseudo-inverse, and an invariant counted in nanometres asks for the same change as one in metres."""
+    """It is that of the pseudo-inverse, and does not depend on the unit of an invariant."""
     rng = np.random.default_rng(3)
     Y, wanted = rng.standard_normal((3, 5)), rng.standard_normal(3)
     units = np.array([1.0, unit, 1.0])
@@ -175,11 +175,11 @@ def test_drift_stays_bounded_with_stabilization_and_grows_without(system, only, 
 
 @pytest.mark.slow
 def test_with_a_fixed_step_the_drift_of_the_cart_is_the_local_error():
-    """The cart goes ever faster through waves of 1 rad/m: the error of a step tau is of the size of (v tau)^5, of
+    """The cart accelerates through waves of 1 rad/m: the error of a step tau is of the order of (v tau)^5, of
     RK4 in the track even of (v tau)^6.
 
-    No scheme of fixed step can keep a bound at any speed. Stabilized deviations follow the error of a single step and no more;
-    without stabilization they are of the order below, (v tau)^4, and those of the wheels pile up besides.
+    No fixed-step scheme has a bound for all speeds. Stabilized deviations are of the order of the local error;
+    without stabilization they are of the order (v tau)^4, and those of the wheels accumulate.
     """
     step, system = 1e-3, cart_slalom()
 

@@ -1,4 +1,4 @@
-"""Trees of links to try things on."""
+"""Trees of links for tests."""
 
 from dataclasses import replace
 

@@ -183,7 +183,7 @@ def test_two_welds_of_the_same_bodies_are_redundant():
 
 
 def test_springs_and_dampers_act_equally_on_both_bodies():
-    """Free of gravity, momentum and angular momentum stay, and dampers take what the relative motion gives."""
+    """Without gravity, momentum and angular momentum are conserved, and dampers dissipate the energy of the relative motion."""
     one = Body("one", 1.0, 0.2, (0.1, -0.3), 0.4, (0.5, 0.2), 1.5)
     two = Body("two", 3.0, 0.7, (0.9, 0.6), -0.2, (-0.3, 0.8), -0.6)
     bow = Spring("bow", "one", "two", stiffness=40.0, damping=3.0, length=0.5, on_first=(0.1, 0.05), on_second=(-0.2, 0.1))

@@ -1,4 +1,4 @@
-"""Model checks find what is wrong, and name it."""
+"""Model checks detect and name errors of a model."""
 
 from dataclasses import replace
 

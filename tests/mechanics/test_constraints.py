@@ -1,4 +1,4 @@
-"""Consistent starting values, and constraint sets that cannot work."""
+"""Consistent initial values, and inconsistent or redundant constraints."""
 
 import numpy as np
 import pytest

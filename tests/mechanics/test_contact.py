@@ -32,7 +32,7 @@ LAWS = [Hooke(1e4), KelvinVoigt(1e4, 40.0), KelvinVoigt(1e4, 40.0, adhesive=True
 
 
 def rebound(law, mass=2.0, speed=1.5):
-    """Restitution of a mass that meets the law without other forces, integrated to round-off until it leaves."""
+    """Restitution of a mass without other forces, integrated to round-off until the end of contact."""
     d, rate = casadi.SX.sym("d"), casadi.SX.sym("rate")
     force = casadi.Function("f", [d, rate], [law.force(d, rate)])
 
@@ -160,7 +160,7 @@ def test_newton_and_poisson_differ_where_normal_and_tangential_motion_are_couple
 
 @pytest.mark.parametrize("sense", [1.0, -1.0])
 def test_a_sliding_impact_off_the_centre_obeys_its_laws(sense):
-    """The contact point comes back with e of its normal velocity, and its impulse lies on the edge of the friction cone."""
+    """The normal velocity of the contact point is multiplied by -e, and its impulse is on the boundary of the friction cone."""
     before, at, e, mu = np.array([2.0 * sense, -1.0, 0.0]), (0.08, -0.06), 0.5, 0.3
     after = jump(NewtonImpact(e, mu), tuple(before[:2]), 0.0, at, 0.0)
     tangential, normal = 2.0 * (after - before)[:2]  # impulses on the mass of 2 kg
@@ -171,7 +171,7 @@ def test_a_sliding_impact_off_the_centre_obeys_its_laws(sense):
 
 
 def test_poisson_impact_off_the_centre_sticks_in_restitution():
-    """Friction that is never used up holds the point to the end, and the normal impulse is 1 + e times that of compression."""
+    """With sufficient friction the point sticks throughout, and the normal impulse is 1 + e times that of compression."""
     at, e = (0.08, -0.06), 0.5
     compressed, after = (jump(PoissonImpact(given, 5.0), (-0.6, -1.0), 0.0, at, 0.0) for given in (0.0, e))
     for v in (compressed, after):
@@ -181,7 +181,7 @@ def test_poisson_impact_off_the_centre_sticks_in_restitution():
 
 
 def test_impact_respects_joints():
-    """A hinged bar that hits the ground with its tip: the hinge stays, the spin turns round."""
+    """A hinged bar that hits the ground with its tip: the hinge is fixed, the angular velocity is reversed."""
     bar = Body("bar", 1.0, 1 / 12, (0.5, 0.0), 0.0, (0.0, -1.0), -2.0)
     model = assemble("hinged", [bar], [Revolute("pin", "ground", "bar", (0, 0), (-0.5, 0))])
     event = impact(model, bar, NewtonImpact(0.4), at=(0.5, 0.0))

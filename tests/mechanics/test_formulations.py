@@ -30,7 +30,7 @@ def sleigh(inertia=1.0, heading=0.2):
 
 
 def driven():
-    """Everything at once: coefficients in the dependent coordinates, explicit time, friction, a driven velocity condition."""
+    """A general case: coefficients in the dependent coordinates, explicit time, friction, a driven velocity condition."""
     t = casadi.SX.sym("t")
     th, r, z = Coordinate("th", 0.3, 0.2), Coordinate("r", 1.0, 0.5), Coordinate("z", 0.1)
     kinetic = 0.5 * r.v**2 + 0.5 * r.q**2 * th.v**2 + 0.5 * z.v**2 + 0.1 * z.v * r.v * cos(z.q)
@@ -69,7 +69,7 @@ def test_formulations_agree_to_integration_tolerance(motion, mechanism, ways, un
 
 @pytest.mark.parametrize("way", [Augmented(), Eliminated(("y",))])
 def test_power_accounts_for_time_in_the_energies(motion, way):
-    """A spring that tires and a mass that grows: dE/dt = Q . v + reactions . v - dL/dt, without any force."""
+    """A spring of decreasing stiffness and an increasing mass: dE/dt = Q . v + reactions . v - dL/dt, without any force."""
     t = casadi.SX.sym("t")
     x, y = Coordinate("x", 1.0), Coordinate("y", 0.5, 0.3)
     kinetic = 0.5 * (1 + 0.3 * t) * x.v**2 + 0.5 * y.v**2
@@ -175,7 +175,7 @@ def test_controls_become_parameters_or_laws():
 
 
 def test_augmented_system_is_accurate_if_the_mass_matrix_is_singular(exoskeleton):
-    """Upright rods have no inertia about their own axis: headings are lost from M and kept by the constraints."""
+    """Upright rods have no inertia about their own axis: M is singular in the headings, which the constraints determine."""
     tree, q = exoskeleton
     model = tree.mechanism(
         constraints=(

@@ -1,4 +1,4 @@
-"""The nonholonomy tensor and the Helmholtz conditions, on conditions and equations whose answer is known."""
+"""The nonholonomy tensor and the Helmholtz conditions, on conditions and equations with known results."""
 
 import casadi
 import pytest

@@ -1,4 +1,4 @@
-"""Inverse dynamics in several ways, and the closed loop by its own method."""
+"""Inverse dynamics by several methods, and closed loops by cutting."""
 
 import casadi
 import numpy as np

@@ -78,7 +78,7 @@ def test_drift_has_the_mixed_time_derivative():
 
 
 def test_lagrangian_linear_in_velocities_gives_gyroscopic_forces_and_keeps_the_energy(motion):
-    """A charge in a magnetic field: L = v^2/2 + B (x y' - y x')/2 goes in a circle at rate B."""
+    """A charge in a magnetic field: L = v^2/2 + B (x y' - y x')/2 moves on a circle at rate B."""
     x, y = Coordinate("x", 1.0), Coordinate("y", 0.0, 2.0)
     charge = Mechanism("charge", (x, y), (x.v**2 + y.v**2) / 2 - 2.0 * (x.q * y.v - y.q * x.v) / 2)
     found = motion(charge.system(), np.pi)
@@ -87,7 +87,7 @@ def test_lagrangian_linear_in_velocities_gives_gyroscopic_forces_and_keeps_the_e
 
 
 def test_force_along_a_chosen_direction_realises_a_programme():
-    """A steering torque alone keeps theta = x^2: the x equation stays free of it."""
+    """A steering torque enforces theta = x^2: the x equation does not contain it."""
     x, theta = Coordinate("x", 0.5, 1.0), Coordinate("theta", 0.25, 1.0)
     programme = Holonomic("programme", theta.q - x.q**2, along={"theta": 1.0})
     model = Mechanism("s", (x, theta), (x.v**2 + 3 * theta.v**2) / 2, forces={"x": 0.7}, constraints=(programme,))

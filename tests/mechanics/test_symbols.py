@@ -1,4 +1,4 @@
-"""Masses, lengths and inertias as symbols: parameters of a problem that change without a new model."""
+"""Masses, lengths and inertias as symbols: parameters of a problem that change without rebuilding the model."""
 
 import casadi
 import numpy as np

@@ -1,4 +1,4 @@
-"""Unilateral contacts with friction against closed forms: sliding, rolling, lift-off, impacts, and modes that cannot be."""
+"""Unilateral contacts with friction against closed forms: sliding, rolling, lift-off, impacts, and inconsistent modes."""
 
 import casadi
 import numpy as np
@@ -88,7 +88,7 @@ def test_an_increasing_vertical_force_causes_lift_off_and_weight_touch_down():
 
 
 def test_a_lifting_force_at_the_start_causes_lift_off_at_the_start():
-    """The mode of the start says contact; no crossing of the force ever comes."""
+    """The initial mode is closed, and the contact force never crosses zero."""
     model, x, y = block()
     contact = PointContact("sole", y.q, x.v, 0.4)
     run = simulate(system_of(model, [contact], lambda t, q, v: vertcat(0, 30.0), {}, until=1.0))

@@ -1,4 +1,4 @@
-"""The compiled interior-point method: textbook programs with known answers, IPOPT's answers, and every way to stop."""
+"""The compiled interior-point method: textbook programs with known solutions, comparison with IPOPT, and all outcomes."""
 
 import signal
 import threading
@@ -26,7 +26,7 @@ INF = np.inf
 
 
 def program(f, g, start, lower=-INF, upper=INF, g_lower=0.0, g_upper=0.0, symbols=casadi.SX):
-    """min f(x), g_lower <= g(x) <= g_upper, as one kernel at one place."""
+    """min f(x), g_lower <= g(x) <= g_upper, as one kernel at one point."""
     n = len(start)
     x = symbols.sym("x", n)
     rows = casadi.vertcat(*g(x)) if g is not None else symbols(0, 1)
@@ -94,7 +94,7 @@ def test_dependent_equations():
 
 
 def curved(seed):
-    """Three nonlinear equations in four bounded unknowns, started far away: the line search alone does not get there."""
+    """Three nonlinear equations in four bounded unknowns, started far away: the line search alone fails."""
     rng = np.random.default_rng(seed)
     A, start = rng.normal(size=(3, 4)).round(1), (rng.normal(size=4) * 3).round(1)
 
@@ -119,7 +119,7 @@ def test_restoration(seed):
 
 
 def test_least_violation():
-    """The example of Waechter and Biegler (2000): its sum of violations has a minimum at x = -1, which is the answer."""
+    """The example of Waechter and Biegler (2000): its sum of violations has a minimum at x = -1, which is the solution."""
     rows = lambda x: [x[0] ** 2 - x[1] - 1, x[0] - x[2] - 0.5]  # noqa: E731
     result, _ = Compiled().run(program(lambda x: x[0], rows, [-2.0, 3.0, 1.0], [-INF, 0.0, 0.0]))
     assert result.outcome is Outcome.INFEASIBLE
@@ -224,7 +224,7 @@ def test_verified_by_ipopt():
 
 @pytest.mark.plugins
 def test_a_wrong_solution_is_not_verified(monkeypatch):
-    """As if the backend had stopped short of the optimum, and called it solved."""
+    """A backend that stops before the optimum and reports success."""
     honest = Compiled.run
 
     def short(self, program, *rest):
@@ -238,7 +238,7 @@ def test_a_wrong_solution_is_not_verified(monkeypatch):
 
 @pytest.mark.plugins
 def test_round_off_above_the_tolerance_ends_at_the_acceptable_level():
-    """Lengths of a thousand kilometres: the rows cannot be met to 1e-11."""
+    """Lengths of a thousand kilometres: the rows cannot be satisfied to 1e-11."""
     ocp = Problem("block")
     ph = ocp.phase()
     ph.time(start=0, end=1)

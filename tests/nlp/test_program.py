@@ -97,7 +97,7 @@ def diagonal(size):
 
 
 def random_program(seed=1):
-    """A kernel between random matrices: inputs that mix unknowns, rows that mix outputs, an unknown used twice by one place."""
+    """A kernel between random matrices: inputs that mix unknowns, rows that mix outputs, an unknown used twice at one point."""
     rng = np.random.default_rng(seed)
     w, d, p = casadi.SX.sym("w", 3), casadi.SX.sym("d", 1), casadi.SX.sym("p", 2)
     constraints = casadi.vertcat(w[0] * w[1] * p[0], casadi.sin(w[2]) * d + w[0] ** 2)
@@ -140,7 +140,7 @@ def test_derivatives_are_those_of_the_assembled_functions(case):
 
 @pytest.mark.parametrize("case", ["radau", "hermite-simpson", "several unknowns to an input"])
 def test_patterns_have_only_structural_nonzeros(case):
-    """What is stored beyond the true nonzeros costs the linear solver; a handful of cancellations is all there may be."""
+    """Explicit zeros cost time in the linear solver; only a few cancellations are allowed."""
     program = CASES[case]()
     derivatives = functions_of(program).derivatives
     assert derivatives["grad_f"].sparsity_out(1).is_dense()  # solvers read it as such
@@ -180,7 +180,7 @@ def test_without_cost_keeps_the_constraints():
 
 
 def circle():
-    """The point of the unit circle closest, in a skewed measure, to a far one: y = (1, 1) / sqrt(2) by symmetry."""
+    """The point of the unit circle closest, in a skewed norm, to a distant one: y = (1, 1) / sqrt(2) by symmetry."""
     w, empty, p = casadi.SX.sym("w", 2), casadi.SX(0, 1), casadi.SX(0, 1)
     objective = (w[0] + w[1] - 3) ** 2 / 2 + (w[0] - w[1]) ** 2
     kernel = make_kernel("circle", w, empty, p, casadi.sumsqr(w), objective)
@@ -218,7 +218,7 @@ def test_a_backend_reports_its_outcome():
 
 
 def test_adaptive_warm_starts_reach_complementarity():
-    """What is left of multiplier times distance ends in the costates."""
+    """The remaining complementarity is an error of the costates."""
     program = Program(**{**vars(circle()), "upper": np.array([0.6, 0.9]), "lower": np.array([-0.4, 0.0])})
     for start in np.random.default_rng(0).uniform([0.5, 0.6], [0.6, 0.9], size=(20, 2)):
         result = Ipopt().solve(Program(**{**vars(program), "start": start}), warm=Warm(1e-4))
@@ -229,7 +229,7 @@ def test_adaptive_warm_starts_reach_complementarity():
 
 @pytest.mark.parametrize("steady", [False, True])
 def test_a_warm_start_at_the_solution_stays_there(steady):
-    """With a bound that binds: multipliers of one, as a cold start has them, would drive the answer away first."""
+    """With an active bound: multipliers of one, as in a cold start, would first move the iterate away."""
     free = circle()
     program = Program(**{**vars(free), "upper": np.array([0.6, np.inf]), "lower": np.array([0.0, 0.0])})
     cold = Ipopt().solve(program)
@@ -276,7 +276,7 @@ def close(ours, theirs):
 
 @core_only
 def test_an_exception_of_a_model_is_passed_on():
-    """CasADi evaluates what has no tape, in Python; the exception crosses C."""
+    """CasADi evaluates functions without a tape, in Python; the exception is passed through C."""
     program = CASES["MX"]()
     evaluation = Evaluation(program)
 

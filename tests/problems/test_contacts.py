@@ -1,4 +1,4 @@
-"""A fixed sample of the contact benchmark: no force pulls, no point is below the ground, nothing slips that friction holds."""
+"""A fixed sample of the contact benchmark: contact forces are compressive, no point is below the ground, and friction is within its cone."""
 
 import importlib.util
 import sys
@@ -39,7 +39,7 @@ def test_contacts_are_consistent(contacts, name, settings, until):
 
 
 def test_a_tensile_contact_force_is_an_error(contacts):
-    """The check sees what it is there for: the forces of a run with their sign changed."""
+    """The check detects contact forces of the wrong sign."""
     run = simulate(contacts.builder("wheelie-pd")(), until=0.2)
     false = {"rear_force": -run["rear_force"], "front_gap": run["front_gap"] - 1.0}
     forged = type("Forged", (), {"__getitem__": lambda self, key: false.get(key, run[key])})()

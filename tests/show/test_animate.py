@@ -1,4 +1,4 @@
-"""Animations: geometry is exact in every frame, films play in real time, and nothing needs a display."""
+"""Animations: geometry is exact in every frame, animations play in real time, and no display is needed."""
 
 import dataclasses
 import shutil
@@ -299,7 +299,7 @@ def test_drawings_need_no_plotting_library():
 
 
 def test_the_drawing_of_a_problem_uses_its_settings():
-    """A longer pole is drawn longer; settings that do not matter for the picture are left out."""
+    """A longer pole is drawn longer; settings that do not affect the geometry are ignored."""
     assert drawing_beside(goddard.build) is None
     found = drawing_beside(cart_pole.build, {"l": 2.0, "limit": 30.0, "track": 7.0})
     assert found.shapes[0] == Ground(((-7.0, 0.0), (7.0, 0.0)))
@@ -344,7 +344,7 @@ def test_named_systems_can_be_drawn(name):
     ],
 )
 def test_solutions_are_drawn_from_their_start_to_their_end(name, mark, start, end):
-    """What the boundary conditions say of the states, seen in the picture."""
+    """The first and last frame satisfy the boundary conditions."""
     build = builder(name, "problem")
     points = scene(solve(build()).check(), drawing_beside(build), 5).strokes[mark].points
     np.testing.assert_allclose(points[0, 0], start, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Deviations with and without stabilization: the figures of the dissertation's experiments, read off the pictures."""
+"""Deviations with and without stabilization: the values of the dissertation's experiments, read from the plots."""
 
 import numpy as np
 import pytest

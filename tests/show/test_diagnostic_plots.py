@@ -1,4 +1,4 @@
-"""Pictures of how far an answer can be trusted show what they say: facts of known problems, and faults that were put in."""
+"""Diagnostic plots of known problems, and of solutions with deliberate errors."""
 
 import dataclasses
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The gallery: everything by one command, a failure does not stop it, a second run goes on where the first ended."""
+"""The gallery: all plots by one command, a failure does not stop it, and a second run resumes."""
 
 import re
 

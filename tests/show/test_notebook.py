@@ -1,4 +1,4 @@
-"""What a notebook shows fits on a screen, says what it must, and escapes the names in it."""
+"""Notebook displays fit on a screen, have the required contents, and escape names."""
 
 from html.parser import HTMLParser
 

@@ -1,4 +1,4 @@
-"""Phase portraits: the pairs one would choose, the lines of the motion, names that do not exist."""
+"""Phase portraits: default pairs, the curves of the motion, unknown names."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The report: one whole page, nothing from a network, and it works in a real browser."""
+"""The report: a self-contained page that works in a browser."""
 
 import dataclasses
 import html
@@ -300,7 +300,7 @@ def test_a_page_without_a_drawing_works_too(handmade, tmp_path):
 
 @needs_browser
 def test_errors_of_the_browser_console_are_detected(handmade, tmp_path):
-    """The check of the console is one: an error there is seen."""
+    """The check of the console detects errors."""
     text = written(handmade(), tmp_path).replace("</body>", "<script>undefined_name();</script></body>")
     with pytest.raises(AssertionError, match="undefined_name"):
         in_browser(text, tmp_path)

@@ -1,4 +1,4 @@
-"""The vertical hop: no drift, the landing's impact by another model, a standstill that the torques hold."""
+"""The vertical hop: no drift, the landing's impact by another model, a final equilibrium held by the torques."""
 
 import casadi
 import numpy as np

@@ -1,4 +1,4 @@
-"""PD runs of the five-link bike robot: the wheelie's figures, lift-off and touch-down, the elbow stop, the power balance."""
+"""PD runs of the five-link bike robot: values of the wheelie, lift-off and touch-down, the elbow stop, the power balance."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_contact_forces_are_compressive(wheelie):
 
 
 def test_the_energy_equals_the_work_of_the_torques(wheelie):
-    """Up to lift-off, and from there until the pull is over: what the machine gains is the work of wheel and waist."""
+    """Up to lift-off, and from there to the end of the wheel torque: the energy gain is the work of wheel and waist."""
     system = wheelie.system
     of = {name: system.function(system.outputs[name][0]) for name in ("wheel_torque", "waist_torque", "energy")}
     places, weights = np.polynomial.legendre.leggauss(8)

@@ -1,4 +1,4 @@
-"""Onto a platform with a run-up and with the front wheel first: two derivations, what a speed changes, limits, pictures."""
+"""Onto a platform with a run-up and with the front wheel first: two derivations, effect of the speed, bounds, plots."""
 
 import casadi
 import numpy as np
@@ -46,7 +46,7 @@ def test_rolling_models_by_reduction_and_by_closures_agree():
 
 
 def test_a_run_up_does_not_enter_the_equations_of_a_rolling_machine():
-    """So it can change an answer only where a brake needs a wheel that turns forwards."""
+    """It can affect a solution only if a brake needs a wheel that rotates forwards."""
     machine, torques = bike.seven_link(rolling=True), [60.0, -100.0, 20.0, -35.0]
     place = [0.0, *POSTURE.values()]
     slow, fast = ([speed, *RATES.values()] for speed in (0.0, 5.0))
@@ -114,7 +114,7 @@ def test_the_speed_of_a_run_up_has_no_effect_without_a_drive():
 
 
 def test_picture_shows_a_platform_of_the_height_that_was_found():
-    """Also where the height is part of the answer and no setting."""
+    """Also if the height is an unknown and not a setting."""
     still = {
         **POSTURE,
         "centre_x": 0.0,

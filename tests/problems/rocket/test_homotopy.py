@@ -1,4 +1,4 @@
-"""From an easy transfer to a hard one: the guesses of the named problems come from here."""
+"""Continuation from easy to difficult transfers, which provides the guesses of the named problems."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Lawden's transfer from both sides, its first integrals, and the disturbed costate flow with its stabilizations."""
+"""Lawden's transfer by both methods, its first integrals, and the perturbed costate flow with its stabilizations."""
 
 from math import cos, pi, sin
 
@@ -146,7 +146,7 @@ def test_without_stabilization_g2_drifts_with_the_deviation_of_g1():
 
 
 def test_the_documents_experiment_by_both_corrections():
-    """Deviations e^(-t) and e^(-1000 t), as the law asks, for every disturbance and either way (figure 18)."""
+    """Deviations e^(-t) and e^(-1000 t), by the law, for every perturbation and both corrections (figure 18)."""
     for way in (MinimumNorm(GAINS), ExtendedHamiltonian(GAINS)):
         for size, (t, norm) in disturbances((0.001, 0.01), way, Dop853(1e-11)).items():
             assert norm[0] == pytest.approx(0.083 * size, rel=0.01)

@@ -1,4 +1,4 @@
-"""Bounded thrust: both sides agree, the first integrals hold, and burns lie where the switching function says."""
+"""Bounded thrust: both methods agree, the first integrals hold, and burns agree with the switching function."""
 
 from math import pi
 
@@ -80,7 +80,7 @@ def test_the_integrals_of_bounded_thrust_hold_across_all_switches(least_fuel):
 
 
 def test_burns_are_where_the_switching_function_is_positive(least_fuel):
-    """The phases are a bang-bang answer to the problem with a throttle: Pontryagin's condition holds everywhere."""
+    """The phases are a bang-bang solution of the problem with a throttle: Pontryagin's condition holds at all times."""
     form, _, indirect = least_fuel
     for ph in form.phases:
         vr, vt, m = (ph.costate[i] for i in (2, 3, 4))

@@ -1,4 +1,4 @@
-"""Earth to Mars in astronomical units and days, Lawden's spiral, and what stabilization buys."""
+"""Earth to Mars in astronomical units and days, Lawden's spiral, and the effect of stabilization."""
 
 from math import cos, radians, sqrt
 
@@ -143,7 +143,7 @@ def test_projection_removes_the_drift_but_little_of_the_error():
 
 
 def test_the_ascent_by_both_methods_burns_according_to_the_switching_function():
-    """The perilune is prescribed where the first burn ends: there the primer vector jumps, and the burn pays until then."""
+    """The perilune is prescribed where the first burn ends: there the primer vector jumps."""
     problem = ascent.build()
     direct = solve(problem, tolerance=1e-8).check()
     exact = solve(problem, Shooting(), guess=direct).check()
