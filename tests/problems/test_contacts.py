@@ -1,4 +1,4 @@
-"""A fixed sample of the contact benchmark: contact forces are compressive, no point is below the ground, and friction is within its cone."""
+"""A fixed sample of the contact benchmark: compressive forces, no point below the ground, friction within its cone."""
 
 import importlib.util
 import sys
