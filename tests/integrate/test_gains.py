@@ -169,7 +169,7 @@ def test_error_bound_holds_for_euler():
 def test_error_bound_holds_for_an_initial_deviation():
     assert error_bound(2.0, 3.0, 0.0, 1.0) == pytest.approx(2 * np.exp(3), rel=1e-14)
     assert error_bound(0.0, 1e-12, 0.5, 2.0) == pytest.approx(1.0, rel=1e-9)
-    with pytest.raises(UsageError, match="sizes"):
+    with pytest.raises(UsageError, match="nonnegative"):
         error_bound(-1.0, 1.0, 1.0, 1.0)
 
 

@@ -169,4 +169,4 @@ def test_missing_consistent_force_is_reported_with_time_and_reason():
     simulate(system_of(model, contacts[:1], lambda t, q, v: SX.zeros(3), start, until=0.01))
     with pytest.raises(SimulationError, match=r"cannot continue at t = 0") as told:
         simulate(system_of(model, contacts[:1], lambda t, q, v: SX.zeros(3), start | {"x_rate": -3.0}, until=1.0))
-    assert "push" in str(told.value)
+    assert "compressive" in str(told.value)

@@ -245,7 +245,7 @@ class Unilateral:
         names = ", ".join(c.name for c in self.contacts)
         raise SimulationError(
             f"the motion of '{self.mechanism.name}' cannot continue at t = {t:.6g}",
-            got=f"no {what} of the contacts ({names}) with compressive forces within the friction cones",
+            got=f"no {what} at the contacts ({names}) that are compressive and within the friction cones",
             hint="rigid contacts with high friction may have none (Painleve); reduce friction, or use a compliant Contact",
         )
 
