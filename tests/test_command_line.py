@@ -418,7 +418,7 @@ def test_a_new_problem_can_be_shown_and_is_not_overwritten(folder):
     assert (folder / "crane_move.py").read_text() == before
 
 
-def test_named_things_of_every_family_and_kind_can_be_shown():
+def test_entries_of_every_family_and_kind_can_be_shown():
     from trajopt.catalogue import named_problems
 
     chosen = {(entry.family, entry.kind): name for name, entry in sorted(named_problems().items(), reverse=True)}
