@@ -137,7 +137,7 @@ def test_an_interrupted_sweep_resumes(tmp_path, solves):
     whole = sweep(build, {"height": HEIGHTS}, folder=tmp_path, progress=told.append)
     assert solves["count"] == 4  # two, the interrupted one, and that again
     assert whole.success
-    assert "there already" in told[3]
+    assert told[3] == "2 of 3 are there already"
     assert [member.recalled for member in whole.members] == [True, True, False]
     np.testing.assert_allclose(whole["objective"], [closed_form(h, 3.0)[0] for h in HEIGHTS], rtol=1e-8)
     sweep(build, {"height": HEIGHTS}, folder=tmp_path, again=True)

@@ -14,7 +14,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,18 +59,21 @@ class Row:
 
     def with_file(self, folder: Path) -> Row:
         """The row with the size and the time of its file."""
-        from dataclasses import replace
-
-        try:
-            about = os.stat(folder / self.file)
-        except OSError:
-            return replace(self, size=-1, modified=0)
-        return replace(self, size=about.st_size, modified=about.st_mtime_ns)
+        size, modified = _size_and_time(folder, self.file)
+        return replace(self, size=size, modified=modified)
 
     def file_is_untouched(self, folder: Path) -> bool:
         """Whether the file is as it was when the row was written."""
-        now = self.with_file(folder)
-        return (now.size, now.modified) == (self.size, self.modified)
+        return _size_and_time(folder, self.file) == (self.size, self.modified)
+
+
+def _size_and_time(folder: Path, file: str) -> tuple[int, int]:
+    """Bytes and nanoseconds; -1 and 0 where there is no file."""
+    try:
+        about = os.stat(os.path.join(folder, file))
+    except OSError:
+        return -1, 0
+    return about.st_size, about.st_mtime_ns
 
 
 class Journal:
@@ -127,11 +130,13 @@ def _unwritable(folder: Path, error: Exception) -> FileError:
 
 def _stored(row: Row) -> dict[str, Any]:
     return {
-        k: json.dumps(v, default=_plain) if k in ("settings", "figures", "units") else _clean(v) for k, v in asdict(row).items()
+        k: json.dumps(v, default=_plain) if k in ("settings", "figures", "units") else _clean(v) for k, v in vars(row).items()
     }
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
@@ -144,11 +149,14 @@ def read_rows(database: sqlite3.Connection) -> dict[str, Row]:
     """All rows of a database by file name."""
     names = list(Row.__dataclass_fields__)
     found = {}
-    for values in database.execute(f"SELECT {', '.join(names)} FROM rows ORDER BY rowid"):
-        stored = dict(zip(names, values, strict=True))
-        stored |= {name: json.loads(stored[name]) for name in ("settings", "figures", "units")}
-        stored["settings"] = {name: _tuples(value) for name, value in stored["settings"].items()}
-        found[stored["file"]] = Row(**stored)
+    units: dict[str, Any] = {}  # the same text in all rows of a sweep
+    for file, key, statement, settings, status, message, figures, unit, *rest in database.execute(
+        f"SELECT {', '.join(names)} FROM rows ORDER BY rowid"
+    ):
+        if unit not in units:
+            units[unit] = json.loads(unit)
+        own = {name: _tuples(value) for name, value in json.loads(settings).items()}
+        found[file] = Row(file, key, statement, own, status, message, json.loads(figures), units[unit], *rest)
     return found
 
 

@@ -7,10 +7,11 @@ import platform
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from trajopt.catalogue import builder, named_problems
@@ -175,9 +176,11 @@ class _Run:
         survey = survey_of(self.plan, self.journal.folder, self.journal.rows(), retry_failed)
         self.journal.write(survey.adopted)
         self.changed = bool(survey.adopted)
-        for index, row in survey.there.items():
-            self.found[index] = self._member(index, row, recalled=True)
-            self.tell(self._line(index, self.found[index]))
+        self.found |= {index: self._member(index, row, recalled=True) for index, row in survey.there.items()}
+        unsolved = sum(not member.success for member in self.found.values())
+        if self.found:
+            but = f", {unsolved} of them not solved (retry_failed, --retry-failed: once more)" if unsolved else ""
+            self.tell(f"{len(self.found)} of {len(self.plan.points)} are there already{but}")
         if survey.stale:
             self.tell(f"{survey.stale} rows in this folder answer another statement of the problem and are solved again")
 
@@ -203,11 +206,12 @@ class _Run:
         pool = executor or ThreadPoolExecutor(workers)
         ready = deque((chain, self.plan.guess) for chain in self.plan.chains)
         pending: dict[Future[RowOutcome], tuple[range, int]] = {}
+        done: SimpleQueue[Future[RowOutcome]] = SimpleQueue()
         try:
             while ready or pending:
                 while ready and len(pending) < AHEAD:
-                    self._submit(pool, *ready.popleft(), pending)
-                for future in wait(pending, timeout=FLUSH, return_when=FIRST_COMPLETED).done:
+                    self._submit(pool, *ready.popleft(), pending, done)
+                for future in _finished(done) if pending else ():
                     chain, index = pending.pop(future)
                     outcome = _result(future)
                     yield index, outcome
@@ -226,13 +230,22 @@ class _Run:
                 end_all(self.statement.run)
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def _submit(self, pool: Executor, chain: range, guess: Any, pending: dict[Future[RowOutcome], tuple[range, int]]) -> None:
+    def _submit(
+        self,
+        pool: Executor,
+        chain: range,
+        guess: Any,
+        pending: dict[Future[RowOutcome], tuple[range, int]],
+        done: SimpleQueue[Future[RowOutcome]],
+    ) -> None:
         """The first row of a chain that is not there yet."""
         for index in chain:
             if index in self.found:
                 guess = self._neighbour(index)
                 continue
-            pending[pool.submit(run_row, self.statement, self._task(index, guess))] = (chain, index)
+            future = pool.submit(run_row, self.statement, self._task(index, guess))
+            pending[future] = (chain, index)
+            future.add_done_callback(done.put)
             return
 
     def _task(self, index: int, guess: Solution | str | None) -> Task:
@@ -256,9 +269,9 @@ class _Run:
         member = self._member(index, row, outcome.solution)
         if self.journal is None:
             self.found[index] = member
-            self.tell(self._line(index, member))
+            self.tell(self._line(member))
             return
-        self.unwritten.append((row, self._line(index, member)))
+        self.unwritten.append((row, self._line(member)))
         self.flush(only_when_due=outcome.process != os.getpid())
         self.found[index] = member  # only now: Ctrl-C while it is written leaves it out
 
@@ -298,13 +311,12 @@ class _Run:
         path = None if self.folder is None or row.size < 0 else self.folder / row.file
         return Member(self.plan.points[index], row.status, row.figures, row.units, row.message, recalled, path, held)
 
-    def _line(self, index: int, member: Member) -> str:
+    def _line(self, member: Member) -> str:
         where = ", ".join(f"{name} = {word(member.settings[name])}" for name in self.plan.grid)
-        count = f"{len(self.found) + len(self.unwritten) + (not member.recalled)} of {len(self.plan.points)}: {where}"
+        count = f"{len(self.found) + len(self.unwritten) + 1} of {len(self.plan.points)}: {where}"
         if "objective" not in member.figures:
             return f"{count}: {member.status}: {(member.message.splitlines() or [''])[0]}"
-        how = "there already" if member.recalled else member.status
-        return f"{count}: {how}, objective {member.figures['objective']:.9g}, {member.figures['seconds']:.2f} s"
+        return f"{count}: {member.status}, objective {member.figures['objective']:.9g}, {member.figures['seconds']:.2f} s"
 
 
 def _table_row(row: Row) -> dict[str, Any]:
@@ -370,6 +382,14 @@ def _answer(problem: Problem, parameters: Mapping[str, Any], statement: Statemen
         limit = {"time_limit": max(end - time.monotonic(), 1e-3)}
     plain = solve(problem, statement.method, None, parameters, statement.tolerance, **limit)
     return plain if plain.success else answer
+
+
+def _finished(done: SimpleQueue[Future[RowOutcome]]) -> Iterator[Future[RowOutcome]]:
+    """What is finished; where nothing is, the next one, or nothing within ``FLUSH`` seconds."""
+    with suppress(Empty):
+        yield done.get(timeout=FLUSH)
+        while True:
+            yield done.get_nowait()
 
 
 def _result(future: Future[RowOutcome]) -> RowOutcome:

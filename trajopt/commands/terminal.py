@@ -59,8 +59,11 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
 @contextmanager
 def progress_lines(what: str, quiet: bool, still: bool = False) -> Iterator[Callable[[str], None]]:
     """Yield a function that prints a line. A terminal shows a spinner with the elapsed time below it, unless ``still``."""
-    screen = console(error=True, quiet=quiet)
-    if quiet or still or not screen.is_terminal:
+    if quiet:
+        yield lambda line: None
+        return
+    screen = console(error=True)
+    if still or not screen.is_terminal:
         yield lambda line: screen.print("  " + printable(line), style="dim")
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
