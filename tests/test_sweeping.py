@@ -245,7 +245,7 @@ def test_from_a_shell(tmp_path):
         (["--over", "height=5,high"], 2, "got:      5, 'high'"),
         (["--over", "height"], 2, "--over height"),
         (["--over", "heigth=1,2"], 2, "did you mean 'height'"),
-        ([], 2, "something to sweep over"),
+        ([], 2, "a sweep needs --over"),
         (["--over", "height=1,2", "--workers", "0"], 2, "--workers"),
         (["--over", "height=1,2", "--guess", "nothing.nc"], 2, "nothing.nc"),
         (["--over", "height=1,2", "--cluster", "tcp://nowhere"], 2, "cluster"),
