@@ -44,7 +44,7 @@ def test_conditions_that_the_last_arc_implies_are_left_out(ending):
     direct = solve(ocp)
     form, options = ocp.finish(), Shooting()
     hams, p = hamiltonians(form), form.parameter_values(None)
-    prepared = prepare(form, hams, options._start(form, hams, direct, p), p, options)
+    prepared = prepare(form, hams, next(options._starts(form, hams, direct, p))[1], p, options)
     matrix = prepared.system.evaluate(prepared.unknowns)[1].toarray()
     assert matrix.shape[0] == matrix.shape[1] == np.linalg.matrix_rank(matrix)
     solution = options.solve(form, direct)

@@ -21,7 +21,7 @@ def shot(ocp):
 def prepared_of(ocp, guess):
     form, options = ocp.finish(), Shooting()
     hams, p = hamiltonians(form), form.parameter_values(None)
-    return prepare(form, hams, options._start(form, hams, guess, p), p, options)
+    return prepare(form, hams, next(options._starts(form, hams, guess, p))[1], p, options)
 
 
 def isoperimetric():
@@ -119,7 +119,7 @@ def test_costates_on_a_constrained_arc_come_by_quadrature():
     found = Shooting()._newton(prepared)
     assert found.converged
     assert len(found.steps) <= 5
-    guess = Shooting()._start(ocp.finish(), prepared.hams, direct, np.zeros(0)).arcs
+    guess = next(Shooting()._starts(ocp.finish(), prepared.hams, direct, np.zeros(0)))[1].arcs
     middle = next(k for k, arc in enumerate(guess) if arc.mode.active)
     assert guess[middle].end - guess[middle].start > 0.5
     trace = prepared.traces(found.unknowns)[middle]

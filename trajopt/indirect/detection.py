@@ -228,9 +228,7 @@ def _contacts(sampled: Sampled, j: int, controls: list[list[_Run]]) -> list[_Run
         gap = np.abs(values - constraint.limit(run.label))
         if run.intervals > 1.0 if constraint.order < 2 else _followed(run, sampled, gap, near):
             found.append(_whole(run, j, sampled.ham, controls))
-    if constraint.order < 2:
-        return found
-    return found + [touch for touch in _touches(sampled, values, constraint, coarse) if not _beside(touch, found, sampled)]
+    return found if constraint.order < 2 else found + _touches(sampled, values, constraint, SAG * coarse, found)
 
 
 def _followed(run: _Run, sampled: Sampled, gap: Array, near: float) -> bool:
@@ -242,12 +240,6 @@ def _followed(run: _Run, sampled: Sampled, gap: Array, near: float) -> bool:
     reach = 0.5 * (run.end - run.start)
     beyond = [t for t in (run.start - reach, run.end + reach) if sampled.t[0] < t < sampled.t[-1]]
     return all(np.interp(t, sampled.t, gap) > LEAVES * near for t in beyond)
-
-
-def _beside(touch: _Run, found: list[_Run], sampled: Sampled) -> bool:
-    """Whether a touch belongs to a contact that is followed: within it, or no more than a mesh interval away."""
-    width = float(sampled.widths[int(np.argmin(np.abs(sampled.t - touch.start)))])
-    return any(run.start - width < touch.start < run.end + width for run in found)
 
 
 def _whole(run: _Run, j: int, ham: PhaseHamiltonian, controls: list[list[_Run]]) -> _Run:
@@ -266,21 +258,31 @@ def _whole(run: _Run, j: int, ham: PhaseHamiltonian, controls: list[list[_Run]])
     return _Run(run.label, min(r.start for r in covered), max(r.end for r in covered), run.intervals)
 
 
-def _touches(sampled: Sampled, values: Array, constraint: Constraint, near: float) -> list[_Run]:
-    """Places where a constraint of order two or more is met in a single point."""
+def _touches(sampled: Sampled, values: Array, constraint: Constraint, near: float, followed: list[_Run]) -> list[_Run]:
+    """Points where a constraint of order two or more is met: the lowest of each stretch that stays within ``near`` of the limit.
+
+    Between two touches, and between a touch and an arc on the constraint, it comes to more than that.
+    """
     found = []
     for side, sign in (("lower", 1.0), ("upper", -1.0)):
         gap = sign * (values - constraint.limit(side))
         if not np.isfinite(gap).all():
             continue
+        stretches = np.cumsum(gap > near)  # all points of a stretch have one number
+        on_arcs = {
+            int(n) for run in followed for n in stretches[(sampled.t >= run.start) & (sampled.t <= run.end) & (gap <= near)]
+        }
+        lowest: dict[int, tuple[float, float]] = {}
         inner = np.arange(1, gap.size - 1)
         for k in inner[(gap[inner] <= gap[inner - 1]) & (gap[inner] < gap[inner + 1])]:
             # The lowest point lies between the samples: that of the parabola through three of them.
             curve = np.polyfit(sampled.t[k - 1 : k + 2] - sampled.t[k], gap[k - 1 : k + 2], 2)
             shift = -curve[1] / (2 * curve[0])
-            if np.polyval(curve, shift) < SAG * near:
-                place = float(sampled.t[k] + shift)
-                found.append(_Run(f"touch {side}", place, place, 0.0))
+            candidate = float(np.polyval(curve, shift)), float(sampled.t[k] + shift)
+            stretch = int(stretches[k])
+            if candidate[0] < near and stretch not in on_arcs:
+                lowest[stretch] = min(lowest.get(stretch, candidate), candidate)
+        found += [_Run(f"touch {side}", place, place, 0.0) for _, place in lowest.values()]
     return found
 
 

@@ -25,6 +25,7 @@ System = Callable[[Array], tuple[Array, Any]]
 
 DENSE = 700  # unknowns up to which a pivoted QR factorization is used, which also sees a deficient rank
 RANK = 1e-12
+STALLED = 12  # steps that do not halve the residual: the structure is wrong, or the guess is too far away
 REGULARIZATION = 1e-9  # of the sparse least-squares system, relative to equilibrated equations
 
 
@@ -36,6 +37,7 @@ class NewtonEnd(enum.Enum):
     SINGULAR = "the shooting matrix is singular"
     ROUNDING = "rounding errors stop the iteration"
     NO_DESCENT = "no step along Newton's direction brings the solution nearer"
+    STALLED = "the residual does not decrease: the structure is wrong, or the guess is too far away"
     ITERATIONS = "iteration limit"
     TIME_LIMIT = "time limit"
 
@@ -140,7 +142,13 @@ def newton(
             return ended(NewtonEnd.ROUNDING if stuck else NewtonEnd.NO_DESCENT, corrections.condition)
         damping, unknowns, residual, matrix = trial
         dampings.append(damping)
+        if _stalled(residuals):
+            return ended(NewtonEnd.STALLED, corrections.condition)
     return ended(NewtonEnd.ITERATIONS)
+
+
+def _stalled(residuals: list[float]) -> bool:
+    return len(residuals) > STALLED and min(residuals[-STALLED:]) > 0.5 * min(residuals[:-STALLED])
 
 
 def _damped(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,9 +87,9 @@ class Shooting:
         p = form.parameter_values(parameters)
         try:
             hams = hamiltonians(form)
-            start = self._start(form, hams, guess, p)
+            starts = self._starts(form, hams, guess, p)
             run = _Run(form, hams, p, Deadline(self.patience, begun).sooner(deadline), progress or (lambda line: None))
-            return self._solve(run, start, begun)
+            return self._solve(run, starts, begun)
         except TrajoptError as error:
             status = Status.TIME_LIMIT if isinstance(error, OutOfTime) else Status.FAILED
             return failed(form, self, p, str(error).splitlines(), time.perf_counter() - begun, status)
@@ -98,31 +98,59 @@ class Shooting:
         """The control law given for a phase, if any."""
         return self.law.get(phase) if isinstance(self.law, Mapping) else self.law
 
-    def _start(
+    def _starts(
         self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], guess: Solution | Mapping[Any, Any], p: Array
-    ) -> Start:
-        if isinstance(guess, Solution):
-            return start_of_solution(form, hams, guess, p, plain=self.law is not None)
-        return rollout(form, hams, guess, p, self.law_of)
+    ) -> Iterator[tuple[str, Start]]:
+        """Where Newton's method begins, and if that fails, begins again: on the arcs that the guess knows, or that it shows."""
+        if not isinstance(guess, Solution):
+            yield "", rollout(form, hams, guess, p, self.law_of)
+            return
+        yield "", start_of_solution(form, hams, guess, p, plain=self.law is not None)
+        if guess.arcs and self.law is None:
+            yield "the arcs that the curves of the guess show", start_of_solution(form, hams, replace(guess, arcs=()), p)
 
-    def _solve(self, run: _Run, start: Start, begun: float) -> Solution:
+    def _solve(self, run: _Run, starts: Iterator[tuple[str, Start]], begun: float) -> Solution:
+        """Structure after structure, none of them twice, until an answer satisfies all inequalities."""
         log: list[str] = []
-        outcome = best = self._attempt(run, start)
-        for _ in range(self.structures - 1):
-            log += outcome.log
-            again = None if self.law is not None else _revision(outcome)
-            if again is None or run.deadline.over:
-                break
-            log += [f"revised: {f.text}" for f in outcome.findings]
-            for finding in outcome.findings:
-                run.tell(f"another structure: {finding.text}")
+        tried: set[object] = set()
+        best: _Outcome | None = None
+        failure: TrajoptError | None = None
+        wanted: tuple[str, Start | None] = next(starts)
+        while len(tried) < self.structures:
+            why, start = wanted
+            if start is None or start.structure in tried:
+                wanted = next(starts, ("", None))
+                if wanted[1] is None:
+                    break
+                continue
+            tried.add(start.structure)
+            if why:
+                log.append(f"another structure: {why}")
+                run.tell(log[-1])
             try:
-                outcome = self._attempt(run, again)
-            except OutOfTime as end:
-                log.append(end.what)
+                outcome = self._attempt(run, start)
+            except TrajoptError as error:
+                log += str(error).splitlines()[:1]
+                failure = failure or error
+                if isinstance(error, OutOfTime):
+                    break
+                wanted = "", None
+                continue
+            log += outcome.log
+            best = outcome if best is None or outcome.rank <= best.rank else best
+            if outcome.solved or run.deadline.over:
                 break
-            best = outcome if outcome.rank <= best.rank else best
-        return self._answer(best, log if outcome.log[-1:] == log[-1:] else log + outcome.log, begun)
+            wanted = "; ".join(f.text for f in outcome.findings) or "arcs vanish", self._revision(outcome)
+        if best is None:
+            assert failure is not None
+            raise failure
+        return self._answer(best, log, begun)
+
+    def _revision(self, outcome: _Outcome) -> Start | None:
+        result = outcome.result
+        if self.law is not None:
+            return None
+        return revised(outcome.prepared, result.unknowns, result.converged, outcome.findings)
 
     def _attempt(self, run: _Run, start: Start) -> _Outcome:
         """Newton's method for one structure, on grids that follow the solution until its error is within the tolerance."""
@@ -152,7 +180,7 @@ class Shooting:
         if result.converged:
             return prepared.error(result.unknowns) > self.tolerance
         # A grid that was right for the guess may be wrong for trajectories that have moved far from it.
-        return len(result.steps) > 2
+        return result.end is not NewtonEnd.STALLED and len(result.steps) > 2
 
     def _newton(self, prepared: Preparation) -> NewtonResult:
         with np.errstate(all="ignore"):  # a trial step may leave the model's domain; it is shortened then
@@ -200,6 +228,10 @@ class _Outcome:
     log: list[str]
 
     @property
+    def solved(self) -> bool:
+        return self.result.converged and not self.findings
+
+    @property
     def rank(self) -> tuple[bool, int]:
         """The lower, the nearer to a solution."""
         return not self.result.converged, len(self.findings)
@@ -211,11 +243,6 @@ def _line(prepared: Preparation, result: NewtonResult) -> str:
     residuals = ", ".join(f"{r:.1e}" for r in result.residuals)
     size = f"{len(system.arcs)} arcs, {segments} segments, {system.layout.size} unknowns"
     return f"{size}: {result.reason} after residuals {residuals}"
-
-
-def _revision(outcome: _Outcome) -> Start | None:
-    result = outcome.result
-    return revised(outcome.prepared, result.unknowns, result.converged, outcome.findings)
 
 
 def _table(prepared: Preparation, result: NewtonResult) -> list[str]:

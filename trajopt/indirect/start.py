@@ -59,6 +59,11 @@ class Start:
     multipliers: Mapping[str, float] = field(default_factory=dict)  # of conditions by name, where the guess has them
     integrals: tuple[Array, ...] | None = None  # of each phase, where they are known
 
+    @property
+    def structure(self) -> tuple[tuple[int, Mode, tuple[tuple[int, str], ...]], ...]:
+        """Phase, mode and touched constraints of each arc."""
+        return tuple((arc.phase, arc.mode, arc.touched) for arc in self.arcs)
+
     def of_phase(self, i: int) -> list[StartArc]:
         return [arc for arc in self.arcs if arc.phase == i]
 
