@@ -105,7 +105,8 @@ def test_touches_in_the_wrong_order():
     hams, p = hamiltonians(form), form.parameter_values(None)
     start = next(options._starts(form, hams, right, p))[1]
     first, second = start.arcs[1].touched, start.arcs[2].touched
-    assert first and second and first != second
+    assert first != second
+    assert all((first, second))
     wrong = replace(start, arcs=(start.arcs[0], replace(start.arcs[1], touched=second), replace(start.arcs[2], touched=first)))
     run = _Run(form, hams, p, UNLIMITED, lambda line: None)
     solution = options._solve(run, iter([("", wrong)]), time.perf_counter())

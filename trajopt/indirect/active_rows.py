@@ -123,6 +123,9 @@ def _active_rows(form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: St
         if row.begins in followed and not row.equality:
             result.append((row, None))  # the entry conditions of the first arc say the same
             continue
+        if row.name in start.sides:
+            result.append((row, start.sides[row.name]))
+            continue
         size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value) if np.isfinite(b)))
         if row.equality or (np.isfinite(row.lower) and value - row.lower <= NEAR * size):
             result.append((row, "lower"))

@@ -33,6 +33,12 @@ class Finding:
     size: float = 0.0
     touch: tuple[int, str] | None = None  # a state constraint that may only have to be touched
     peak: float = 0.0
+    untouched: tuple[int, str] | None = None  # a touched constraint to be let go
+    row: tuple[str, str | None] | None = None  # an endpoint condition, and the side on which it should be held instead
+
+    @property
+    def revises(self) -> bool:
+        return self.untouched is not None or self.row is not None or (self.change is not None and bool(np.isfinite(self.size)))
 
 
 def findings(prepared: Preparation, unknowns: Array) -> tuple[Finding, ...]:
@@ -118,7 +124,8 @@ def _jumps(prepared: Preparation, unknowns: Array, k: int) -> list[Finding]:
     for (number, side), value in zip(arc.touched, values, strict=True):
         if value * (1.0 if side == "upper" else -1.0) < 0:
             name = arc.law.hamiltonian.constraints[number].name
-            found.append(Finding(f"constraint '{name}' is touched, but its multiplier has the wrong sign", k, 0.0, 0.0, None))
+            text = f"constraint '{name}' is touched, but its multiplier has the wrong sign"
+            found.append(Finding(text, k, 0.0, 0.0, None, untouched=(number, side)))
     return found
 
 
@@ -142,7 +149,8 @@ def _beyond(prepared: Preparation, unknowns: Array) -> list[Finding]:
         size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value) if np.isfinite(b)))
         for side, gap in (("lower", row.lower - value), ("upper", value - row.upper)):
             if gap > SLACK * size:
-                found.append(Finding(f"condition '{row.name}' is beyond its {side} limit by {gap:.3g}", -1, 0.0, 0.0, None))
+                text = f"condition '{row.name}' is beyond its {side} limit by {gap:.3g}"
+                found.append(Finding(text, -1, 0.0, 0.0, None, row=(row.name, side)))
     return found
 
 
@@ -155,15 +163,8 @@ def _rows(prepared: Preparation, unknowns: Array) -> list[Finding]:
             continue
         value = float(next(nu)) * (1.0 if side == "upper" else -1.0)
         if not row.equality and value < -SLACK * largest:
-            found.append(
-                Finding(
-                    f"condition '{row.name}' is held at its {side} limit, but its multiplier has the wrong sign",
-                    -1,
-                    0.0,
-                    0.0,
-                    None,
-                )
-            )
+            text = f"condition '{row.name}' is held at its {side} limit, but its multiplier has the wrong sign"
+            found.append(Finding(text, -1, 0.0, 0.0, None, row=(row.name, None)))
     return found
 
 
@@ -208,18 +209,25 @@ def revised(prepared: Preparation, unknowns: Array, converged: bool, found: tupl
         durations = np.diff(unknowns[times]) / (unknowns[times[-1]] - unknowns[times[0]])
         vanished = [numbers[place] for place in np.flatnonzero(durations < short)]
         gone.update(vanished if len(vanished) < len(numbers) else vanished[1:])
-    usable = [f for f in found if f.change is not None and np.isfinite(f.size)]
+    usable = [f for f in found if f.revises]
+    # A multiplier at an end may have the wrong sign because of a wrong arc: arcs and touches come first.
+    usable = [f for f in usable if f.row is None] or usable
     if not gone and not usable:
         return None
     start = prepared.traced_start(unknowns) if converged else prepared.start
     kept = [(k, arc) for k, arc in enumerate(start.arcs) if k not in gone]
     if gone:
         return replace(start, arcs=_merged([arc for _, arc in kept]))
-    return replace(start, arcs=_merged([piece for k, arc in kept for piece in _split(arc, [f for f in usable if f.arc == k])]))
+    sides = {**start.sides, **dict(f.row for f in usable if f.row is not None)}
+    pieces = [piece for k, arc in kept for piece in _split(arc, [f for f in usable if f.arc == k])]
+    return replace(start, arcs=_merged(pieces), sides=sides)
 
 
 def _split(arc: StartArc, found: list[Finding]) -> list[StartArc]:
     """An arc cut at the worst finding on it, with its middle part changed."""
+    gone = [f.untouched for f in found if f.untouched is not None]
+    arc = replace(arc, touched=tuple(touch for touch in arc.touched if touch not in gone))
+    found = [f for f in found if f.change is not None]
     if not found:
         return [arc]
     finding = max(found, key=lambda f: f.end - f.start)

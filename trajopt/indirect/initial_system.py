@@ -110,7 +110,7 @@ class Preparation:
         names = [row.name for row, side in self.rows if side is not None]
         multipliers = dict(zip(names, unknowns[self.system.layout.nu].tolist(), strict=True))
         integrals = tuple(unknowns[place] for place in self.system.layout.integrals)
-        return Start(tuple(arcs), unknowns[self.system.layout.s], True, multipliers, integrals)
+        return Start(tuple(arcs), unknowns[self.system.layout.s], True, multipliers, integrals, self.start.sides)
 
     def error(self, unknowns: Array) -> float:
         """The largest local error, relative."""
@@ -238,7 +238,7 @@ def _with_multipliers(prepared: Preparation, sizes: list[Scales]) -> Preparation
             columns = np.abs(block).max(axis=0)
             scale[linear] = 1.0 / np.where(columns > 0, columns, 1.0)
             unknowns[linear] -= scale[linear] * np.linalg.lstsq(block * scale[linear], weigh * residual, rcond=1e-12)[0]
-        rows = _let_go(prepared.rows, unknowns[layout.nu])
+        rows = _let_go(prepared.rows, unknowns[layout.nu], set(prepared.start.sides))
         prepared = replace(prepared, unknowns=unknowns, scale=scale, _traced={})
         if rows == prepared.rows:
             break
@@ -255,7 +255,7 @@ def with_rows(prepared: Preparation, rows: Rows) -> Preparation:
     return replace(prepared, system=system, unknowns=unknowns, scale=np.ones(unknowns.size), rows=rows, _traced={})
 
 
-def _let_go(rows: Rows, nu: Array) -> Rows:
+def _let_go(rows: Rows, nu: Array, decided: set[str]) -> Rows:
     largest = float(np.abs(nu).max(initial=0.0))
     result: list[tuple[BoundaryRow, str | None]] = []
     place = 0
@@ -265,7 +265,7 @@ def _let_go(rows: Rows, nu: Array) -> Rows:
             continue
         outward = nu[place] if side == "upper" else -nu[place]
         place += 1
-        result.append((row, side if row.equality or outward > NEGLIGIBLE * largest else None))
+        result.append((row, side if row.equality or row.name in decided or outward > NEGLIGIBLE * largest else None))
     return tuple(result)
 
 

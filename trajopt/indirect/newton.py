@@ -7,6 +7,7 @@ badly are.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,14 +80,19 @@ class _Corrections:
             diagonal = np.abs(np.diag(self.r))
             self.rank = int(np.sum(diagonal > RANK * diagonal[0]))
             self.condition = float(diagonal[0] / max(diagonal[min(m, n) - 1], 1e-300))
-            self.solve = self._solve_dense
-        elif m == n:
-            self.lu = splu(self.matrix)
-            self.solve = lambda residual: self.lu.solve(-residual)
+            self.solve: Callable[[Array], Array] = self._solve_dense
         else:
-            blocks = [[sparse.identity(m), self.matrix], [self.matrix.T, -(REGULARIZATION**2) * sparse.identity(n)]]
-            self.lu = splu(sparse.bmat(blocks).tocsc())
-            self.solve = lambda residual: self.lu.solve(np.concatenate([-residual, np.zeros(n)]))[m:]
+            self.solve = self._sparse_solver(m, n)
+
+    def _sparse_solver(self, m: int, n: int) -> Callable[[Array], Array]:
+        """LU factors of a square matrix of full rank; else regularized least squares, the shortest correction."""
+        if m == n:
+            with contextlib.suppress(RuntimeError):  # exactly singular: a multiplier or a time that nothing determines
+                square = splu(self.matrix)
+                return lambda residual: np.asarray(square.solve(-residual))
+        blocks = [[sparse.identity(m), self.matrix], [self.matrix.T, -(REGULARIZATION**2) * sparse.identity(n)]]
+        augmented = splu(sparse.bmat(blocks).tocsc())
+        return lambda residual: np.asarray(augmented.solve(np.concatenate([-residual, np.zeros(n)]))[m:])
 
     def _solve_dense(self, residual: Array) -> Array:
         step = np.zeros(self.matrix.shape[1])

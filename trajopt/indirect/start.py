@@ -58,11 +58,12 @@ class Start:
     own_costates: bool = False
     multipliers: Mapping[str, float] = field(default_factory=dict)  # of conditions by name, where the guess has them
     integrals: tuple[Array, ...] | None = None  # of each phase, where they are known
+    sides: Mapping[str, str | None] = field(default_factory=dict)  # on which endpoint conditions are held, by name, where known
 
     @property
-    def structure(self) -> tuple[tuple[int, Mode, tuple[tuple[int, str], ...]], ...]:
-        """Phase, mode and touched constraints of each arc."""
-        return tuple((arc.phase, arc.mode, arc.touched) for arc in self.arcs)
+    def structure(self) -> tuple[object, ...]:
+        """Phase, mode and touched constraints of each arc, and the endpoint conditions that were decided about."""
+        return (*[(arc.phase, arc.mode, arc.touched) for arc in self.arcs], *sorted(self.sides.items(), key=str))
 
     def of_phase(self, i: int) -> list[StartArc]:
         return [arc for arc in self.arcs if arc.phase == i]
