@@ -25,5 +25,5 @@ def test_contradicting_equations_end_early():
     matrix = sparse.vstack([sparse.identity(SIZE), sparse.identity(SIZE)]).tocsr()
     right = np.concatenate([np.zeros(SIZE), np.ones(SIZE)])
     result = solved(lambda y: (matrix @ y - right, matrix))
-    assert result.end in (NewtonEnd.STALLED, NewtonEnd.NO_DESCENT)
-    assert len(result.steps) <= STALLED + 1
+    assert result.end is NewtonEnd.STALLED
+    assert len(result.steps) <= STALLED + 2
