@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trajopt import solve
+from trajopt import Collocation, solve
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
@@ -51,3 +51,9 @@ def test_verdicts():
     assert verdict("f8", {"status": "SOLVED", "objective": REFERENCES["f8"].others[0]}) == "local"
     relaxed = REFERENCES["bolza"].objective
     assert verdict("bolza", {"status": "COARSE", "objective": relaxed}) == "solved"
+
+
+def test_affine_controls_in_an_equation_may_change_at_every_point():
+    """Constant on each interval of the first mesh, both parts of x could not add up to it: no trajectory would be feasible."""
+    solution = solve(ENTRIES["parts-penalty"].build(), Collocation(max_passes=1, tolerance=math.inf)).check()
+    assert REFERENCES["parts-penalty"].error(solution.objective) < 1e-3

@@ -52,7 +52,8 @@ def first_meshes(context: Context, guess: Guess | None = None, finer: int = 1) -
                 (settings.switching_intervals, scheme.degree - 1) if affine.any() else (settings.intervals, scheme.degree)
             )
             # A constant angle can be turned back by whole turns afterwards; a polynomial that went round the wrong way cannot.
-            points = np.where(affine | kernels.angles, 1, 0)
+            # Constant on an interval a control cannot satisfy an equation at each of its points.
+            points = np.where((affine & ~kernels.equated) | kernels.angles, 1, 0)
             mesh = Mesh.uniform(count * finer, max(degree, 1))
             mesh = replace(mesh, control_points=np.tile(points, (mesh.intervals, 1)))
         meshes.append(mesh)

@@ -29,6 +29,7 @@ class PhaseKernels:
     affine: NDArray[np.bool_]  # (controls,): the Hamiltonian is affine in this control
     angles: NDArray[np.bool_]  # (controls,): unbounded, and a whole turn of it changes nothing
     state_paths: NDArray[np.bool_]  # (path rows,): of states and time alone
+    equated: NDArray[np.bool_]  # (controls,): enters a path constraint that is an equation
 
     @cached_property
     def free_time(self) -> Kernel:
@@ -92,7 +93,14 @@ def _phase_kernels(form: NormalForm, index: int, cost: Any, unknown: tuple[int, 
 
     affine = _affine(phase.rows, phase.u)
     state_paths = np.array([not _depends(phase.c[i], [phase.z, phase.u]) for i in range(phase.c.numel())], dtype=bool)
-    return PhaseKernels(make, unknown, affine, _angles(form, index, affine), state_paths)
+    return PhaseKernels(make, unknown, affine, _angles(form, index, affine), state_paths, _equated(phase))
+
+
+def _equated(phase: PhaseForm) -> NDArray[np.bool_]:
+    rows = np.flatnonzero(phase.c_bound.fixed).tolist()
+    if not rows or not phase.u.numel():
+        return np.zeros(phase.u.numel(), dtype=bool)
+    return np.array(casadi.which_depends(casadi.vertcat(*[phase.c[row] for row in rows]), phase.u, 1, False), dtype=bool)
 
 
 def _kernel(sym: Any, name: str, w: list[Any], data: list[Any], p: Any, constraints: Any, objective: Any) -> Kernel:
