@@ -82,7 +82,7 @@ def region_picture(simulation: Any = None) -> Any:
     """The regions of figures 4-7 and 6-9: the thesis' areas, and the curves that a hand on the handlebar leaves of the first."""
     from trajopt.show.figure_style import COLOURS, new_figure, settle, tidy
 
-    figure = new_figure(1, 2, (4.4, 3.4))
+    figure = new_figure(2, 1, (4.4, 3.4))
     five, seven = figure.subplots(1, 2)
     for k, rise in enumerate(RISES):
         area, curve = pointing_region(rise).centres, mass_centre_curve(rise).centres
@@ -90,13 +90,13 @@ def region_picture(simulation: Any = None) -> Any:
         five.plot(curve[:, 0], curve[:, 1], color=COLOURS[k], linewidth=2.4, label=f"{rise:g} deg")
         cloud = mass_centre_cloud(rise, points=21).centres
         seven.plot(cloud[:, 0], cloud[:, 1], ".", color=COLOURS[k], markersize=1.5, label=f"{rise:g} deg")
-    for axes, title in ((five, "five links (4-7); lines: hand on the bar"), (seven, "seven links (6-9)")):
+    for axes, title in ((five, "height, five links; lines: hand on the bar"), (seven, "height, seven links")):
         tidy(axes)
         axes.axvline(0.0, color="#999999", linewidth=0.8)
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_xlabel("x from the contact [m]")
         axes.legend(fontsize=8, title="rise")
-        settle(axes, title, "y [m]")
+        settle(axes, title, "m")
     return figure
 
 
