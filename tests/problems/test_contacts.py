@@ -28,6 +28,7 @@ SAMPLE = [
     ("front-up-pd", {"pull_torque": 100.0}, 1.0),
     ("front-up-pd", {"pull_torque": 150.0}, None),
     ("daniel-pd", {}, 0.16),
+    ("daniel-pd", {"wheel_limit": 110.0}, 0.12),  # no contact force, if the wheel's torque depends on the contact
 ]
 
 
