@@ -82,8 +82,8 @@ def daniel_pd(
     rates = casadi.jtimes(angles, q, v)
     beta, wheel = place["beta"], place["wheel"]
     driven = law.wheel_torque(start.angles["beta"], beta.q, beta.v)
-    # Never by the contact itself: a torque that lifts the wheel off the ground while it is driven, and presses it down while it is
-    # braked, has no consistent contact force.
+    # Not by the contact itself: a torque that lifts the wheel while it is driven, and presses it down while it is braked, has no
+    # consistent contact force.
     torques = [if_else(stage < 0.5, driven, law.brake_torque(wheel.v + beta.v))]
     torques += [law.torque(k, stage, angles[k], rates[k]) for k in range(3)]
     climb = casadi.jtimes(machine.point("mass centre", q), q, v)[1]
