@@ -223,7 +223,8 @@ def certify(
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="SECONDS", help="Total wall-clock limit; 120 by default.")
     ] = None,
-    tolerance: Tolerance = None, json: Json = None, verbose: Verbose = False, quiet: Quiet = False,
+    tolerance: Tolerance = None, starts: Starts = 1, seed: Seed = 0, json: Json = None, verbose: Verbose = False,
+    quiet: Quiet = False,
 ) -> int:  # fmt: skip
     """Check independently of the solver whether a solution is feasible, extremal and a minimum."""
     from trajopt.commands.building import given_settings
@@ -231,7 +232,7 @@ def certify(
     from trajopt.commands.outputs import Outputs
     from trajopt.commands.solve import SolveOptions
 
-    options = SolveOptions(method.value, tolerance, None, verbose, quiet, time_limit)
+    options = SolveOptions(method.value, tolerance, None, verbose, quiet, time_limit, starts=starts, seed=seed)
     return run_certify(name, problem, given_settings(settings, parameters), options, Outputs(json=json), CertifyOptions(claim))
 
 

@@ -11,6 +11,7 @@ class Reference:
     """The known optimum of a problem.
 
     ``tolerance`` is relative; ``costates`` are the initial costates of the first phase, of H = L + costate . f minimized.
+    ``origin`` is "published", "closed form", or "own" for a number that this library computed.
     """
 
     objective: float
@@ -19,3 +20,4 @@ class Reference:
     costates: Mapping[str, float] = field(default_factory=dict)
     switches: tuple[float, ...] = ()
     structure: str = ""
+    origin: str = "published"

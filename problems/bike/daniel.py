@@ -12,6 +12,7 @@ from trajopt import Problem, Reference
 from trajopt.parameters import settable
 
 REFERENCE = Reference(
+    origin="own",
     objective=0.63608664,
     tolerance=1e-6,
     source="direct collocation; a feasible jump of another derivation clears 0.416 m",

@@ -39,6 +39,7 @@ from trajopt import Problem, Reference, free
 from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
+    origin="own",
     objective=0.0107547232,
     tolerance=1e-6,
     source="direct collocation at tolerances 1e-4 and 1e-6",

@@ -20,6 +20,7 @@ from trajopt.mechanics import Quantity
 from trajopt.parameters import settable, setting, setting_field
 
 REFERENCE = Reference(
+    origin="own",
     objective=0.2086902327,
     tolerance=1e-6,
     source="direct collocation at tolerances 1e-6 and 1e-8, shooting by the maximum principle; T = 0.216620 + 0.534489 s",

@@ -15,6 +15,7 @@ from trajopt import Problem, Reference, free
 from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
+    origin="own",
     objective=0.28879826,
     tolerance=1e-6,
     source="direct collocation",

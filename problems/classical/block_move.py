@@ -4,6 +4,7 @@ from trajopt import Problem, Reference
 from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
+    origin="closed form",
     objective=12.0,
     tolerance=1e-9,
     costates={"x": -24.0, "v": -12.0},

@@ -7,6 +7,7 @@ from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Ground, Mark, Rod, Trail
 
 REFERENCE = Reference(
+    origin="own",
     objective=58.8076674582,
     tolerance=1e-6,
     costates={"x": 3.6189553, "q": -52.001219, "dx": 4.8504765, "dq": 4.2899048},

@@ -7,6 +7,7 @@ from trajopt import Problem, Reference
 from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
+    origin="closed form",
     objective=0.7639320225,
     tolerance=1e-5,
     switches=(0.3819660, 2.6180340),

@@ -26,6 +26,7 @@ RISING = ("r", "vr", "m", "c")  # the states that a vertical rise moves
 UNITS = {"r": "km", "theta": "rad", "vr": "km/s", "vt": "km/s", "m": "kg", "c": "km/s"}
 
 REFERENCE = Reference(
+    origin="own",
     objective=2574.07633885,
     tolerance=1e-8,
     structure="rise, burn to 412.8 s, coast of half a revolution to 3834.6 s, burn of 3.6 s",

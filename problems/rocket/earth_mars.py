@@ -19,7 +19,7 @@ from problems.rocket.pictures import transfers_with
 from trajopt import Problem, Reference
 from trajopt.parameters import settable, setting
 
-REFERENCE = Reference(objective=1.47997192448, tolerance=1e-8, source="collocation and shooting agree")
+REFERENCE = Reference(origin="own", objective=1.47997192448, tolerance=1e-8, source="collocation and shooting agree")
 
 MU = 0.01720209895**2  # AU^3/day^2, the Sun's by Gauss' constant
 pictures = transfers_with(MU)

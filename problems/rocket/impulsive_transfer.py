@@ -21,6 +21,7 @@ MU = 398600.4418  # km^3/s^2, the Earth's
 pictures = transfers_with(MU)
 
 REFERENCE = Reference(
+    origin="closed form",
     objective=4.23135459284,
     tolerance=1e-8,
     structure="two impulses at the nodes; most of the plane is turned by the second",

@@ -26,6 +26,7 @@ STEEPEST = asin(sqrt(1 / 3))  # of the thrust over the local horizontal; the spi
 EXPECTED = f"between 0 and {STEEPEST:.4f} rad ({degrees(STEEPEST):.1f} deg)"
 
 REFERENCE = Reference(
+    origin="closed form",
     objective=0.783122316054,
     tolerance=1e-8,
     structure="intermediate thrust all along: a singular extremal that is no minimum",

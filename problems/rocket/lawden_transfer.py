@@ -14,6 +14,7 @@ from trajopt import Problem, Reference
 from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
+    origin="own",
     objective=0.00343134263853,
     tolerance=1e-7,
     structure="smooth; the thrust acceleration is the primer vector, the negative costate of v",

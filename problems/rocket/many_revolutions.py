@@ -11,6 +11,7 @@ from trajopt import Problem, Reference
 from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
+    origin="own",
     objective=174.913592506,
     tolerance=1e-8,
     structure="full thrust almost along the orbit, 21.2 revolutions",

@@ -22,6 +22,7 @@ from trajopt.errors import ProblemError
 from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
+    origin="own",
     objective=0.88572019049,
     tolerance=1e-8,
     structure="burn, coast, ..., burn: eight switches at 1.1583, 6.3780, 8.0211, 13.8077, 15.7624, 18.4391, 20.2792, 28.0252",

@@ -15,6 +15,7 @@ from trajopt import Problem, Reference, free
 from trajopt.parameters import settable, setting, setting_field
 
 REFERENCE = Reference(
+    origin="own",
     objective=3.24806972712,
     tolerance=1e-8,
     structure="full thrust; its direction turns fast from outward to inward near half time",

@@ -582,3 +582,33 @@ def test_algebraic_equations_in_any_units_are_certified():
     ocp.minimize(ph.integral(u**2))
     certificate = certify(solve(ocp).check())
     assert certificate.ok, certificate
+
+
+def test_the_time_limit_holds_inside_a_row(answers):
+    """Claims proved before are kept: with no time at all none is."""
+    solution = answers(cart_pole)
+    found = certify(solution, time_limit=0.0)
+    assert found.claim == "none"
+    assert all("no time left" in check.remark for check in found.checks if not check.applies)
+    begun = time.perf_counter()
+    certify(solution, time_limit=0.05)
+    assert time.perf_counter() - begun < 2
+
+
+def test_references_of_our_own_are_not_called_published(answers):
+    for origin, name in (
+        ("published", "published objective"),
+        ("closed form", "closed form objective"),
+        ("own", "own earlier objective"),
+    ):
+        assert certify(answers(block_move), reference=replace(block_move.REFERENCE, origin=origin))[name].ok
+
+
+def test_other_optima_are_listed_best_first():
+    """Block move has one optimum, which both starts find."""
+    result = CliRunner().invoke(app, ["certify", "block-move", "--starts", "2", "--json", "-"])
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
+    assert [o["starts"] for o in content["optima"]] == [[0, 1]]
+    assert "direct and indirect objectives" not in {c["name"] for c in content["checks"]}
+    assert CliRunner().invoke(app, ["certify", "a.nc", "--starts", "2"]).exit_code == 2

@@ -69,6 +69,7 @@ def fitted(e: Extremal) -> Fit:
     counted = np.zeros(ph.widths.size + 1, dtype=bool)  # breaks whose jump is part of an interval
     counted[1:] = ~constraints.intervals
     for k in np.flatnonzero(constraints.intervals):
+        ph.deadline.check()
         here = slice(k * ph.times.shape[1], (k + 1) * ph.times.shape[1])
         sides, (left[:, k], _, sizes, which) = system.best(int(k), STATIONARITY)
         counted[k + 1 if sides is system.ends[0] else k] = True

@@ -58,10 +58,10 @@ def _switches(form: NormalForm, a: Solution, b: Solution, tolerance: float) -> C
 
 
 def published(form: NormalForm, solution: Solution, reference: Reference | None, tolerance: float) -> list[Check]:
-    """Objective and costates with a source."""
+    """Compare objective and costates with a reference; the name of the row tells a published one from one of our own."""
     if reference is None:
         return []
-    word = "published" if getattr(reference, "published", True) else "known"
+    word = "own earlier" if reference.origin == "own" else reference.origin
     gap = abs(solution.objective - reference.objective) / max(abs(reference.objective), 1e-12)
     rows = [judged(f"{word} objective", gap, reference.tolerance, f"{reference.objective:.10g}, {reference.source}", "reference")]
     ph = solution.phases.get(form.phases[0].name)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve
+from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.errors import UsageError
 from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
 from trajopt.sizes import PhaseSizes, Samples, Sizes, sizes
@@ -35,6 +36,7 @@ class PhaseAlong:
     symbols_p: Any
     own: PhaseSizes | None = None
     further: Array = field(default_factory=lambda: np.zeros(0))  # breaks beside those of the curves: steps of an integration
+    deadline: Deadline = UNLIMITED  # long loops check it
     told_sizes: Array | None = None  # of states, where they are not those of the problem
 
     @cached_property
@@ -172,7 +174,7 @@ class Along:
         return "" if len(self.phases) == 1 else "phase "
 
 
-def along(form: NormalForm, solution: Solution) -> Along:
+def along(form: NormalForm, solution: Solution, deadline: Deadline = UNLIMITED) -> Along:
     """The columns of a solution, checked against the problem it should answer."""
     missing = [ph.name for ph in form.phases if ph.name not in solution.phases]
     if missing:
@@ -186,7 +188,7 @@ def along(form: NormalForm, solution: Solution) -> Along:
         if np.size(solution.variables.get(q.name, ())) != q.size:
             raise UsageError(f"this is no answer to problem '{form.name}': it has no static variable '{q.name}' of size {q.size}")
     s = np.concatenate([np.zeros(0), *[np.asarray(solution.variables[q.name], dtype=float).ravel() for q in form.statics]])
-    phases = tuple(PhaseAlong(ph, solution.phase(ph.name), s, p, form.s, form.p) for ph in form.phases)
+    phases = tuple(PhaseAlong(ph, solution.phase(ph.name), s, p, form.s, form.p, deadline=deadline) for ph in form.phases)
     for ph in phases:
         for quantities, group in (
             (ph.form.states, ph.given.states),

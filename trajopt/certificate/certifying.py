@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +25,7 @@ from trajopt.certificate.motion import Reintegration, scheme_for
 from trajopt.certificate.multipliers import path_multipliers, with_multipliers
 from trajopt.certificate.optimality import along_time, conserved, costate_equation, gains
 from trajopt.certificate.table import Certificate, Check, failed, judged, skipped
+from trajopt.deadline import Deadline, OutOfTime
 from trajopt.errors import UsageError
 from trajopt.normal_form import NormalForm
 from trajopt.problem import Problem
@@ -37,6 +37,9 @@ TIME_LIMIT = 120.0
 FINEST = 2.0**-6  # of an interval: steps of the integration down to this width are intervals of the quadrature
 MULTIPLIERS = 1000.0  # times the tolerance of motions: multipliers of a file are the least accurate of its values
 MOST_INTERVALS = 4000  # of the quadrature
+
+
+Group = tuple[str, str, Callable[[], Sequence[Check]]]
 
 
 @dataclass(frozen=True)
@@ -110,18 +113,30 @@ def certify(
     checks += _refused(solution)
     if any(not check.ok for check in checks[1:]):
         return Certificate(solution.problem, tuple(checks), settings=settings)
-    whole = along(form, solution)
-    end = np.inf if time_limit is None else time.monotonic() + time_limit
-    for name, family, work in _groups(whole, asked):
-        if progress is not None:
-            progress(name)
-        if time.monotonic() > end:
-            checks.append(skipped(name, f"no time left of {time_limit:g} s", family))
-            continue
-        checks += work()
+    deadline = Deadline(np.inf if time_limit is None else time_limit)
+    whole = along(form, solution, deadline)
+    checks += _decided(_groups(whole, asked), deadline, progress)
     checks += agreement(form, solution, other, asked.asked, whole.sizes.cost)
     checks += published(form, solution, reference, asked.asked)
-    return Certificate(solution.problem, tuple(checks), settings=settings)
+    return Certificate(solution.problem, tuple(checks), settings=settings, optima=solution.optima)
+
+
+def _decided(groups: Iterator[Group], deadline: Deadline, progress: Callable[[str], None] | None) -> list[Check]:
+    """The rows of all groups; a group that is not decided before the deadline is one row that says so."""
+    checks: list[Check] = []
+    family, late = "", f"no time left of {deadline.seconds:g} s"
+    try:
+        for name, family, work in groups:
+            if progress is not None:
+                progress(name)
+            try:
+                deadline.check()
+                checks += work()
+            except OutOfTime:
+                checks.append(skipped(name, late, family))
+    except OutOfTime:  # in what later groups need: their families have no row, so that their claims are not proved
+        checks.append(skipped("further checks", late, family))
+    return checks
 
 
 def _settings(form: NormalForm, solution: Solution, tolerance: float) -> dict[str, str]:
@@ -143,9 +158,6 @@ def _refused(solution: Solution) -> list[Check]:
         return [failed("phases", "the answer has none", "motion")]
     wrong = not_finite(solution)
     return [failed("finite values", f"not a number: {wrong}", "motion")] if wrong else []
-
-
-Group = tuple[str, str, Callable[[], Sequence[Check]]]
 
 
 def _groups(whole: Along, asked: Tolerances) -> Iterator[Group]:

@@ -211,6 +211,7 @@ class Least:
                 alone[i] = (lower + (j + shift[i] * (0 < j < scan - 1)) / (scan - 1) * (upper - lower))[i]
                 tries.append(np.clip(alone, lower, upper))
         for u in tries:
+            self.e.phase.deadline.check()
             y = self.y[:, part].copy()
             y[:nu] = u
             y = self._onto_equations(y, part)
@@ -290,6 +291,7 @@ class Least:
         for _ in range(NEWTON):
             if not moving.size:
                 break
+            self.e.phase.deadline.check()
             at = part[moving]
             with np.errstate(all="ignore"):
                 _, gradient, hessian = self.function[1](y[:, moving], *self._inputs(at, multipliers[:, moving]))

@@ -81,7 +81,7 @@ def _phase_data(e: Extremal) -> PhaseData:
         return held_u[:, nearest], held_c[:, nearest]
 
     sizes = ph.sizes, ph.spans, ph.measure.time
-    return PhaseData(form, breaks, arcs, at, interpolated, held, e.weight, sizes)
+    return PhaseData(form, breaks, arcs, at, interpolated, held, e.weight, sizes, ph.deadline)
 
 
 def _all_multipliers(e: Extremal) -> Array:

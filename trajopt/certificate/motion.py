@@ -75,6 +75,7 @@ class Reintegration:
         small = max(STEP_ERROR[self.scheme.name], round_off)
         done = []
         while pending.interval.size:
+            ph.deadline.check()
             at = ph.x(ph.inside(pending.start[:, None], pending.interval).ravel())
             x = np.vstack([at, np.zeros((ph.form.l.numel(), at.shape[1]))])
             error = _size_of(self._advance(x, pending)[1], sizes)
@@ -92,6 +93,7 @@ class Reintegration:
         first = np.searchsorted(steps.interval, np.arange(ph.starts.size))
         counts = np.diff(np.append(first, steps.interval.size))
         for j in range(int(counts.max())):
+            ph.deadline.check()
             here = np.flatnonzero(counts > j)
             x[:, here] = self._advance(x[:, here], steps.some(first[here] + j))[0]
         return x
@@ -133,6 +135,7 @@ class Reintegration:
         project = self._projection if stabilized else None
         after = ph.starts[steps.interval] + (steps.start + steps.width) * ph.widths[steps.interval]
         for j in range(int(counts.max())):
+            ph.deadline.check()
             here = np.flatnonzero(counts > j)
             at = begin[here] + j
             x[:, here] = self._advance(x[:, here], steps.some(at), tuple(part[:, at] for part in inputs))[0]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trajopt.displays import display
+
+if TYPE_CHECKING:
+    from trajopt.solution import Optimum
+
 
 CLAIMS = ("none", "feasible", "extremal", "minimum")
 
@@ -75,6 +79,7 @@ class Certificate:
     asked: str = "extremal"
     scope: str = "local"
     settings: Mapping[str, str] = field(default_factory=dict)
+    optima: tuple[Optimum, ...] = ()  # distinct ones found from several starts, best first
 
     def __repr__(self) -> str:
         return f"<Certificate of {str(self).splitlines()[0]}>"
@@ -121,7 +126,8 @@ class Certificate:
         word = f"certified {claim}" if self.ok and claim in ("extremal", "minimum") else "not certified"
         word = f"certified {claim}" if self.ok and claim == "feasible" else word
         if self.ok:
-            note = self.scope
+            starts = sum(len(one.starts) for one in self.optima)
+            note = f"{self.scope}, the best of {len(self.optima)} optima from {starts} starts" if self.optima else self.scope
         elif CLAIMS.index(claim) >= CLAIMS.index(self.asked):
             names = ", ".join(check.name for check in self.failures if check.family not in CLAIM_OF)
             note = f"{claim}, but: {names}"
@@ -163,6 +169,7 @@ class Certificate:
         return {
             "problem": self.problem, "ok": self.ok, "claim": self.claim, "scope": self.scope, "asked": self.asked,
             "settings": dict(self.settings), "checks": rows,
+            "optima": [{"objective": o.objective, "status": o.status.name, "starts": list(o.starts)} for o in self.optima],
         }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from trajopt.commands.building import build_problem
 from trajopt.commands.exit_codes import NOT_SOLVED, SOLVED
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.saved_problem import read_answer, recalled, unnamed, with_parameters
-from trajopt.commands.solve import SolveOptions, solve_name
+from trajopt.commands.solve import SolveOptions, print_optima, solve_name
 from trajopt.commands.terminal import console, progress_lines, say_written, table
 from trajopt.errors import UsageError
 
@@ -27,10 +27,9 @@ TIME_LIMIT = 120.0  # seconds in total, by default
 
 @dataclass(frozen=True)
 class CertifyOptions:
-    """The claim to certify, and the number of starts that search for other optima."""
+    """The claim to certify."""
 
     claim: str = "extremal"
-    starts: int = 0
 
 
 def run_certify(
@@ -49,6 +48,8 @@ def run_certify(
     saved = Path(name).suffix == ".nc"
     if problem is not None and not saved:
         raise UsageError("--problem applies to a saved solution only", got=name, hint=f"trajopt certify {problem}")
+    if saved and options.starts > 1:
+        raise UsageError("--starts applies to a named problem only", got=name, hint="trajopt certify NAME --starts 20")
     if what.claim not in CLAIMS[1:]:
         raise UsageError("--claim", got=what.claim, expected=", ".join(CLAIMS[1:]))
     options = replace(options, time_limit=TIME_LIMIT if options.time_limit is None else options.time_limit)
@@ -96,7 +97,9 @@ def _of_name(name: str, settings: Mapping[str, Any], options: SolveOptions) -> C
     from trajopt.solving import Both
 
     begun = time.perf_counter()
-    alone = options.method == "direct"
+    alone = options.method == "direct" or options.starts > 1
+    if options.starts > 1:  # several starts take longer than a certificate
+        options = replace(options, method="direct")
     # Certify the solution that ``solve`` returns, at the same tolerance.
     answer = solve_name(name, settings, options if alone else replace(options, method=Both(direct=Collocation())))
     found = answer.solution.comparison
@@ -119,3 +122,4 @@ def print_certificate(certificate: Certificate, error: bool = False) -> None:
     for row in certificate.checks:
         content.add(row.name, *figures(row), verdict(row))
     content.print(screen)
+    print_optima(certificate.optima, error)

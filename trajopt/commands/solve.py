@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trajopt.nlp.backends import Backend
     from trajopt.reference import Reference
     from trajopt.show.drawing import Drawing
-    from trajopt.solution import PhaseSolution, Solution
+    from trajopt.solution import Optimum, PhaseSolution, Solution
     from trajopt.solving import Method
 
 
@@ -213,7 +213,7 @@ def print_solution(solution: Solution, reference: Reference | None = None, error
     facts = [f"estimated error {solution.error:.1e}", f"{intervals} intervals", f"{meshes} mesh{'es' if meshes != 1 else ''}"]
     facts += [f"{solution.iterations} iterations"] + ([f"{took:.2f} s"] if took is not None else [])
     screen.print("  " + ", ".join(facts))
-    _print_optima(solution, error)
+    print_optima(solution.optima, error)
     for name, value in solution.variables.items():
         screen.print(f"  {name} = " + ", ".join(number(one) for one in value))
     for phase in solution.phases.values():
@@ -222,11 +222,12 @@ def print_solution(solution: Solution, reference: Reference | None = None, error
         screen.print(f"  {line}", style="yellow")
 
 
-def _print_optima(solution: Solution, error: bool) -> None:
-    if not solution.optima:
+def print_optima(optima: tuple[Optimum, ...], error: bool = False) -> None:
+    """Print the distinct optima found from several starts, best first."""
+    if not optima:
         return
     content = table("optimum", "objective", "status", "error", "starts", right=("optimum", "objective", "error", "starts"))
-    for i, one in enumerate(solution.optima, 1):
+    for i, one in enumerate(optima, 1):
         content.add(str(i), f"{one.objective:.9g}", one.status.name.lower(), f"{one.error:.1e}", str(len(one.starts)))
     content.print(console(error=error))
 

@@ -135,6 +135,7 @@ def _swept(data: PhaseData, k: int, layout: _Layout, s: tuple, p: tuple, Q: Arra
     inputs[nX + nu : nX + nu + ns, layout.statics] = np.eye(ns)
     duration = float(grid[-1] - grid[0])
     for i in range(n):
+        data.deadline.check()
         column = slice(layout.controls[k].start + i * nu, layout.controls[k].start + (i + 1) * nu)
         inputs[:nX] = state
         inputs[nX : nX + nu] = -gains[i] @ state

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.compiled.pointwise import Pointwise
+from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.normal_form import PhaseForm
 
 Array = NDArray[np.float64]
@@ -44,6 +45,7 @@ class PhaseData:
     held: Callable[[Array], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
     weight: Array
     sizes: tuple[Array, Array, float]
+    deadline: Deadline = UNLIMITED
 
 
 @dataclass(frozen=True, eq=False)
