@@ -9,6 +9,7 @@ so that the value at the end is reached and H is stationary in the controls that
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import casadi
@@ -26,6 +27,8 @@ STATIONARITY = 1e-4  # weight of stationarity beside the end of the interval, bo
 INACTIVE = 1e-2  # weight of multipliers away from their limit
 CLOSE = 1e-6  # weight of the distance from the answer's costates
 AROUND = 30.0  # times as far from its limit a constraint may have a multiplier beside an interval in which it is near
+FITS = 1e-4  # relative: what a fit may leave of stationarity, or of the end of the interval at its weight
+DEGREE = 7  # of densities of multipliers in an interval
 ROUNDS = 4  # in which controls at bounds that would leave them join the free ones
 WRONG_SIGN = 1e-6  # slope of H, relative, at which a control would leave its bound
 
@@ -71,15 +74,16 @@ def fitted(e: Extremal) -> Fit:
     for k in np.flatnonzero(constraints.intervals):
         ph.deadline.check()
         here = slice(k * ph.times.shape[1], (k + 1) * ph.times.shape[1])
-        sides, (left[:, k], _, sizes, which) = system.best(int(k), STATIONARITY)
+        given_by = system.candidates(int(k))
+        sides, (left[:, k], _, sizes) = system.best(int(k), given_by, STATIONARITY)
         counted[k + 1 if sides is system.ends[0] else k] = True
         # Inside the interval stationarity decides about the distribution of the multipliers.
-        gap, costate[:, here], own, where = system.solved(int(k), sides, 1.0)
+        gap, costate[:, here], own = system.solved(int(k), given_by, sides, 1.0)
         mismatch = max(mismatch, float(np.abs(gap).max(initial=0.0)))
-        slack += float(sizes @ constraints.distance[which])
-        by_static += sizes @ constraints.by_static[which]
-        by_time[k] = float(own @ constraints.by_time[where])
-        strength += float(sizes @ size[which[0]])
+        slack += float(sizes @ given_by.distance)
+        by_static += sizes @ given_by.by_static
+        by_time[k] = float(own @ given_by.by_time)
+        strength += float((sizes * given_by.mass) @ size[given_by.rows])
     for k in np.flatnonzero(~counted[1:-1]):
         gap, sizes, which = system.jump(int(k))
         left[:, k] += np.where(left[:, k] >= 0, np.abs(gap), -np.abs(gap))
@@ -159,6 +163,32 @@ def _everywhere(e: Extremal, inner: Array, ends: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
+class _Candidates:
+    """Multipliers that may act in one interval: atoms and densities, each of one unit."""
+
+    rows: NDArray[np.intp]  # their constraints
+    columns: Array  # (candidates, start and points and end, nx): what they add to the costates
+    mass: Array
+    distance: Array  # mass times distance from the limit
+    by_static: Array
+    by_time: Array
+    smooth: NDArray[np.bool_]  # densities, and atoms at the ends of the interval
+    flow: Array  # (start and points and end, nx, nx): the costates that follow from those at the start
+    own: Array  # (start and points and end, nx): and from the cost
+
+
+def bernstein(places: Array) -> Array:
+    """(DEGREE + 1, places): the Bernstein polynomials on [0, 1].
+
+    >>> bernstein(np.array([0.0, 0.5, 1.0])).sum(axis=0)
+    array([1., 1., 1.])
+    """
+    k = np.arange(DEGREE + 1)[:, None]
+    binomial = np.array([float(comb(DEGREE, int(i))) for i in k[:, 0]])[:, None]
+    return np.asarray(binomial * places[None, :] ** k * (1 - places[None, :]) ** (DEGREE - k))
+
+
+@dataclass(frozen=True, eq=False)
 class _System:
     """What each interval needs to solve its costate equation."""
 
@@ -200,13 +230,52 @@ class _System:
             (_ends(e), (ph.costate(ph.starts, left=True), ph.costate(ph.breaks[1:], left=True))),
         )
 
-    def best(self, k: int, weight: float) -> tuple[tuple[Array, Array], tuple[Array, Array, Array, Any]]:
+    def candidates(self, k: int) -> _Candidates:
+        """Multipliers that may act in an interval, and the costates that follow from one unit of each.
+
+        An atom at every point at which a constraint is near, and where it is near all along an interval, densities: Bernstein
+        polynomials, of which non-negative sums are non-negative.
+        """
+        e, near = self.e, self.constraints
+        count, n, width = e.phase.times.shape[1], e.phase.form.x.numel(), float(e.phase.widths[k])
+        here = slice(k * count, (k + 1) * count)
+        inner, last, particular = transition(self.rates[here], self.rest[here], width)
+        flow = np.concatenate([np.eye(n)[None], inner[:, :, :n], last[None]])  # at start, points, end
+        own = np.concatenate([np.zeros((1, n)), inner[:, :, n], particular[None]])
+        back = np.linalg.inv(flow)
+        pulled = np.einsum("pij,rpj->rpi", back, near.jumps[:, k])  # jumps at every point, carried to the start
+        rows, at = np.nonzero(near.near[:, k])
+        later = np.arange(count + 2)[None, :] >= at[:, None]
+        atoms = np.einsum("pij,mj,mp->mpi", flow, pulled[rows, at], later)
+        columns, mass = [atoms], [np.ones(rows.size)]
+        others = [(near.distance[rows, k, at], near.by_static[rows, k, at], near.by_time[rows, k, at])]
+        along = np.flatnonzero(near.near[:, k].all(axis=1))
+        nodes, weights, integrals = gauss(count)
+        shapes = bernstein(nodes)  # (functions, points)
+        for row in along:
+            forcing = width * shapes[:, :, None] * pulled[row, 1:-1][None]  # (functions, points, n)
+            passed = np.concatenate([
+                np.zeros((len(shapes), 1, n)), np.einsum("pq,fqi->fpi", integrals, forcing),
+                np.einsum("q,fqi->fi", weights, forcing)[:, None],
+            ], axis=1)  # fmt: skip
+            columns.append(np.einsum("pij,fpj->fpi", flow, passed))
+            share = width * shapes * weights[None, :]
+            mass.append(share.sum(axis=1))
+            parts = (near.distance, near.by_static, near.by_time)
+            others.append((share @ parts[0][row, k, 1:-1], share @ parts[1][row, k, 1:-1], share @ parts[2][row, k, 1:-1]))
+        which = np.concatenate([rows, np.repeat(along, len(shapes))])
+        smooth = np.concatenate([(at == 0) | (at == count + 1), np.ones(along.size * len(shapes), dtype=bool)])
+        smooth &= bool(along.size)
+        distance, by_static, by_time = (np.concatenate(parts) for parts in zip(*others, strict=True))
+        return _Candidates(which, np.concatenate(columns), np.concatenate(mass), distance, by_static, by_time, smooth, flow, own)
+
+    def best(self, k: int, given: _Candidates, weight: float) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
         """The better of two fits, with its ends: multipliers at a break belong to the interval before it, or to the one after."""
-        found = [self.solved(k, ends, weight) for ends in self.ends]
+        found = [self.solved(k, given, ends, weight) for ends in self.ends]
         count = self.e.phase.times.shape[1]
         here = slice(k * count, (k + 1) * count)
         scores = []
-        for left, costate, _, _ in found:
+        for left, costate, _ in found:
             slope = np.abs(self._slope(here, costate.T))
             scores.append(float(slope[self.free[here] | self._leaving(here, costate.T)].sum() + np.abs(left).sum() / weight))
         top = int(np.nanargmin(np.nan_to_num(scores, nan=np.inf)))
@@ -226,36 +295,22 @@ class _System:
         sizes = nnls(matrix / length[None, :], jump)[0] / length
         return jump - matrix @ sizes, sizes, which
 
-    def solved(self, k: int, ends: tuple[Array, Array], weight: float) -> tuple[Array, Array, Array, Any]:
-        """Of an interval: what is left at its end, costates at its points, multipliers and where they are."""
-        e, near = self.e, self.constraints
-        count, n = e.phase.times.shape[1], e.phase.form.x.numel()
+    def solved(self, k: int, given: _Candidates, ends: tuple[Array, Array], weight: float) -> tuple[Array, Array, Array]:
+        """Of an interval: what is left at its end, costates at its points, and the multipliers."""
+        e, count = self.e, self.e.phase.times.shape[1]
         here = slice(k * count, (k + 1) * count)
-        inner, last, particular = transition(self.rates[here], self.rest[here], float(e.phase.widths[k]))
-        homogeneous = np.concatenate([np.eye(n)[None], inner[:, :, :n], last[None]])  # at start, points, end
-        own = np.concatenate([np.zeros((1, n)), inner[:, :, n], particular[None]])
-        first = ends[0][:, k]
-        which = np.nonzero(near.near[:, k])
-        rows, at = which
-        back = np.linalg.inv(homogeneous)
-        # The effect of a multiplier at point j on the costate at all later points, its own included.
-        jumped = np.einsum("aij,jb->aib", homogeneous, np.eye(n))
-        columns = np.einsum("pij,mjk,mk->mpi", jumped, back[at], near.jumps[rows, k, at])
-        columns *= (np.arange(count + 2)[None, :] >= at[:, None])[:, :, None]
-        plain = np.einsum("pij,j->pi", homogeneous, first) + own
+        plain = np.einsum("pij,j->pi", given.flow, ends[0][:, k]) + given.own
         scale = e.costate_sizes
         defect = (ends[1][:, k] - plain[-1]) / scale
-        matrix = columns[:, -1] / scale[None, :]
         free = self.free[here].copy()
         for _ in range(ROUNDS):
-            sizes = self._least(k, (defect, matrix), (columns[:, 1:-1], plain[1:-1]), (rows, at), np.where(free, weight, 0.0))
-            costate = plain + np.einsum("m,mpi->pi", sizes, columns)
+            sizes = self._least(here, given, (defect, plain[1:-1]), np.where(free, weight, 0.0))
+            costate = plain + np.einsum("m,mpi->pi", sizes, given.columns)
             leaving = self._leaving(here, costate[1:-1]) & ~free
             if not leaving.any():
                 break
             free |= leaving
-        index = (rows, np.full(rows.size, k), at)
-        return (ends[1][:, k] - costate[-1]) / scale, costate[1:-1].T, sizes, index
+        return (ends[1][:, k] - costate[-1]) / scale, costate[1:-1].T, sizes
 
     def _slope(self, here: slice, costate: Array) -> Array:
         """(points, nu): the slope of H with other costates, relative to the sizes of controls and of the cost."""
@@ -270,18 +325,17 @@ class _System:
         lower = u - bound.lower < bound.upper - u
         return np.asarray(np.where(lower, slope < -WRONG_SIGN, slope > WRONG_SIGN))
 
-    def _least(self, k: int, end: tuple[Array, Array], inside: tuple[Array, Array], which: Any, weights: Array) -> Array:
+    def _least(self, here: slice, given: _Candidates, without: tuple[Array, Array], weights: Array) -> Array:
         """Non-negative multipliers by least squares: the end of the interval, stationarity, no multiplier off its limit."""
-        e, near = self.e, self.constraints
-        (defect, matrix), (columns, plain) = end, inside
-        count = e.phase.times.shape[1]
-        here = slice(k * count, (k + 1) * count)
+        e, (defect, plain) = self.e, without
+        columns = given.columns[:, 1:-1]
+        matrix = given.columns[:, -1] / e.costate_sizes[None, :]
         effect = np.einsum("pij,mpi->mpj", self.slopes[here], columns) * (e.phase.spans / e.power)[None, None, :]
         free = weights > 0
         target, effects = -(self._slope(here, plain) * weights)[free], (effect * weights[None])[:, free]
         lengths = np.abs(matrix).max(axis=1, initial=0.0)
         lengths = np.where(lengths > 0, lengths, 1.0)
-        apart = np.diag(near.distance[which[0], k, which[1]] / e.cost * INACTIVE)
+        apart = np.diag(given.distance / e.cost * INACTIVE)
         # Where several distributions of the multipliers fit, the one nearest to the answer's costates.
         close = (columns / e.costate_sizes[None, None, :]).reshape(lengths.size, -1) * CLOSE
         aim = ((e.given[4][:, here].T - plain) / e.costate_sizes[None, :]).ravel() * CLOSE
@@ -289,10 +343,18 @@ class _System:
         right = np.concatenate([defect, target, np.zeros(lengths.size), aim])
         if not whole.size or not np.isfinite(whole).all() or not np.isfinite(right).all():
             return np.zeros(lengths.size)
-        try:
-            return np.asarray(nnls(whole / lengths[None, :], right)[0] / lengths)
-        except RuntimeError:  # too many iterations: without multipliers the defect is reported
-            return np.zeros(lengths.size)
+        # Atoms at all points fit any distribution in the points alone: they come second, where smooth ones do not fit.
+        for some in (given.smooth, np.ones(lengths.size, dtype=bool)):
+            found = np.zeros(lengths.size)
+            if not some.any():
+                continue
+            try:
+                found[some], missed = nnls((whole / lengths[None, :])[:, some], right)
+            except RuntimeError:  # too many iterations: without multipliers the defect is reported
+                continue
+            if missed <= FITS * weights.max(initial=STATIONARITY):
+                break
+        return found / lengths
 
 
 def transition(rates: Array, rest: Array, width: float) -> tuple[Array, Array, Array]:
