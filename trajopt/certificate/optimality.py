@@ -17,8 +17,7 @@ from trajopt.certificate.table import Check, judged
 
 Array = NDArray[np.float64]
 CURVATURE = 0.01  # of cost over size squared: the least curvature of the cost along one value that a promised gain assumes
-ON_ARCS = 0.1  # relative: what costates that make H stationary inside an interval may miss at its end
-ARCS = 100.0  # times the tolerance: inside intervals with an active state constraint the multipliers are not certain
+ON_ARCS = 0.01  # relative: what costates that make H stationary inside an interval may miss at its end
 INSIDE = 100.0  # times the tolerance: collocation is less accurate inside intervals than where they meet
 SUBOPTIMALITY = "estimated suboptimality"
 
@@ -77,7 +76,7 @@ def gains(whole: Along, phases: Sequence[Extremal], tolerance: float) -> list[Ch
     ends = _ends(whole, phases)
     switches = _switches(phases)
     at_ends, at_switches = (sum(value for value, _ in part) for part in (ends, switches))
-    total = controls + slack + at_ends + at_switches
+    total = controls + on_arcs + slack + at_ends + at_switches
     biggest = max(((controls, f"the controls, {worst_at[1]}"), *parts, *ends, *switches), key=lambda pair: pair[0])
     remark = f"of the cost; most by {biggest[1]}" if total > 0 else "of the cost"
     return [
@@ -88,7 +87,7 @@ def gains(whole: Along, phases: Sequence[Extremal], tolerance: float) -> list[Ch
             f"integral of H - min H{', ' + worst_at[1] if controls > 0 else ''}",
             "optimality",
         ),
-        judged("minimum of H on constrained arcs", on_arcs, min(ARCS * tolerance, 1e-2), "with fitted multipliers", "optimality"),
+        judged("minimum of H on constrained arcs", on_arcs, tolerance, "with fitted multipliers", "optimality"),
         judged("complementarity", slack, tolerance, "multipliers of limits times the distance from them", "optimality"),
         worst("transversality", ends, tolerance, "gain promised by free ends, times and static variables", "optimality"),
         worst("switching times", switches, tolerance, "gain promised by moving them", "optimality"),
