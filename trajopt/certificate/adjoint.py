@@ -69,18 +69,31 @@ def fitted(e: Extremal) -> Fit:
     system = _System.of(e, given["x"], constraints)
     slack, by_static, by_time = 0.0, np.zeros(e.ham.s.numel()), np.zeros(ph.widths.size)
     mismatch, strength, size = 0.0, 0.0, e.sizes_of(e.ham.of_states) / e.cost
+    counted = np.zeros(ph.widths.size + 1)  # in how many intervals the jump at a break is part
+    counted[1:] += ~constraints.intervals
     for k in np.flatnonzero(constraints.intervals):
         ph.deadline.check()
         here = slice(k * ph.times.shape[1], (k + 1) * ph.times.shape[1])
         given_by = system.candidates(int(k))
-        left[:, k], _, sizes = system.solved(int(k), given_by, STATIONARITY)
+        sides, (left[:, k], _, sizes) = system.best(int(k), given_by, STATIONARITY)
+        counted[k + 1 if sides is system.ends[0] else k] += 1
         # Inside the interval stationarity decides about the distribution of the multipliers.
-        gap, costate[:, here], own = system.solved(int(k), given_by, 1.0)
+        gap, costate[:, here], own = system.solved(int(k), given_by, sides, 1.0)
         mismatch = max(mismatch, float(np.abs(gap).max(initial=0.0)))
         slack += float(sizes @ given_by.distance)
         by_static += sizes @ given_by.by_static
         by_time[k] = float(own @ given_by.by_time)
         strength += float((sizes * given_by.mass) @ size[given_by.rows])
+    for k in np.flatnonzero(counted[1:-1] != 1):
+        gap, sizes, which = system.jump(int(k))
+        missing = 1 - counted[k + 1]  # a jump that both intervals explain has its multipliers once
+        if missing > 0:
+            left[:, k] += np.where(left[:, k] >= 0, np.abs(gap), -np.abs(gap))
+        slack += missing * float(sizes @ constraints.distance[which])
+        by_static += missing * (sizes @ constraints.by_static[which])
+        by_time[k] += missing * float(sizes @ constraints.by_time[which])
+        strength += missing * float(sizes @ size[which[0]])
+    slack, strength = max(slack, 0.0), max(strength, 0.0)
     inside = np.where(constraints.intervals[None, :], 0.0, inside)
     return Fit(costate, left, constraints.intervals, slack, by_static, by_time, inside, strength, mismatch)
 
@@ -189,7 +202,7 @@ class _System:
     stationary: Array  # (N, nu): derivatives of H by controls, augmented
     slopes: Array  # (N, nx, nu)
     free: NDArray[np.bool_]  # (N, nu)
-    ends: tuple[Array, Array]  # costates at the starts and ends of intervals
+    ends: tuple[tuple[Array, Array], tuple[Array, Array]]  # just after breaks, and just before
 
     @staticmethod
     def of(e: Extremal, by_state: Array, constraints: _Near) -> _System:
@@ -217,7 +230,7 @@ class _System:
             stationary,
             slopes,
             free.T,
-            _ends(e),
+            (_ends(e), (ph.costate(ph.starts, left=True), ph.costate(ph.breaks[1:], left=True))),
         )
 
     def candidates(self, k: int) -> _Candidates:
@@ -259,9 +272,35 @@ class _System:
         distance, by_static, by_time = (np.concatenate(parts) for parts in zip(*others, strict=True))
         return _Candidates(which, np.concatenate(columns), np.concatenate(mass), distance, by_static, by_time, smooth, flow, own)
 
-    def solved(self, k: int, given: _Candidates, weight: float) -> tuple[Array, Array, Array]:
+    def best(self, k: int, given: _Candidates, weight: float) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
+        """The better of two fits, with its ends: multipliers at a break belong to the interval before it, or to the one after."""
+        found = [self.solved(k, given, ends, weight) for ends in self.ends]
+        count = self.e.phase.times.shape[1]
+        here = slice(k * count, (k + 1) * count)
+        scores = []
+        for left, costate, _ in found:
+            slope = np.abs(self._slope(here, costate.T))
+            scores.append(float(slope[self.free[here] | self._leaving(here, costate.T)].sum() + np.abs(left).sum() / weight))
+        top = int(np.nanargmin(np.nan_to_num(scores, nan=np.inf)))
+        return self.ends[top], found[top]
+
+    def jump(self, k: int) -> tuple[Array, Array, Any]:
+        """The jump of the answer's costates at the end of an interval: what is left of it, its multipliers and where they are."""
+        e, near = self.e, self.constraints
+        rows = np.flatnonzero(near.near[:, k, -1] | near.near[:, k + 1, 0])
+        which = (rows, np.full(rows.size, k), np.full(rows.size, -1))
+        jump = (self.ends[0][1][:, k] - self.ends[1][1][:, k]) / e.costate_sizes
+        if not rows.size or not np.isfinite(jump).all():
+            return jump, np.zeros(rows.size), which
+        matrix = (near.jumps[which] / e.costate_sizes[None, :]).T
+        length = np.abs(matrix).max(axis=0)
+        length = np.where(length > 0, length, 1.0)
+        sizes = nnls(matrix / length[None, :], jump)[0] / length
+        return jump - matrix @ sizes, sizes, which
+
+    def solved(self, k: int, given: _Candidates, ends: tuple[Array, Array], weight: float) -> tuple[Array, Array, Array]:
         """Of an interval: what is left at its end, costates at its points, and the multipliers."""
-        e, count, ends = self.e, self.e.phase.times.shape[1], self.ends
+        e, count = self.e, self.e.phase.times.shape[1]
         here = slice(k * count, (k + 1) * count)
         plain = np.einsum("pij,j->pi", given.flow, ends[0][:, k]) + given.own
         scale = e.costate_sizes
