@@ -96,6 +96,15 @@ def test_singular_matrices_are_reported(rank):
     assert np.all(np.isfinite(f.solve(np.ones(10))))
 
 
+@pytest.mark.parametrize("size", [1e8, 1e14, 1e20])
+def test_small_pivots_of_which_nothing_was_cancelled_are_no_zeros(size):
+    """A row whose unknowns all rest on their bounds: its pivot is -sum of J^2 / sigma."""
+    matrix = np.array([[size, 0.0, 1.0], [0.0, 2 * size, 1.0], [1.0, 1.0, 0.0]])
+    rows, columns, values = lower(matrix)
+    report = Factorization(3, rows, columns).compute(values)
+    assert (report.zero, report.negative) == (0, 1)
+
+
 def test_dependent_rows_are_reported():
     """A duplicate constraint."""
     rng = np.random.default_rng(4)

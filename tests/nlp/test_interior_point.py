@@ -118,6 +118,23 @@ def test_restoration(seed):
     assert result.f == pytest.approx(Ipopt().solve(curved(seed)).f, rel=1e-8)
 
 
+def test_iterates_that_diverge_are_reported():
+    """Neither an answer nor a failure: the cost has no lower bound."""
+    result, _ = Compiled().run(program(lambda x: -x[0] * x[1], lambda x: [x[0] - x[1]], [1.0, 1.0]))
+    assert result.outcome is Outcome.DIVERGED
+
+
+@pytest.mark.plugins
+def test_iterates_are_those_of_ipopt():
+    """With second-order corrections, wrong inertia, variables with one bound and a barrier that rises: not only the same answer."""
+    cost = lambda x: x[0] ** 2 + 2 * casadi.exp(x[1]) - x[2]  # noqa: E731
+    rows = lambda x: [casadi.sumsqr(x) - 4, x[0] * x[1] + casadi.sin(3 * x[2])]  # noqa: E731
+    difficult = program(cost, rows, [2.0, 1.5, -1.0], [-INF, -1.0, -2.0])
+    for iterations in (5, 15, 22, 30):
+        compiled, ipopt = (backend(max_iterations=iterations).solve(difficult) for backend in (Compiled, Ipopt))
+        np.testing.assert_allclose(compiled.y, ipopt.y, rtol=1e-6)
+
+
 def test_least_violation():
     """The example of Waechter and Biegler (2000): its sum of violations has a minimum at x = -1, which is the solution."""
     rows = lambda x: [x[0] ** 2 - x[1] - 1, x[0] - x[2] - 0.5]  # noqa: E731

@@ -66,7 +66,7 @@ static void decrease(iterate *w) {
 void barrier_update(iterate *w) {
     if (w->bounds == 0) {
         w->freely = 0;
-    } else if (!w->s->options->steady && !w->restoring) {
+    } else if (!w->s->options->steady) {
         if (w->mu_max < 0) w->mu_max = 1e3 * w->average;
         if (makes_progress(w)) {
             w->freely = 1;
@@ -78,6 +78,7 @@ void barrier_update(iterate *w) {
         }
     }
     if (!w->freely) decrease(w);
+    if (w->restoring) point_proximity(w, sqrt(w->mu));
 }
 
 /* ---- the quality function ------------------------------------------------------------------------------------------------------ */
@@ -173,6 +174,10 @@ void barrier_direction(iterate *w) {
         for (int64_t i = 0; i < w->size; i++) right[i] = without_bounds(w, i) + point_barrier_gradient(w, i, w->mu);
         kkt_direction(w, right, w->c, w->dx, w->dlambda);
     }
+    barrier_multipliers(w);
+}
+
+void barrier_multipliers(iterate *w) {
     for (int64_t i = 0; i < w->size; i++) {
         if (isfinite(w->lower[i])) {
             const double d = w->x[i] - w->lower[i], z = w->z_lower[i];

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const double STABLE = 0.64;  /* a pivot of this part of its column is taken at once (Bunch and Kaufman 1977) */
-static const double VANISHED = 1e-13; /* relative to the size of the whole matrix' column: rounding is left */
+static const double VANISHED = 1e-13; /* relative to what was subtracted: rounding is left */
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define VECTOR __attribute__((target("avx2")))
@@ -120,15 +120,30 @@ typedef struct {
     int64_t partner;
 } pivot_choice;
 
+/* Whether an entry is rounding: small when rows and columns are scaled by what their diagonals were made of. A small pivot of which
+ * nothing was cancelled, as J^2 / sigma next to a bound, is not. */
+static int vanishes(const dense_front *f, int64_t i, int64_t j) {
+    const double v = fabs(entry(f, i, j)) / VANISHED;
+    return v * v <= f->diagonal_size[f->index[i]] * f->diagonal_size[f->index[j]];
+}
+
+static int column_vanishes(const dense_front *f, int64_t j) {
+    for (int64_t i = f->eliminated; i < f->n; i++)
+        if (!vanishes(f, i, j)) return 0;
+    return 1;
+}
+
 static pivot_choice consider(const dense_front *f, int64_t j) {
     pivot_choice choice = {INFINITY, -1};
     int64_t r, other;
-    const double below = largest(f, j, -1, &r), own = entry(f, j, j), size = VANISHED * f->column_size[f->index[j]];
-    if (fabs(own) <= size && below <= size) return choice;
-    if (fabs(own) > size) choice.growth = below / fabs(own);
+    const double below = largest(f, j, -1, &r), own = entry(f, j, j);
+    if (!vanishes(f, j, j))
+        choice.growth = below / fabs(own);
+    else if (column_vanishes(f, j))
+        return choice;
     if (fabs(own) >= STABLE * below || r < 0) return choice;
     const double b = entry(f, r, j), c = entry(f, r, r), det = own * c - b * b;
-    if (fabs(b) <= size || fabs(det) <= 1e-14 * (fabs(own * c) + b * b)) return choice;
+    if (vanishes(f, r, j) || fabs(det) <= 1e-14 * (fabs(own * c) + b * b)) return choice;
     const double first = largest(f, j, r, &other), second = largest(f, r, j, &other);
     const double p = fabs(c) * first + fabs(b) * second, q = fabs(b) * first + fabs(own) * second;
     const double growth = (p > q ? p : q) / fabs(det);
@@ -140,6 +155,12 @@ static pivot_choice consider(const dense_front *f, int64_t j) {
 }
 
 /* ---- elimination ---------------------------------------------------------------------------------------------------------- */
+
+/* A term that is subtracted from the diagonal entry of column i. */
+static void remember(dense_front *f, int64_t i, double term) {
+    double *size = &f->diagonal_size[f->index[i]];
+    if (fabs(term) > *size) *size = fabs(term);
+}
 
 /* blocks: D itself, for the update of the remaining columns. */
 static void eliminate_one(dense_front *f, double *blocks, int vectors) {
@@ -156,6 +177,7 @@ static void eliminate_one(dense_front *f, double *blocks, int vectors) {
         zeros[i] = 0;
         a[i] /= d;
     }
+    for (int64_t i = k + 1; i < n; i++) remember(f, i, column[i] * a[i]);
     (vectors ? update_columns_vector : update_columns_baseline)(n, k + 1, f->candidates, f->a, a, a, column, zeros);
     f->eliminated += 1;
 }
@@ -175,6 +197,7 @@ static void eliminate_two(dense_front *f, double *blocks, int vectors) {
         x[i] = (u[i] * c - v[i] * b) / det;
         y[i] = (v[i] * a - u[i] * b) / det;
     }
+    for (int64_t i = k + 2; i < n; i++) remember(f, i, fabs(u[i] * x[i]) + fabs(v[i] * y[i]));
     (vectors ? update_columns_vector : update_columns_baseline)(n, k + 2, f->candidates, f->a, x, y, u, v);
     f->eliminated += 2;
 }

@@ -10,7 +10,7 @@ typedef struct {
     int64_t *index;        /* (n,) of the columns; candidates change places */
     double *diagonal;      /* (2 * candidates,) inverses of the blocks of D: (d, 0) or (d11, d21), (d22, 0) */
     double *work;          /* (4 * n,) */
-    const double *column_size; /* by index: largest entry of the column of the whole matrix */
+    double *diagonal_size; /* by index: the largest term that the diagonal entry is a sum of */
     int64_t eliminated, negative, zero; /* on return */
 } dense_front;
 

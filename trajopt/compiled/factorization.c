@@ -28,7 +28,7 @@ struct factorization {
     int64_t *entry_start; /* (fronts + 1,) */
     int64_t *entry;       /* (entries,) number of the entry; by fronts */
     int64_t *entry_row, *entry_column; /* (entries,) places in the front without delayed columns, row >= column */
-    double *column_size;  /* (size,) largest entry of each column of A */
+    double *diagonal_size; /* (size,) see dense.h */
     factored_front *front;
     /* Stacks that grow as needed. */
     double *factors, *diagonals, *contributions;
@@ -90,7 +90,7 @@ factorization *factorization_new(int64_t size, int64_t entries, const int64_t *r
     f->size = size;
     f->entries = entries;
     f->tree = front_tree_new(size, entries, row, column, mate);
-    int fine = f->tree && place_entries(f, row, column) && (f->column_size = new_doubles(size)) &&
+    int fine = f->tree && place_entries(f, row, column) && (f->diagonal_size = new_doubles(size)) &&
                (f->position = new_integers(size)) &&
                (f->front = calloc((size_t)(f->tree->fronts + 1), sizeof(factored_front)));
     if (fine) return f;
@@ -107,7 +107,7 @@ void factorization_free(factorization *f) {
     free(f->entry);
     free(f->entry_row);
     free(f->entry_column);
-    free(f->column_size);
+    free(f->diagonal_size);
     free(f->front);
     free(f->factors);
     free(f->diagonals);
@@ -197,7 +197,7 @@ static int factor_front(factorization *f, int64_t q, const double *values, doubl
     int64_t *index = f->indices + top->indices;
     const int64_t own = t->start[q + 1] - t->start[q], candidates = n - own + t->pivots[q];
     if (!make_room(&f->diagonals, &f->diagonals_room, top->diagonals + 2 * candidates)) return -1;
-    dense_front d = {n, candidates, f->dense, index, f->diagonals + top->diagonals, f->work, f->column_size, 0, 0, 0};
+    dense_front d = {n, candidates, f->dense, index, f->diagonals + top->diagonals, f->work, f->diagonal_size, 0, 0, 0};
     dense_factor(&d, threshold, t->parent[q] < 0);
     const int64_t pivots = d.eliminated, rows = n - pivots;
     *front = (factored_front){n, pivots, candidates - pivots, top->indices, top->factors, top->diagonals};
@@ -221,13 +221,12 @@ static int factor_front(factorization *f, int64_t q, const double *values, doubl
 
 static void measure_columns(factorization *f, const double *values) {
     const front_tree *t = f->tree;
-    memset(f->column_size, 0, (size_t)f->size * sizeof(double));
+    memset(f->diagonal_size, 0, (size_t)f->size * sizeof(double));
     for (int64_t q = 0; q < t->fronts; q++)
         for (int64_t k = f->entry_start[q]; k < f->entry_start[q + 1]; k++) {
             const int64_t i = t->index[t->start[q] + f->entry_row[k]], j = t->index[t->start[q] + f->entry_column[k]];
             const double v = fabs(values[f->entry[k]]);
-            if (v > f->column_size[i]) f->column_size[i] = v;
-            if (v > f->column_size[j]) f->column_size[j] = v;
+            if (i == j && v > f->diagonal_size[i]) f->diagonal_size[i] = v;
         }
 }
 

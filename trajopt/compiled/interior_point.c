@@ -31,10 +31,19 @@ static int is_solved(iterate *w, patience *p) {
     return (p->close >= 4 || p->acceptable >= 15) && !w->restoring; /* 15: IPOPT's acceptable level */
 }
 
+static const double DIVERGED = 1e20; /* size of an unknown, IPOPT's */
+
+static int has_diverged(const iterate *w) {
+    for (int64_t i = 0; i < w->s->free; i++)
+        if (fabs(w->x[i]) > DIVERGED) return 1;
+    return 0;
+}
+
 /* 0: go on; else 1 + status. */
 static int stops(iterate *w) {
     scaled_program *s = w->s;
     const double objective = w->f / s->objective_scale;
+    if (!w->outer && has_diverged(w)) return 1 + IP_DIVERGED;
     if (s->report->iterations >= s->options->max_iterations) return 1 + IP_ITERATIONS;
     if (seconds_now() - s->began > s->options->seconds) return 1 + IP_TIME;
     if (s->callback && s->callback(s->report->iterations, objective, w->violation, w->dual_error, w->mu))

@@ -15,7 +15,8 @@ enum interior_point_status {
     IP_NOT_A_NUMBER, /* the start cannot be evaluated */
     IP_TIME,         /* limit reached */
     IP_INTERRUPTED,  /* the callback asked for it */
-    IP_FAILED        /* no acceptable step, or memory is short */
+    IP_FAILED,       /* no acceptable step, or memory is short */
+    IP_DIVERGED      /* an unknown exceeds every reasonable size */
 };
 
 typedef struct {

@@ -104,16 +104,22 @@ double point_barrier_error(const iterate *w, double mu);
 /* f - mu * sum of logarithms of distances. */
 double point_barrier_function(const iterate *w, const double *x, double f);
 double point_barrier_gradient(const iterate *w, int64_t i, double mu);
+/* Change the weight of the distance from the centre. */
+void point_proximity(iterate *w, double proximity);
 void point_inside(iterate *w, double push);
 
 /* barrier.c */
 /* The barrier parameter of this iteration, and in free mode the direction. */
 void barrier_update(iterate *w);
 void barrier_direction(iterate *w);
+/* The direction of the multipliers of bounds for a given dx. */
+void barrier_multipliers(iterate *w);
 
 /* line_search.c */
 /* 0: a step was taken; 1: none is acceptable; -1: a function failed. */
 int line_search(iterate *w);
+/* The largest step that keeps multipliers of bounds positive, WB (15b). */
+double longest_dual(const iterate *w);
 int filter_accepts(const filter *f, double violation, double objective);
 void filter_add(filter *f, double violation, double objective);
 

@@ -36,7 +36,7 @@ static double longest(const iterate *w, const double *dx) {
     return step;
 }
 
-static double longest_dual(const iterate *w) {
+double longest_dual(const iterate *w) {
     double step = 1;
     for (int64_t i = 0; i < w->size; i++) {
         if (w->dz_lower[i] < 0) step = fmin(step, -w->tau * w->z_lower[i] / w->dz_lower[i]);
@@ -59,7 +59,7 @@ typedef struct {
 } search;
 
 /* Whether x + step * direction is acceptable, WB (18) to (20); 1 yes, 0 no, -1 where a function failed. `violation` on return. */
-static int acceptable(iterate *w, search *s, const double *direction, double step, double *violation) {
+static int acceptable(iterate *w, search *s, const double *direction, double step, double model, double *violation) {
     for (int64_t i = 0; i < w->size; i++) w->trial[i] = w->x[i] + step * direction[i];
     *violation = INFINITY;
     const int outcome = point_values(w, w->trial, &w->trial_f, w->trial_g);
@@ -69,10 +69,10 @@ static int acceptable(iterate *w, search *s, const double *direction, double ste
     const double phi = point_barrier_function(w, w->trial, w->trial_f);
     if (!isfinite(phi) || theta > w->theta_max) return 0;
     if (!filter_accepts(&w->line_filter, theta, phi - s->rounding)) return 0;
-    const int switching = s->slope < 0 && step * pow(-s->slope, S_PHI) > DELTA * pow(s->theta, S_THETA);
+    const int switching = s->slope < 0 && model * pow(-s->slope, S_PHI) > DELTA * pow(s->theta, S_THETA);
     s->armijo = 0;
     if (switching && s->theta <= w->theta_min) {
-        s->armijo = phi - s->phi - s->rounding <= ETA * step * s->slope;
+        s->armijo = phi - s->phi - s->rounding <= ETA * model * s->slope;
         return s->armijo;
     }
     return theta <= (1 - GAMMA_THETA) * s->theta || phi - s->rounding <= s->phi - GAMMA_PHI * s->theta;
@@ -99,10 +99,12 @@ static double correct(iterate *w, search *s, double first_step, double violation
             right[i] = w->dual[i] + w->z_lower[i] - w->z_upper[i] + point_barrier_gradient(w, i, w->mu);
         kkt_direction(w, right, w->correction_c, w->correction, w->affine_lambda);
         step = longest(w, w->correction);
-        const int good = acceptable(w, s, w->correction, step, &violation);
+        const int good = acceptable(w, s, w->correction, step, first_step, &violation);
         if (good < 0) return -1;
         if (good) {
+            memcpy(w->dx, w->correction, (size_t)w->size * sizeof(double));
             memcpy(w->dlambda, w->affine_lambda, (size_t)rows * sizeof(double));
+            barrier_multipliers(w);
             return step;
         }
         if (!(violation <= 0.99 * before)) return 0;
@@ -142,7 +144,7 @@ static search begin(iterate *w) {
     for (int64_t i = 0; i < w->size; i++) s.slope += (w->gradient[i] + point_barrier_gradient(w, i, w->mu)) * w->dx[i];
     s.rounding = 10 * 2.2e-16 * fabs(s.phi);
     if (w->theta_max < 0) {
-        w->theta_max = 1e4 * fmax(1, s.theta);
+        w->theta_max = (w->restoring ? 1e8 : 1e4) * fmax(1, s.theta);
         w->theta_min = 1e-4 * fmax(1, s.theta);
     }
     return s;
@@ -154,7 +156,7 @@ int line_search(iterate *w) {
     double violation;
     w->tiny = 0;
     for (double step = first; step > least; step /= 2) {
-        int good = acceptable(w, &s, w->dx, step, &violation);
+        int good = acceptable(w, &s, w->dx, step, step, &violation);
         if (good < 0) return -1;
         if (!good && size < 10 * 2.2e-16 && isfinite(violation)) good = w->tiny = 1; /* WB section 3.9 */
         double accepted = good ? step : 0;

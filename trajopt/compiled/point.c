@@ -151,9 +151,15 @@ double point_barrier_error(const iterate *w, double mu) {
     return larger(larger(w->dual_error / w->scale_dual, w->violation), worst / w->scale_bound);
 }
 
+/* A variable with one bound is damped towards it, WB section 3.7: otherwise the barrier problem may have no minimum. */
+static const double DAMPING = 1e-5;
+
+static int has_one_bound(const iterate *w, int64_t i) { return isfinite(w->lower[i]) != isfinite(w->upper[i]); }
+
 double point_barrier_function(const iterate *w, const double *x, double f) {
     double logarithms = 0;
     for (int64_t i = 0; i < w->size; i++) {
+        if (has_one_bound(w, i)) logarithms -= DAMPING * (isfinite(w->lower[i]) ? x[i] - w->lower[i] : w->upper[i] - x[i]);
         if (isfinite(w->lower[i])) logarithms += log(x[i] - w->lower[i]);
         if (isfinite(w->upper[i])) logarithms += log(w->upper[i] - x[i]);
     }
@@ -161,10 +167,21 @@ double point_barrier_function(const iterate *w, const double *x, double f) {
 }
 
 double point_barrier_gradient(const iterate *w, int64_t i, double mu) {
-    double slope = 0;
+    double slope = has_one_bound(w, i) ? (isfinite(w->lower[i]) ? DAMPING : -DAMPING) * mu : 0;
     if (isfinite(w->lower[i])) slope -= mu / (w->x[i] - w->lower[i]);
     if (isfinite(w->upper[i])) slope += mu / (w->upper[i] - w->x[i]);
     return slope;
+}
+
+void point_proximity(iterate *w, double proximity) {
+    const double change = proximity - w->proximity;
+    for (int64_t i = 0; i < w->s->free; i++) {
+        const double d = w->x[i] - w->centre[i], slope = change * w->weight[i] * w->weight[i] * d;
+        w->f += 0.5 * slope * d;
+        w->gradient[i] += slope;
+        w->dual[i] += slope;
+    }
+    w->proximity = proximity;
 }
 
 /* WB section 3.6: the start keeps a distance from its bounds. */

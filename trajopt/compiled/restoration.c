@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const double PENALTY = 1000;
+static const double LARGE = 1000; /* multipliers of bounds */
 
 /* p and n of a row for given residual c = p - n: the minimum of the barrier problem in them, WB (33). */
 static void split(double c, double mu, double *p, double *n) {
@@ -55,18 +56,26 @@ static void begin(iterate *r, iterate *w) {
         r->z_lower[i] = fmin(w->z_lower[i], PENALTY);
         r->z_upper[i] = fmin(w->z_upper[i], PENALTY);
     }
-    memset(r->lambda, 0, (size_t)rows * sizeof(double));
 }
 
-/* Back to the main algorithm: multipliers of bounds as the barrier has them, those of rows anew. */
+/* Back to the main algorithm: the move counts as one step of it, for which multipliers of bounds are stepped; those of rows begin at
+ * zero. Where the former become large they begin at one. */
 static int end(iterate *w, const iterate *r) {
+    double largest = 0;
+    for (int64_t i = 0; i < w->size; i++) w->dx[i] = r->x[i] - w->x[i];
+    barrier_multipliers(w);
+    const double step = longest_dual(w);
     memcpy(w->x, r->x, (size_t)w->size * sizeof(double));
-    if (point_values(w, w->x, &w->f, w->g) || point_derivatives(w)) return IP_FAILED;
     for (int64_t i = 0; i < w->size; i++) {
-        if (isfinite(w->lower[i])) w->z_lower[i] = fmin(w->mu / (w->x[i] - w->lower[i]), PENALTY);
-        if (isfinite(w->upper[i])) w->z_upper[i] = fmin(w->mu / (w->upper[i] - w->x[i]), PENALTY);
+        if (isfinite(w->lower[i])) largest = fmax(largest, w->z_lower[i] += step * w->dz_lower[i]);
+        if (isfinite(w->upper[i])) largest = fmax(largest, w->z_upper[i] += step * w->dz_upper[i]);
     }
-    if (kkt_multipliers(w)) return IP_FAILED;
+    for (int64_t i = 0; largest > LARGE && i < w->size; i++) {
+        if (isfinite(w->lower[i])) w->z_lower[i] = 1;
+        if (isfinite(w->upper[i])) w->z_upper[i] = 1;
+    }
+    memset(w->lambda, 0, (size_t)w->s->rows * sizeof(double));
+    if (point_values(w, w->x, &w->f, w->g) || point_derivatives(w)) return IP_FAILED;
     w->tiny = 0;
     return IP_SOLVED;
 }

@@ -177,11 +177,9 @@ def _run(nlp: dict[str, Any], options: dict[str, Any], program: Program, began: 
         values = _values(nlp, answer["x"], program.parameters)
         answer = {**answer, "f": values[0], "g": values[1]}
     message, iterations = str(stats["return_status"]), int(stats.get("iter_count", 0))
-    outcome, f = _IPOPT_OUTCOMES.get(message, Outcome.FAILED), float(answer["f"])
-    if f < UNBOUNDED and outcome in (Outcome.FAILED, Outcome.INFEASIBLE, Outcome.ITERATIONS):
-        outcome = Outcome.DIVERGED
+    f = float(answer["f"])
     return Result(
-        outcome=outcome,
+        outcome=without_minimum(_IPOPT_OUTCOMES.get(message, Outcome.FAILED), f),
         message=message,
         y=_array(answer["x"]),
         f=f,
@@ -191,6 +189,13 @@ def _run(nlp: dict[str, Any], options: dict[str, Any], program: Program, began: 
         iterations=iterations,
         seconds=time.perf_counter() - began,
     )
+
+
+def without_minimum(outcome: Outcome, f: float) -> Outcome:
+    """The outcome, or DIVERGED where a solver that has not converged was following a cost without a minimum."""
+    if f < UNBOUNDED and outcome in (Outcome.FAILED, Outcome.INFEASIBLE, Outcome.ITERATIONS):
+        return Outcome.DIVERGED
+    return outcome
 
 
 def _values(nlp: dict[str, Any], y: Any, parameters: Array) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from trajopt.compiled.library import library
 from trajopt.deadline import UNLIMITED, Deadline
-from trajopt.nlp.backends import Ipopt, Outcome, Result, Warm
+from trajopt.nlp.backends import Ipopt, Outcome, Result, Warm, without_minimum
 from trajopt.nlp.evaluation import CoreProgram
 from trajopt.nlp.program import Program
 
@@ -47,8 +47,10 @@ STATUS = (
     ("Time_Limit", Outcome.TIME_LIMIT),
     ("Interrupted", Outcome.INTERRUPTED),
     ("No_Step", Outcome.FAILED),
+    ("Diverging_Iterates", Outcome.DIVERGED),
 )
-FINAL = (Outcome.SOLVED, Outcome.ITERATIONS, Outcome.TIME_LIMIT, Outcome.INTERRUPTED)  # for the other outcomes IPOPT continues
+# For the other outcomes IPOPT continues.
+FINAL = (Outcome.SOLVED, Outcome.DIVERGED, Outcome.ITERATIONS, Outcome.TIME_LIMIT, Outcome.INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class Compiled(Ipopt):
             message, outcome = STATUS[5]
         elif owned.failure is not None:
             raise owned.failure
+        outcome = without_minimum(outcome, report.objective)
         seconds = time.perf_counter() - began
         return Result(outcome, message, y, report.objective, g, bound, constraint, report.iterations, seconds, self.name), report
 
