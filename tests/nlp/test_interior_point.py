@@ -126,7 +126,7 @@ def test_iterates_that_diverge_are_reported():
 
 @pytest.mark.plugins
 def test_iterates_are_those_of_ipopt():
-    """With second-order corrections, wrong inertia, variables with one bound and a barrier that rises: not only the same answer."""
+    """Not only the same answer: with second-order corrections, wrong inertia, one-sided bounds and a barrier that rises."""
     cost = lambda x: x[0] ** 2 + 2 * casadi.exp(x[1]) - x[2]  # noqa: E731
     rows = lambda x: [casadi.sumsqr(x) - 4, x[0] * x[1] + casadi.sin(3 * x[2])]  # noqa: E731
     difficult = program(cost, rows, [2.0, 1.5, -1.0], [-INF, -1.0, -2.0])

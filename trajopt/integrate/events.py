@@ -15,6 +15,7 @@ import casadi
 import numpy as np
 import scipy.optimize
 
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.errors import SimulationError
 from trajopt.integrate.dense_output import Path, Segment
 from trajopt.integrate.fixed_step import Integrator, advance, runge_kutta
@@ -42,7 +43,7 @@ class Watch:
     """The events of a system as functions of (t, x): values, their time derivatives, and resets."""
 
     events: tuple[Event, ...]
-    values: casadi.Function
+    values: Pointwise
     value: Callable[..., np.ndarray]
     slope: Callable[..., np.ndarray]
     resets: tuple[Callable[..., np.ndarray] | None, ...]
@@ -52,7 +53,7 @@ def _no_values(t: float, x: np.ndarray) -> np.ndarray:
     return np.zeros(0)
 
 
-NOTHING = Watch((), casadi.Function(), _no_values, _no_values, ())
+NOTHING = Watch((), Pointwise(casadi.Function("nothing", [], [])), _no_values, _no_values, ())
 
 
 def watch(system: System, extra: Sequence[Event] = ()) -> Watch:
@@ -62,7 +63,7 @@ def watch(system: System, extra: Sequence[Event] = ()) -> Watch:
     values = function_of_state(system, g)
     slope = function_of_state(system, total_derivative(g, system.time, system.x, system.rate))
     resets = tuple(_reset(system, e) for e in events)
-    return Watch(events, values, numpy_callable(values), numpy_callable(slope), resets)
+    return Watch(events, Pointwise(values), numpy_callable(values), numpy_callable(slope), resets)
 
 
 def _reset(system: System, event: Event) -> Callable[..., np.ndarray] | None:

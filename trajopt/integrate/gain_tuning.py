@@ -17,6 +17,7 @@ import casadi
 import numpy as np
 import scipy.optimize
 
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.integrate.corrections import projection
 from trajopt.integrate.events import run
 from trajopt.integrate.fixed_step import Integrator, runge_kutta
@@ -158,7 +159,7 @@ def _trial(system: System, integrator: Integrator, way: Stabilization, until: fl
         t, x, step = path.t[:-1:stride], path.x[:-1:stride], np.diff(path.t)[::stride]
     initial = evaluate(_deviations(system, way), np.zeros(1), system.start[None])[0]
     # Points on the manifold, so that the deviation after a step is its local error.
-    x = evaluate(projection(system, way.deviations(system).y), t, x)
+    x = evaluate(Pointwise(projection(system, way.deviations(system).y)), t, x)
     trial = _Trial(system, way, tableau, t, x, step, stride, initial, until)
     if not samples(integrator) or way.with_gain(1.0).sampled(system) is None:
         return trial
@@ -186,5 +187,5 @@ def _busiest(knots: np.ndarray, step: float, samples: int) -> tuple[np.ndarray, 
     return first + stride * step * np.arange(count), stride
 
 
-def _deviations(system: System, way: Stabilization) -> casadi.Function:
-    return function_of_state(system, way.deviations(system).y)
+def _deviations(system: System, way: Stabilization) -> Pointwise:
+    return Pointwise(function_of_state(system, way.deviations(system).y))

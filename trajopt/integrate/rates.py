@@ -13,6 +13,7 @@ from typing import Any
 import casadi
 import numpy as np
 
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.errors import ModelError, SimulationError
 from trajopt.system import System
 
@@ -52,7 +53,7 @@ class Rate:
         """Evaluate the rates at many points: (m,), (m, n) -> (m, n)."""
         if self.function is None:
             return np.array([self.call(ti, xi) for ti, xi in zip(t, x, strict=True)])
-        return evaluate(self.function, t, x)
+        return evaluate(self.cached("many", self._many), t, x)
 
     def second(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:
         """Evaluate x'' = f_t + f_x f at many points; None if f is not a CasADi function."""
@@ -60,11 +61,15 @@ class Rate:
             return None
         return evaluate(self.cached("second", self._second), t, x)
 
-    def _second(self) -> casadi.Function:
+    def _many(self) -> Pointwise:
+        assert self.function is not None
+        return Pointwise(self.function)
+
+    def _second(self) -> Pointwise:
         assert self.function is not None
         t, x = symbols(self.function, self.size)
         f = self.function(t, x)
-        return casadi.Function("second", [t, x], [total_derivative(f, t, x, f)])
+        return Pointwise(casadi.Function("second", [t, x], [total_derivative(f, t, x, f)]))
 
     def symbolic(self, stages: int = 1) -> tuple[Any, Any, Any]:
         """Return symbols t, x, h, SX or MX depending on the size of a step with ``stages`` stages."""
@@ -85,12 +90,9 @@ def symbols(function: casadi.Function, size: int) -> tuple[Any, Any]:
     return kind.sym("t"), kind.sym("x", size)
 
 
-def evaluate(function: casadi.Function, t: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Evaluate a CasADi function of (t, x) at many points: (m,), (m, n) -> (m, rows)."""
-    t, x = np.asarray(t, dtype=float), np.asarray(x, dtype=float)
-    if len(t) == 0:
-        return np.zeros((0, function.size1_out(0)))
-    return np.asarray(function(t.reshape(1, -1), x.T)).T
+def evaluate(function: Pointwise, t: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Evaluate a function of (t, x) at many points: (m,), (m, n) -> (m, rows)."""
+    return np.asarray(function(np.asarray(t, dtype=float).reshape(1, -1), np.asarray(x, dtype=float).T)).T
 
 
 def numpy_callable(function: casadi.Function) -> Callable[..., np.ndarray]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import casadi
 import numpy as np
 
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.displays import display
 from trajopt.errors import UsageError, suggest
 from trajopt.integrate.dense_output import Path
@@ -167,4 +168,4 @@ def _outputs(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, np.ndarr
 
 
 def _along(system: System, expression: casadi.SX, t: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return evaluate(function_of_state(system, casadi.SX(expression)), t, x)
+    return evaluate(Pointwise(function_of_state(system, casadi.SX(expression))), t, x)

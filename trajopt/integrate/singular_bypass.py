@@ -14,6 +14,7 @@ from typing import Any
 import casadi
 import numpy as np
 
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.errors import UsageError, suggest
 from trajopt.integrate.deviations import deviations
 from trajopt.integrate.fixed_step import positive
@@ -81,7 +82,7 @@ def price(simulation: Simulation, truth: Callable[[np.ndarray], np.ndarray], sta
     jumps = [e for e in simulation.events if e.name.startswith("bypass of ")]
     system = simulation.system
     constraints = [i.name for i in system.invariants if i.order > 0]
-    norm = function_of_state(system, casadi.norm_2(deviations(system, constraints).y))
+    norm = Pointwise(function_of_state(system, casadi.norm_2(deviations(system, constraints).y)))
 
     def violation(time: float, state: np.ndarray) -> float:
         return float(evaluate(norm, np.array([time]), state[None])[0, 0])
