@@ -110,7 +110,7 @@ def apollo():
 
 
 def wells():
-    """Two minima of the Hamiltonian; the guess leads to the dearer one."""
+    """Two minima of the Hamiltonian; the guess leads to the more expensive one."""
     ocp = Problem("wells")
     ph = ocp.phase()
     ph.time(start=0, end=2)

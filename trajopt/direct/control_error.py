@@ -32,7 +32,7 @@ ROUND_OFF = float(np.sqrt(np.finfo(float).eps))
 
 def control_losses(solution: MeshSolution) -> tuple[Estimate, ...]:
     """By phase: what the controls at the collocation points lose, relative to the cost."""
-    held = [_withheld_curvature(view) + _switching_and_decided(view) for view in solution.phases]
+    held = [_reduced_curvature(view) + _switching_and_decided(view) for view in solution.phases]
     singular = [_singular_losses(view) for view in solution.phases]
     size = solution.relative_to_cost(max(float(loss.max()) for loss in (*held, *singular)))
     estimates = []
@@ -85,14 +85,14 @@ def _singular_losses(view: PhaseView) -> Array:
     return np.asarray(np.where(free, _by_interval(view, _first_order(view)), 0.0).sum(axis=1))
 
 
-def _withheld_curvature(view: PhaseView) -> Array:
+def _reduced_curvature(view: PhaseView) -> Array:
     """(intervals,): what the cost could fall by, to second order, if smooth controls were free at every point."""
     ph = view.layout
-    withheld = ~view.kernels.affine & (ph.u_count < ph.sizes[:, None]).any(axis=0)
-    if ph.mesh.control_points is None or not withheld.any():
+    reduced = ~view.kernels.affine & (ph.u_count < ph.sizes[:, None]).any(axis=0)
+    if ph.mesh.control_points is None or not reduced.any():
         return np.zeros(ph.mesh.intervals)
     slopes, curvature = view.control_slopes, view.control_curvature
-    inside = view.inside(view.values.U) & (curvature > 0) & withheld
+    inside = view.inside(view.values.U) & (curvature > 0) & reduced
     return _by_interval(view, np.where(inside, 0.5 * slopes**2 / np.where(inside, curvature, 1.0), 0.0).sum(axis=1))
 
 
