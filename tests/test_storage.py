@@ -116,7 +116,7 @@ def test_files_that_are_not_solutions_are_reported(tmp_path, handmade):
         b"\xff" * 30: "not a netCDF file, it begins with b'.xff",
         whole[:20]: "it is cut off: 20 bytes are left",
         whole[:5000]: "it is cut off: 5000 bytes are left of [0-9]+",
-        whole[:-1]: "it is cut off, or another program",
+        whole[:-1]: "it is truncated, or another program",
         whole[:100] + bytes(8) + whole[108:]: "is damaged or was changed",
     }
     for content, words in cases.items():
@@ -227,7 +227,7 @@ def test_two_open_files_are_independent(tmp_path, handmade):
 @pytest.mark.parametrize("write", [save, to_csv])
 def test_unwritable_paths_are_reported(tmp_path, write, handmade):
     (tmp_path / "folder").mkdir()
-    for place, word in (("folder", "directory"), ("missing/a.nc", "no folder")):
+    for place, word in (("folder", "directory"), ("missing/a.nc", "does not exist")):
         with pytest.raises(FileError, match=word):
             write(handmade(), tmp_path / place)
 

@@ -168,7 +168,7 @@ def test_other_processes_find_the_same_solutions(landings):
 @pytest.mark.parametrize(
     ("over", "settings", "said"),
     [
-        ({}, {}, "something to sweep over"),
+        ({}, {}, "a grid of settings"),
         ({"height": []}, {}, "needs values"),
         ({"heigth": [1.0]}, {}, "did you mean 'height'"),
         ({"height": [1.0]}, {"height": 2.0}, "both swept over and set"),

@@ -1,4 +1,4 @@
-"""Family: the answers to one problem over a grid of settings, as a table."""
+"""Family: the solutions of a problem over a grid of settings, as a table."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from trajopt.solution import Solution
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One problem of a family: what was set, how it ended, and its answer, or why there is none.
+    """One row of a family: settings, status, and solution or error message.
 
-    The answer is read from its file when it is asked for, where the family is kept in a folder.
+    In a family with a folder the solution is read from its file on first use.
     """
 
     settings: Mapping[str, Any]
@@ -32,7 +32,7 @@ class Member:
     figures: Mapping[str, Any] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     message: str = ""
-    recalled: bool = False  # from the folder of an earlier sweep
+    recalled: bool = False  # True if reused from an earlier sweep
     path: Path | None = None
     held: Solution | None = None
 
@@ -42,7 +42,7 @@ class Member:
 
     @cached_property
     def solution(self) -> Solution | None:
-        """The answer, with whatever status; None where there is none."""
+        """The solution, with any status; None if there is none."""
         if self.held is not None or self.path is None:
             return self.held
         from trajopt.storage import load
@@ -51,13 +51,13 @@ class Member:
 
     @cached_property
     def row(self) -> dict[str, Any]:
-        """What a table says of it: the settings, how it ended, and the values at both ends."""
+        """The row of the table: settings, status and boundary values."""
         told = {"message": self.message} if self.message else {}
         return {**self.settings, "status": self.status, **self.figures, **told}
 
 
 def figures_of(solution: Solution) -> tuple[dict[str, Any], dict[str, str]]:
-    """The columns of a table that an answer fills, and their units."""
+    """Return the table columns of a solution, and their units."""
     row: dict[str, Any] = {
         "objective": solution.objective,
         "error": solution.error,
@@ -83,7 +83,7 @@ def figures_of(solution: Solution) -> tuple[dict[str, Any], dict[str, str]]:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Answers over a grid of settings, the last of which changes fastest.
+    """Solutions over a grid of settings, the last of which changes fastest.
 
     ``family["objective"]`` is a column of its table, one number for each member, not a number where there is no answer; so are
     ``family["height"]`` (a setting), ``family["tf"]`` and ``family["final x"]``.
@@ -100,7 +100,7 @@ class Family:
 
     @property
     def complete(self) -> bool:
-        """Whether every point of the grid was tried: an interruption ends a sweep early."""
+        """True if every point of the grid was tried; False after an interruption."""
         return len(self.members) == int(np.prod([len(values) for values in self.over.values()]))
 
     @property
@@ -109,7 +109,7 @@ class Family:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the table's columns."""
+        """Names of the columns of the table."""
         return list(dict.fromkeys(name for member in self.members for name in member.row))
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -119,16 +119,16 @@ class Family:
         return np.array(column)
 
     def unit(self, name: str) -> str:
-        """Of a column, as the problem has it; nothing where that does not say."""
+        """Return the unit of a column; empty if unknown."""
         return next((member.units[name] for member in self.members if name in member.units), "")
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the table."""
+        """Write the table as CSV."""
         write_text(path, csv_table(member.row for member in self.members))
 
 
 def csv_table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Rows as text, with all columns that any of them has."""
+    """Return rows as CSV text, with the union of their columns."""
     found = list(rows)
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in found for name in row)), lineterminator="\n")

@@ -1,4 +1,4 @@
-"""Writing files so that nothing is lost: outputs are checked before the work, and replace what was there in one step."""
+"""Atomic writes: outputs are checked before solving, and replace existing files in one step."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from pathlib import Path
 
 from trajopt.errors import FileError
 
-LEFTOVER = ".trajopt-"  # begins the name of a file that is being written: then the machine, the process, a number
+LEFTOVER = ".trajopt-"  # prefix of partial files; followed by host, process and a random number
 HOST = hashlib.blake2b(platform.node().encode("utf-8", "replace"), digest_size=4).hexdigest()
 _looked_at: set[Path] = set()
-_parts: set[Path] = set()  # that are being written
+_parts: set[Path] = set()  # partial files of this process
 
 
 def check_writable(path: str | Path, endings: tuple[str, ...] = ()) -> None:
-    """Raise a ``FileError`` unless a file of this name can be written.
+    """Raise ``FileError`` if this file cannot be written.
 
     >>> check_writable("no-such-folder/answer.nc")
     Traceback (most recent call last):
     trajopt.errors.FileError: cannot write 'no-such-folder/answer.nc'
-      got:      there is no folder 'no-such-folder'
+      got:      folder 'no-such-folder' does not exist
     """
     target = Path(path)
     if target.is_dir():
         raise FileError(f"cannot write '{path}'", got="it is a directory", expected="the name of a file")
     if not target.parent.is_dir():
-        raise FileError(f"cannot write '{path}'", got=f"there is no folder '{target.parent}'")
+        raise FileError(f"cannot write '{path}'", got=f"folder '{target.parent}' does not exist")
     if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
         raise FileError(f"cannot write '{path}'", got="no permission")
     if endings and target.suffix.lower() not in endings:
@@ -40,31 +40,31 @@ def check_writable(path: str | Path, endings: tuple[str, ...] = ()) -> None:
 
 
 def make_folder(folder: Path) -> Path:
-    """The folder, made if it is missing; a ``FileError`` where that cannot be."""
+    """Create a folder if it is missing; raise ``FileError`` if that fails."""
     if folder.exists() and not folder.is_dir():
         raise FileError(f"cannot write into '{folder}'", got="it is a file", expected="a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"cannot make the folder '{folder}'", got=error.strerror) from error
+        raise FileError(f"cannot create the folder '{folder}'", got=error.strerror) from error
     return folder
 
 
 @contextmanager
 def replacing(path: str | Path, synced: bool = True) -> Iterator[Path]:
-    """A file to write beside ``path`` that takes its place when all went well; otherwise the old one stays whole.
+    """Yield a partial file that replaces ``path`` on success; otherwise the existing file is unchanged.
 
     Unless ``synced``, it survives the end of this process but not a loss of power: ``sync_files`` makes up for it.
     """
     check_writable(path)
-    target = Path(path).resolve()  # through a link, so that the link stays
+    target = Path(path).resolve()  # resolve links, so that a link is preserved
     remove_leftovers(target.parent)
     part = target.parent / f"{LEFTOVER}{HOST}-{os.getpid()}-{uuid.uuid4().hex[:8]}.part"
     _parts.add(part)
     try:
         yield part
         if synced:
-            _sync(part)  # the bytes are on the disk before the name is
+            _sync(part)  # sync the contents before the rename
         os.replace(part, target)
         if synced:
             _sync(target.parent)
@@ -76,13 +76,13 @@ def replacing(path: str | Path, synced: bool = True) -> Iterator[Path]:
 
 
 def write_bytes(path: str | Path, content: bytes, synced: bool = True) -> None:
-    """Write a file in one step."""
+    """Write a file atomically."""
     with replacing(path, synced) as part:
         part.write_bytes(content)
 
 
 def sync_files(folder: Path, names: Iterable[str]) -> None:
-    """Have the disk keep these files of a folder, and their names."""
+    """Flush these files of a folder, and their names, to the disk."""
     try:
         for name in names:
             _sync(folder / name)
@@ -92,21 +92,21 @@ def sync_files(folder: Path, names: Iterable[str]) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file in one step."""
+    """Write a text file atomically."""
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
-        Path(path).write_text(text, encoding="utf-8")  # a pipe or a terminal cannot be replaced
+        Path(path).write_text(text, encoding="utf-8")  # pipes and terminals cannot be replaced
         return
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def abandon_parts() -> None:
-    """Remove what this process has half written; for one that ends at once."""
+    """Remove the partial files of this process, before an immediate exit."""
     for part in list(_parts):
         part.unlink(missing_ok=True)
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes of this machine left half written in a folder; looked for once a process."""
+    """Remove partial files of killed processes of this host from a folder, once per process."""
     if folder in _looked_at:
         return
     _looked_at.add(folder)
@@ -128,7 +128,7 @@ def _alive(process: int) -> bool:
 
 
 def _sync(path: Path) -> None:
-    """Have the disk keep what was written; a folder too, or a new name may be lost with the power."""
+    """Flush a file or a folder to the disk, so that a power failure cannot lose it."""
     place = os.open(path, os.O_RDONLY)
     try:
         os.fsync(place)

@@ -24,12 +24,12 @@ from trajopt.netcdf import LARGEST, Group, NetcdfVariable, pack, refused
 
 SECONDS = 2  # of processor time, and one more for each PACE bytes
 PACE = 2**24
-PATIENCE = 60.0  # seconds of waiting for the process
-MEMORY = 400 * 2**20  # bytes that the process may have
-BATCH = 2**26  # bytes of text that are read at once, at most
+PATIENCE = 60.0  # seconds to wait for the process
+MEMORY = 400 * 2**20  # memory limit of the process in bytes
+BATCH = 2**26  # maximum bytes of text read at once
 REFUSED = 3  # exit code
-ESCAPED = "\\json:"  # before text that format 2 could not hold as it was: NUL, lone surrogates
-# What HDF5, netCDF and format 2 keep for themselves beside a person's attributes.
+ESCAPED = "\\json:"  # prefix of text that format 2 escapes: NUL, lone surrogates
+# Attributes of HDF5, netCDF and format 2, which are not user attributes.
 INTERNAL = {
     "CLASS",
     "NAME",
@@ -45,7 +45,7 @@ INTERNAL = {
 
 
 def converted(path: str | Path, size: int) -> bytes:
-    """The content of an HDF5 file of so many bytes, as ``pack`` writes it."""
+    """Return the content of an HDF5 file, as ``pack`` writes it."""
     seconds = SECONDS + math.ceil(size / PACE)
     start = f"import sys; sys.path[:] = {[p for p in sys.path if p]!r}; from trajopt.hdf5_reader import main; main()"
     command = [sys.executable, "-I", "-c", start, str(Path(path).absolute()), f"{seconds}"]
@@ -68,7 +68,7 @@ def converted(path: str | Path, size: int) -> bytes:
 
 
 def _ending(code: int, seconds: int, words: str) -> str:
-    """Why the process ended without an answer."""
+    """Return the reason why the process failed."""
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
         return f"reading it takes HDF5 more than {seconds} s"
     if "MemoryError" in words:
@@ -77,7 +77,7 @@ def _ending(code: int, seconds: int, words: str) -> str:
 
 
 def main() -> None:
-    """Read the file that is named, write its content."""
+    """Read a file and write its content."""
     path, seconds = sys.argv[1], int(sys.argv[2])
     _limit(seconds)
     try:
@@ -110,20 +110,20 @@ def _limit(seconds: int) -> None:
         (resource.RLIMIT_FSIZE, LARGEST),
         (resource.RLIMIT_CORE, 0),
     ):
-        resource.setrlimit(limit, (value, value + (limit == resource.RLIMIT_CPU)))  # SIGXCPU tells it from other ends
+        resource.setrlimit(limit, (value, value + (limit == resource.RLIMIT_CPU)))  # SIGXCPU identifies this limit
 
 
 class _Hdf5:
-    """The groups of a file."""
+    """Reads the groups of a file."""
 
     def __init__(self, path: str) -> None:
         from h5py import h5f, h5g
 
-        self._size = self._left = os.stat(path).st_size  # a file holds no more than its own size
+        self._size = self._left = os.stat(path).st_size  # limits the declared data to the size of the file
         self._root = h5g.open(h5f.open(os.fsencode(path), h5f.ACC_RDONLY), b"/")
 
     def groups(self) -> dict[str, Group]:
-        """The root group and those in it."""
+        """Yield the root group and its groups."""
         from h5py import h5g
 
         found = {"": Group(self._attributes(self._root))}
@@ -147,7 +147,7 @@ class _Hdf5:
                 or storage.get_nfilters()
                 or storage.get_external_count()
             ):
-                raise ValueError(f"'{name.decode()}' is compressed, virtual or kept in another file")
+                raise ValueError(f"'{name.decode()}' is compressed, virtual or external")
             if h5ds.is_scale(dataset) and dataset.get_space_status() == h5d.SPACE_STATUS_NOT_ALLOCATED:
                 continue  # a dimension without a variable
             variables[name.decode()] = NetcdfVariable((), self._values(dataset), self._attributes(dataset))
@@ -157,7 +157,7 @@ class _Hdf5:
         from h5py import h5l, h5o
 
         if place.links.get_info(name).type != h5l.TYPE_HARD:
-            raise ValueError(f"'{name.decode()}' is a link to another place")
+            raise ValueError(f"'{name.decode()}' is an external or soft link")
         return h5o.open(place, name)
 
     def _values(self, dataset: Any) -> Any:
@@ -173,11 +173,11 @@ class _Hdf5:
         return values
 
     def _texts(self, dataset: Any, shape: tuple[int, ...]) -> list[str]:
-        """Few at a time: many rows may name the same long text."""
+        """Read in batches, since many rows may refer to the same long text."""
         from h5py import h5s, string_dtype
 
         if len(shape) != 1:
-            raise ValueError("it has texts that are no list")
+            raise ValueError("it has text that is not a list")
         (count,) = shape
         self._spend(16 * count)
         texts: list[str] = []
@@ -210,7 +210,7 @@ class _Hdf5:
             if space.get_simple_extent_type() == h5s.NULL:
                 return ""
             if space.get_simple_extent_npoints() != 1:
-                raise ValueError("an attribute has several texts")
+                raise ValueError("an attribute has several strings")
             text = np.empty(space.shape, dtype=string_dtype())
             self._spend(16)
             attribute.read(text)
@@ -224,7 +224,7 @@ class _Hdf5:
     def _spend(self, size: int) -> None:
         self._left -= size
         if size < 0 or self._left < 0:
-            raise ValueError("it declares more data than it can hold")
+            raise ValueError("it declares more data than its size allows")
 
 
 def _unescaped(text: str) -> str:
@@ -242,5 +242,5 @@ def _number_type(kind: Any) -> str:
 
     found = {h5t.FLOAT: "<f8", h5t.INTEGER: "<i8"}.get(kind.get_class())
     if found is None or kind.get_size() > 8:
-        raise ValueError("it has data of another kind than numbers and text")
+        raise ValueError("it has data that are neither numbers nor text")
     return found

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from trajopt.netcdf import Group, NetcdfVariable
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-NOWHERE = 2**64 - 1  # HDF5's undefined address
+NOWHERE = 2**64 - 1  # undefined address of HDF5
 LONGEST = 2**16 - 64  # bytes of a message in an object header
-HEAP = 4096  # bytes of a heap, at least
-IN_HEAP = 2**15  # texts of one heap, at most
+HEAP = 4096  # minimum bytes of a heap
+IN_HEAP = 2**15  # maximum strings of one heap
 DIMENSION = "This is a netCDF dimension but not a netCDF variable.{:10d}"  # netCDF-4's name of a dimension without a variable
 
 # Types of messages in an object header.
@@ -29,7 +29,7 @@ SPACE, LINK_INFO, TYPE, FILL, LINK, LAYOUT, GROUP_INFO, ATTRIBUTE = 0x1, 0x2, 0x
 # Encoded types of data: class and version, bits, size, properties.
 INTEGER = struct.pack("<B3BIHH", 0x10, 0x08, 0, 0, 8, 0, 64)
 FLOAT = struct.pack("<B3BIHHBBBBI", 0x11, 0x20, 63, 0, 8, 0, 64, 52, 11, 0, 52, 1023)
-SHORT_FLOAT = struct.pack("<B3BIHHBBBBI", 0x11, 0x21, 31, 0, 4, 0, 32, 23, 8, 0, 23, 127)  # of netCDF-4's bare dimensions
+SHORT_FLOAT = struct.pack("<B3BIHHBBBBI", 0x11, 0x21, 31, 0, 4, 0, 32, 23, 8, 0, 23, 127)  # of dimensions without a variable
 REFERENCE = struct.pack("<B3BI", 0x17, 0, 0, 0, 8)  # to an object
 TEXT = struct.pack("<B3BI", 0x19, 0x01, 0x01, 0, 16) + struct.pack("<B3BIHH", 0x10, 0, 0, 0, 1, 0, 8)  # of any length, UTF-8
 REFERENCES = struct.pack("<B3BI", 0x19, 0, 0, 0, 16) + REFERENCE  # a list of any length
@@ -38,15 +38,15 @@ USE = (  # of a dimension: by which array, as which axis
     + struct.pack("<8sI28x", b"dataset", 0) + REFERENCE
     + struct.pack("<16sI28x", b"dimension", 8) + struct.pack("<B3BIHH", 0x10, 0, 0, 0, 4, 0, 32)
 )  # fmt: skip
-FILLED = struct.pack("<BBBBI", 2, 1, 0, 1, 0)  # an array that is written as a whole
-BARE = struct.pack("<BBBBI", 2, 2, 0, 1, 0)  # one that never is
+FILLED = struct.pack("<BBBBI", 2, 1, 0, 1, 0)  # an array with data
+BARE = struct.pack("<BBBBI", 2, 2, 0, 1, 0)  # an array without data
 
 Key = tuple[str, ...]  # of an object: its group, its group and name, or the number of a heap
-Message = tuple[int, bytes, list[tuple[int, Key]]]  # its type, its content, and where in it the addresses of objects belong
+Message = tuple[int, bytes, list[tuple[int, Key]]]  # type, content, and positions of object addresses in it
 
 
 def image_of(groups: Mapping[str, Group]) -> tuple[bytes, dict[Key, int]]:
-    """The bytes of a file, and where in it the numbers of each array (group, name) begin; the empty name is the root group."""
+    """Return the bytes of a file and the offset of each array (group, name); the empty name is the root group."""
     image = _Image()
     for name, group in groups.items():
         image.add_group(name, group, [other for other in groups if other and not name])
@@ -54,13 +54,13 @@ def image_of(groups: Mapping[str, Group]) -> tuple[bytes, dict[Key, int]]:
 
 
 class _Image:
-    """A file that is being made. Addresses that are not known yet are put in at the end."""
+    """Builds a file. Unknown addresses are filled in at the end."""
 
     def __init__(self) -> None:
-        self.content = bytearray(96)  # the superblock comes last
+        self.content = bytearray(96)  # the superblock is written last
         self.numbers: dict[Key, int] = {}
         self._addresses: dict[Key, int] = {}
-        self._open: list[tuple[int, Key]] = []  # positions that want an address
+        self._open: list[tuple[int, Key]] = []  # positions of unknown addresses
         self._heap: list[tuple[bytes, Key | None]] = []
 
     def add_group(self, name: str, group: Group, below: Iterable[str]) -> None:
@@ -95,7 +95,7 @@ class _Image:
         self._add_object(key, [(SPACE, _space(shape), []), (TYPE, kind, []), (FILL, fill, []), (LAYOUT, layout, []), *own])
 
     def _scale_attributes(self, name: str, uses: list[tuple[Key, int]]) -> Iterator[Message]:
-        """What makes an array a dimension."""
+        """Return the attributes of a dimension scale."""
         for key, word in (("CLASS", "DIMENSION_SCALE"), ("NAME", name)):
             text = _utf8(word) + b"\0"
             yield self._attribute(key, struct.pack("<B3BI", 0x13, 0x10, 0, 0, len(text)), (), [(text, None)])
@@ -109,13 +109,13 @@ class _Image:
             parts: list[tuple[bytes, Key | None]] = [(content, None)]
             if references:  # one text
                 parts = [(content, references[0][1])]
-            if len(content) < LONGEST - 2 * len(name.encode("utf-8", "replace")):  # larger ones do not fit into a header
+            if len(content) < LONGEST - 2 * len(name.encode("utf-8", "replace")):  # larger ones exceed a header
                 yield self._attribute(name, kind, () if len(content) == 8 or references else shape, parts)
 
     def _attribute(
         self, name: str, kind: bytes, shape: tuple[int, ...], parts: list[tuple[bytes, Key | None]], at: int = 4
     ) -> Message:
-        """Its data are the parts; the address of a part's object belongs ``at`` this place in it."""
+        """Add an array whose data are the parts; ``at`` is the position of an object address in a part."""
         title, space = _utf8(name) + b"\0", _space(shape)
         content = struct.pack("<BBHHHB", 3, 0, len(title), len(kind), len(space), 1) + title + kind + space
         references = []
@@ -126,7 +126,7 @@ class _Image:
         return ATTRIBUTE, content, references
 
     def _stored(self, values: Any) -> tuple[bytes, tuple[int, ...], bytes, list[tuple[int, Key]]]:
-        """The bytes of an array, its shape, its type, and where the addresses of its texts belong."""
+        """Return bytes, shape and type of an array, and the positions of the addresses of its strings."""
         if isinstance(values, list):
             content, references = b"", []
             for text in values:
@@ -140,13 +140,13 @@ class _Image:
         return array.astype(code).tobytes(), array.shape, kind, []
 
     def _in_heap(self, content: bytes, length: int, key: Key | None = None) -> tuple[bytes, Key]:
-        """An entry of so many elements in a heap: what refers to it, and the key of the heap."""
+        """Add an entry to a heap; return the reference to it and the key of the heap."""
         heap, place = divmod(len(self._heap), IN_HEAP)
         self._heap.append((content, key))
         return struct.pack("<IQI", length, 0, place + 1), ("heap", f"{heap}", "")
 
     def _add_object(self, key: Key, messages: list[Message]) -> None:
-        """An object header, version 1."""
+        """Return an object header, version 1."""
         body = bytearray()
         references = []
         for kind, content, inner in messages:
@@ -163,7 +163,7 @@ class _Image:
         return address
 
     def finished(self) -> bytes:
-        """The heaps, all addresses, and the superblock."""
+        """Write heaps, addresses and the superblock."""
         for number in range(0, len(self._heap), IN_HEAP):
             self._add_heap(("heap", f"{number // IN_HEAP}", ""), self._heap[number : number + IN_HEAP])
         for position, key in self._open:
@@ -188,7 +188,7 @@ class _Image:
 def _objects(
     group: str, variables: Mapping[str, NetcdfVariable]
 ) -> Iterator[tuple[Key, NetcdfVariable | int, list[tuple[Key, int]], list[Key]]]:
-    """The arrays of a group and its bare dimensions, each with the arrays that use it as which axis, and its own dimensions."""
+    """Return arrays and dimensions of a group, each with its users (array, axis) and its own dimensions."""
     uses: dict[str, list[tuple[Key, int]]] = {}
     sizes: dict[str, int] = {}
     for name, variable in variables.items():
@@ -206,7 +206,7 @@ def _objects(
 
 
 def _link(number: int, key: Key) -> Message:
-    """A hard link with its number among the links of its group."""
+    """Return a hard link with its index in the group."""
     name = _utf8(key[-1])
     content = struct.pack("<BBQBH", 1, 0x15, number, 1, len(name)) + name
     return LINK, content + bytes(8), [(len(content), key)]
@@ -217,5 +217,5 @@ def _space(shape: tuple[int, ...]) -> bytes:
 
 
 def _utf8(text: str) -> bytes:
-    """HDF5 ends a text at NUL, and UTF-8 has no lone surrogates."""
+    """Escape NUL, which ends a string in HDF5, and lone surrogates, which UTF-8 lacks."""
     return text.encode("utf-8", "backslashreplace").replace(b"\0", b"\\x00")

@@ -1,4 +1,4 @@
-"""Result files: netCDF-4 for everybody, and behind it an index with which ``Reader`` finds every number without libhdf5.
+"""Result files: netCDF-4, followed by an index with which ``Reader`` finds all data without libhdf5.
 
 A file is, in this order: an HDF5 file in netCDF-4 layout (``trajopt.hdf5_writer``), which other programs read and which ends
 where its superblock says; the index, JSON text with every attribute and text and the place of every array of numbers; and 64
@@ -31,9 +31,9 @@ from trajopt.errors import FileError
 
 Array = NDArray[Any]
 
-LARGEST = 128 * 2**20  # bytes of a file: five times the largest answer of the catalogue on its finest mesh
+LARGEST = 128 * 2**20  # bytes of a file: five times the largest solution of the catalogue on its finest mesh
 INDEX = 32 * 2**20  # bytes of its index
-VALUES = 10**6  # in an index: each takes Python up to 100 bytes
+VALUES = 10**6  # of an index; each takes up to 100 bytes of memory
 FOOTER = struct.Struct("<16sQQ32s")  # mark, bytes of HDF5, bytes of the index, digest of all before the digest
 MARK = b"\x89trajopt index\r\n"
 TYPES = {"f": "<f8", "i": "<i8"}
@@ -42,7 +42,7 @@ NETCDF = "a netCDF file from 'save'"
 
 @dataclass(frozen=True)
 class NetcdfVariable:
-    """An array over named dimensions, or a list of texts."""
+    """An array over named dimensions, or a list of strings."""
 
     dimensions: tuple[str, ...]
     values: Any
@@ -59,14 +59,14 @@ class Group:
 
 
 def encode(groups: Mapping[str, Group]) -> bytes:
-    """The bytes of a file; the group of the empty name is the root. The same content gives the same bytes."""
+    """Return the bytes of a file; the empty name is the root group. Equal content gives equal bytes."""
     from trajopt.hdf5_writer import image_of
 
     return _sealed(*image_of(groups), groups)
 
 
 def pack(groups: Mapping[str, Group]) -> bytes:
-    """The bytes of a file without its netCDF part: numbers, index and digest."""
+    """Return the bytes of a file without its netCDF part: data, index and digest."""
     content = bytearray()
     places: dict[tuple[str, ...], int] = {}
     for group, about in groups.items():
@@ -78,14 +78,14 @@ def pack(groups: Mapping[str, Group]) -> bytes:
 
 
 def _sealed(content: bytes, places: Mapping[tuple[str, ...], int], groups: Mapping[str, Group]) -> bytes:
-    """The content with its index and digest."""
+    """Append index and digest to the content."""
     about = {
         name: [group.attributes, {key: _entry(v, places.get((name, key), 0)) for key, v in group.variables.items()}]
         for name, group in groups.items()
     }
     index = json.dumps(about, default=_plain, separators=(",", ":")).encode()
     if len(index) > INDEX or len(content) + len(index) > LARGEST:
-        raise FileError("a result is too large for a file", got=f"{(len(content) + len(index)) / 2**20:.0f} MiB")
+        raise FileError("the result is too large for a file", got=f"{(len(content) + len(index)) / 2**20:.0f} MiB")
     head = content + index + FOOTER.pack(MARK, len(content), len(index), b"")[:-32]
     return head + hashlib.sha256(head).digest()
 
@@ -108,7 +108,7 @@ def _plain(value: Any) -> Any:
 
 
 class Reader:
-    """The parts of a file. Raises ``FileError`` for whatever is not as ``encode`` writes it.
+    """Reads the parts of a file. Raises ``FileError`` for content that ``encode`` does not write.
 
     Attributes
     ----------
@@ -135,12 +135,12 @@ class Reader:
         if hashlib.sha256(memoryview(content)[:-32]).digest() != digest:
             raise FileError(f"'{self.path}' is damaged or was changed", got="its digest does not match its content")
         if length + index + FOOTER.size != len(content) or index > INDEX:
-            raise ValueError("the lengths of its parts do not fit")
+            raise ValueError("the lengths of its parts are inconsistent")
         text = content[length : length + index]
         if sum(text.count(mark) for mark in (b",", b"[", b"{")) > VALUES:
             raise ValueError("it declares too many values")
         self._content = content
-        self._left = length  # bytes: a file has no more numbers than it has room for
+        self._left = length  # bytes: limits the declared data to the size of the file
         self._groups = {name: self._group(*about) for name, about in _parsed(text).items()}
         self.attributes: Mapping[str, Any] = self._groups[""].attributes
 
@@ -150,40 +150,40 @@ class Reader:
     def _variable(self, attributes: Any, values: Any, *about: Any) -> NetcdfVariable:
         if isinstance(values, list):
             if about or not all(isinstance(text, str) for text in values):
-                raise ValueError("it has lists of something else than text")
+                raise ValueError("it has lists that are not text")
             return NetcdfVariable((), values, _attributes(attributes))
         place, *shape = about
         if not all(type(number) is int and 0 <= number < 2**48 for number in (place, *shape)) or len(shape) > 32:
-            raise ValueError("an array has no proper place or shape")
+            raise ValueError("an array has an invalid position or shape")
         count = math.prod(shape)
-        self._left -= 8 * max(count, *shape) if shape else 8  # rows without columns are counted too
+        self._left -= 8 * max(count, *shape) if shape else 8  # empty rows are counted too
         if self._left < 0:
-            raise ValueError("it declares more data than it can hold")
+            raise ValueError("it declares more data than its size allows")
         found = np.frombuffer(self._content, TYPES[values], count, place if count else 0).reshape(shape)
         return NetcdfVariable((), found, _attributes(attributes))
 
     def group(self, name: str) -> Mapping[str, Any]:
-        """The attributes of a group."""
+        """Return the attributes of a group."""
         with self.guarded():
             if name not in self._groups:
-                raise ValueError(f"there is no group '{name}'")
+                raise ValueError(f"group '{name}' is missing")
             return self._groups[name].attributes
 
     def names(self, group: str) -> list[str]:
-        """What a group has in it."""
+        """Return the names in a group."""
         return list(self._groups[group].variables)
 
     def variable(self, group: str, name: str) -> NetcdfVariable:
-        """An array with its attributes."""
+        """Return an array with its attributes."""
         with self.guarded():
             if name not in self._groups[group].variables:
-                raise ValueError(f"there is no '{name}' in '{group}'")
+                raise ValueError(f"'{name}' is missing in '{group}'")
             found = self._groups[group].variables[name]
             return found if isinstance(found.values, list) else replace(found, values=found.values.copy())
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Whatever a file can make fail is a ``FileError``."""
+        """Convert all exceptions caused by a file to ``FileError``."""
         try:
             yield
         except FileError:
@@ -205,13 +205,13 @@ def _parsed(text: bytes) -> Any:
 
 
 def _attributes(stored: Any) -> dict[str, Any]:
-    """Texts, numbers, and lists of numbers as arrays."""
+    """Check attributes: strings, numbers, and lists of numbers as arrays."""
     found = {}
     for name, value in stored.items():
         if isinstance(value, list):
             value = np.array(value)
             if value.dtype.kind not in "if":
-                raise TypeError(f"'{name}' is no list of numbers")
+                raise TypeError(f"'{name}' is not a list of numbers")
         elif not isinstance(value, (str, int, float)):
             raise TypeError(f"'{name}' is neither text nor a number")
         found[name] = value
@@ -219,9 +219,9 @@ def _attributes(stored: Any) -> dict[str, Any]:
 
 
 def _bytes_of(path: str | Path) -> bytes:
-    """What is in a file; a device or a pipe never ends, and is none."""
+    """Return the content of a regular file; devices and pipes, which may not end, are rejected."""
     if not os.path.lexists(path):
-        raise FileError(f"there is no file '{path}'")
+        raise FileError(f"file '{path}' does not exist")
     if Path(path).is_dir():
         raise FileError(f"cannot read '{path}'", got="it is a directory", expected=NETCDF)
     try:
@@ -239,13 +239,13 @@ def _bytes_of(path: str | Path) -> bytes:
 
 
 def _check_hdf5(path: str | Path, content: bytes) -> None:
-    """Say what can be said of a file without an index before libhdf5 sees it."""
+    """Check a file without an index before libhdf5 reads it."""
     if not content:
         raise FileError(f"cannot read '{path}'", got="the file is empty", expected=NETCDF)
     if not content.startswith(b"\x89HDF\r\n\x1a\n"):
         begins = ascii(content[:20].decode()) if content[:20].isascii() else repr(content[:20])
         raise FileError(f"cannot read '{path}'", got=f"it is not a netCDF file, it begins with {begins}", expected=NETCDF)
-    place = {0: 40, 1: 44, 2: 28, 3: 28}.get(content[8] if len(content) > 8 else 0, 0)  # of the end's address, by version
+    place = {0: 40, 1: 44, 2: 28, 3: 28}.get(content[8] if len(content) > 8 else 0, 0)  # position of the end address, by version
     end = int.from_bytes(content[place : place + 8], "little") if len(content) >= place + 8 else 2**63
     if place and len(content) < end:
         raise refused(path, f"it is cut off: {len(content)} bytes are left" + (f" of {end} or more" if end < 2**40 else ""))

@@ -19,16 +19,16 @@ from trajopt.storage import load
 from trajopt.sweeping import Model, model_of, solve_row
 from trajopt.workers import RowOutcome, Statement, Task, receive, send
 
-IDLE = 300.0  # seconds without a task after which it ends: workers of a cluster outlive their sweeps
+IDLE = 300.0  # seconds without a task until it exits: workers of a cluster outlive their sweeps
 PR_SET_PDEATHSIG = 1  # of Linux' prctl: a signal when the parent ends
 
 
 def main() -> None:
-    """Solve what comes until there is no more."""
+    """Solve tasks until the input ends."""
     into, out = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what models and solvers print is no answer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who gives out the work
+    os.dup2(2, 1)  # output of models and solvers goes to standard error
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinating process handles Ctrl-C
     try:
         parent, statement = receive(into)
     except EOFError:
@@ -36,7 +36,7 @@ def main() -> None:
     _end_with(parent)
     try:
         model = _model(statement)
-    except BaseException as error:  # whatever a person's module does when it is imported
+    except BaseException as error:  # a user's module may raise anything on import
         send(out, ("unusable", f"{type(error).__name__}: {error}"))
         return
     send(out, ("ready", None))
@@ -48,7 +48,7 @@ def _serve(into: int, out: int, statement: Statement, model: Model) -> None:
     last: tuple[str, Solution | None] = ("", None)
     while True:
         if not select.select([into], [], [], IDLE)[0]:
-            return  # nobody wants it any more
+            return  # no more tasks
         try:
             task: Task = receive(into)
         except EOFError:
@@ -76,7 +76,7 @@ def _model(statement: Statement) -> Model:
 
 
 def _end_with(parent: int) -> None:
-    """Be killed when the parent ends, however it ends."""
+    """End this process when its parent ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:

@@ -1,7 +1,7 @@
-"""The rows of a sweep: which statement each belongs to, its key, and the name of its file.
+"""The rows of a sweep: statement hash, key and file name.
 
-The key of a row is a hash of all that decides its answer: the function that builds the problem, its source and that of the
-modules beside it that it imports, all settings exactly, method, tolerance, guess and version. An answer counts only for its own
+The key of a row is a hash of all inputs of its solution: the function that builds the problem, its source and that of
+local modules it imports, all settings, method, tolerance, guess and version. A solution is reused only for its own
 key.
 """
 
@@ -25,11 +25,11 @@ from trajopt.solution import Solution
 KEY = "sweep row"  # among a solution's options
 LONGEST = 180  # characters of a file's name, of the 255 bytes that file systems allow
 PLAIN_WORD = re.compile(r"[A-Za-z_][\w.+-]*", re.ASCII)
-NOT_WORDS = {"true", "false", "none", "nan", "inf", "infinity"}  # that are read as something else
+NOT_WORDS = {"true", "false", "none", "nan", "inf", "infinity"}  # words that are parsed as other values
 
 
 def word(value: Any) -> str:
-    """A setting as text.
+    """Format a setting.
 
     >>> word(10.0), word((2, 3.5)), word("euler")
     ('10', '(2,3.5)', 'euler')
@@ -40,7 +40,7 @@ def word(value: Any) -> str:
 
 
 def canonical(value: Any) -> Any:
-    """A setting in a form that is the same for the same value, and only then: numbers to the last bit.
+    """Return a canonical form of a setting, equal only for equal values: numbers to the last bit.
 
     >>> canonical(10), canonical(10.0) == canonical(10), canonical(10.0 + 1e-12) == canonical(10), canonical("10")
     ('n0x1.4000000000000p+3', True, False, 's10')
@@ -61,18 +61,18 @@ def canonical(value: Any) -> Any:
 
 
 def digest(content: Any) -> str:
-    """A hash of what JSON can write."""
+    """Return a hash of JSON content."""
     text = json.dumps(content, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def row_key(statement: str, settings: Mapping[str, Any]) -> str:
-    """Of one row of a statement."""
+    """Return the key of one row of a statement."""
     return digest([statement, canonical(settings)])
 
 
 def file_name(settings: Mapping[str, Any]) -> str:
-    """Of an answer in a sweep's folder; with a short hash where the plain words would not tell it from every other.
+    """Return the file name of a row; with a short hash if the settings as text are not unique.
 
     >>> file_name({"height": 10.0, "target": (2, 3)})
     'height=10,target=(2,3).nc'
@@ -88,7 +88,7 @@ def file_name(settings: Mapping[str, Any]) -> str:
 
 
 def _is_exact(value: Any) -> bool:
-    """Whether the word for a value can stand for no other."""
+    """True if the text of a value is unique."""
     if isinstance(value, (list, tuple, np.ndarray)):
         return all(_is_exact(item) for item in value)
     if isinstance(value, str):
@@ -99,7 +99,7 @@ def _is_exact(value: Any) -> bool:
 
 
 def statement_hash(build: Callable[..., Any] | str, method: Any, tolerance: float | None, guess: Solution | None) -> str:
-    """Of all that the rows of a sweep share."""
+    """Return the hash of the common part of all rows of a sweep."""
     from trajopt import __version__
 
     function = builder(build, "problem") if isinstance(build, str) else build
@@ -109,7 +109,7 @@ def statement_hash(build: Callable[..., Any] | str, method: Any, tolerance: floa
 
 
 def _identity(function: Callable[..., Any]) -> Any:
-    """The function's name and the source of all that it is made of."""
+    """Return the name of a function and its source, with that of local imports."""
     plain = inspect.unwrap(function)
     module = sys.modules.get(getattr(plain, "__module__", ""))
     path = getattr(module, "__file__", None)
@@ -121,7 +121,7 @@ def _identity(function: Callable[..., Any]) -> Any:
 
 
 def _closure(function: Any) -> list[str]:
-    """Values that a function inside another one has taken along."""
+    """Return the values of a closure."""
     cells = getattr(function, "__closure__", None) or ()
     return [_code(c.cell_contents.__code__) if inspect.isfunction(c.cell_contents) else repr(c.cell_contents) for c in cells]
 
@@ -134,7 +134,7 @@ def _code(code: Any) -> str:
 
 
 def _sources(path: Path) -> Iterator[Path]:
-    """A module's file and, of what it imports, the files in the same folder."""
+    """Yield a module's file and the files of its imports in the same folder."""
     seen: dict[Path, None] = {path: None}
     waiting = [path]
     while waiting:

@@ -1,4 +1,4 @@
-"""Simulations as files: netCDF to keep, CSV and JSON to pass on."""
+"""Files of simulations: netCDF, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMAT = "trajopt simulation"
 
 
 def simulation_columns(simulation: Simulation) -> dict[str, tuple[np.ndarray, str]]:
-    """Every scalar that a simulation knows at its times: name -> (values, unit)."""
+    """Return all scalars of a simulation at its times: name -> (values, unit)."""
     columns = {s.name: (simulation.x[:, i], s.unit) for i, s in enumerate(simulation.system.states)}
     for name, values in simulation.outputs.items():
         unit = simulation.system.outputs[name][1]
@@ -60,7 +60,7 @@ def simulation_to_csv(simulation: Simulation, path: str | Path) -> None:
 
 
 def simulation_summary(simulation: Simulation) -> dict[str, Any]:
-    """What ``trajopt simulate --json -`` prints."""
+    """Return the summary that ``trajopt simulate --json -`` prints."""
     known = {state.name for state in simulation.system.states}
     outputs = {name: values for name, (values, _) in simulation_columns(simulation).items() if name not in known}
     content = {

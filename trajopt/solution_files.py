@@ -1,4 +1,4 @@
-"""A Solution as the groups and arrays of a netCDF file, and back; curves are read when they are asked for.
+"""Convert a Solution to the groups and arrays of a netCDF file, and back; curves are read on first use.
 
 There is a group for each phase, in which every curve is a variable over its own nodes, with ``units`` and the exact name in its
 attributes, and groups for the mesh history, the arcs and the multipliers. What has no natural array form (options, settings,
@@ -21,8 +21,8 @@ from trajopt.solution import Arc, MeshPass, Optimum, PhaseSolution, Solution, St
 
 Array = NDArray[np.float64]
 
-FORMAT, FORMAT_VERSION = "trajopt solution", 3  # from 3 on a file has an index and a digest
-# PhaseSolution field -> what one of its curves is called in a file
+FORMAT, FORMAT_VERSION = "trajopt solution", 3  # since 3 a file has an index and a digest
+# PhaseSolution field -> prefix of its curves in a file
 KINDS = {
     "states": "state",
     "controls": "control",
@@ -40,7 +40,7 @@ JSON = ("seconds", "explanation", "log", "options", "versions", "settings")  # f
 
 
 def groups_of(solution: Solution) -> dict[str, Group]:
-    """Group name -> its content."""
+    """Return the content of each group by name."""
     attributes = {
         "format": FORMAT, "format_version": FORMAT_VERSION, "problem": solution.problem, "method": solution.method,
         "status": solution.status.name, "objective": float(solution.objective), "error": float(solution.error),
@@ -72,7 +72,7 @@ def _optimum_row(optimum: Optimum) -> list[Any]:
 
 def _table(columns: Mapping[str, Any]) -> Group:
     if not len(next(iter(columns.values()))):
-        return Group()  # netCDF has no tables without rows
+        return Group()  # netCDF has no empty tables
     return Group({}, {key: NetcdfVariable(("row",), column) for key, column in columns.items()})
 
 
@@ -102,7 +102,7 @@ def _phase_group(phase: PhaseSolution) -> Group:
 
 
 def _key(name: str, taken: Mapping[str, Any]) -> str:
-    """A name that HDF5 can hold and that no other variable has; a slash would make a group."""
+    """Return a unique name that is valid in HDF5, without slashes."""
     plain = name.replace("/", "∕").replace("\0", "␀").encode("utf-8", "replace").decode()[:LONGEST]
     number = 2
     key = plain
@@ -139,7 +139,7 @@ def _curve_variable(curve: Curve, number: int, name: str) -> NetcdfVariable:
 
 
 def _text(value: Any) -> str:
-    """JSON text; unlike in ``plain_json`` numbers that are not finite stay, because only ``load`` reads it."""
+    """Return JSON text; unlike ``plain_json`` it keeps NaN and infinity, since only ``load`` reads it."""
     return json.dumps(value, default=_plain)
 
 
@@ -153,7 +153,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Curves(Mapping[str, Curve]):
-    """Curves by name, each read when it is asked for."""
+    """Curves by name, each read on first use."""
 
     def __init__(self, readers: Mapping[str, Callable[[], Curve]]) -> None:
         self._readers = readers
@@ -173,12 +173,12 @@ class _Curves(Mapping[str, Curve]):
     def __len__(self) -> int:
         return len(self._readers)
 
-    def __reduce__(self) -> tuple[Any, ...]:  # to other processes go the curves, not the file
+    def __reduce__(self) -> tuple[Any, ...]:  # pickles the curves, not the file
         return dict, (dict(self),)
 
 
 def solution_of(reader: Reader) -> Solution:
-    """The solution in a file."""
+    """Read the solution in a file."""
     path, stored = reader.path, reader.attributes
     if stored.get("format") != FORMAT:
         other = "it is a simulation" if stored.get("format") == "trajopt simulation" else None
@@ -189,7 +189,7 @@ def solution_of(reader: Reader) -> Solution:
                 f"'{path}' was written by a newer trajopt", got=f"format {stored['format_version']}", hint="upgrade trajopt"
             )
         if _whole(stored["format_version"]) >= 3 and not reader.checked:
-            raise ValueError("its end with the digest is missing: it is cut off, or another program has changed it")
+            raise ValueError("its digest is missing: it is truncated, or another program has changed it")
         return _solution(reader, stored)
 
 
@@ -217,7 +217,7 @@ def _solution(reader: Reader, stored: Mapping[str, Any]) -> Solution:
         log=_words(stored["log"]),
         options=_mapping(stored["options"]),
         versions={name: _word(value) for name, value in _mapping(stored["versions"]).items()},
-        source=_word(stored.get("source", "")),  # files of earlier versions do not have it
+        source=_word(stored.get("source", "")),  # missing in files of earlier versions
         settings={name: _setting(value) for name, value in _mapping(stored.get("settings", "{}")).items()},
         unchecked=not reader.checked,
         optima=tuple(_optimum(row) for row in _json(stored.get("optima", "[]"))),
@@ -242,7 +242,7 @@ def _phase(reader: Reader, group: str) -> PhaseSolution:
 
 
 def _curve_names(reader: Reader, group: str, kind: str, stored: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(exact name, name in the file) of the curves of a kind, in order; a file of format 1 is asked curve by curve."""
+    """Return (exact name, name in the file) of the curves of a kind, in order; format 1 has no list of them."""
     if "curves" in stored:
         found = [(_word(name), _word(key)) for name, key in _mapping(stored["curves"]).get(kind, [])]
     else:
@@ -268,26 +268,26 @@ def _curve(reader: Reader, group: str, key: str, grids: dict[int, Any]) -> Curve
         breaks, nodes, ends = grids[number]
         values = np.asarray(variable.values, dtype=float)
         if values.ndim != 2 or values.shape[0] != sum(map(len, nodes)):
-            raise ValueError(f"'{key}' does not fit its grid")
+            raise ValueError(f"'{key}' is inconsistent with its grid")
         lower, upper = (np.atleast_1d(attributes[name]) if name in attributes else None for name in ("lower", "upper"))
         if any(
             limit is not None and (limit.dtype.kind not in "if" or limit.size not in (1, values.shape[1]))
             for limit in (lower, upper)
         ):
-            raise ValueError(f"the limits of '{key}' do not fit it")
+            raise ValueError(f"the bounds of '{key}' have the wrong size")
         components = _words(attributes.get("components", "[]"))
         if len(components) not in (0, values.shape[1]):
-            raise ValueError(f"the names of the components of '{key}' do not fit it")
+            raise ValueError(f"the names of the components of '{key}' have the wrong number")
         return Curve(breaks, nodes, tuple(np.split(values, ends)), lower, upper, _word(attributes["units"]), components)
 
 
 def _grid(reader: Reader, group: str, number: int) -> tuple[Array, tuple[Array, ...], Array]:
-    """Breaks, nodes of each interval, and where the intervals end among all nodes."""
+    """Return breaks, nodes of each interval, and the ends of the intervals among all nodes."""
     breaks, places, counts = (reader.variable(group, f"grid{number}.{part}").values for part in ("breaks", "place", "nodes"))
     if counts.dtype.kind != "i" or counts.ndim != 1 or not counts.size or counts.min() < 1 or counts.max() > places.size:
-        raise ValueError(f"grid {number} of '{group}' is not one")
+        raise ValueError(f"grid {number} of '{group}' is invalid")
     if places.shape != (int(counts.sum()),) or breaks.shape != (counts.size + 1,):
-        raise ValueError(f"grid {number} of '{group}' does not fit together")
+        raise ValueError(f"grid {number} of '{group}' is inconsistent")
     ends = np.cumsum(counts)[:-1]
     return np.asarray(breaks, dtype=float), tuple(np.split(np.asarray(places, dtype=float), ends)), ends
 
@@ -303,7 +303,7 @@ def _columns(reader: Reader, group: str) -> dict[str, Array]:
 
 
 def _rows(reader: Reader, group: str, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """The rows of a table, as tuples in the order of the names."""
+    """Return the rows of a table, as tuples in the order of the names."""
     reader.group(group)
     if not reader.names(group):
         return []
@@ -328,7 +328,7 @@ def _mesh_pass(row: tuple[Any, ...]) -> MeshPass:
 
 
 def _history_names(reader: Reader) -> tuple[str, ...]:
-    """Files of earlier versions do not name the backends."""
+    """Return the names of the backends, which files of earlier versions do not have."""
     reader.group("history")
     names = reader.names("history")
     return HISTORY if not names or "backend" in names else HISTORY[:-1]
@@ -342,7 +342,7 @@ def _word(value: Any) -> str:
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-        raise TypeError(f"a whole number was expected, not {value!r:.40}")
+        raise TypeError(f"an integer was expected, not {value!r:.40}")
     return value
 
 
@@ -374,5 +374,5 @@ def _words(text: Any) -> tuple[str, ...]:
 
 
 def _setting(value: Any) -> Any:
-    """JSON has lists only; what was set on a command line are tuples."""
+    """Convert lists of JSON to tuples, as on the command line."""
     return tuple(_setting(item) for item in value) if isinstance(value, list) else value

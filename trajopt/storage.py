@@ -1,4 +1,4 @@
-"""Solutions as files: netCDF to keep, CSV and JSON to pass on.
+"""Files of solutions: netCDF, CSV and JSON.
 
 ``trajopt.solution_files`` says what is in a netCDF file, ``trajopt.netcdf`` how it is written and read. Nothing that a file
 says is ever imported or executed.
@@ -22,7 +22,7 @@ from trajopt.solution_files import KINDS, groups_of, solution_of
 
 
 def save(solution: Solution, path: str | Path, synced: bool = True) -> None:
-    """Write a self-describing netCDF file in one step; an interrupted save leaves an older file whole.
+    """Write a self-describing netCDF file atomically. An interrupted save leaves an existing file intact.
 
     ``synced=False`` does not wait for the disk; who calls does so before relying on the file (``trajopt.files.sync_files``).
     """
@@ -37,7 +37,7 @@ def load(path: str | Path) -> Solution:
 
     >>> load("nowhere.nc")
     Traceback (most recent call last):
-    trajopt.errors.FileError: there is no file 'nowhere.nc'
+    trajopt.errors.FileError: file 'nowhere.nc' does not exist
     """
     return solution_of(Reader(path))
 
@@ -108,7 +108,7 @@ def summary(solution: Solution) -> dict[str, Any]:
 
 
 def plain_json(value: Any) -> Any:
-    """The value in JSON's own types; numbers that are not finite become None.
+    """Convert a value to JSON types; numbers that are not finite become None.
 
     >>> plain_json({"a": np.array([1.0, np.nan]), "b": np.float64(2)})
     {'a': [1.0, None], 'b': 2.0}

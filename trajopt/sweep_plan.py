@@ -1,4 +1,4 @@
-"""The plan of a sweep: its rows with their keys and files, what all of them share, and what a folder has of them already."""
+"""The plan of a sweep: its rows with keys and files, their common part, and the finished rows of a folder."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ Build = Callable[..., Problem] | str
 
 @dataclass(frozen=True)
 class Limits:
-    """What each row may use, and how many processes there are."""
+    """Limits of each row, and the number of processes."""
 
     seconds: float | None = None
     memory: float | None = None
     workers: int | None = None
 
     def check(self, shared: bool) -> None:
-        """Raise for what cannot be a limit."""
+        """Raise if a limit is invalid."""
         for name, value in (("row_time_limit", self.seconds), ("memory_limit", self.memory)):
             if value is not None and not (np.isfinite(value) and value > 0):
                 raise UsageError(name, got=value, expected="a finite number above zero")
         if self.workers is not None and self.workers < 1:
             raise UsageError("workers", got=self.workers, expected="1 or more")
         if self.memory is not None and self.workers is None and not shared:
-            raise UsageError("memory_limit needs rows in processes of their own", hint="workers=1, or more")
+            raise UsageError("memory_limit needs rows in separate processes", hint="workers=1, or more")
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The rows of a sweep, and what all of them share."""
+    """The rows of a sweep and their common part."""
 
     build: Build
     grid: Mapping[str, tuple[Any, ...]]
@@ -64,7 +64,7 @@ class Plan:
 
     @property
     def chains(self) -> list[range]:
-        """Rows that are solved one after the other."""
+        """Sequences of rows that are solved one after the other."""
         length = len(list(self.grid.values())[-1]) if self.chained else 1
         return [range(start, start + length) for start in range(0, len(self.points), length)]
 
@@ -77,10 +77,10 @@ class Plan:
         return [file_name(point) for point in self.points]
 
     def statement(self, folder: Path | None, limits: Limits, synced: bool) -> Statement:
-        """What a process has to know to solve a row."""
+        """Return the data that a process needs to solve a row."""
         try:
             blob = packed(self.build)
-        except Exception as error:  # a lambda, a method of something that does not travel
+        except Exception as error:  # a lambda, or a method of an object that cannot be pickled
             if limits.workers is not None:
                 raise unusable(f"{type(error).__name__}: {error}") from error
             blob = b""
@@ -98,7 +98,7 @@ def make_plan(
     guess: Solution | None,
     chained: bool,
 ) -> Plan:
-    """The rows of a sweep, checked."""
+    """Check a sweep and return its plan."""
     grid = {name: tuple(values) for name, values in over.items()}
     _check(build, grid, settings)
     points = [{**settings, **dict(zip(grid, values, strict=True))} for values in itertools.product(*grid.values())]
@@ -108,7 +108,7 @@ def make_plan(
 
 @dataclass(frozen=True)
 class Survey:
-    """What a folder has of a sweep: rows that are there, those of them that the journal lacked, and rows of another statement."""
+    """The rows of a sweep in a folder: finished ones, those missing in the journal, and those of another statement."""
 
     there: Mapping[int, Row]
     adopted: Sequence[Row]
@@ -116,7 +116,7 @@ class Survey:
 
 
 def survey_of(plan: Plan, folder: Path, rows: Mapping[str, Row], retry_failed: bool) -> Survey:
-    """Look what a folder has; nothing is written."""
+    """Find the rows of a folder, without writing."""
     there: dict[int, Row] = {}
     adopted, stale = [], 0
     files = set(os.listdir(folder))
@@ -137,7 +137,7 @@ def survey_of(plan: Plan, folder: Path, rows: Mapping[str, Row], retry_failed: b
 
 
 def _read_row(plan: Plan, index: int, folder: Path) -> Row | None:
-    """The row of a finished file that the journal does not have; None where it is not whole."""
+    """Return the row of a finished file that the journal lacks; None if the file is damaged."""
     try:
         solution = load(folder / plan.files[index])
         figures, units = figures_of(solution)
@@ -159,15 +159,15 @@ def unusable(reason: str) -> UsageError:
 
 
 def arguments_of(function: Callable[..., Any]) -> list[str] | None:
-    """The names of its arguments; None where it takes any."""
+    """Return the names of a function's arguments; None if it accepts any."""
     parameters = inspect.signature(function).parameters.values()
     return None if any(p.kind is p.VAR_KEYWORD for p in parameters) else [p.name for p in parameters]
 
 
 def _check(build: Build, grid: Mapping[str, tuple[Any, ...]], settings: Mapping[str, Any]) -> None:
-    """Raise for what would make every member fail."""
+    """Raise if every member would fail."""
     if not grid:
-        raise UsageError("a sweep needs something to sweep over", expected='as in {"mass": [60, 70, 80]}')
+        raise UsageError("a sweep needs a grid of settings", expected='as in {"mass": [60, 70, 80]}')
     for name, values in grid.items():
         if not values:
             raise UsageError(f"a sweep over '{name}' needs values", got="none")

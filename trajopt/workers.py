@@ -1,4 +1,4 @@
-"""Rows of a sweep in processes of their own: one that exits, crashes, hangs or grows ends alone, and is said to have done so.
+"""Rows of a sweep in separate processes. One that exits, crashes or exceeds a limit is recorded and does not stop the others.
 
 ``run_row`` solves one row in such a process. Threads of the coordinating process call it for a sweep on this machine, workers
 of a cluster call it on theirs: the processes, the limits and the second attempts are the same.
@@ -23,16 +23,16 @@ from typing import Any
 
 from trajopt.solution import Solution
 
-ATTEMPTS = 2  # of a row whose process crashes or is killed: that may be the machine's fault; every other end is the row's own
-STARTING = 120.0  # seconds within which a process has to be ready
-GRACE = 1.0  # seconds that a row may go on after its time limit to hand over what it has
-LOOK = 0.1  # seconds between two looks at a process
+ATTEMPTS = 2  # of a row whose process crashes or is killed, which the machine may have caused; other failures are not repeated
+STARTING = 120.0  # seconds until a process must be ready
+GRACE = 1.0  # seconds after the time limit in which a row can return its best solution
+LOOK = 0.1  # seconds between two checks of a process
 CRASHED, EXITED, TIMEOUT, MEMORY, UNSAVED = "crashed", "exited", "timeout", "memory", "unsaved"
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What all rows of a sweep share. ``blob`` is the pickled function, or the name of one."""
+    """The common part of all rows of a sweep. ``blob`` is the pickled function, or the name of one."""
 
     blob: bytes
     method: Any = None
@@ -40,14 +40,14 @@ class Statement:
     folder: str | None = None
     time_limit: float | None = None
     memory_limit: float | None = None  # bytes
-    paths: tuple[str, ...] = ()  # where modules are looked for
+    paths: tuple[str, ...] = ()  # search path of modules
     synced: bool = True  # whether files are on the disk before their rows are done; otherwise the coordinating process sees to it
-    run: str = ""  # tells the processes of one sweep from those of others
+    run: str = ""  # identifies the processes of one sweep
 
 
 @dataclass(frozen=True)
 class Task:
-    """One row to solve, and the answer to begin at: one in memory, or its file."""
+    """One row to solve, and its initial guess: a solution or its file."""
 
     settings: Mapping[str, Any]
     key: str
@@ -57,7 +57,7 @@ class Task:
 
 @dataclass(frozen=True)
 class RowOutcome:
-    """How a row ended. The solution is here only where it is kept in no file."""
+    """The outcome of a row. It has the solution only if that is not saved to a file."""
 
     status: str
     message: str = ""
@@ -72,11 +72,11 @@ class RowOutcome:
 
 
 class Unusable(Exception):
-    """The processes cannot build the problem at all."""
+    """The processes cannot build the problem."""
 
 
 def run_row(statement: Statement, task: Task) -> RowOutcome:
-    """Solve a row in a process of its own, which this thread keeps for the next row of the same statement."""
+    """Solve a row in a separate process, which this thread reuses for the next row of the same statement."""
     began = time.time()
     outcome, attempts = _worker_of_this_thread(statement).run(task), 1
     while outcome.status == CRASHED and attempts < ATTEMPTS and statement.run not in _ended:
@@ -85,12 +85,12 @@ def run_row(statement: Statement, task: Task) -> RowOutcome:
 
 
 class Worker:
-    """A process that solves rows, one after the other."""
+    """A process that solves rows sequentially."""
 
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in statement.paths if p)}
-        environment.setdefault("OMP_NUM_THREADS", "1")  # the processes share the cores by themselves
+        environment.setdefault("OMP_NUM_THREADS", "1")  # parallelism is by processes
         self.process = subprocess.Popen(
             [sys.executable, "-c", "from trajopt.row_process import main; main()"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, process_group=0,
@@ -113,7 +113,7 @@ class Worker:
         return self.process.stdout.fileno()
 
     def run(self, task: Task) -> RowOutcome:
-        """The outcome of a row; one that ends the process, or has to be ended, too."""
+        """Return the outcome of a row, also if its process crashes or is killed."""
         process = self.process.pid
         limit = self.statement.time_limit
         try:
@@ -123,7 +123,7 @@ class Worker:
             answer = None
         except _Late:
             self.end()
-            return RowOutcome(TIMEOUT, f"no answer within {limit:g} s", process=process)
+            return RowOutcome(TIMEOUT, f"no solution within {limit:g} s", process=process)
         except _Large as error:
             self.end()
             return RowOutcome(
@@ -136,7 +136,7 @@ class Worker:
         return replace(outcome, process=process)
 
     def _answer(self, seconds: float | None, memory: float | None) -> Any:
-        """What the process says next; None where it ended instead."""
+        """Return the next message of the process; None if it ended."""
         began = time.monotonic()
         while True:
             if select.select([self._from], [], [], LOOK)[0]:
@@ -150,7 +150,7 @@ class Worker:
                 raise _Large(str(used))
 
     def end(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process."""
         _running.discard(self)
         with suppress(OSError):
             self.process.kill()
@@ -171,7 +171,7 @@ class _Large(Exception):
 
 _here = threading.local()
 _running: set[Worker] = set()
-_ended: set[str] = set()  # sweeps that are over
+_ended: set[str] = set()  # finished sweeps
 
 
 def _worker_of_this_thread(statement: Statement) -> Worker:
@@ -186,7 +186,7 @@ def _worker_of_this_thread(statement: Statement) -> Worker:
 
 
 def end_all(run: str) -> None:
-    """End all processes of a sweep."""
+    """Kill all processes of a sweep."""
     _ended.add(run)
     for worker in list(_running):
         if worker.statement.run == run:
@@ -203,7 +203,7 @@ def _ending(code: int | None) -> str:
 
 
 def resident(process: int) -> int:
-    """Bytes of memory that a process has; 0 where that cannot be known."""
+    """Return the resident memory of a process in bytes; 0 if unknown."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):
@@ -244,7 +244,7 @@ def _read(place: int, length: int) -> bytes:
 
 
 def packed(build: Callable[..., Any] | str) -> bytes:
-    """A function or the name of one for other processes; one of a script becomes its name there."""
+    """Pickle a function, or the name of one, for other processes; a function of a script is passed by name."""
     main = sys.modules.get("__main__")
     if not isinstance(build, str) and getattr(build, "__module__", "") == "__main__" and getattr(main, "__file__", None):
         name = getattr(build, "__qualname__", "")

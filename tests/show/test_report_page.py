@@ -183,7 +183,7 @@ def test_the_command_reports_a_solution_to_an_unknown_problem(handmade, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere.nc", "-o", "page.html"], "there is no file"),
+        (["nowhere.nc", "-o", "page.html"], "does not exist"),
         (["answer.nc", "-o", "page.txt"], "ending '.txt'"),
         (["answer.nc", "-o", "page.html", "--problem", "cart-pole"], "is not a solution of problem 'cart-pole'"),
         (["answer.nc", "-o", "page.html", "--set", "mass=3"], "problem 'hand-made' of this file is not in the catalogue"),
