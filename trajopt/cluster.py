@@ -43,7 +43,11 @@ def complaint(executor: Executor) -> str | None:
         return None
     try:
         alive = client.status == "running" and _workers(client)
-        missing = "the cluster has lost all workers" if client.status == "running" else "the connection to the scheduler of the cluster is lost"
+        missing = (
+            "the cluster has lost all workers"
+            if client.status == "running"
+            else "the connection to the scheduler of the cluster is lost"
+        )
     except Exception:  # whatever Dask raises when its connection is lost
         alive, missing = False, "the connection to the scheduler of the cluster is lost"
     if alive:
