@@ -393,7 +393,12 @@ def new(
 
 def main() -> None:
     """Run the ``trajopt`` command."""
-    app()
+    from trajopt.commands.signals import ignore
+
+    try:
+        app()
+    finally:
+        ignore()
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def judged(path: Path, number: int, code: int, said: str, out: str) -> str:
         whole = load(path).objective if path.exists() else None
     except TrajoptError as error:
         return f"the file is not whole: {error}"
-    if "kept" in said and whole is not None:
+    if "interrupted by" in said and whole is not None:
         return "kept"
     if whole is not None and out:
         return "finished"

@@ -45,6 +45,9 @@ def reported(command: Callable[P, int]) -> Callable[P, None]:
             sys.stderr.close()  # the reader has closed the pipe; avoids a second message at exit
             return NOT_SOLVED
         except Exception as error:  # a message instead of a traceback
+            if stop.number:  # libraries turn an interruption into errors of their own
+                _say(f"interrupted by {stop.name}; nothing more was written", False)
+                return INTERRUPTED
             hint = "\n  hint:     -v prints the traceback" if "verbose" in kwargs else ""
             _say(f"error: internal error; please report it: {describe(error)}\n  got:      {innermost(error)}{hint}", verbose)
             return NOT_SOLVED

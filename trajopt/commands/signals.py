@@ -114,6 +114,12 @@ def end_at_once() -> None:
             signal.signal(number, _end)
 
 
+def ignore() -> None:
+    """Let no signal change the exit code of a command that has finished; Python takes a while to unload its libraries."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _end(number: int, frame: FrameType | None) -> None:
     with suppress(OSError):
         os.write(2, f"interrupted by {signal.Signals(number).name}\n".encode())
