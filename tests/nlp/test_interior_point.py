@@ -206,7 +206,7 @@ def test_interruption():
 
     object.__setattr__(kernel, "hessian", Waiting())
     threading.Timer(0.0, stop).start()
-    result = Compiled(tolerance=1e-300, max_iterations=10_000).solve(p)
+    result, _ = Compiled(tolerance=1e-300, max_iterations=10_000).run(p)
     assert result.outcome is Outcome.INTERRUPTED
     assert time.perf_counter() - began[0] < 0.5
     assert np.all(np.isfinite(result.y))
@@ -265,3 +265,11 @@ def test_round_off_above_the_tolerance_ends_at_the_acceptable_level():
     solution = solve(ocp, Collocation(backend=Compiled())).check()
     assert solution.objective == pytest.approx(12e12, rel=1e-8)
     assert solution.iterations < 40
+
+
+def test_programs_with_tables_are_passed_to_ipopt():
+    from tests.benchmarks.suite.tables import wind_table
+
+    answer = solve(wind_table(), Collocation(backend=Compiled()))
+    assert answer.status is Status.SOLVED
+    assert {one.backend for one in answer.history} == {"ipopt"}

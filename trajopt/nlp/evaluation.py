@@ -173,6 +173,11 @@ def functions(kernel: Kernel) -> tuple[Pointwise, ...]:
     return kernel.constraints, kernel.objective, kernel.constraint_jacobian, kernel.objective_jacobian, kernel.hessian
 
 
+def has_tapes(program: Program) -> bool:
+    """True if the core evaluates all functions of a program itself."""
+    return all(f.tape is not None for block in program.blocks for f in functions(block.kernel) if f.function.nnz_out())
+
+
 def _pattern(c: CPlacement) -> Pattern:
     return Pattern(*(_integers(pointer, count).copy() for pointer, count in ((c.start, c.columns + 1), (c.row, c.nonzeros))))
 

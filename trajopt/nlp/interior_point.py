@@ -13,7 +13,7 @@ import numpy as np
 from trajopt.compiled.library import library
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.nlp.backends import Ipopt, Outcome, Result, Warm, without_minimum
-from trajopt.nlp.evaluation import CoreProgram
+from trajopt.nlp.evaluation import CoreProgram, has_tapes
 from trajopt.nlp.program import Program
 
 _P, _I, _D = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
@@ -58,7 +58,7 @@ class Compiled(Ipopt):
     """IPOPT's algorithm in the compiled core. If it fails, IPOPT continues from its last point.
 
     The settings are those of IPOPT; of ``options`` the compiled method uses ``mu_strategy``. Without the core IPOPT solves
-    all programs.
+    all programs, and always those with functions that have no tape (tables, external functions).
     """
 
     name: str = "compiled"
@@ -71,7 +71,7 @@ class Compiled(Ipopt):
         return Ipopt(self.tolerance, self.max_iterations, self.verbose, self.options)
 
     def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result:
-        if library() is None:
+        if library() is None or not has_tapes(program):
             return self.ipopt.solve(program, warm, deadline)
         result, _ = self.run(program, warm, deadline)
         if result.outcome in FINAL:
