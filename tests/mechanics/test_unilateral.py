@@ -8,7 +8,7 @@ from casadi import SX, cos, sin, vertcat
 from trajopt.errors import SimulationError
 from trajopt.integrate import simulate
 from trajopt.mechanics import Coordinate, Mechanism
-from trajopt.mechanics.unilateral import BACKWARD, FORWARD, OPEN, STICK, PointContact, Unilateral
+from trajopt.mechanics.unilateral import BACKWARD, DEPTH, FORWARD, OPEN, RISE, STICK, PointContact, Unilateral
 from trajopt.system import System
 
 G = 9.81
@@ -159,6 +159,31 @@ def test_an_impact_at_one_end_lifts_the_other_if_complementarity_requires_it():
     model, contacts = rod(slip=False)
     run = simulate(system_of(model, contacts, lambda t, q, v: SX.zeros(3), start, until=0.1))
     assert run.events[-1].after[6:8] == pytest.approx([STICK, STICK])
+
+
+@pytest.mark.parametrize(("inertia", "speed"), [(1.0, 0.05), (10.0, 0.01)])
+def test_impacts_that_alternate_between_two_ends_accumulate_and_the_rod_comes_to_rest(inertia, speed):
+    """Unit mass, ends at distance b: an impact with speed v lifts the other end with r v, r = (J - b^2) / (J + b^2). It falls
+    back with g (1 - r) while the first end rests: the flights are a geometric series that ends in finite time."""
+    model, contacts = rod(slip=False, inertia=inertia)
+    r = (inertia - 0.25) / (inertia + 0.25)
+    flight = 2 * speed / (G * (1 - r))
+    limit = flight / (1 - r)
+    start = {"y_rate": speed / 2, "a_rate": speed}  # the left end rests, the right one rises
+    run = simulate(system_of(model, contacts, lambda t, q, v: SX.zeros(3), start, until=1.2 * limit))
+    impacts = [event for event in run.events if "touch-down" in event.name]
+    rises = [speed**2 / (2 * G * (1 - r))]
+    while rises[-1] > RISE:  # an impact is found at DEPTH; placing its end on the ground raises the other by r DEPTH
+        rises.append(r**2 * (rises[-1] + (1 + r) * DEPTH))
+    assert len(impacts) == len(rises) - 1
+    times = limit * (1 - r ** np.arange(1, len(impacts) + 1))
+    assert [event.time for event in impacts] == pytest.approx(times, abs=0.01 * limit)
+    assert [event.time for event in impacts[:3]] == pytest.approx(times[:3], rel=1e-3)
+    energy = run.system.function(run.system.outputs["energy"][0])
+    for event in run.events:
+        assert float(energy(0, event.after, [])) <= float(energy(0, event.before, [])) + 1e-12
+    assert [run["left_contact"][-1], run["right_contact"][-1]] == [STICK, STICK]
+    assert run["left_normal"][-1] == pytest.approx(G / 2, rel=1e-6)
 
 
 def test_missing_consistent_force_is_reported_with_time_and_reason():

@@ -4,7 +4,8 @@ Each contact is open, or closed and sticking, or closed and sliding. For every c
 not approach the ground, or the point stays on the ground and the force does not pull (Signorini); the friction force is inside
 its cone, or on its boundary against the slip (Coulomb). At an event the modes are chosen that satisfy these complementarity
 conditions; a touch-down is an impact without rebound, under the same conditions on impulses (Brogliato,
-Nonsmooth Mechanics, chapters 5 and 6). Events fire when the condition of the current mode is violated.
+Nonsmooth Mechanics, chapters 5 and 6). Where impacts alternate between contacts and accumulate, the contacts close.
+Events fire when the condition of the current mode is violated.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ SENSE = {FORWARD: 1.0, BACKWARD: -1.0}
 DEPTH = 1e-9  # m
 FORCE = 1e-6  # N
 SPEED = 1e-7  # m/s, below which a point on the ground is at rest
+# Impacts that alternate between contacts accumulate, with ever lower flights. A touch-down is found at DEPTH: the speed of
+# that fall keeps flights from becoming lower than r^2 / (1 - r) DEPTH, r the ratio of successive speeds. A flight lower than
+# RISE therefore ends the accumulation (for r < 0.99), and the contact stays closed.
+RISE = 100 * DEPTH  # m
 DRIFT = 1e-6  # m and m/s, allowed deviation of a closed contact, from a change of mode or a long run
 
 
@@ -200,9 +205,29 @@ class Unilateral:
             x[n : 2 * n] = np.array(functions["hit"](t, x, p)).ravel()
             _, velocity = (np.array(a).ravel() for a in functions["at"](t, x, p))
         x = self._search(functions, "forces", t, x, p, self._choices(touching, velocity))
+        low = self._low_flights(functions, t, x, p, touching, velocity)
+        if np.any(low):
+            velocity[[k for k, (i, tangential) in enumerate(self._rows) if low[i] and not tangential]] = 0
+            x = self._search(functions, "forces", t, x, p, self._choices(touching, velocity))
         x[:n] = np.array(functions["placed"](t, x, p)).ravel()
-        x[n : 2 * n] = np.array(functions["hit"](t, x, p)).ravel()  # removes round-off in the constrained directions
+        x[n : 2 * n] = np.array(functions["hit"](t, x, p)).ravel()  # no velocity in the constrained directions
         return x
+
+    def _low_flights(
+        self,
+        functions: dict[str, casadi.Function],
+        t: float,
+        x: np.ndarray,
+        p: np.ndarray,
+        touching: np.ndarray,
+        velocity: np.ndarray,
+    ) -> np.ndarray:
+        """True for each contact that leaves the ground and falls back from a height below RISE, in the modes of x."""
+        acceleration = np.array(functions["forces"](t, x, p)[1]).ravel()
+        normal = [k for k, (_, tangential) in enumerate(self._rows) if not tangential]
+        speed, fall = velocity[normal], -acceleration[normal]
+        low: np.ndarray = touching & (speed > SPEED) & (fall > 0) & (speed**2 <= 2 * fall * RISE)
+        return low
 
     def _choices(self, touching: np.ndarray, velocity: np.ndarray | None = None) -> list[tuple[int, ...]]:
         """Return the modes that are possible for these gaps and velocities; without velocities, those of an impact.
