@@ -38,7 +38,7 @@ def test_every_module_has_a_name_of_its_own():
     homes = defaultdict(list)
     for path in MODULES:
         homes[path.stem].append(str(path.relative_to(ROOT)))
-    assert {name: where for name, where in homes.items() if len(where) > 1 and name != "hamiltonian"} == {}
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
 
 
 def test_modules_of_commands_have_the_names_of_commands():

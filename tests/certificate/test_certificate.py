@@ -13,9 +13,9 @@ from problems.classical import block_move, brachistochrone, bryson_denham, cart_
 from trajopt import Problem, certify, free, load, solve
 from trajopt.__main__ import app
 from trajopt.bounds import Bound
-from trajopt.certificate.along import along
 from trajopt.certificate.motion import Reintegration, scheme_for
 from trajopt.certificate.optimality import SUBOPTIMALITY
+from trajopt.certificate.sampled_solution import along
 from trajopt.curve import Curve
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from trajopt.certificate.linear import gauss
+from trajopt.certificate.linearized_motion import gauss
 
 if TYPE_CHECKING:
-    from trajopt.certificate.extremal import Extremal
+    from trajopt.certificate.phase_conditions import Extremal
 
 Array = NDArray[np.float64]
 STATIONARITY = 1e-4  # weight of stationarity beside the end of the interval, both relative
@@ -126,7 +126,7 @@ class _Near:
 
     @staticmethod
     def of(e: Extremal) -> _Near | None:
-        from trajopt.certificate.extremal import NEAR
+        from trajopt.certificate.phase_conditions import NEAR
 
         rows, ph = e.ham.of_states, e.phase
         if not rows.size:
@@ -206,7 +206,7 @@ class _System:
 
     @staticmethod
     def of(e: Extremal, by_state: Array, constraints: _Near) -> _System:
-        from trajopt.certificate.extremal import NEAR
+        from trajopt.certificate.phase_conditions import NEAR
 
         ph, form, n = e.phase, e.phase.form, e.phase.form.x.numel()
         rates = e.values(casadi.jacobian(form.f, form.x).T.reshape((-1, 1)), e.given).T.reshape(-1, n, n)

@@ -9,10 +9,10 @@ import casadi
 import numpy as np
 
 from trajopt.bounds import Bound
-from trajopt.certificate.along import PhaseAlong
-from trajopt.certificate.extremal import Extremal
 from trajopt.certificate.feasibility import whole_motions
 from trajopt.certificate.motion import Reintegration
+from trajopt.certificate.phase_conditions import Extremal
+from trajopt.certificate.sampled_solution import PhaseAlong
 from trajopt.certificate.table import Check, skipped
 from trajopt.integrate.tableaus import Tableau
 

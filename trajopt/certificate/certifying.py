@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trajopt.certificate.agreement import agreement, published
-from trajopt.certificate.along import Along, along, not_finite
 from trajopt.certificate.canonical import costate_motions
-from trajopt.certificate.extremal import Extremal, extremals
 from trajopt.certificate.feasibility import (
     between_nodes,
     boundary,
@@ -19,11 +17,13 @@ from trajopt.certificate.feasibility import (
     whole_motions,
     with_integrals,
 )
-from trajopt.certificate.hamiltonian import UndefinedHamiltonianError
+from trajopt.certificate.hamiltonian_system import UndefinedHamiltonianError
 from trajopt.certificate.minimum import second_order
 from trajopt.certificate.motion import Reintegration, scheme_for
 from trajopt.certificate.multipliers import path_multipliers, with_multipliers
 from trajopt.certificate.optimality import along_time, conserved, costate_equation, gains
+from trajopt.certificate.phase_conditions import Extremal, extremals
+from trajopt.certificate.sampled_solution import Along, along, not_finite
 from trajopt.certificate.table import Certificate, Check, failed, judged, skipped
 from trajopt.deadline import Deadline, OutOfTime
 from trajopt.errors import UsageError

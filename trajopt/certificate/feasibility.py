@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
-from trajopt.certificate.along import POINTS, Along, PhaseAlong, beyond, evaluated
-from trajopt.certificate.linear import gauss
+from trajopt.certificate.linearized_motion import gauss
 from trajopt.certificate.motion import Reintegration
+from trajopt.certificate.sampled_solution import POINTS, Along, PhaseAlong, beyond, evaluated
 from trajopt.certificate.table import Check, judged
 from trajopt.normal_form import stacked
 
@@ -216,7 +216,7 @@ def with_integrals(whole: Along, motions: Sequence[Reintegration]) -> Along:
 
 def _own_cost(whole: Along, value: float) -> float:
     """The size of the cost of this motion alone: a system at rest may cost nothing, whatever its limits would allow."""
-    from trajopt.certificate.extremal import endpoint_gradient
+    from trajopt.certificate.phase_conditions import endpoint_gradient
 
     gradient = np.abs(endpoint_gradient(replace(whole, conditions=False))[0])
     sizes = []

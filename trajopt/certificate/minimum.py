@@ -9,9 +9,9 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.along import Along, evaluated
-from trajopt.certificate.extremal import Extremal
 from trajopt.certificate.feasibility import conditions, worst
+from trajopt.certificate.phase_conditions import Extremal
+from trajopt.certificate.sampled_solution import Along, evaluated
 from trajopt.certificate.table import Check, judged, skipped
 from trajopt.second_order import PhaseData, definiteness, kelley_matrices
 from trajopt.second_order.accessory import accessory

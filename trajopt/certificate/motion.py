@@ -14,8 +14,8 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.along import PhaseAlong, evaluated
-from trajopt.certificate.linear import Linear
+from trajopt.certificate.linearized_motion import Linear
+from trajopt.certificate.sampled_solution import PhaseAlong, evaluated
 from trajopt.integrate.fixed_step import combine
 from trajopt.integrate.rates import FLAT_INSTRUCTIONS
 from trajopt.integrate.tableaus import DOP853, FEHLBERG, Tableau

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from trajopt.certificate.along import Along, PhaseAlong, evaluated
-from trajopt.certificate.extremal import Extremal
 from trajopt.certificate.feasibility import conditions, worst
-from trajopt.certificate.hamiltonian import UndefinedHamiltonianError, hamiltonians
+from trajopt.certificate.hamiltonian_system import UndefinedHamiltonianError, hamiltonians
+from trajopt.certificate.phase_conditions import Extremal
+from trajopt.certificate.sampled_solution import Along, PhaseAlong, evaluated
 from trajopt.certificate.table import Check
 
 Array = NDArray[np.float64]

@@ -8,11 +8,11 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.along import Along
-from trajopt.certificate.extremal import Extremal, endpoint_gradient
 from trajopt.certificate.feasibility import conditions, place, worst
-from trajopt.certificate.hamiltonian import first_integrals
-from trajopt.certificate.least import Least
+from trajopt.certificate.hamiltonian_system import first_integrals
+from trajopt.certificate.minimum_of_h import Least
+from trajopt.certificate.phase_conditions import Extremal, endpoint_gradient
+from trajopt.certificate.sampled_solution import Along
 from trajopt.certificate.table import Check, judged
 
 Array = NDArray[np.float64]
@@ -188,7 +188,7 @@ def _without_path(e: Extremal, slope: Array, which: int, room: tuple[Array, Arra
     """What is left of a slope after multipliers of path constraints of states at an end, which may be active there."""
     from scipy.optimize import nnls
 
-    from trajopt.certificate.extremal import NEAR
+    from trajopt.certificate.phase_conditions import NEAR
 
     rows = e.ham.of_states
     keep = np.flatnonzero(rows.of_path >= 0)

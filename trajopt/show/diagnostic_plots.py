@@ -34,8 +34,8 @@ from trajopt.show.figure_style import (
 from trajopt.show.plots import draw_bounds, draw_curve, draw_drifts, mark_mesh, name_phases, shade_arcs, span_of, time_label
 
 if TYPE_CHECKING:
-    from trajopt.certificate.along import Along, PhaseAlong
-    from trajopt.certificate.extremal import Extremal
+    from trajopt.certificate.phase_conditions import Extremal
+    from trajopt.certificate.sampled_solution import Along, PhaseAlong
     from trajopt.solution import PhaseSolution, Solution
 
 Series = tuple[np.ndarray, np.ndarray]  # times, values
@@ -247,7 +247,7 @@ def integral_drifts(solution: Solution) -> dict[str, Series]:
 
     Only the largest value of each interval is returned.
     """
-    from trajopt.certificate.hamiltonian import ConservedQuantity, first_integrals
+    from trajopt.certificate.hamiltonian_system import ConservedQuantity, first_integrals
 
     found: dict[str, list[Series]] = {}
     for e in _extremals(solution):
@@ -279,7 +279,7 @@ def largest_by_interval(breaks: np.ndarray, times: np.ndarray, values: np.ndarra
 
 def problem_along(solution: Solution) -> Along:
     """Evaluate the problem along its solution."""
-    from trajopt.certificate.along import along
+    from trajopt.certificate.sampled_solution import along
 
     if solution.form is None:
         raise UsageError(
@@ -290,7 +290,7 @@ def problem_along(solution: Solution) -> Along:
 
 
 def _extremals(solution: Solution) -> tuple[Extremal, ...]:
-    from trajopt.certificate.extremal import extremals
+    from trajopt.certificate.phase_conditions import extremals
 
     whole = problem_along(solution)
     if not all(ph.has_costates for ph in whole.phases):
@@ -308,7 +308,7 @@ def _fine(phase: PhaseAlong) -> np.ndarray:
 
 def _values(e: Extremal, expression: Any, times: np.ndarray) -> np.ndarray:
     """Evaluate an expression in the symbols of a Hamiltonian: (rows, times)."""
-    from trajopt.certificate.along import evaluated
+    from trajopt.certificate.sampled_solution import evaluated
 
     function = casadi.Function("value", e.symbols, [casadi.densify(expression)])
     ph = e.phase

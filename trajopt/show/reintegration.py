@@ -30,7 +30,7 @@ from trajopt.show.figure_style import (
 from trajopt.show.plots import draw_drifts, mark_mesh, span_of, time_label
 
 if TYPE_CHECKING:
-    from trajopt.certificate.along import PhaseAlong
+    from trajopt.certificate.sampled_solution import PhaseAlong
     from trajopt.solution import Solution
 
 LOST = 1e-2  # largest relative distance of an integration over a whole phase; beyond it every interval is integrated separately

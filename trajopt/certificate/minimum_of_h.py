@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from trajopt.compiled.pointwise import Pointwise
 
 if TYPE_CHECKING:
-    from trajopt.certificate.extremal import Extremal
+    from trajopt.certificate.phase_conditions import Extremal
 
 Array = NDArray[np.float64]
 BEYOND = 3.0  # sizes of a control without bounds that are searched beyond its range

@@ -9,7 +9,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.along import PhaseAlong, evaluated
+from trajopt.certificate.sampled_solution import PhaseAlong, evaluated
 
 Array = NDArray[np.float64]
 STAGES = 4  # Gauss points of an interval: order eight

@@ -16,8 +16,8 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.along import Along, PhaseAlong, evaluated
-from trajopt.certificate.hamiltonian import Hamiltonian, Rows, hamiltonians
+from trajopt.certificate.hamiltonian_system import Hamiltonian, Rows, hamiltonians
+from trajopt.certificate.sampled_solution import Along, PhaseAlong, evaluated
 
 if TYPE_CHECKING:
     from trajopt.certificate.adjoint import Fit
