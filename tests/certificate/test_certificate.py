@@ -13,8 +13,8 @@ from problems.classical import block_move, brachistochrone, bryson_denham, cart_
 from trajopt import Problem, certify, free, load, solve
 from trajopt.__main__ import app
 from trajopt.bounds import Bound
+from trajopt.certificate.extremal_rows import SUBOPTIMALITY
 from trajopt.certificate.motion import Reintegration, scheme_for
-from trajopt.certificate.optimality import SUBOPTIMALITY
 from trajopt.certificate.sampled_solution import along
 from trajopt.curve import Curve
 from trajopt.direct.collocation import Collocation
@@ -22,7 +22,7 @@ from trajopt.direct.mesh import Mesh
 from trajopt.errors import UsageError
 from trajopt.indirect.integrals import drifts
 from trajopt.indirect.shooting import Shooting
-from trajopt.indirect.switches import polished_arcs
+from trajopt.indirect.switches import refine_switching_times
 from trajopt.integrate.tableaus import DOP853, FEHLBERG
 from trajopt.reference import Reference
 from trajopt.solution import Status
@@ -484,7 +484,7 @@ def test_switching_times_are_read_off_more_exactly_than_the_mesh(answers):
         direct = answers(module)
         assert not direct.arcs
         exact = Shooting().solve(direct.form, direct).check().arcs
-        read = polished_arcs(direct.form, direct)
+        read = refine_switching_times(direct.form, direct)
         assert read.resolution == 0
         found = read.arcs
         assert [a.roles for a in found] == [a.roles for a in exact]

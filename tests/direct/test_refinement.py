@@ -11,8 +11,8 @@ from trajopt import Problem, Status, free, solve
 from trajopt.catalogue import builder
 from trajopt.direct.collocation import Collocation, Refinement
 from trajopt.direct.mesh import AT_LOWER, FREE, Mesh
+from trajopt.direct.mesh_refinement import refine_mesh
 from trajopt.direct.mesh_solution import Estimate
-from trajopt.direct.next_mesh import refined
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Radau, Trapezoidal
 from trajopt.errors import SolveError, UsageError
 
@@ -176,14 +176,14 @@ MESH = Mesh.uniform(4, 3)
 
 
 def test_good_intervals_stay_as_they_are():
-    same = refined(MESH, Estimate(np.full(4, 1e-7), np.full(4, 0.5)), Collocation())
+    same = refine_mesh(MESH, Estimate(np.full(4, 1e-7), np.full(4, 0.5)), Collocation())
     np.testing.assert_array_equal(same.breaks, MESH.breaks)
     np.testing.assert_array_equal(same.degrees, MESH.degrees)
 
 
 def test_smooth_intervals_get_a_higher_degree_and_others_are_cut():
     errors, decay = np.array([1e-3, 1e-9, 1e-3, 1e-9]), np.array([1e-2, 1e-2, 1.0, 1.0])
-    following = refined(MESH, Estimate(errors, decay), Collocation())
+    following = refine_mesh(MESH, Estimate(errors, decay), Collocation())
     assert following.degrees[0] > 3
     assert set(MESH.breaks) <= set(following.breaks)
     inside = (following.breaks > 0.5) & (following.breaks < 0.75)
@@ -194,20 +194,20 @@ def test_smooth_intervals_get_a_higher_degree_and_others_are_cut():
 
 def test_schemes_of_one_degree_are_only_cut():
     estimate = Estimate(np.full(4, 1e-3), np.full(4, 1e-3))
-    following = refined(replace(MESH, degrees=np.full(4, 2)), estimate, Collocation(HermiteSimpson()))
+    following = refine_mesh(replace(MESH, degrees=np.full(4, 2)), estimate, Collocation(HermiteSimpson()))
     assert following.intervals > 8
     assert set(following.degrees) == {2}
 
 
 def test_a_worse_error_is_cut_finer():
-    counts = [refined(MESH, Estimate(np.full(4, e), np.ones(4)), Collocation()).intervals for e in (1e-5, 1e-3, 1e-1)]
+    counts = [refine_mesh(MESH, Estimate(np.full(4, e), np.ones(4)), Collocation()).intervals for e in (1e-5, 1e-3, 1e-1)]
     assert counts[0] < counts[1] <= counts[2]
 
 
 def test_knots_and_roles_follow_their_intervals():
     roles = np.array([[FREE], [FREE], [AT_LOWER], [AT_LOWER]])
     mesh = replace(MESH, knots=(2,), roles=roles, control_points=np.array([[2], [2], [1], [1]]))
-    following = refined(mesh, Estimate(np.array([1e-2, 1e-9, 1e-9, 1e-2]), np.ones(4)), Collocation())
+    following = refine_mesh(mesh, Estimate(np.array([1e-2, 1e-9, 1e-9, 1e-2]), np.ones(4)), Collocation())
     (knot,) = following.knots
     assert following.breaks[knot] == 0.5
     left = following.breaks[:-1] < 0.5

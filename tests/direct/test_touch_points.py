@@ -8,8 +8,8 @@ from scipy.optimize import brentq, minimize_scalar
 from trajopt import Problem, certify, solve
 from trajopt.direct.collocation import Collocation, Refinement
 from trajopt.direct.mesh import Mesh
+from trajopt.direct.mesh_refinement import Bend, refine_mesh
 from trajopt.direct.mesh_solution import Estimate
-from trajopt.direct.next_mesh import Bend, refined
 from trajopt.direct.touch_points import TouchKind, TouchPoint, next_places
 
 
@@ -240,7 +240,7 @@ def test_breaks_move_to_touch_points():
     mesh, fine = Mesh.uniform(4, 5), Estimate(np.zeros(4), np.full(4, 0.1))
 
     def breaks(*bends):
-        return refined(mesh, fine, Collocation(), bends).breaks.tolist()
+        return refine_mesh(mesh, fine, Collocation(), bends).breaks.tolist()
 
     assert breaks(Bend(0.26, 0.26)) == [0, 0.26, 0.5, 0.75, 1]  # close to a break
     assert breaks(Bend(0.32, 0.25)) == [0, 0.32, 0.5, 0.75, 1]  # the break was made for it

@@ -5,11 +5,11 @@ import pytest
 
 from trajopt import Problem, solve
 from trajopt.indirect.costate_convention import flow_costate
-from trajopt.indirect.detection import POINTS, Sampled, detect
 from trajopt.indirect.hamiltonian import boundary_rows, hamiltonians
 from trajopt.indirect.initial_system import prepare
 from trajopt.indirect.shooting import Shooting
 from trajopt.indirect.start import endpoint_values
+from trajopt.indirect.structure_detection import POINTS, Sampled, detect
 
 
 def shot(ocp):

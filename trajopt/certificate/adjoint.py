@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 from trajopt.certificate.linearized_motion import gauss
 
 if TYPE_CHECKING:
-    from trajopt.certificate.phase_conditions import Extremal
+    from trajopt.certificate.phase_conditions import PhaseConditions
 
 Array = NDArray[np.float64]
 STATIONARITY = 1e-4  # weight of stationarity beside the end of the interval, both relative
@@ -48,7 +48,7 @@ class Fit:
     mismatch: float = 0.0  # what costates that make H stationary inside intervals miss at their ends, relative
 
 
-def fitted(e: Extremal) -> Fit:
+def fitted(e: PhaseConditions) -> Fit:
     """Fit the multipliers of state constraints, interval by interval."""
     ph = e.phase
     given = e.augmented(e.given, e.multipliers)
@@ -98,7 +98,7 @@ def fitted(e: Extremal) -> Fit:
     return Fit(costate, left, constraints.intervals, slack, by_static, by_time, inside, strength, mismatch)
 
 
-def _ends(e: Extremal) -> tuple[Array, Array]:
+def _ends(e: PhaseConditions) -> tuple[Array, Array]:
     """Costates at the start and at the end of each interval, just after: a jump at a break belongs to the interval before it.
 
     Collocation has the multipliers of an interval at its points, the last of which is its end: just before that the costate still
@@ -125,7 +125,7 @@ class _Near:
     by_time: Array
 
     @staticmethod
-    def of(e: Extremal) -> _Near | None:
+    def of(e: PhaseConditions) -> _Near | None:
         from trajopt.certificate.phase_conditions import NEAR
 
         rows, ph = e.ham.of_states, e.phase
@@ -158,7 +158,7 @@ class _Near:
         return _Near(intervals, allowed, distance, -by(ph.form.x), by(e.ham.s), by(ph.form.t)[..., 0])
 
 
-def _everywhere(e: Extremal, inner: Array, ends: Array) -> Array:
+def _everywhere(e: PhaseConditions, inner: Array, ends: Array) -> Array:
     """(rows, intervals, start, points and end) from values at the quadrature points and at both ends of the intervals."""
     shape = e.phase.times.shape
     first, last = np.split(ends, 2, axis=1)
@@ -195,7 +195,7 @@ def bernstein(places: Array) -> Array:
 class _System:
     """What each interval needs to solve its costate equation."""
 
-    e: Extremal
+    e: PhaseConditions
     constraints: _Near
     rates: Array  # (N, nx, nx): df_i/dx_j at the quadrature points
     rest: Array  # (N, nx): dH/dx without its costate terms
@@ -205,7 +205,7 @@ class _System:
     ends: tuple[tuple[Array, Array], tuple[Array, Array]]  # just after breaks, and just before
 
     @staticmethod
-    def of(e: Extremal, by_state: Array, constraints: _Near) -> _System:
+    def of(e: PhaseConditions, by_state: Array, constraints: _Near) -> _System:
         from trajopt.certificate.phase_conditions import NEAR
 
         ph, form, n = e.phase, e.phase.form, e.phase.form.x.numel()

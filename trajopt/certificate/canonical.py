@@ -9,18 +9,18 @@ import casadi
 import numpy as np
 
 from trajopt.bounds import Bound
-from trajopt.certificate.feasibility import whole_motions
+from trajopt.certificate.feasibility_rows import whole_motions
 from trajopt.certificate.motion import Reintegration
-from trajopt.certificate.phase_conditions import Extremal
-from trajopt.certificate.sampled_solution import PhaseAlong
+from trajopt.certificate.phase_conditions import PhaseConditions
+from trajopt.certificate.sampled_solution import SampledPhase
 from trajopt.certificate.table import Check, skipped
 from trajopt.integrate.tableaus import Tableau
 
 COSTATES = "re-integration of costates"
-KEPT = "re-integration of costates, stabilized"
+STABILIZED_COSTATES = "re-integration of costates, stabilized"
 
 
-def costate_motions(phases: Sequence[Extremal], scheme: Tableau, tolerance: float) -> list[Check]:
+def costate_motions(phases: Sequence[PhaseConditions], scheme: Tableau, tolerance: float) -> list[Check]:
     """Each phase integrated forward with its costates, from its start alone; with first integrals stabilized a second time.
 
     The rates take the controls from the answer, as those of the motion do; phases where multipliers of constraints would enter
@@ -29,10 +29,10 @@ def costate_motions(phases: Sequence[Extremal], scheme: Tableau, tolerance: floa
     run = [Reintegration(canonical(e), scheme) for e in phases if not _constrained(e)]
     if not run:
         return [skipped(COSTATES, "constraints act on the costates", "validation")]
-    return [replace(row, family="validation") for row in whole_motions(run, tolerance, (COSTATES, KEPT))]
+    return [replace(row, family="validation") for row in whole_motions(run, tolerance, (COSTATES, STABILIZED_COSTATES))]
 
 
-def canonical(e: Extremal) -> PhaseAlong:
+def canonical(e: PhaseConditions) -> SampledPhase:
     """A phase with its costates as further states, x' = dH/dcostate, costate' = -dH/dx."""
     ph, form = e.phase, e.phase.form
     n = form.x.numel()
@@ -61,6 +61,6 @@ def _name(state: str) -> str:
     return f"costate of {state}"
 
 
-def _constrained(e: Extremal) -> bool:
+def _constrained(e: PhaseConditions) -> bool:
     form = e.phase.form
     return bool(casadi.depends_on(casadi.vertcat(form.g, form.c), form.x) or e.fit.strength > 0)

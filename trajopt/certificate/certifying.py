@@ -9,7 +9,8 @@ import numpy as np
 
 from trajopt.certificate.agreement import agreement, published
 from trajopt.certificate.canonical import costate_motions
-from trajopt.certificate.feasibility import (
+from trajopt.certificate.extremal_rows import along_time, conserved, costate_equation, gains
+from trajopt.certificate.feasibility_rows import (
     between_nodes,
     boundary,
     costs,
@@ -18,12 +19,11 @@ from trajopt.certificate.feasibility import (
     with_integrals,
 )
 from trajopt.certificate.hamiltonian_system import UndefinedHamiltonianError
-from trajopt.certificate.minimum import second_order
 from trajopt.certificate.motion import Reintegration, scheme_for
 from trajopt.certificate.multipliers import path_multipliers, with_multipliers
-from trajopt.certificate.optimality import along_time, conserved, costate_equation, gains
-from trajopt.certificate.phase_conditions import Extremal, extremals
-from trajopt.certificate.sampled_solution import Along, along, not_finite
+from trajopt.certificate.phase_conditions import PhaseConditions, extremals
+from trajopt.certificate.sampled_solution import SampledSolution, along, not_finite
+from trajopt.certificate.second_order_rows import second_order
 from trajopt.certificate.table import Certificate, Check, failed, judged, skipped
 from trajopt.deadline import Deadline, OutOfTime
 from trajopt.errors import UsageError
@@ -160,7 +160,7 @@ def _refused(solution: Solution) -> list[Check]:
     return [failed("finite values", f"not a number: {wrong}", "motion")] if wrong else []
 
 
-def _groups(whole: Along, asked: Tolerances) -> Iterator[Group]:
+def _groups(whole: SampledSolution, asked: Tolerances) -> Iterator[Group]:
     """Groups of checks in order: name, family, work. Later ones use what earlier ones computed."""
     scheme = scheme_for(whole.solution.method)
     motions = [Reintegration(ph, scheme) for ph in whole.phases]
@@ -176,7 +176,7 @@ def _groups(whole: Along, asked: Tolerances) -> Iterator[Group]:
     computed = with_multipliers(with_integrals(whole, motions))
     yield "ends", "ends", lambda: [boundary(computed, asked.motion)]
     yield "cost", "cost", lambda: costs(computed, asked.motion)
-    phases: list[Extremal] = []
+    phases: list[PhaseConditions] = []
     reason = _prepared(computed, phases)
     if reason:
         for name, family in (("Pontryagin's conditions", "costates"), ("gains", "optimality"), ("H along time", "time")):
@@ -194,7 +194,7 @@ def _groups(whole: Along, asked: Tolerances) -> Iterator[Group]:
     yield "second order", "second order", lambda: second_order(computed, phases, asked.gain)
 
 
-def _prepared(whole: Along, phases: list[Extremal]) -> str:
+def _prepared(whole: SampledSolution, phases: list[PhaseConditions]) -> str:
     """Set up Pontryagin's conditions on the intervals of the answer; else the reason why not."""
     missing = [q.name for ph in whole.phases for q in ph.form.states if q.name not in ph.given.costates]
     if missing:
@@ -206,7 +206,9 @@ def _prepared(whole: Along, phases: list[Extremal]) -> str:
     return ""
 
 
-def _refined(whole: Along, phases: Sequence[Extremal], motions: Sequence[Reintegration]) -> tuple[Extremal, ...]:
+def _refined(
+    whole: SampledSolution, phases: Sequence[PhaseConditions], motions: Sequence[Reintegration]
+) -> tuple[PhaseConditions, ...]:
     """The same on the intervals of the integration too, except where state constraints act: there costates are fitted."""
     further = []
     for e, m in zip(phases, motions, strict=True):

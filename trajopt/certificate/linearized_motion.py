@@ -9,7 +9,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.sampled_solution import PhaseAlong, evaluated
+from trajopt.certificate.sampled_solution import SampledPhase, evaluated
 
 Array = NDArray[np.float64]
 STAGES = 4  # Gauss points of an interval: order eight
@@ -29,7 +29,7 @@ def gauss(count: int) -> tuple[Array, Array, Array]:
 class Linear:
     """x' = f linearized in the states at the answer, algebraic variables eliminated."""
 
-    phase: PhaseAlong
+    phase: SampledPhase
 
     @cached_property
     def times(self) -> Array:

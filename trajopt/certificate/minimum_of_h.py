@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from trajopt.compiled.pointwise import Pointwise
 
 if TYPE_CHECKING:
-    from trajopt.certificate.phase_conditions import Extremal
+    from trajopt.certificate.phase_conditions import PhaseConditions
 
 Array = NDArray[np.float64]
 BEYOND = 3.0  # sizes of a control without bounds that are searched beyond its range
@@ -35,10 +35,10 @@ FLAT = 1e-9  # curvature that counts as none, in units of H per size squared
 
 
 @dataclass(frozen=True, eq=False)
-class Least:
+class HamiltonianMinimization:
     """H minimized over the controls (and algebraic variables) of one phase."""
 
-    e: Extremal
+    e: PhaseConditions
 
     @cached_property
     def gap(self) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.certificate.linearized_motion import Linear
-from trajopt.certificate.sampled_solution import PhaseAlong, evaluated
+from trajopt.certificate.sampled_solution import SampledPhase, evaluated
 from trajopt.integrate.fixed_step import combine
 from trajopt.integrate.rates import FLAT_INSTRUCTIONS
 from trajopt.integrate.tableaus import DOP853, FEHLBERG, Tableau
@@ -25,7 +25,7 @@ STEP_ERROR = {DOP853.name: 1e-12, FEHLBERG.name: 1e-10}  # relative, of one step
 SHORTEST = 2.0**-14  # of an interval
 DAMPING = 1e-12  # relative, of invariants that depend on each other
 NEVER_RAISE = {"eps": 0.0}  # of QR: it would raise at small pivots, whatever their units; a motion that gets lost shows itself
-CHAOS = 1e3  # an integration starts anew where it has amplified a disturbed start so many times
+MAX_AMPLIFICATION = 1e3  # an integration starts anew where it has amplified a disturbed start so many times
 
 
 def scheme_for(method: str) -> Tableau:
@@ -53,7 +53,7 @@ class Steps:
 class Reintegration:
     """The re-integration of one phase: states and integrals, from the answer's controls alone."""
 
-    phase: PhaseAlong
+    phase: SampledPhase
     scheme: Tableau
 
     @cached_property
@@ -118,7 +118,7 @@ class Reintegration:
     @cached_property
     def segments(self) -> tuple[list[tuple[int, int]], Array]:
         """Runs of intervals that one integration covers: the whole phase, unless it amplifies a disturbed start too much."""
-        return self.linear.segments(CHAOS)
+        return self.linear.segments(MAX_AMPLIFICATION)
 
     def ends(self, stabilized: bool = False) -> Array:
         """The states at the end of each segment, integrated from its start alone: (nx, segments).
@@ -235,7 +235,7 @@ def _size_of(errors: list[Array], sizes: Array) -> Array:
     return np.asarray(np.where(bottom > 0, fifth**2 / np.where(bottom > 0, bottom, 1.0), bottom))
 
 
-def _rate(ph: PhaseAlong) -> casadi.Function:
+def _rate(ph: SampledPhase) -> casadi.Function:
     form = ph.form
     inputs = [form.t, form.x, form.z, form.u, ph.symbols_s, ph.symbols_p]
     plain = casadi.Function("rate", inputs, [casadi.densify(casadi.vertcat(form.f, form.l))])

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from trajopt.certificate.feasibility import conditions, worst
+from trajopt.certificate.feasibility_rows import conditions, worst
 from trajopt.certificate.hamiltonian_system import UndefinedHamiltonianError, hamiltonians
-from trajopt.certificate.phase_conditions import Extremal
-from trajopt.certificate.sampled_solution import Along, PhaseAlong, evaluated
+from trajopt.certificate.phase_conditions import PhaseConditions
+from trajopt.certificate.sampled_solution import SampledPhase, SampledSolution, evaluated
 from trajopt.certificate.table import Check
 
 Array = NDArray[np.float64]
@@ -21,7 +21,7 @@ OWN = 1e-6  # of a size: nearer to a limit a value is held by it
 INSTANTS = 40  # at which stationarity tells the weights of integrals
 
 
-def path_multipliers(phases: Sequence[Extremal], tolerance: float) -> list[Check]:
+def path_multipliers(phases: Sequence[PhaseConditions], tolerance: float) -> list[Check]:
     """Of mixed constraints: those that make H stationary. Of state constraints: no wrong sign, none off the limit."""
     found: list[tuple[float, str]] = []
     for e in phases:
@@ -35,7 +35,7 @@ def path_multipliers(phases: Sequence[Extremal], tolerance: float) -> list[Check
     return [worst("path multipliers of the file", found, tolerance, family="costates")] if found else []
 
 
-def _mixed(e: Extremal, row: int) -> float:
+def _mixed(e: PhaseConditions, row: int) -> float:
     """The integral of the difference from the certificate's own multiplier, times the size of the constraint."""
     ph, path = e.phase, int(e.ham.mixed.of_path[row])
     own = e._multipliers(e.points[4])[ph.form.g.numel() + row]
@@ -44,7 +44,7 @@ def _mixed(e: Extremal, row: int) -> float:
     return float((np.abs(told - own) * outside * ph.quadrature.ravel()).sum() * ph.measure.c[path])
 
 
-def _of_states(e: Extremal, path: int) -> float:
+def _of_states(e: PhaseConditions, path: int) -> float:
     """Multipliers times the distance from their limit, or times the size of the constraint where their sign is wrong."""
     ph, rows = e.phase, e.ham.of_states
     row = int(np.flatnonzero(rows.of_path == path)[0])
@@ -61,7 +61,7 @@ def _of_states(e: Extremal, path: int) -> float:
     return float((np.abs(told) * distance * weight).sum())
 
 
-def with_multipliers(whole: Along) -> Along:
+def with_multipliers(whole: SampledSolution) -> SampledSolution:
     """The answer with multipliers of conditions that its file does not have: those that come nearest to transversality."""
     form = whole.form
     missing = np.array([name not in whole.solution.multipliers for name in form.b_names], dtype=bool)
@@ -88,7 +88,7 @@ def with_multipliers(whole: Along) -> Along:
     return replace(whole, solution=replace(whole.solution, multipliers={**whole.solution.multipliers, **names}))
 
 
-def _transversality(whole: Along) -> tuple[Array, Array]:
+def _transversality(whole: SampledSolution) -> tuple[Array, Array]:
     """Rows that are linear in the multipliers of conditions, matrix . multipliers + right = 0, relative to the cost."""
     form, count = whole.form, len(whole.form.b_names)
     ends = [e for ph in form.phases for e in ph.ends]
@@ -119,7 +119,9 @@ def _transversality(whole: Along) -> tuple[Array, Array]:
     return np.array([m for m, _ in rows]), np.array([r for _, r in rows])
 
 
-def _phase_rows(ph: PhaseAlong, phi: Array, b: Array, cost: float) -> tuple[list[tuple[Array, float]], list[tuple[Array, float]]]:
+def _phase_rows(
+    ph: SampledPhase, phi: Array, b: Array, cost: float
+) -> tuple[list[tuple[Array, float]], list[tuple[Array, float]]]:
     """Of one phase: free ends, times and interior controls; and what it adds to the rows of static variables."""
     form, size = ph.form, ph.measure
     nx, nl, nu = form.x.numel(), form.l.numel(), form.u.numel()
@@ -163,7 +165,7 @@ def _phase_rows(ph: PhaseAlong, phi: Array, b: Array, cost: float) -> tuple[list
     return rows, statics
 
 
-def _stationarity(ph: PhaseAlong, inputs: list[casadi.SX], phi: Array, b: Array, cost: float) -> list[tuple[Array, float]]:
+def _stationarity(ph: SampledPhase, inputs: list[casadi.SX], phi: Array, b: Array, cost: float) -> list[tuple[Array, float]]:
     """H is stationary in controls between their bounds: that is linear in the weights of the integrals."""
     form, size = ph.form, ph.measure
     some = np.unique(np.linspace(0, ph.times.size - 1, INSTANTS).astype(int))

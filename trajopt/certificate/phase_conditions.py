@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.certificate.hamiltonian_system import Hamiltonian, Rows, hamiltonians
-from trajopt.certificate.sampled_solution import Along, PhaseAlong, evaluated
+from trajopt.certificate.sampled_solution import SampledPhase, SampledSolution, evaluated
 
 if TYPE_CHECKING:
     from trajopt.certificate.adjoint import Fit
@@ -28,10 +28,10 @@ LEAST_COSTATE = 0.1  # of cost over state: costates below that do not matter
 
 
 @dataclass(frozen=True, eq=False)
-class Extremal:
+class PhaseConditions:
     """A phase, its Hamiltonian and the derivatives of the cost by its integrals."""
 
-    phase: PhaseAlong
+    phase: SampledPhase
     ham: Hamiltonian
     weight: Array
     cost: float  # the size of the cost
@@ -192,19 +192,19 @@ class Extremal:
         return evaluated(casadi.Function("value", self.symbols, [casadi.densify(expression)]), *points, *self.fixed)
 
 
-def extremals(whole: Along) -> tuple[Extremal, ...]:
+def extremals(whole: SampledSolution) -> tuple[PhaseConditions, ...]:
     """All phases with their Hamiltonians; raises where Pontryagin's conditions cannot be set up."""
     gradient = endpoint_gradient(whole)[0]
     found, first = [], 0
     for ph, ham in zip(whole.phases, hamiltonians(whole.form), strict=True):
         size = ph.form.ends.column.numel()
         weight = gradient[first + size - ph.form.l.numel() : first + size]
-        found.append(Extremal(ph, ham, weight, whole.sizes.cost))
+        found.append(PhaseConditions(ph, ham, weight, whole.sizes.cost))
         first += size
     return tuple(found)
 
 
-def endpoint_gradient(whole: Along) -> tuple[Array, Array]:
+def endpoint_gradient(whole: SampledSolution) -> tuple[Array, Array]:
     """Derivatives of cost and weighted conditions by all endpoint values, and by static variables."""
     form = whole.form
     total = form.phi + (casadi.dot(form.b, casadi.DM(whole.multipliers)) if whole.multipliers.size else 0)

@@ -25,7 +25,7 @@ INSIDE = 1e-12  # of an interval: controls and costates may jump at its ends, an
 
 
 @dataclass(frozen=True, eq=False)
-class PhaseAlong:
+class SampledPhase:
     """One phase: its equations and its curves. Columns are (size, number of times)."""
 
     form: PhaseForm
@@ -134,12 +134,12 @@ class PhaseAlong:
 
 
 @dataclass(frozen=True, eq=False)
-class Along:
+class SampledSolution:
     """All phases of an answer."""
 
     form: NormalForm
     solution: Solution
-    phases: tuple[PhaseAlong, ...]
+    phases: tuple[SampledPhase, ...]
     s: Array
     p: Array
 
@@ -174,7 +174,7 @@ class Along:
         return "" if len(self.phases) == 1 else "phase "
 
 
-def along(form: NormalForm, solution: Solution, deadline: Deadline = UNLIMITED) -> Along:
+def along(form: NormalForm, solution: Solution, deadline: Deadline = UNLIMITED) -> SampledSolution:
     """The columns of a solution, checked against the problem it should answer."""
     missing = [ph.name for ph in form.phases if ph.name not in solution.phases]
     if missing:
@@ -188,7 +188,7 @@ def along(form: NormalForm, solution: Solution, deadline: Deadline = UNLIMITED) 
         if np.size(solution.variables.get(q.name, ())) != q.size:
             raise UsageError(f"this is no answer to problem '{form.name}': it has no static variable '{q.name}' of size {q.size}")
     s = np.concatenate([np.zeros(0), *[np.asarray(solution.variables[q.name], dtype=float).ravel() for q in form.statics]])
-    phases = tuple(PhaseAlong(ph, solution.phase(ph.name), s, p, form.s, form.p, deadline=deadline) for ph in form.phases)
+    phases = tuple(SampledPhase(ph, solution.phase(ph.name), s, p, form.s, form.p, deadline=deadline) for ph in form.phases)
     for ph in phases:
         for quantities, group in (
             (ph.form.states, ph.given.states),
@@ -200,7 +200,7 @@ def along(form: NormalForm, solution: Solution, deadline: Deadline = UNLIMITED) 
                     raise UsageError(
                         f"this is no answer to problem '{form.name}': phase '{ph.form.name}' has no '{q.name}' of size {q.size}"
                     )
-    whole = Along(form, solution, phases, s, p)
+    whole = SampledSolution(form, solution, phases, s, p)
     return replace(whole, phases=tuple(replace(ph, own=own) for ph, own in zip(phases, whole.sizes.phases, strict=True)))
 
 

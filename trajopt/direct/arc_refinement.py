@@ -20,8 +20,8 @@ from trajopt.direct.arc_structure import (
 )
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
+from trajopt.direct.mesh_refinement import refine_mesh
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
-from trajopt.direct.next_mesh import refined
 from trajopt.direct.search import State, costs_more
 from trajopt.direct.solve_mesh import solve_mesh
 from trajopt.guess import PhaseGuess
@@ -152,7 +152,7 @@ def _next_on_arcs(state: State, current: MeshSolution, meshes: Meshes, first: bo
 
 def _refined_arcs(current: MeshSolution, joins: list[tuple[int, ...]]) -> Meshes:
     phases = zip(current.phases, current.estimates, joins, strict=True)
-    meshes = tuple(refined(replace(view.layout.mesh, joined=j), e, view.method) for view, e, j in phases)
+    meshes = tuple(refine_mesh(replace(view.layout.mesh, joined=j), e, view.method) for view, e, j in phases)
     return meshes, tuple(view.values.spans for view in current.phases)
 
 

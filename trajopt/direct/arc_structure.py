@@ -25,7 +25,7 @@ DECIDED = 2  # and above, one number for each set of active constraints: the rol
 
 
 @dataclass(frozen=True)
-class Piece:
+class ControlArc:
     """A stretch of time on which one control keeps one role."""
 
     role: int
@@ -128,7 +128,7 @@ def decided(view: PhaseView) -> Bools:
     return np.asarray(inside & np.asarray(active_constraints(view).any(axis=1))[:, None])
 
 
-def _pieces(view: PhaseView, j: int, active: Ints) -> tuple[list[Piece], list[int]]:
+def _pieces(view: PhaseView, j: int, active: Ints) -> tuple[list[ControlArc], list[int]]:
     lower, upper = view.layout.form.u_bound.lower[j], view.layout.form.u_bound.upper[j]
     affine = bool(view.kernels.affine[j])
     left, right, level, interval = _samples(view, j)
@@ -142,12 +142,12 @@ def _pieces(view: PhaseView, j: int, active: Ints) -> tuple[list[Piece], list[in
     for a, b in itertools.pairwise(edges):
         widths = np.diff(view.values.breaks)[interval[a:b]]
         length = float((right[a:b] - left[a:b]) @ (1.0 / widths))
-        piece = Piece(int(role[a]), float(left[a]), float(right[b - 1]), length)
+        piece = ControlArc(int(role[a]), float(left[a]), float(right[b - 1]), length)
         runs.append((piece, float(level[a:b] @ (right[a:b] - left[a:b])), interval[a:b]))
     if affine:
         return _switched(runs, lower, upper)
     # A smooth control that is at its bound for less than an interval touches it: that is no arc.
-    kept = [p if p.role == FREE or p.intervals >= 1 else Piece(FREE, p.start, p.end, p.intervals) for p, _, _ in runs]
+    kept = [p if p.role == FREE or p.intervals >= 1 else ControlArc(FREE, p.start, p.end, p.intervals) for p, _, _ in runs]
     return _merged(kept), []
 
 
@@ -164,9 +164,9 @@ def _with_decided(role: Ints, active: Ints, interval: Ints) -> Ints:
     return role
 
 
-def _switched(runs: list[tuple[Piece, float, Ints]], lower: float, upper: float) -> tuple[list[Piece], list[int]]:
+def _switched(runs: list[tuple[ControlArc, float, Ints]], lower: float, upper: float) -> tuple[list[ControlArc], list[int]]:
     """Short in-between values of an affine control are switches inside an interval; long ones are arcs of their own."""
-    pieces: list[Piece] = []
+    pieces: list[ControlArc] = []
     unclear: list[int] = []
     bound = {AT_LOWER: lower, AT_UPPER: upper}
     for i, (piece, area, intervals) in enumerate(runs):
@@ -189,11 +189,11 @@ def _switched(runs: list[tuple[Piece, float, Ints]], lower: float, upper: float)
     return _merged(pieces), unclear
 
 
-def _merged(pieces: list[Piece]) -> list[Piece]:
-    merged: list[Piece] = []
+def _merged(pieces: list[ControlArc]) -> list[ControlArc]:
+    merged: list[ControlArc] = []
     for p in pieces:
         if merged and merged[-1].role == p.role:
-            merged[-1] = Piece(p.role, merged[-1].start, p.end, merged[-1].intervals + p.intervals)
+            merged[-1] = ControlArc(p.role, merged[-1].start, p.end, merged[-1].intervals + p.intervals)
         else:
             merged.append(p)
     return merged
@@ -215,7 +215,7 @@ def _samples(view: PhaseView, j: int) -> tuple[Array, Array, Array, Ints]:
     return starts + widths * left, starts + widths * right, values.U[point, j], interval
 
 
-def _role_at(pieces: list[Piece], t: float) -> int:
+def _role_at(pieces: list[ControlArc], t: float) -> int:
     return next((p.role for p in pieces if p.start <= t <= p.end), pieces[-1].role)
 
 

@@ -18,8 +18,8 @@ from trajopt.curve import lagrange_basis
 from trajopt.direct.collocation import Refinement
 from trajopt.direct.costates import costate_curve
 from trajopt.direct.mesh import Mesh
+from trajopt.direct.mesh_refinement import Bend
 from trajopt.direct.mesh_solution import MeshSolution
-from trajopt.direct.next_mesh import Bend
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.schemes import gauss_quadrature
 from trajopt.direct.touch_points import LimitMultipliers, TouchPoint, limit_multipliers, next_places, touch_points

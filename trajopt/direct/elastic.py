@@ -32,7 +32,7 @@ Index = NDArray[np.int_]
 
 
 @dataclass(frozen=True, eq=False)
-class Loosening:
+class ElasticGroup:
     """What may be violated together by one amount: constraint rows, or the bounds of unknowns."""
 
     rows: Index
@@ -49,7 +49,7 @@ class ElasticBackend:
     """
 
     backend: Backend
-    loosenings: tuple[Loosening, ...]
+    loosenings: tuple[ElasticGroup, ...]
     kept: Index  # unknowns that stay where they start
     regularization: float
     start: float  # initial violation, in sizes
@@ -60,7 +60,7 @@ class ElasticBackend:
         return replace(self, backend=self.backend.tightened(tolerance))
 
     def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result:
-        loose = loosened(program, self.loosenings, self.regularization, self.start)
+        loose = make_elastic(program, self.loosenings, self.regularization, self.start)
         start = np.clip(loose.start, loose.lower, loose.upper)[self.kept]
         loose.lower[self.kept] = loose.upper[self.kept] = start
         result = self.backend.solve(loose, warm, deadline)
@@ -106,19 +106,19 @@ def least_violation(context: Context, meshes: tuple[Mesh, ...], guess: Guess, ke
     return solution
 
 
-def _conditions(layout: Layout, settings: Elastic, free: bool) -> Iterator[Loosening]:
+def _conditions(layout: Layout, settings: Elastic, free: bool) -> Iterator[ElasticGroup]:
     """End values, conditions and path constraints: all that is required of a trajectory, besides its bounds and its start."""
     none, number = np.zeros(0, dtype=int), np.arange(layout.unknowns)
     for ph in layout.phases:
         states = ph.states(number)
         for i in np.flatnonzero(end_required(ph)):
             within = none if free or ph.state_points < 3 else states[-2, i : i + 1]
-            yield Loosening(none, states[-1, i : i + 1], within, settings.end_weight)
+            yield ElasticGroup(none, states[-1, i : i + 1], within, settings.end_weight)
         for rows in ph.path_rows(np.arange(layout.constraints)).T:
-            yield Loosening(rows, none, none)
+            yield ElasticGroup(rows, none, none)
     for k, row in enumerate(layout.condition_rows(np.arange(layout.constraints))):
         if condition_origin(layout, k).kind is not ConditionKind.DURATION:  # time never runs backwards
-            yield Loosening(np.array([row]), none, none, condition_weight(layout, settings, k))
+            yield ElasticGroup(np.array([row]), none, none, condition_weight(layout, settings, k))
 
 
 def condition_origin(layout: Layout, k: int) -> Origin:
@@ -132,13 +132,13 @@ def condition_weight(layout: Layout, settings: Elastic, k: int) -> float:
     return settings.link_weight if condition_origin(layout, k).kind is ConditionKind.LINK else 1.0
 
 
-def _state_bounds(layout: Layout) -> Iterator[Loosening]:
+def _state_bounds(layout: Layout) -> Iterator[ElasticGroup]:
     """The bounds of each state after the start."""
     none, number = np.zeros(0, dtype=int), np.arange(layout.unknowns)
     for ph in layout.phases:
         bound, required = ph.form.x_bound, end_required(ph)
         for i in np.flatnonzero(np.isfinite(bound.lower) | np.isfinite(bound.upper)):
-            yield Loosening(none, ph.states(number)[1 : ph.state_points - int(required[i]), i], none)
+            yield ElasticGroup(none, ph.states(number)[1 : ph.state_points - int(required[i]), i], none)
 
 
 def end_required(ph: PhaseLayout) -> NDArray[np.bool_]:
@@ -147,7 +147,7 @@ def end_required(ph: PhaseLayout) -> NDArray[np.bool_]:
     return np.concatenate([np.zeros(0, bool), *ends])
 
 
-def loosened(program: Program, loose: tuple[Loosening, ...], regularization: float, start: float) -> Program:
+def make_elastic(program: Program, loose: tuple[ElasticGroup, ...], regularization: float, start: float) -> Program:
     """The program with amounts by which constraints are violated, up or down, as further unknowns.
 
     Their weighted sum is its cost.

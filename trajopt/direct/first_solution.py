@@ -83,7 +83,7 @@ def _unsolved(state: State) -> bool:
     return state.best is None or not (state.best.solved or state.best.unbounded)
 
 
-def _hopeful(state: State) -> bool:
+def _not_proved_infeasible(state: State) -> bool:
     """Unsolved, and not shown infeasible: no two least-violation solutions violate the same, and there are few of them."""
     ordered = np.sort(state.violations)
     same = bool(np.any(100 * np.diff(ordered) < ordered[1:]))
@@ -126,12 +126,12 @@ def _elastic_first(change: Callable[[State], Guess], state: State, keep_time: bo
     return solve_mesh(context, meshes, elastic.guess, context.barrier_after_feasible)
 
 
-def _longer(state: State) -> Guess:
+def _with_longer_duration(state: State) -> Guess:
     """A guess of phases that last ten times as long, with a detour."""
     return detoured(plain_guess(state.context.form, duration=10), 1.0)
 
 
-def _may_last(state: State) -> bool:
+def _duration_can_grow(state: State) -> bool:
     """True if phases may last longer than guessed."""
     longer = plain_guess(state.context.form, duration=10)
     lengths, before = (np.array([ph.tf - ph.t0 for ph in one.phases]) for one in (longer, state.guess))
@@ -163,12 +163,17 @@ ATTEMPTS = (
     Remedy(FIRST_ATTEMPT, lambda s: s.best is None, _attempt(_directly), _better),
     Remedy("least violation first", _unsolved, _attempt(partial(_elastic_first, lambda s: s.guess)), _better),
     Remedy("a detour of +1", _unsolved, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, 1.0))), _better),
-    Remedy("10 times the time", _may_last, _attempt(partial(_elastic_first, _longer, keep_time=True), True), _better),
+    Remedy(
+        "10 times the time", _duration_can_grow,
+        _attempt(partial(_elastic_first, _with_longer_duration, keep_time=True), True), _better,
+    ),
     # A violation that is smaller the sooner it ends, as at the first swing of many, makes a free time shrink.
     Remedy(
         "the time as guessed", lambda s: _unsolved(s) and _free_time(s.context.form),
         _attempt(partial(_elastic_first, lambda s: s.guess, keep_time=True), True), _better,
     ),
     Remedy("least violation, controls off centre", _idle, _attempt(partial(_elastic_first, _off_centre)), _better),
-    Remedy("a detour of -1", _hopeful, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, -1.0))), _better),
+    Remedy(
+        "a detour of -1", _not_proved_infeasible, _attempt(partial(_elastic_first, lambda s: detoured(s.guess, -1.0))), _better
+    ),
 )  # fmt: skip

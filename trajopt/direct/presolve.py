@@ -50,13 +50,13 @@ def _loosened(form: NormalForm, phase: PhaseForm, parameters: Array) -> PhaseFor
     bound = phase.u_bound
     lower, upper = bound.lower, bound.upper
     for low, high in _control_boxes(form, phase, parameters):
-        lower, upper = moved_away(Bound(lower, upper), low, high)
+        lower, upper = relax_implied_bounds(Bound(lower, upper), low, high)
     if np.array_equal(lower, bound.lower) and np.array_equal(upper, bound.upper):
         return phase
     return replace(phase, controls=tuple(_rebound(q, lower[q.rows], upper[q.rows]) for q in phase.controls))
 
 
-def moved_away(bound: Bound, low: Array, high: Array) -> tuple[Array, Array]:
+def relax_implied_bounds(bound: Bound, low: Array, high: Array) -> tuple[Array, Array]:
     """Bounds of what stays between ``low`` and ``high`` anyway, moved to twice that range unless they are beyond it already."""
     with np.errstate(invalid="ignore"):  # a constraint that says nothing about a variable reaches to infinity
         middle, reach = 0.5 * (low + high), 0.5 * (high - low)
@@ -125,7 +125,7 @@ def ellipsoid(A: Array, b: Array, limit: float) -> tuple[Array, Array] | None:
 
 def without_redundant_limits(form: NormalForm, parameters: Array, settings: Presolve) -> NormalForm:
     """The same problem with less asked of what integrals of motion decide; the very same form where there are none."""
-    phases = tuple(_relieved(form, i, parameters, settings) for i in range(len(form.phases)))
+    phases = tuple(_without_redundant_ends(form, i, parameters, settings) for i in range(len(form.phases)))
     same = all(a is b for a, b in zip(phases, form.phases, strict=True))
     return form if same else replace(form, phases=phases)
 
@@ -144,7 +144,7 @@ def violated_limits(form: NormalForm, solution: MeshSolution) -> float:
     return worst
 
 
-def _relieved(form: NormalForm, index: int, parameters: Array, settings: Presolve) -> PhaseForm:
+def _without_redundant_ends(form: NormalForm, index: int, parameters: Array, settings: Presolve) -> PhaseForm:
     phase = form.phases[index]
     limited = np.isfinite(phase.x_bound.lower) | np.isfinite(phase.x_bound.upper) | phase.x_end.fixed
     states = np.flatnonzero(phase.x_start.fixed & limited)  # an integral of others decides nothing
@@ -158,7 +158,7 @@ def _relieved(form: NormalForm, index: int, parameters: Array, settings: Presolv
         return phase
     ends = _decided_ends(ends, bound, integrals, first.lower / sizes, sizes, settings.window)
     for low, high in _state_boxes(integrals, first.lower / sizes):
-        bound = Bound(*moved_away(bound, low * sizes, high * sizes))
+        bound = Bound(*relax_implied_bounds(bound, low * sizes, high * sizes))
     return _with_limits(phase, states, ends, bound)
 
 
@@ -322,7 +322,7 @@ def _integrals(form: NormalForm, index: int, parameters: Array, states: Index, s
     scales = scales * 10 ** generator.uniform(-1.0, 1.0, x.shape)  # what happens far away only counts, too
     x, z, u = _within(phase.x_bound, x, scales), _within(phase.z_bound, z), _within(phase.u_bound, u)
     p = np.repeat(parameters[:, None], places, axis=1)
-    t, s = _within(_clock(phase), t), _within(stacked([q.bound for q in form.statics]), s)
+    t, s = _within(_time_range(phase), t), _within(stacked([q.bound for q in form.statics]), s)
     rates = np.asarray(form.models[index](t, x, z, u, s, p))[states] / sizes[:, None]
     x = x[states] / sizes[:, None]
     regular = np.all(np.isfinite(rates), axis=0)
@@ -334,7 +334,7 @@ def _integrals(form: NormalForm, index: int, parameters: Array, states: Index, s
     return np.asarray(_null(changes / lengths) / lengths[:, None])
 
 
-def _clock(phase: PhaseForm) -> Bound:
+def _time_range(phase: PhaseForm) -> Bound:
     """When the phase may be under way."""
     lower, upper = phase.start_time.lower, phase.end_time.upper
     lower = np.where(np.isfinite(lower), lower, 0.0)

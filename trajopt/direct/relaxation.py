@@ -24,7 +24,7 @@ from trajopt.direct.kernels import make_kernels
 from trajopt.direct.mesh import FREE
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.phase_view import PhaseView
-from trajopt.direct.refinement import refine
+from trajopt.direct.refinement_loop import refine
 from trajopt.direct.relaxed_form import copied_columns, relaxed_form
 from trajopt.direct.search import State, costs_more
 from trajopt.direct.solve_mesh import solve_mesh
@@ -82,7 +82,7 @@ def mixture_of_controls(state: State) -> State:
     return replace(jumps, passes=passes + jumps.passes)
 
 
-def no_dearer(trial: State, state: State) -> bool:
+def not_more_costly(trial: State, state: State) -> bool:
     """As accurate, and not dearer; the value of the relaxed problem counts in any case."""
     new, old = trial.solution, state.solution
     within = new.error <= max(state.method.tolerance, old.error)

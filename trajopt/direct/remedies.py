@@ -13,8 +13,8 @@ from trajopt.direct.first_solution import first_solution
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.presolve import violated_limits
-from trajopt.direct.refinement import refine
-from trajopt.direct.relaxation import MIXTURE, mixture_helps, mixture_of_controls, no_dearer
+from trajopt.direct.refinement_loop import refine
+from trajopt.direct.relaxation import MIXTURE, mixture_helps, mixture_of_controls, not_more_costly
 from trajopt.direct.search import Remedy, State
 from trajopt.direct.solve_mesh import Context, solve_mesh
 from trajopt.guess import Guess, detoured, plain_guess
@@ -128,7 +128,7 @@ def _solved_or_elastic(trial: State, state: State) -> bool:
 
 AFTER_REFINEMENT = (
     Remedy("a finer first mesh", _poor_mesh, _finer_mesh, _solved_or_elastic),
-    Remedy(MIXTURE, mixture_helps, mixture_of_controls, no_dearer),
+    Remedy(MIXTURE, mixture_helps, mixture_of_controls, not_more_costly),
 )
 
 

@@ -6,36 +6,28 @@ of one type, run by one loop (``search.run``), with one budget and one record of
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-import trajopt
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
-from trajopt.direct.explain import explain
-from trajopt.direct.first_solution import ATTEMPTS, FIRST_ATTEMPT, first_solution
+from trajopt.direct.first_solution import ATTEMPTS, first_solution
 from trajopt.direct.hamiltonian_minimum import with_excess
 from trajopt.direct.mesh_solution import MeshSolution
-from trajopt.direct.refinement import refine
+from trajopt.direct.refinement_loop import refine
 from trajopt.direct.relaxation import MIXTURE
 from trajopt.direct.remedies import AFTER_REFINEMENT, BEFORE_REFINEMENT, NO_FIRST_INTEGRAL, no_first_integral
 from trajopt.direct.search import State, run
 from trajopt.direct.solve_mesh import Context, Progress
-from trajopt.direct.to_solution import arcs, condition_multipliers, phase_solutions, statics
+from trajopt.direct.verdict import verdict
 from trajopt.errors import UsageError, suggest
 from trajopt.guess import Guess, check_guess, sound_guess
 from trajopt.nlp.backends import Outcome
 from trajopt.normal_form import NormalForm
-from trajopt.solution import Solution, Status
-
-Array = NDArray[np.float64]
+from trajopt.solution import Solution
 
 REMEDIES = (*[remedy.name for remedy in (*ATTEMPTS, *BEFORE_REFINEMENT, *AFTER_REFINEMENT)], NO_FIRST_INTEGRAL)
 
@@ -84,68 +76,8 @@ def describe(trial: State, state: State) -> str:
     return f"objective {new.objective:.9g} instead of {old.objective:.9g}, error {new.error:.1e} instead of {old.error:.1e}"
 
 
-def verdict(state: State, form: NormalForm, seconds: float) -> Solution:
-    """The best solution with its status, and the record of the search."""
-    solution, method, history = state.solution, state.method, tuple(one.record for one in state.passes)
-    status = _status(state)
-    solving = sum(record.seconds for record in history)
-    return Solution(
-        problem=form.name,
-        method="direct",
-        status=status,
-        objective=solution.objective,
-        phases=phase_solutions(solution),
-        variables=statics(solution),
-        parameters=_named_parameters(form, state.context.parameters),
-        multipliers=condition_multipliers(solution),
-        arcs=arcs(solution),
-        history=history,
-        error=solution.error,
-        tolerance=method.tolerance,
-        iterations=sum(record.iterations for record in history),
-        seconds={"build": seconds - solving, "solve": solving, "total": seconds},
-        explanation=state.chattering or explain(solution, status),
-        log=tuple(event.line for event in state.events if len(state.events) > 1 or event.name != FIRST_ATTEMPT),
-        options={"scheme": method.scheme.name, "tolerance": method.tolerance, "backend": method.backend.name},
-        versions=dict(_versions()),
-        form=state.context.form if state.chattering else form,
-    )
-
-
 def _interim(form: NormalForm, guess: Guess | None, context: Context, solution: MeshSolution) -> Solution:
     """What an interruption keeps of a solved mesh."""
     first = solution.guess if guess is None else guess
     state = State(context, first, guess is not None, solution, stopped=Outcome.INTERRUPTED).recorded(solution)
     return verdict(state, form, solution.seconds)
-
-
-def _status(state: State) -> Status:
-    outcome = state.stopped or state.solution.outcome
-    if state.chattering and outcome is Outcome.SOLVED:
-        return Status.CHATTERING
-    if outcome is Outcome.SOLVED:
-        if state.solution.error <= state.method.tolerance:
-            return Status.SOLVED
-        return Status.TIME_LIMIT if state.context.deadline.over else Status.COARSE
-    return {
-        Outcome.INFEASIBLE: Status.INFEASIBLE,
-        Outcome.LEAST_VIOLATION: Status.INFEASIBLE,
-        Outcome.ITERATIONS: Status.ITERATIONS,
-        Outcome.NOT_A_NUMBER: Status.NOT_A_NUMBER,
-        Outcome.INTERRUPTED: Status.INTERRUPTED,
-        Outcome.TIME_LIMIT: Status.TIME_LIMIT,
-    }.get(outcome, Status.FAILED)
-
-
-@lru_cache(maxsize=1)
-def _versions() -> tuple[tuple[str, str], ...]:
-    others = ((name, importlib.metadata.version(name)) for name in ("casadi", "numpy"))
-    return (("trajopt", trajopt.__version__), *others)
-
-
-def _named_parameters(form: NormalForm, values: Array) -> dict[str, Array]:
-    named, place = {}, 0
-    for q in form.parameters:
-        named[q.name] = values[place : place + q.value.size]
-        place += q.value.size
-    return named

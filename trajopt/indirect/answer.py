@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import Curve
 from trajopt.indirect.arc_trajectory import NODES, ArcTrace
-from trajopt.indirect.initial_system import Preparation
+from trajopt.indirect.initial_system import ShootingProblem
 from trajopt.indirect.modes import roles_of_mode
 from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
 from trajopt.solution import Arc, PhaseSolution, Solution, Status
@@ -20,7 +20,7 @@ from trajopt.solution import Arc, PhaseSolution, Solution, Status
 Array = NDArray[np.float64]
 
 
-def read_solution(prepared: Preparation, unknowns: Array, options: Any) -> Solution:
+def read_solution(prepared: ShootingProblem, unknowns: Array, options: Any) -> Solution:
     """The solution that a vector of unknowns stands for; its status is SOLVED until the caller knows better."""
     form, layout = prepared.form, prepared.system.layout
     unknowns = _with_exact_times(prepared, unknowns)
@@ -48,7 +48,7 @@ def read_solution(prepared: Preparation, unknowns: Array, options: Any) -> Solut
     )  # fmt: skip
 
 
-def _with_exact_times(prepared: Preparation, unknowns: Array) -> Array:
+def _with_exact_times(prepared: ShootingProblem, unknowns: Array) -> Array:
     """Times that are fixed, free of the rounding of the last correction."""
     exact = unknowns.copy()
     for ph, times in zip(prepared.form.phases, prepared.system.layout.times, strict=True):
@@ -106,7 +106,7 @@ def _named(quantities: tuple[NamedVector, ...], curve: Curve) -> dict[str, Curve
     return {q.name: curve.rows(q.rows, q.unit, q.names) for q in quantities}
 
 
-def _multipliers(prepared: Preparation, unknowns: Array) -> dict[str, float]:
+def _multipliers(prepared: ShootingProblem, unknowns: Array) -> dict[str, float]:
     nu = iter(unknowns[prepared.system.layout.nu])
     found = {}
     for row, side in prepared.rows:

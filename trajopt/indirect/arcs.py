@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.indirect.control_law import Mode
-from trajopt.indirect.detection import Stretch, detect, sample
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians
 from trajopt.indirect.modes import mode_of_roles, roles_of_mode
 from trajopt.indirect.start import Start, StartArc, start_from, weights_at
+from trajopt.indirect.structure_detection import DetectedArc, detect, sample
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Arc, Solution
 
@@ -92,14 +92,14 @@ def _span(form: NormalForm, i: int, solution: Solution) -> tuple[float, float]:
     return ph.t0, ph.tf
 
 
-def _shot(ham: PhaseHamiltonian, along: StartArc, known: list[Arc], s: Array, p: Array) -> list[Stretch]:
+def _shot(ham: PhaseHamiltonian, along: StartArc, known: list[Arc], s: Array, p: Array) -> list[DetectedArc]:
     """The arcs of an earlier shooting; where two of the same mode meet, a constraint is touched."""
-    stretches: list[Stretch] = []
+    stretches: list[DetectedArc] = []
     for arc in known:
         mode = mode_of_roles(ham, arc.roles)
         again = bool(stretches) and stretches[-1].mode == mode
         touched = _touched_at(ham, along, arc.start, s, p) if again else ()
-        stretches.append(Stretch(mode, arc.start, arc.end, touched))
+        stretches.append(DetectedArc(mode, arc.start, arc.end, touched))
     return stretches
 
 

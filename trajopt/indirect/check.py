@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trajopt.indirect.arc_trajectory import ArcTrace
 from trajopt.indirect.control_law import Mode
-from trajopt.indirect.initial_system import Preparation
+from trajopt.indirect.initial_system import ShootingProblem
 from trajopt.indirect.start import Start, StartArc
 
 Array = NDArray[np.float64]
@@ -41,7 +41,7 @@ class Finding:
         return self.untouched is not None or self.row is not None or (self.change is not None and bool(np.isfinite(self.size)))
 
 
-def findings(prepared: Preparation, unknowns: Array) -> tuple[Finding, ...]:
+def findings(prepared: ShootingProblem, unknowns: Array) -> tuple[Finding, ...]:
     """Everything that an answer violates."""
     found: list[Finding] = []
     for k, trace in enumerate(prepared.traces(unknowns)):
@@ -115,7 +115,7 @@ def _convexity(trace: ArcTrace, k: int) -> list[Finding]:
     return []
 
 
-def _jumps(prepared: Preparation, unknowns: Array, k: int) -> list[Finding]:
+def _jumps(prepared: ShootingProblem, unknowns: Array, k: int) -> list[Finding]:
     """Touched constraints with a jump of the costate that pushes the wrong way."""
     arc = prepared.system.arcs[k]
     jumps = unknowns[prepared.system.layout.jumps[k]]
@@ -129,7 +129,7 @@ def _jumps(prepared: Preparation, unknowns: Array, k: int) -> list[Finding]:
     return found
 
 
-def _beyond(prepared: Preparation, unknowns: Array) -> list[Finding]:
+def _beyond(prepared: ShootingProblem, unknowns: Array) -> list[Finding]:
     """Endpoint conditions that are not held, and not met either."""
     form, system = prepared.form, prepared.system
     free = [row for row, side in prepared.rows if side is None]
@@ -154,7 +154,7 @@ def _beyond(prepared: Preparation, unknowns: Array) -> list[Finding]:
     return found
 
 
-def _rows(prepared: Preparation, unknowns: Array) -> list[Finding]:
+def _rows(prepared: ShootingProblem, unknowns: Array) -> list[Finding]:
     """Endpoint conditions with multipliers of the wrong sign."""
     nu, found = iter(unknowns[prepared.system.layout.nu]), []
     largest = float(np.abs(unknowns[prepared.system.layout.nu]).max(initial=0.0))
@@ -200,7 +200,7 @@ def _with_constraint(j: int, side: str) -> Callable[[Mode], Mode]:
     return lambda mode: Mode(mode.roles, tuple(sorted((*mode.active, (j, side)))))
 
 
-def revised(prepared: Preparation, unknowns: Array, converged: bool, found: tuple[Finding, ...]) -> Start | None:
+def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: tuple[Finding, ...]) -> Start | None:
     """A start with another structure: without arcs that have vanished, and changed where an inequality fails."""
     layout, gone = prepared.system.layout, set()
     short = VANISHED if converged else 100 * VANISHED

@@ -36,7 +36,7 @@ def flow_costate(arc: StartArc, law: ArcLaw, fixed: tuple[Array, ...]) -> Callab
     t = _quadrature_points(arc)
     at = _Along(arc, law, fixed)
     held = [constraints[i] for i, _ in arc.mode.active]
-    lacking = _lack(at, t)
+    lacking = _adjoint_residual(at, t)
     # Multipliers of mixed constraints and of algebraic equations act in the same equation; they are told apart and left out.
     acting = [c.expression for c in held] + (casadi.vertsplit(ham.phase.g) if ham.phase.g.numel() else [])
     middle = 0.5 * (t[1:] + t[:-1])
@@ -44,10 +44,10 @@ def flow_costate(arc: StartArc, law: ArcLaw, fixed: tuple[Array, ...]) -> Callab
     shares = np.stack([np.linalg.lstsq(n, r, rcond=None)[0] for n, r in zip(normals, lacking, strict=True)])
     costate = arc.costate(t)
     for row, constraint in enumerate(held):
-        measure = _from_the_end(shares[:, row])
+        measure = _reverse_cumulative_sum(shares[:, row])
         for derivative in constraint.derivatives[: constraint.order or 0]:
             costate = costate - measure[:, None] * at(casadi.gradient(derivative, ham.phase.x), t)
-            measure = _from_the_end(0.5 * (measure[1:] + measure[:-1]) * np.diff(t))
+            measure = _reverse_cumulative_sum(0.5 * (measure[1:] + measure[:-1]) * np.diff(t))
     inside = t <= arc.end
     spline = CubicSpline(t[inside], costate[inside])
     return lambda times: np.asarray(spline(np.clip(times, t[0], arc.end)))
@@ -76,13 +76,13 @@ def _quadrature_points(arc: StartArc) -> Array:
     return np.unique(np.concatenate([np.linspace(a, b, STEPS + 1) for a, b in pairwise(marks)]))
 
 
-def _lack(at: _Along, t: Array) -> Array:
+def _adjoint_residual(at: _Along, t: Array) -> Array:
     """(steps, states): what the costate of the guess lacks of its own equation, over each step."""
     middle = 0.5 * (t[1:] + t[:-1])
     slope = at(casadi.gradient(at.ham.H, at.ham.phase.x), middle)
     return np.asarray(-np.diff(at.arc.costate(t), axis=0) - np.diff(t)[:, None] * slope)
 
 
-def _from_the_end(pieces: Array) -> Array:
+def _reverse_cumulative_sum(pieces: Array) -> Array:
     """Sums of pieces from each point to the last."""
     return np.concatenate([np.cumsum(pieces[::-1])[::-1], [0.0]])

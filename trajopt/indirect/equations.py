@@ -13,7 +13,7 @@ from typing import Any
 import casadi
 
 from trajopt.indirect.control_law import ArcLaw
-from trajopt.indirect.first_integral_projection import Kept
+from trajopt.indirect.first_integral_projection import ConservedIntegrals
 from trajopt.indirect.hamiltonian import BoundaryRow, Constraint
 from trajopt.normal_form import NormalForm
 
@@ -42,7 +42,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Entrance:
+class EntryPoint:
     """State constraints that an arc meets where it begins: those it stays on, and those it only touches, as (number, side)."""
 
     kept: tuple[tuple[int, str], ...]
@@ -55,14 +55,14 @@ class Entrance:
 
 def entrance(
     before: ArcLaw | None, after: ArcLaw, touched: tuple[tuple[int, str], ...] = (), implied: tuple[tuple[int, str], ...] = ()
-) -> Entrance:
+) -> EntryPoint:
     """``implied``: constraints that conditions where the phase begins hold already: they bring no equation of their own."""
     constraints = after.hamiltonian.constraints
     held = before.mode.active if before is not None else implied
-    return Entrance(tuple(a for a in after.mode.active if constraints[a[0]].order and a not in held), touched)
+    return EntryPoint(tuple(a for a in after.mode.active if constraints[a[0]].order and a not in held), touched)
 
 
-def jumped_costate(after: Side, door: Entrance, jumps: Any) -> Any:
+def jumped_costate(after: Side, door: EntryPoint, jumps: Any) -> Any:
     """The costate just before an arc that begins on state constraints: it jumps along their gradients (Bryson & Ho, 3.11.9)."""
     ham = after.law.hamiltonian
     costate, place = after.costate, 0
@@ -77,7 +77,7 @@ def jumped_costate(after: Side, door: Entrance, jumps: Any) -> Any:
     return costate
 
 
-def entry_equations(before: Side | None, after: Side, door: Entrance, jumps: Any) -> list[Any]:
+def entry_equations(before: Side | None, after: Side, door: EntryPoint, jumps: Any) -> list[Any]:
     """What must hold where an arc begins on a state constraint or becomes singular."""
     law, ham = after.law, after.law.hamiltonian
     rows, place = [], 0
@@ -98,7 +98,7 @@ def entry_equations(before: Side | None, after: Side, door: Entrance, jumps: Any
     return rows
 
 
-def entrance_by_static(after: ArcLaw, door: Entrance) -> Any:
+def entrance_by_static(after: ArcLaw, door: EntryPoint) -> Any:
     """Function (t, y, jumps, weight, s, p) -> what the conditions of an entrance add to the derivative of the cost by s."""
     ham = after.hamiltonian
     side = Side(after, ham.symbols.sym("t"), ham.symbols.sym("after", after.node_size))
@@ -183,7 +183,7 @@ class PhaseEnds:
 class Replacement:
     """First integrals that take the places of some final costates among the equations of a phase."""
 
-    kept: Kept
+    kept: ConservedIntegrals
     costates: tuple[int, ...]
 
     def rows(self, start: Side, end: Side, final_costate: Any) -> list[Any]:

@@ -25,7 +25,7 @@ DECISIVE = 1e-2  # relative slope by which an integral determines a costate
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class ConservedIntegrals:
     """First integrals of an arc, a column in t, x, costate, weight, s, p; ``sizes`` are those of x and costate."""
 
     names: tuple[str, ...]
@@ -36,15 +36,17 @@ class Kept:
     def count(self) -> int:
         return len(self.names)
 
-    def some(self, names: tuple[str, ...]) -> Kept | None:
+    def some(self, names: tuple[str, ...]) -> ConservedIntegrals | None:
         """Those of some names."""
         rows = [i for i, name in enumerate(self.names) if name in names]
         if not rows:
             return None
-        return Kept(tuple(self.names[i] for i in rows), casadi.vertcat(*[self.y[i] for i in rows]), self.sizes)
+        return ConservedIntegrals(tuple(self.names[i] for i in rows), casadi.vertcat(*[self.y[i] for i in rows]), self.sizes)
 
 
-def kept_integrals(law: ArcLaw, times: Array, nodes: Array, fixed: tuple[Array, ...], sizes: Array) -> Kept | None:
+def conserved_integrals(
+    law: ArcLaw, times: Array, nodes: Array, fixed: tuple[Array, ...], sizes: Array
+) -> ConservedIntegrals | None:
     """The declared first integrals that the flow of an arc keeps, tried at points (N,), (N, node size) of a guess."""
     ham, ph = law.hamiltonian, law.hamiltonian.phase
     if any(ham.constraints[i].order for i, _ in law.mode.active):
@@ -71,10 +73,12 @@ def kept_integrals(law: ArcLaw, times: Array, nodes: Array, fixed: tuple[Array, 
     with np.errstate(all="ignore"):
         change, size = (np.asarray(o.full()) for o in function(times[None, :], nodes.T, *fixed))
     constant = np.all(np.abs(change) <= CONSTANT * size.max(axis=1, keepdims=True), axis=1)
-    return Kept(tuple(i.name for i in found), y, sizes).some(tuple(i.name for i, c in zip(found, constant, strict=True) if c))
+    return ConservedIntegrals(tuple(i.name for i in found), y, sizes).some(
+        tuple(i.name for i, c in zip(found, constant, strict=True) if c)
+    )
 
 
-def pulled_back(kept: Kept, ham: PhaseHamiltonian, levels: Any) -> Any:
+def project_to_levels(kept: ConservedIntegrals, ham: PhaseHamiltonian, levels: Any) -> Any:
     """(x, costate) brought back to the levels of its integrals by the least correction, relative to sizes, in one step.
 
     This is dy/dt = K y for their deviations with the gain of a whole step: what a step of the flow adds is taken off again.
@@ -89,7 +93,7 @@ def pulled_back(kept: Kept, ham: PhaseHamiltonian, levels: Any) -> Any:
 
 
 def decisive(
-    kept: Kept, ham: PhaseHamiltonian, t: float, x: Array, costate: Array, fixed: tuple[Array, ...]
+    kept: ConservedIntegrals, ham: PhaseHamiltonian, t: float, x: Array, costate: Array, fixed: tuple[Array, ...]
 ) -> list[tuple[int, int]]:
     """Pairs (integral, costate): which costates the integrals determine at a point where everything else is known."""
     z = casadi.vertcat(ham.phase.x, ham.costate)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from trajopt.compiled.pointwise import Pointwise
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.indirect.control_law import ArcLaw
-from trajopt.indirect.first_integral_projection import Kept, pulled_back
+from trajopt.indirect.first_integral_projection import ConservedIntegrals, project_to_levels
 from trajopt.integrate.tableaus import DOP853
 
 Array = NDArray[np.float64]
@@ -85,7 +85,7 @@ class ArcFlow:
 
     law: ArcLaw
     deadline: Deadline = UNLIMITED
-    kept: Kept | None = None  # first integrals that are brought back to their levels after each step
+    kept: ConservedIntegrals | None = None  # first integrals that are brought back to their levels after each step
     _ran: dict[str, tuple[tuple[Array, ...], FlowResult]] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -210,7 +210,7 @@ class ArcFlow:
         return FlowResult(end, start, times)
 
     @property
-    def _kept(self) -> Kept:
+    def _kept(self) -> ConservedIntegrals:
         assert self.kept is not None
         return self.kept
 
@@ -222,7 +222,7 @@ class ArcFlow:
     @cached_property
     def _pull(self) -> WithJacobians:
         levels = self.law.hamiltonian.symbols.sym("levels", self._kept.count)
-        tau, z, numbers, (back,) = self._inserted([pulled_back(self._kept, self.law.hamiltonian, levels)])
+        tau, z, numbers, (back,) = self._inserted([project_to_levels(self._kept, self.law.hamiltonian, levels)])
         both = self.law.hamiltonian.symbols.sym("both", z.numel() + levels.numel())
         back = casadi.substitute(back, casadi.vertcat(z, levels), both)
         return WithJacobians("pull", [tau, both, numbers, self.law.hamiltonian.p], back, (1, 2))

@@ -17,7 +17,7 @@ from trajopt.indirect.assembly import ShootingArc, ShootingSystem
 from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
 from trajopt.indirect.costate_convention import flow_costate
 from trajopt.indirect.equations import Replacement
-from trajopt.indirect.first_integral_projection import Kept, decisive, kept_integrals
+from trajopt.indirect.first_integral_projection import ConservedIntegrals, conserved_integrals, decisive
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
 from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian
@@ -52,7 +52,7 @@ class Options(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Preparation:
+class ShootingProblem:
     """A shooting system with a start."""
 
     form: NormalForm
@@ -119,7 +119,7 @@ class Preparation:
 
 def prepare(
     form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, options: Options, deadline: Deadline = UNLIMITED
-) -> Preparation:
+) -> ShootingProblem:
     """Laws, flows and grids for the arcs of a start, and all unknowns read off it."""
     weights = weights_at(form, start, p)
     laws = _laws(hams, start, weights, p, options)
@@ -146,17 +146,19 @@ def prepare(
     steady = tuple(options.use_integrals and autonomous(ham) for ham in hams)
     system = ShootingSystem(form, tuple(arcs), held(conditions.rows), p, steady, (None,) * len(hams))
     unknowns = _first_unknowns(system, start, nodes, weights)
-    prepared = Preparation(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), conditions.rows)
+    prepared = ShootingProblem(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), conditions.rows)
     prepared = _with_multipliers(prepared, sizes)
     # Multipliers are linear in transversality, but not in the integrals that replace it: those come last.
     replaced = tuple(_replaced(i, start, arcs, (weights[i], start.s, p)) for i in range(len(hams)))
     return replace(prepared, system=replace(prepared.system, replaced=replaced))
 
 
-def _kept(arc: StartArc, law: ArcLaw, values: Callable[[Array], Array], sizes: Scales, fixed: tuple[Array, ...]) -> Kept | None:
+def _kept(
+    arc: StartArc, law: ArcLaw, values: Callable[[Array], Array], sizes: Scales, fixed: tuple[Array, ...]
+) -> ConservedIntegrals | None:
     """The declared first integrals that the flow of an arc is held to."""
     tau = np.linspace(0.0, 1.0, TRIALS)
-    return kept_integrals(law, arc.times(tau), values(tau), fixed, np.concatenate([sizes.x, sizes.costate]))
+    return conserved_integrals(law, arc.times(tau), values(tau), fixed, np.concatenate([sizes.x, sizes.costate]))
 
 
 def _replaced(phase: int, start: Start, arcs: list[ShootingArc], fixed: tuple[Array, ...]) -> Replacement | None:
@@ -223,7 +225,7 @@ def _first_unknowns(system: ShootingSystem, start: Start, nodes: list[Array], we
     return unknowns
 
 
-def _with_multipliers(prepared: Preparation, sizes: list[Scales]) -> Preparation:
+def _with_multipliers(prepared: ShootingProblem, sizes: list[Scales]) -> ShootingProblem:
     """Multipliers from the residual, in which they are linear; inequalities whose multiplier has the wrong sign are let go."""
     for _ in range(3):
         system, unknowns, layout = prepared.system, prepared.unknowns.copy(), prepared.system.layout
@@ -238,7 +240,7 @@ def _with_multipliers(prepared: Preparation, sizes: list[Scales]) -> Preparation
             columns = np.abs(block).max(axis=0)
             scale[linear] = 1.0 / np.where(columns > 0, columns, 1.0)
             unknowns[linear] -= scale[linear] * np.linalg.lstsq(block * scale[linear], weigh * residual, rcond=1e-12)[0]
-        rows = _let_go(prepared.rows, unknowns[layout.nu], set(prepared.start.sides))
+        rows = _drop_conditions(prepared.rows, unknowns[layout.nu], set(prepared.start.sides))
         prepared = replace(prepared, unknowns=unknowns, scale=scale, _traced={})
         if rows == prepared.rows:
             break
@@ -246,7 +248,7 @@ def _with_multipliers(prepared: Preparation, sizes: list[Scales]) -> Preparation
     return prepared
 
 
-def with_rows(prepared: Preparation, rows: Rows) -> Preparation:
+def with_rows(prepared: ShootingProblem, rows: Rows) -> ShootingProblem:
     """The same with other endpoint conditions active."""
     system = replace(prepared.system, active=held(rows))
     unknowns = np.zeros(system.layout.size)
@@ -255,7 +257,7 @@ def with_rows(prepared: Preparation, rows: Rows) -> Preparation:
     return replace(prepared, system=system, unknowns=unknowns, scale=np.ones(unknowns.size), rows=rows, _traced={})
 
 
-def _let_go(rows: Rows, nu: Array, decided: set[str]) -> Rows:
+def _drop_conditions(rows: Rows, nu: Array, decided: set[str]) -> Rows:
     largest = float(np.abs(nu).max(initial=0.0))
     result: list[tuple[BoundaryRow, str | None]] = []
     place = 0
@@ -269,7 +271,7 @@ def _let_go(rows: Rows, nu: Array, decided: set[str]) -> Rows:
     return tuple(result)
 
 
-def _scale(prepared: Preparation, sizes: list[Scales]) -> Array:
+def _scale(prepared: ShootingProblem, sizes: list[Scales]) -> Array:
     layout = prepared.system.layout
     scale = np.ones(layout.size)
     for times, size in zip(layout.times, sizes, strict=True):

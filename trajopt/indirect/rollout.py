@@ -52,7 +52,7 @@ def rollout(
     for i, ham in enumerate(hams):
         told = _read_guess(ham.phase, guess, end, form)
         weight = _weights(form, i, p, s, guess.get("multipliers", {}))
-        walker = _Walker(i, ham, weight, s, p, law_of(ham.phase.name))
+        walker = _PhaseIntegrator(i, ham, weight, s, p, law_of(ham.phase.name))
         arcs += walker.walk(told)
         last = arcs[-1]
         at_end = np.array([last.end])
@@ -60,7 +60,7 @@ def rollout(
     return Start(tuple(arcs), s, own_costates=True, multipliers=dict(guess.get("multipliers", {})))
 
 
-class _Walker:
+class _PhaseIntegrator:
     """Integrates one phase forward, arc by arc."""
 
     def __init__(self, phase: int, ham: PhaseHamiltonian, weight: Array, s: Array, p: Array, law: UserLaw | None) -> None:
@@ -146,7 +146,7 @@ class _Walker:
         f = casadi.Function("along", symbols, [casadi.densify(expression)])
         return lambda t, y: np.asarray(f(t[None, :], y, *self.fixed).full())
 
-    def watches(self, law: ArcLaw) -> list[_Watch]:
+    def watches(self, law: ArcLaw) -> list[_SwitchingEvent]:
         """Functions whose zeros end an arc."""
         ham, bound, watches = self.ham, self.ham.phase.u_bound, []
         symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v), ham.weight, ham.s, ham.p]
@@ -154,7 +154,7 @@ class _Walker:
             if role in ("lower", "upper"):
                 other = "upper" if role == "lower" else "lower"
                 watches.append(
-                    _Watch(
+                    _SwitchingEvent(
                         casadi.Function("s", symbols, [law.stationarity[i]]),
                         self.fixed,
                         i,
@@ -165,11 +165,13 @@ class _Walker:
             elif role == "interior":
                 for side, limit, sign in (("lower", bound.lower[i], -1), ("upper", bound.upper[i], 1)):
                     if np.isfinite(limit):
-                        watches.append(_Watch(casadi.Function("d", symbols, [law.u[i] - limit]), self.fixed, i, side, sign))
+                        watches.append(
+                            _SwitchingEvent(casadi.Function("d", symbols, [law.u[i] - limit]), self.fixed, i, side, sign)
+                        )
         return watches
 
 
-class _Watch:
+class _SwitchingEvent:
     def __init__(self, function: Any, fixed: tuple[Array, ...], component: int, role: str, direction: int) -> None:
         self.component, self.role = component, role
 

@@ -17,7 +17,7 @@ from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.check import VANISHED, Finding, findings, revised
 from trajopt.indirect.control_law import UserLaw
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians
-from trajopt.indirect.initial_system import Preparation, prepare
+from trajopt.indirect.initial_system import ShootingProblem, prepare
 from trajopt.indirect.modes import roles_of_mode
 from trajopt.indirect.newton import NewtonEnd, NewtonResult, newton
 from trajopt.indirect.rollout import rollout
@@ -173,7 +173,7 @@ class Shooting:
             total += len(result.steps)
         return _Outcome(prepared, result, findings(prepared, result.unknowns) if result.converged else (), total, log)
 
-    def _again(self, prepared: Preparation, result: NewtonResult) -> bool:
+    def _again(self, prepared: ShootingProblem, result: NewtonResult) -> bool:
         """Whether a new grid, along the trajectories found so far, can help."""
         if prepared.shortest(result.unknowns) < VANISHED or not np.isfinite(prepared.error(result.unknowns)):
             return False
@@ -182,7 +182,7 @@ class Shooting:
         # A grid that was right for the guess may be wrong for trajectories that have moved far from it.
         return result.end is not NewtonEnd.STALLED and len(result.steps) > 2
 
-    def _newton(self, prepared: Preparation) -> NewtonResult:
+    def _newton(self, prepared: ShootingProblem) -> NewtonResult:
         with np.errstate(all="ignore"):  # a trial step may leave the model's domain; it is shortened then
             return newton(
                 prepared.system.evaluate,
@@ -221,7 +221,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Outcome:
-    prepared: Preparation
+    prepared: ShootingProblem
     result: NewtonResult
     findings: tuple[Finding, ...]
     iterations: int
@@ -237,7 +237,7 @@ class _Outcome:
         return not self.result.converged, len(self.findings)
 
 
-def _line(prepared: Preparation, result: NewtonResult) -> str:
+def _line(prepared: ShootingProblem, result: NewtonResult) -> str:
     system = prepared.system
     segments = sum(arc.grid.segments for arc in system.arcs)
     residuals = ", ".join(f"{r:.1e}" for r in result.residuals)
@@ -245,7 +245,7 @@ def _line(prepared: Preparation, result: NewtonResult) -> str:
     return f"{size}: {result.reason} after residuals {residuals}"
 
 
-def _table(prepared: Preparation, result: NewtonResult) -> list[str]:
+def _table(prepared: ShootingProblem, result: NewtonResult) -> list[str]:
     """The arcs, then each step of Newton's method: residual, length of the correction, damping and contraction."""
     system, lines = prepared.system, []
     for k, arc in enumerate(system.arcs):

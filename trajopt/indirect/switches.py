@@ -30,18 +30,18 @@ Array = NDArray[np.float64]
 Fixed = tuple[Array, Array, Array]  # weights, static variables, parameters
 REACH = 3.0  # intervals around a kink in which it is looked for
 LEAST_REACH = 0.02  # of the phase: what a structure read off a mesh may be wrong by
-LOOKS = 81
+SAMPLES = 81
 
 
 @dataclass(frozen=True)
-class ReadArcs:
+class RefinedArcs:
     """Arcs of an answer, and how exactly the least known of their times is known."""
 
     arcs: tuple[Arc, ...]
     resolution: float  # zero where all of them are determined
 
 
-def polished_arcs(form: NormalForm, solution: Solution) -> ReadArcs:
+def refine_switching_times(form: NormalForm, solution: Solution) -> RefinedArcs:
     """The arcs that a solution shows, with the times of kinks determined as exactly as its curves allow."""
     p = form.parameter_values({k: v for k, v in solution.parameters.items() if k in {q.name for q in form.parameters}})
     hams = hamiltonians(form)
@@ -62,7 +62,7 @@ def polished_arcs(form: NormalForm, solution: Solution) -> ReadArcs:
             resolution = max(resolution, width)
         else:
             arcs[k - 1], arcs[k] = replace(arcs[k - 1], end=time), replace(arcs[k], start=time)
-    return ReadArcs(tuple(arcs), resolution)
+    return RefinedArcs(tuple(arcs), resolution)
 
 
 def _kink(ham: PhaseHamiltonian, before: StartArc, after: StartArc, reach: float, fixed: Fixed) -> float | None:
@@ -131,7 +131,7 @@ def _at_bound(ham: PhaseHamiltonian, before: StartArc, after: StartArc, fixed: F
 
 def _root(function: Callable[[Array], Array], window: tuple[float, float], near: float) -> float | None:
     """The simple zero of a function that is nearest to a time."""
-    t = np.linspace(*window, LOOKS)
+    t = np.linspace(*window, SAMPLES)
     values = function(t)
     if not np.all(np.isfinite(values)):
         return None

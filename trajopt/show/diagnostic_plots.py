@@ -34,8 +34,8 @@ from trajopt.show.figure_style import (
 from trajopt.show.plots import draw_bounds, draw_curve, draw_drifts, mark_mesh, name_phases, shade_arcs, span_of, time_label
 
 if TYPE_CHECKING:
-    from trajopt.certificate.phase_conditions import Extremal
-    from trajopt.certificate.sampled_solution import Along, PhaseAlong
+    from trajopt.certificate.phase_conditions import PhaseConditions
+    from trajopt.certificate.sampled_solution import SampledPhase, SampledSolution
     from trajopt.solution import PhaseSolution, Solution
 
 Series = tuple[np.ndarray, np.ndarray]  # times, values
@@ -277,7 +277,7 @@ def largest_by_interval(breaks: np.ndarray, times: np.ndarray, values: np.ndarra
 # Evaluation of the problem ------------------------------------------------------------------------------------------------------
 
 
-def problem_along(solution: Solution) -> Along:
+def problem_along(solution: Solution) -> SampledSolution:
     """Evaluate the problem along its solution."""
     from trajopt.certificate.sampled_solution import along
 
@@ -289,7 +289,7 @@ def problem_along(solution: Solution) -> Along:
     return along(solution.form, solution)
 
 
-def _extremals(solution: Solution) -> tuple[Extremal, ...]:
+def _extremals(solution: Solution) -> tuple[PhaseConditions, ...]:
     from trajopt.certificate.phase_conditions import extremals
 
     whole = problem_along(solution)
@@ -301,12 +301,12 @@ def _extremals(solution: Solution) -> tuple[Extremal, ...]:
         raise UsageError(f"Pontryagin's conditions of '{solution.problem}' cannot be set up", got=error.what) from error
 
 
-def _fine(phase: PhaseAlong) -> np.ndarray:
+def _fine(phase: SampledPhase) -> np.ndarray:
     every = np.arange(phase.widths.size)
     return phase.inside(np.repeat(INSIDE[None, :], every.size, axis=0), every).ravel()
 
 
-def _values(e: Extremal, expression: Any, times: np.ndarray) -> np.ndarray:
+def _values(e: PhaseConditions, expression: Any, times: np.ndarray) -> np.ndarray:
     """Evaluate an expression in the symbols of a Hamiltonian: (rows, times)."""
     from trajopt.certificate.sampled_solution import evaluated
 

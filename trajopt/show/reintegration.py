@@ -30,7 +30,7 @@ from trajopt.show.figure_style import (
 from trajopt.show.plots import draw_drifts, mark_mesh, span_of, time_label
 
 if TYPE_CHECKING:
-    from trajopt.certificate.sampled_solution import PhaseAlong
+    from trajopt.certificate.sampled_solution import SampledPhase
     from trajopt.solution import Solution
 
 LOST = 1e-2  # largest relative distance of an integration over a whole phase; beyond it every interval is integrated separately
@@ -76,7 +76,7 @@ def reintegrated(solution: Solution) -> dict[str, tuple[Any, list[str]]]:
     return found
 
 
-def _flow(ph: PhaseAlong, anew: bool) -> list[Any] | None:
+def _flow(ph: SampledPhase, anew: bool) -> list[Any] | None:
     """Integrate interval by interval, from the end of the previous one or, if ``anew``, from the state of the solution.
 
     Returns None if the integration departs from the solution.

@@ -29,7 +29,7 @@ class Bend:
     now: float | None = None
 
 
-def refined(mesh: Mesh, estimate: Estimate, method: Collocation, bends: Sequence[Bend] = ()) -> Mesh:
+def refine_mesh(mesh: Mesh, estimate: Estimate, method: Collocation, bends: Sequence[Bend] = ()) -> Mesh:
     """The next mesh.
 
     Intervals with a bend are cut there; where it is close to an end, that end moves there instead.

@@ -9,9 +9,9 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.feasibility import conditions, worst
-from trajopt.certificate.phase_conditions import Extremal
-from trajopt.certificate.sampled_solution import Along, evaluated
+from trajopt.certificate.feasibility_rows import conditions, worst
+from trajopt.certificate.phase_conditions import PhaseConditions
+from trajopt.certificate.sampled_solution import SampledSolution, evaluated
 from trajopt.certificate.table import Check, judged, skipped
 from trajopt.second_order import PhaseData, definiteness, kelley_matrices
 from trajopt.second_order.accessory import accessory
@@ -29,7 +29,7 @@ ZERO = 1e-9  # of the largest eigenvalue
 STATIONS = np.array([0.0694318442029737, 0.3300094782075719, 0.6699905217924281, 0.9305681557970263])
 
 
-def second_order(whole: Along, phases: Sequence[Extremal], tolerance: float) -> list[Check]:
+def second_order(whole: SampledSolution, phases: Sequence[PhaseConditions], tolerance: float) -> list[Check]:
     """Second-order conditions, as far as the theory covers the answer."""
     reason = _not_covered(phases)
     try:
@@ -46,7 +46,7 @@ def second_order(whole: Along, phases: Sequence[Extremal], tolerance: float) -> 
     return [*rows, _variation(whole, phases, data)]
 
 
-def _not_covered(phases: Sequence[Extremal]) -> str:
+def _not_covered(phases: Sequence[PhaseConditions]) -> str:
     for e in phases:
         ph = e.phase.form
         if e.fit.strength > 1e-9:
@@ -56,7 +56,7 @@ def _not_covered(phases: Sequence[Extremal]) -> str:
     return ""
 
 
-def _phase_data(e: Extremal) -> PhaseData:
+def _phase_data(e: PhaseConditions) -> PhaseData:
     ph, form = e.phase, e.phase.form
     breaks, arcs = ph.breaks, _arcs(e)
     most = max(8, min(MOST_INTERVALS, MOST_VARIATIONS // max(form.u.numel(), 1)))
@@ -84,7 +84,7 @@ def _phase_data(e: Extremal) -> PhaseData:
     return PhaseData(form, breaks, arcs, at, interpolated, held, e.weight, sizes, ph.deadline)
 
 
-def _all_multipliers(e: Extremal) -> Array:
+def _all_multipliers(e: PhaseConditions) -> Array:
     """Of the algebraic equations, then of all path constraints."""
     form = e.phase.form
     found = np.zeros((form.g.numel() + form.c.numel(), e.points[0].size))
@@ -94,7 +94,7 @@ def _all_multipliers(e: Extremal) -> Array:
     return found
 
 
-def _arcs(e: Extremal) -> Array:
+def _arcs(e: PhaseConditions) -> Array:
     """The ends of the phase and the times at which a control jumps."""
     ph, count = e.phase, e.phase.widths.size
     u = e.at_breaks[3]
@@ -108,7 +108,7 @@ def _stations(data: PhaseData) -> Array:
     return np.asarray((data.grid[:-1, None] + np.diff(data.grid)[:, None] * STATIONS[None, :]).ravel())
 
 
-def _curvatures(e: Extremal, data: PhaseData, whole: Along) -> tuple[Array, float, NDArray[np.bool_]]:
+def _curvatures(e: PhaseConditions, data: PhaseData, whole: SampledSolution) -> tuple[Array, float, NDArray[np.bool_]]:
     """The least curvature of H along free controls at many times, when it is least, and which free controls have none."""
     times, nu = _stations(data), data.form.u.numel()
     if not nu:
@@ -132,7 +132,9 @@ def _curvatures(e: Extremal, data: PhaseData, whole: Along) -> tuple[Array, floa
     return least, float(times[int(np.argmin(least))]), flat
 
 
-def _kelley(phases: Sequence[Extremal], data: Sequence[PhaseData], flats: Sequence[NDArray[np.bool_]]) -> tuple[list[Check], str]:
+def _kelley(
+    phases: Sequence[PhaseConditions], data: Sequence[PhaseData], flats: Sequence[NDArray[np.bool_]]
+) -> tuple[list[Check], str]:
     """Kelley's condition where controls are singular; and why no second variation is computed there."""
     found: list[tuple[float, str]] = []
     reason = ""
@@ -161,12 +163,12 @@ def _repeated(here: NDArray[np.bool_]) -> bool:
     return bool(runs.max(initial=0) > 3 * STATIONS.size)
 
 
-def _in_constrained(e: Extremal, times: Array) -> NDArray[np.bool_]:
+def _in_constrained(e: PhaseConditions, times: Array) -> NDArray[np.bool_]:
     inside = np.clip(np.searchsorted(e.phase.breaks, times, side="right") - 1, 0, e.phase.widths.size - 1)
     return np.asarray(e.fit.active[inside])
 
 
-def _kelley_value(e: Extremal, times: Array, result: tuple[int, Any], controls: list[int]) -> tuple[float, str]:
+def _kelley_value(e: PhaseConditions, times: Array, result: tuple[int, Any], controls: list[int]) -> tuple[float, str]:
     order, matrix = result
     ph = e.phase
     column = casadi.densify(matrix).reshape((-1, 1))
@@ -180,7 +182,7 @@ def _kelley_value(e: Extremal, times: Array, result: tuple[int, Any], controls: 
     return max(0.0, -float(least[top])), f"at t = {times[top]:.6g}"
 
 
-def _variation(whole: Along, phases: Sequence[Extremal], data: Sequence[PhaseData]) -> Check:
+def _variation(whole: SampledSolution, phases: Sequence[PhaseConditions], data: Sequence[PhaseData]) -> Check:
     """The second variation over all variations that the limits allow is positive: no conjugate point."""
     problem = accessory(
         whole.form, data, (whole.s, whole.p, whole.multipliers), whole.endpoints, _fixed(whole, phases),
@@ -197,7 +199,9 @@ def _variation(whole: Along, phases: Sequence[Extremal], data: Sequence[PhaseDat
     return judged(VARIATION, max(0.0, -found.least), 0.0, remark, FAMILY)
 
 
-def _fixed(whole: Along, phases: Sequence[Extremal]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+def _fixed(
+    whole: SampledSolution, phases: Sequence[PhaseConditions]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Which endpoint values, conditions and static variables do not vary: given ones, and those on a limit."""
     ends = []
     for e in phases:

@@ -14,8 +14,8 @@ from trajopt.direct.control_error import with_control_error
 from trajopt.direct.costate_error import CostateErrors, costate_errors, next_bends
 from trajopt.direct.kinks import kinks
 from trajopt.direct.mesh import Mesh
+from trajopt.direct.mesh_refinement import Bend, refine_mesh
 from trajopt.direct.mesh_solution import Estimate, MeshSolution, PassKind
-from trajopt.direct.next_mesh import Bend, refined
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.search import Pass, State, costs_more
 from trajopt.direct.solve_mesh import solve_mesh
@@ -137,12 +137,12 @@ def next_meshes(
     ``seen``: the errors of the costates so far; breaks go where states meet their limits.
     """
     return tuple(
-        _next_mesh(view, estimate, proposal.unclear[i], suspects[i] if suspects else np.zeros((0, 2)), seen)
+        _mark_intervals(view, estimate, proposal.unclear[i], suspects[i] if suspects else np.zeros((0, 2)), seen)
         for i, (view, estimate) in enumerate(zip(current.phases, current.estimates, strict=True))
     )
 
 
-def _next_mesh(
+def _mark_intervals(
     view: PhaseView, estimate: Estimate, unclear: NDArray[np.int_], suspects: Array, seen: Sequence[CostateErrors]
 ) -> Mesh:
     method, mesh, breaks, affine = view.method, view.layout.mesh, view.values.breaks, view.kernels.affine
@@ -163,4 +163,4 @@ def _next_mesh(
         decay = np.where(by_constraint.any(axis=1), estimate.decay, 1.0)  # switches are not smooth
         if freed.control_points is not None:
             freed = replace(freed, control_points=np.where(affine & by_constraint, 0, freed.control_points))
-    return refined(freed, Estimate(errors, decay), method, bends)
+    return refine_mesh(freed, Estimate(errors, decay), method, bends)

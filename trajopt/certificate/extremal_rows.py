@@ -8,11 +8,11 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.certificate.feasibility import conditions, place, worst
+from trajopt.certificate.feasibility_rows import conditions, place, worst
 from trajopt.certificate.hamiltonian_system import first_integrals
-from trajopt.certificate.minimum_of_h import Least
-from trajopt.certificate.phase_conditions import Extremal, endpoint_gradient
-from trajopt.certificate.sampled_solution import Along
+from trajopt.certificate.minimum_of_h import HamiltonianMinimization
+from trajopt.certificate.phase_conditions import PhaseConditions, endpoint_gradient
+from trajopt.certificate.sampled_solution import SampledSolution
 from trajopt.certificate.table import Check, judged
 
 Array = NDArray[np.float64]
@@ -22,11 +22,11 @@ INSIDE = 100.0  # times the tolerance: collocation is less accurate inside inter
 SUBOPTIMALITY = "estimated suboptimality"
 
 
-def _label(phases: Sequence[Extremal], e: Extremal) -> str:
+def _label(phases: Sequence[PhaseConditions], e: PhaseConditions) -> str:
     return "" if len(phases) == 1 else f" of '{e.phase.form.name}'"
 
 
-def promised(slope: Array, down: Array, up: Array, size: Array, cost: float) -> Array:
+def first_order_gain(slope: Array, down: Array, up: Array, size: Array, cost: float) -> Array:
     """What moving a value could gain, relative to the cost: it falls with this slope and bends upwards at least a little.
 
     ``down`` and ``up`` are how far the value may move. A slope of zero, or one that only a limit holds, promises nothing.
@@ -37,7 +37,7 @@ def promised(slope: Array, down: Array, up: Array, size: Array, cost: float) -> 
     return np.asarray((steep * step - 0.5 * bend * step**2) / cost)
 
 
-def costate_equation(phases: Sequence[Extremal], tolerance: float) -> list[Check]:
+def costate_equation(phases: Sequence[PhaseConditions], tolerance: float) -> list[Check]:
     """Over each interval the costate changes by the integral of -dH/dx, up to multipliers of active state constraints."""
     found, sums, between, constrained = [], [], [], False
     for e in phases:
@@ -58,11 +58,11 @@ def costate_equation(phases: Sequence[Extremal], tolerance: float) -> list[Check
     ]
 
 
-def gains(whole: Along, phases: Sequence[Extremal], tolerance: float) -> list[Check]:
+def gains(whole: SampledSolution, phases: Sequence[PhaseConditions], tolerance: float) -> list[Check]:
     """How much could be gained to first order, relative to the size of the cost; the sum is the estimated suboptimality."""
     controls, on_arcs, worst_at, parts = 0.0, 0.0, (0.0, ""), []
     for e in phases:
-        gap = Least(e).gap
+        gap = HamiltonianMinimization(e).gap
         share = np.where(np.isfinite(gap), gap, np.inf) * e.phase.quadrature.ravel() / e.cost
         by_interval = share.reshape(e.phase.times.shape).sum(axis=1)
         on_arcs += float(by_interval[e.fit.active].sum())
@@ -95,7 +95,7 @@ def gains(whole: Along, phases: Sequence[Extremal], tolerance: float) -> list[Ch
     ]
 
 
-def _mixed_slack(e: Extremal) -> float:
+def _mixed_slack(e: PhaseConditions) -> float:
     """Multipliers of mixed constraints times the distance from their limits, integrated."""
     rows = e.ham.mixed
     if not rows.size:
@@ -105,7 +105,7 @@ def _mixed_slack(e: Extremal) -> float:
     return float((np.abs(multipliers) * distance * e.phase.quadrature.ravel()[None, :]).sum() / e.cost)
 
 
-def _switches(phases: Sequence[Extremal]) -> list[tuple[float, str]]:
+def _switches(phases: Sequence[PhaseConditions]) -> list[tuple[float, str]]:
     """Where one control jumps from one of its bounds to the other, H must not jump: else the switch moves."""
     found = []
     for e in phases:
@@ -129,7 +129,7 @@ def _switches(phases: Sequence[Extremal]) -> list[tuple[float, str]]:
         ]
         slope = H[0] - H[1]
         width = np.full(here.size, ph.measure.time)
-        gain = promised(slope, width, width, width, e.cost)
+        gain = first_order_gain(slope, width, width, width, e.cost)
         found += [
             (float(v), f"in the switch at t = {before[0][0, k]:.6g}{_label(phases, e)}") for v, k in zip(gain, here, strict=True)
         ]
@@ -141,7 +141,7 @@ def _sides(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.arange(1, count), np.arange(count, 2 * count - 1)
 
 
-def _ends(whole: Along, phases: Sequence[Extremal]) -> list[tuple[float, str]]:
+def _ends(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> list[tuple[float, str]]:
     """Gains promised by end values, end times, static variables and inequality conditions that are free to move."""
     ends, statics = endpoint_gradient(whole)
     found: list[tuple[float, str]] = []
@@ -156,19 +156,19 @@ def _ends(whole: Along, phases: Sequence[Extremal]) -> list[tuple[float, str]]:
             (ends[first + 1] + H[1], ph.given.tf, ph.form.end_time, "final"),
         ):
             room = np.maximum([t - own.lower[0], own.upper[0] - t], 0.0)
-            gain = promised(np.array([slope]), room[:1], room[1:], np.array([ph.measure.time]), cost)
+            gain = first_order_gain(np.array([slope]), room[:1], room[1:], np.array([ph.measure.time]), cost)
             found.append((float(gain[0]), f"the {word} time{label}"))
         if statics.size:
             by_static += (e.gradients["s"] * ph.quadrature.ravel()[None, :]).sum(axis=1) + e.fit.by_static
         first += ph.form.ends.column.numel()
     for q in whole.form.statics:
         value, slope, size = whole.s[q.rows], by_static[q.rows], whole.sizes.s[q.rows]
-        gain = promised(slope, np.maximum(value - q.bound.lower, 0), np.maximum(q.bound.upper - value, 0), size, cost)
+        gain = first_order_gain(slope, np.maximum(value - q.bound.lower, 0), np.maximum(q.bound.upper - value, 0), size, cost)
         found += [(float(v), f"{n}") for v, n in zip(gain, q.components, strict=True)]
     return found + _condition_gains(whole)
 
 
-def _end_states(e: Extremal, ends: Array, label: str) -> list[tuple[float, str]]:
+def _end_states(e: PhaseConditions, ends: Array, label: str) -> list[tuple[float, str]]:
     """Slopes of the cost by the first and the last state, up to multipliers of constraints that are active there."""
     ph, nx = e.phase, e.phase.form.x.numel()
     costates = ph.costate(np.array([ph.given.t0]))[:, 0], ph.costate(np.array([ph.given.tf]), left=True)[:, 0]
@@ -178,13 +178,13 @@ def _end_states(e: Extremal, ends: Array, label: str) -> list[tuple[float, str]]
         bound = (ph.form.x_start, ph.form.x_end)[which]
         down, up = np.maximum(x[which] - bound.lower, 0.0), np.maximum(bound.upper - x[which], 0.0)
         slope = _without_path(e, slope, which, (down, up))
-        gain = promised(slope, down, up, ph.sizes, e.cost)
+        gain = first_order_gain(slope, down, up, ph.sizes, e.cost)
         word = ("initial", "final")[which]
         found += [(float(v), f"the {word} {name}{label}") for v, name in zip(gain, ph.form.x_names, strict=True)]
     return found
 
 
-def _without_path(e: Extremal, slope: Array, which: int, room: tuple[Array, Array]) -> Array:
+def _without_path(e: PhaseConditions, slope: Array, which: int, room: tuple[Array, Array]) -> Array:
     """What is left of a slope after multipliers of path constraints of states at an end, which may be active there."""
     from scipy.optimize import nnls
 
@@ -216,18 +216,18 @@ def _without_path(e: Extremal, slope: Array, which: int, room: tuple[Array, Arra
     return np.asarray(slope - matrix[:, :count] @ found[:count] * scale)
 
 
-def _condition_gains(whole: Along) -> list[tuple[float, str]]:
+def _condition_gains(whole: SampledSolution) -> list[tuple[float, str]]:
     """Multipliers of inequality conditions: none inside, of the right sign at a limit."""
     if not whole.form.b.numel():
         return []
     value, bound = conditions(whole), whole.form.b_bound
     down, up = np.maximum(value - bound.lower, 0.0), np.maximum(bound.upper - value, 0.0)
-    gain = promised(-whole.multipliers, down, up, whole.sizes.b, whole.sizes.cost)
+    gain = first_order_gain(-whole.multipliers, down, up, whole.sizes.b, whole.sizes.cost)
     gain = np.where(bound.lower == bound.upper, 0.0, gain)
     return [(float(v), f"'{name}'") for v, name in zip(gain, whole.form.b_names, strict=True)]
 
 
-def along_time(phases: Sequence[Extremal], tolerance: float) -> Check:
+def along_time(phases: Sequence[PhaseConditions], tolerance: float) -> Check:
     """H minus the integral of its partial derivative by time is constant, seen where intervals meet."""
     found = []
     for e in phases:
@@ -237,20 +237,20 @@ def along_time(phases: Sequence[Extremal], tolerance: float) -> Check:
         since = np.concatenate([[0.0], np.cumsum(passed)])
         rest = H - np.concatenate([since[:count], since[1:]])
         gap = np.abs(rest - np.median(rest)) / e.largest_terms
-        gap = _settled(gap, e)
+        gap = _outside_constrained_intervals(gap, e)
         top = int(np.argmax(gap))
         found.append((float(gap[top]), f"at t = {e.at_breaks[0][0, top]:.6g}{_label(phases, e)}"))
     return worst("constancy of H", found, tolerance, "H minus the integral of its partial derivative by time", "time")
 
 
-def _settled(gap: Array, e: Extremal) -> Array:
+def _outside_constrained_intervals(gap: Array, e: PhaseConditions) -> Array:
     """Deviations outside intervals in which a state constraint acts: inside, multipliers have no certain place."""
     if not e.fit.active.any():
         return gap
     return np.where(np.tile(e.fit.active, 2), 0.0, gap) if not e.fit.active.all() else gap
 
 
-def conserved(phases: Sequence[Extremal], tolerance: float) -> Check:
+def conserved(phases: Sequence[PhaseConditions], tolerance: float) -> Check:
     """Declared invariants and costates of cyclic states stay, measured by what their variables contribute."""
     found, count = [], 0
     for e in phases:

@@ -21,16 +21,18 @@ POINTS = 8  # samples in each mesh interval, none at its ends, where controls ju
 NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control counts as being there
 NEAR_CONSTRAINT = 1e-5  # of the size of its values: how close to a limit a state constraint counts as active
 NEAR_MIXED = 1e-3  # the same for a constraint on controls, which are less accurate
-SAG = 100.0  # times that: how far a followed constraint may sag between mesh points
+MAX_CONSTRAINT_GAP = 100.0  # times that: how far a followed constraint may sag between mesh points
 SHORT = 2.2  # mesh intervals: an affine control that is between its bounds no longer than this is a smeared switch
 LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
 MARGIN = 10.0  # times the answer's error: how close to a limit a state constraint counts as active, at most NEAR_CONSTRAINT
 LEAST_NEAR = 1e-7  # of the size of its values: rounding errors and the barrier of the direct method stay below this
-LEAVES = 16.0  # times that distance, half a contact's length beyond it: a parabola that touches comes to 4 there, an arc to more
+DEPARTURE_RATIO = (
+    16.0  # times that distance, half a contact's length beyond it: a parabola that touches comes to 4 there, an arc to more
+)
 
 
 @dataclass(frozen=True)
-class Stretch:
+class DetectedArc:
     """An arc of a phase, before it is solved for."""
 
     mode: Mode
@@ -96,7 +98,7 @@ def _known_multipliers(ham: PhaseHamiltonian, solution: Solution, t: Array) -> A
     return np.concatenate([np.zeros((t.size, 0)), *columns], axis=1)
 
 
-def detect(sampled: Sampled, known: list[Arc]) -> list[Stretch]:
+def detect(sampled: Sampled, known: list[Arc]) -> list[DetectedArc]:
     """The arcs of a phase; the roles of controls are taken from ``known`` where the solver has found them."""
     ham = sampled.ham
     edges = sampled.widths / (2 * POINTS)
@@ -115,14 +117,14 @@ def detect(sampled: Sampled, known: list[Arc]) -> list[Stretch]:
     times = np.concatenate([[t0], cuts, [tf]])
     touches = [(run, j) for j, runs in enumerate(contacts) for run in runs if run.label.startswith("touch")]
     times = _distinct_all(times, np.array([0.5 * (run.start + run.end) for run, _ in touches]))
-    stretches: list[Stretch] = []
+    stretches: list[DetectedArc] = []
     for a, b in pairwise(times):
         mode = _mode_at(ham, controls, contacts, 0.5 * (a + b))
         touched = tuple((j, run.label.split()[1]) for run, j in touches if 0.5 * (run.start + run.end) == a)
         if stretches and stretches[-1].mode == mode and not touched:
-            stretches[-1] = Stretch(mode, stretches[-1].start, float(b), stretches[-1].touched)
+            stretches[-1] = DetectedArc(mode, stretches[-1].start, float(b), stretches[-1].touched)
         else:
-            stretches.append(Stretch(mode, float(a), float(b), touched))
+            stretches.append(DetectedArc(mode, float(a), float(b), touched))
     return stretches
 
 
@@ -178,10 +180,10 @@ def _control_runs(sampled: Sampled, i: int, affine: bool) -> list[_Run]:
                 for r in runs
             ]
         )
-    return _without_smears(runs, sampled, i)
+    return _without_smeared_switches(runs, sampled, i)
 
 
-def _without_smears(runs: list[_Run], sampled: Sampled, i: int) -> list[_Run]:
+def _without_smeared_switches(runs: list[_Run], sampled: Sampled, i: int) -> list[_Run]:
     """Short in-between values of an affine control are switches inside a mesh interval."""
     kept: list[_Run] = []
     for k, run in enumerate(runs):
@@ -228,7 +230,7 @@ def _contacts(sampled: Sampled, j: int, controls: list[list[_Run]]) -> list[_Run
         gap = np.abs(values - constraint.limit(run.label))
         if run.intervals > 1.0 if constraint.order < 2 else _followed(run, sampled, gap, near):
             found.append(_whole(run, j, sampled.ham, controls))
-    return found if constraint.order < 2 else found + _touches(sampled, values, constraint, SAG * coarse, found)
+    return found if constraint.order < 2 else found + _touches(sampled, values, constraint, MAX_CONSTRAINT_GAP * coarse, found)
 
 
 def _followed(run: _Run, sampled: Sampled, gap: Array, near: float) -> bool:
@@ -239,7 +241,7 @@ def _followed(run: _Run, sampled: Sampled, gap: Array, near: float) -> bool:
     """
     reach = 0.5 * (run.end - run.start)
     beyond = [t for t in (run.start - reach, run.end + reach) if sampled.t[0] < t < sampled.t[-1]]
-    return all(np.interp(t, sampled.t, gap) > LEAVES * near for t in beyond)
+    return all(np.interp(t, sampled.t, gap) > DEPARTURE_RATIO * near for t in beyond)
 
 
 def _whole(run: _Run, j: int, ham: PhaseHamiltonian, controls: list[list[_Run]]) -> _Run:
@@ -295,7 +297,7 @@ def _bridged(labels: Any, sampled: Sampled, values: Array, constraint: Constrain
     for side in ("lower", "upper"):
         for a, b in pairwise(np.flatnonzero(labels == side)):
             neighbours = sampled.interval[b] - sampled.interval[a] <= 1
-            if b > a + 1 and neighbours and np.all(np.abs(values[a:b] - constraint.limit(side)) < SAG * near):
+            if b > a + 1 and neighbours and np.all(np.abs(values[a:b] - constraint.limit(side)) < MAX_CONSTRAINT_GAP * near):
                 labels[a:b] = side
     return labels
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trajopt.bounds import Bound
 from trajopt.certificate.linearized_motion import gauss
 from trajopt.certificate.motion import Reintegration
-from trajopt.certificate.sampled_solution import POINTS, Along, PhaseAlong, beyond, evaluated
+from trajopt.certificate.sampled_solution import POINTS, SampledPhase, SampledSolution, beyond, evaluated
 from trajopt.certificate.table import Check, judged
 from trajopt.normal_form import stacked
 
@@ -44,12 +44,12 @@ def place(values: Array, times: Array, names: tuple[str, ...], label: str) -> tu
     return float(values[row, column]), f"in {names[row]} at t = {times[column]:.6g}{label}"
 
 
-def labels(whole: Along) -> list[str]:
+def labels(whole: SampledSolution) -> list[str]:
     """What follows the name of a variable in remarks."""
     return ["" if len(whole.phases) == 1 else f" of '{ph.form.name}'" for ph in whole.phases]
 
 
-def boundary(whole: Along, tolerance: float) -> Check:
+def boundary(whole: SampledSolution, tolerance: float) -> Check:
     """Start and end values, times, links and conditions over phases, with integrals computed anew."""
     found: list[tuple[float, str]] = []
     for ph, label in zip(whole.phases, labels(whole), strict=True):
@@ -69,7 +69,7 @@ def boundary(whole: Along, tolerance: float) -> Check:
     return worst("boundary conditions", found, tolerance, family="ends")
 
 
-def conditions(whole: Along) -> Array:
+def conditions(whole: SampledSolution) -> Array:
     """The values of the conditions on endpoints."""
     form = whole.form
     symbols = [e for ph in form.phases for e in ph.ends]
@@ -78,7 +78,7 @@ def conditions(whole: Along) -> Array:
     return np.asarray(found.full()).ravel()
 
 
-def between_nodes(whole: Along, tolerance: float) -> Check:
+def between_nodes(whole: SampledSolution, tolerance: float) -> Check:
     """Bounds of all variables, path constraints and algebraic equations, all along the motion."""
     found: list[tuple[float, str]] = []
     for ph, label in zip(whole.phases, labels(whole), strict=True):
@@ -89,7 +89,7 @@ def between_nodes(whole: Along, tolerance: float) -> Check:
     return worst("bounds and path constraints", found, tolerance, "between the nodes", family="limits")
 
 
-def _limits(ph: PhaseAlong, label: str) -> list[tuple[float, str]]:
+def _limits(ph: SampledPhase, label: str) -> list[tuple[float, str]]:
     form, size = ph.form, ph.measure
     bound = stacked([form.x_bound, form.z_bound, form.u_bound, form.c_bound])
     names = (*form.x_names, *form.z_names, *form.u_names, *form.c_names)
@@ -113,7 +113,7 @@ def _limits(ph: PhaseAlong, label: str) -> list[tuple[float, str]]:
     return found
 
 
-def _rows(ph: PhaseAlong, times: Array) -> Array:
+def _rows(ph: SampledPhase, times: Array) -> Array:
     """x, z, u and the path constraints at any times."""
     form = ph.form
     x, z, u = ph.x(times), ph.z(times), ph.u(times)
@@ -169,7 +169,7 @@ def motions_between_nodes(motions: Sequence[Reintegration], tolerance: float) ->
     ]
 
 
-def _between(ph: PhaseAlong, label: str) -> tuple[float, str]:
+def _between(ph: SampledPhase, label: str) -> tuple[float, str]:
     """How far the curves of the states are from the integrals of their rates, at quadrature points."""
     form, n = ph.form, ph.form.x.numel()
     t, x, z, u = ph.sampled
@@ -209,12 +209,12 @@ def whole_motions(
     return found
 
 
-def with_integrals(whole: Along, motions: Sequence[Reintegration]) -> Along:
+def with_integrals(whole: SampledSolution, motions: Sequence[Reintegration]) -> SampledSolution:
     """The answer with its integrals computed anew, interval by interval."""
     return replace(whole, integrals=tuple(m.local[m.phase.form.x.numel() :].sum(axis=1) for m in motions))
 
 
-def _own_cost(whole: Along, value: float) -> float:
+def _own_cost(whole: SampledSolution, value: float) -> float:
     """The size of the cost of this motion alone: a system at rest may cost nothing, whatever its limits would allow."""
     from trajopt.certificate.phase_conditions import endpoint_gradient
 
@@ -229,7 +229,7 @@ def _own_cost(whole: Along, value: float) -> float:
     return float(np.clip(own, REST * whole.sizes.cost, whole.sizes.cost))
 
 
-def evaluated_integrands(ph: PhaseAlong) -> Array:
+def evaluated_integrands(ph: SampledPhase) -> Array:
     """The integrands at the quadrature points, (integrals, points)."""
     form = ph.form
     if not form.l.numel():
@@ -238,7 +238,7 @@ def evaluated_integrands(ph: PhaseAlong) -> Array:
     return evaluated(casadi.Function("l", inputs, [casadi.densify(form.l)]), *ph.sampled, ph.s, ph.p)
 
 
-def costs(whole: Along, tolerance: float) -> list[Check]:
+def costs(whole: SampledSolution, tolerance: float) -> list[Check]:
     """The cost and the integrals of the re-integrated motion against those of the file."""
     form = whole.form
     symbols = [e for ph in form.phases for e in ph.ends]
