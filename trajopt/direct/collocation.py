@@ -99,13 +99,33 @@ class Presolve:
 class Collocation:
     """Direct collocation with automatic meshes.
 
-    Parameters ---------- scheme : Scheme Radau by default. mesh : Mesh or None The same first mesh for every phase; None
-    chooses it. backend : Backend The solver of the nonlinear programs. tolerance : float Of the estimated relative error of
-    states and cost; an answer that misses it is COARSE. Infinity takes any. max_passes : int How many meshes are tried; 1 keeps
-    the first. round_off : float Of the usual size of a quantity: what is smaller counts as zero. negligible : float A part that
-    counts as nothing: a guess beside the limits of its quantity, a costate beside its share of H, a gain beside the cost,
-    multipliers of the wrong sign beside all of them. without : set of names Attempts and remedies of the strategy that are left
-    out.
+    Parameters
+    ----------
+    scheme : Scheme
+        Radau by default.
+    mesh : Mesh or None
+        The first mesh of every phase; None chooses it.
+    backend : Backend
+        The solver of the nonlinear programs.
+    tolerance : float
+        Limit of the estimated relative error of states and cost. A solution that misses it is COARSE; infinity accepts any.
+    max_passes : int
+        The largest number of meshes; 1 keeps the first.
+    round_off : float
+        Relative to the typical size of a quantity: smaller values count as zero.
+    negligible : float
+        Relative limit of what is neglected: a guess against the limits of its quantity, a costate against its share of H, a
+        gain against the cost, multipliers of the wrong sign against all multipliers.
+    refinement, arcs, search, elastic, presolve : Refinement, ArcDetection, Search, Elastic, Presolve
+        Settings of the parts of the strategy.
+    without : set of names
+        Attempts and remedies of the strategy that are left out.
+
+    Examples
+    --------
+    >>> from trajopt import Collocation, Mesh
+    >>> Collocation(mesh=Mesh.uniform(20, 5), tolerance=1e-8).max_passes
+    20
     """
 
     scheme: Scheme = field(default_factory=Radau)
