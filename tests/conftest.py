@@ -1,5 +1,6 @@
 """A synthetic solution with all fields, to test files, plots and commands without a solver."""
 
+import signal
 from types import SimpleNamespace
 
 import casadi
@@ -9,6 +10,10 @@ from scipy.integrate import solve_ivp
 
 from trajopt.curve import Curve
 from trajopt.solution import Arc, MeshPass, PhaseSolution, Solution, Status
+
+# A run in the background (nohup, or & in a script) ignores these signals, and so would the processes that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _curve(function, breaks, degrees, unit="", lower=None, upper=None, at_ends=True):

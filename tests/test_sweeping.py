@@ -200,7 +200,7 @@ def test_plots_of_families(landings):
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == ["limit = 2.5", "limit = 3"]
     crossed = plot_family(sweep(touchy, {"height": [1.0, 2.0, 3.0]}))
-    assert [text.get_text() for text in crossed.legends[0].get_texts()] == ["no answer"]
+    assert [text.get_text() for text in crossed.legends[0].get_texts()] == ["not solved"]
     assert crossed.axes[0].lines[1].get_xdata().tolist() == [2.0]
 
 
