@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import trajopt
-
-PACKAGE = Path(trajopt.__file__).parent
-ROOT = PACKAGE.parent
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "trajopt"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 PAGES = sorted(page for page in PACKAGE.rglob("README.md"))
 LISTED = re.compile(r"(?:^|[\s`,])([a-z0-9_]+\.py|[a-z0-9_]+/)(?=$|[\s`,:;)])", re.MULTILINE)
