@@ -131,7 +131,7 @@ def test_a_turn_of_zero_is_not_the_largest_turn():
 
 
 def test_an_answer_that_stays_coarse_is_the_best_of_its_meshes(monkeypatch):
-    monkeypatch.setattr(refinement_loop, "refined", lambda *_: Mesh.uniform(5, 3))  # a next mesh that is worse
+    monkeypatch.setattr(refinement_loop, "refine_mesh", lambda *_: Mesh.uniform(5, 3))  # a next mesh that is worse
     solution = solve(builder("cart-pole")(), Collocation(max_passes=2))
     first, second = (record.error for record in solution.history)
     assert second > first > solution.tolerance
