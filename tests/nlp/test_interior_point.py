@@ -267,6 +267,7 @@ def test_round_off_above_the_tolerance_ends_at_the_acceptable_level():
     assert solution.iterations < 40
 
 
+@pytest.mark.plugins
 def test_programs_with_tables_are_passed_to_ipopt():
     from tests.benchmarks.suite.tables import wind_table
 
