@@ -35,14 +35,14 @@ def slew(end=(HALF, HALF, 0, 0), least_time=True, **bounds):
     return ocp
 
 
-def relieved(ocp):
+def limits_before_and_after(ocp):
     form = ocp.finish()
     after = without_redundant_limits(form, form.parameter_values(), Presolve())
     return form.phases[0], after.phases[0]
 
 
 def test_one_end_value_of_a_quaternion_is_left_to_its_length():
-    before, after = relieved(slew())
+    before, after = limits_before_and_after(slew())
     assert before.x_end.fixed.all()
     assert list(after.x_end.fixed).count(False) == 1
     assert not after.x_end.fixed[:2].all()  # one that the length depends on there
@@ -50,15 +50,15 @@ def test_one_end_value_of_a_quaternion_is_left_to_its_length():
 
 @pytest.mark.parametrize("end", [(np.nan, HALF, 0, 0), (0.8, 0.8, 0, 0), None])
 def test_end_values_that_are_open_or_contradict_the_length_stay(end):
-    before, after = relieved(slew(end))
+    before, after = limits_before_and_after(slew(end))
     assert after is before
 
 
 def test_bounds_of_a_quaternion_are_moved_away_and_other_bounds_stay():
-    after = relieved(slew(None, lower=-1, upper=1))[1]
+    after = limits_before_and_after(slew(None, lower=-1, upper=1))[1]
     np.testing.assert_allclose(after.x_bound.upper[:4], 2.0, rtol=1e-9)
     np.testing.assert_allclose(after.x_bound.lower[:4], -2.0, rtol=1e-9)
-    before, after = relieved(slew(None, lower=-0.9, upper=[1.1, 0.9, 0.9, 0.9]))
+    before, after = limits_before_and_after(slew(None, lower=-0.9, upper=[1.1, 0.9, 0.9, 0.9]))
     np.testing.assert_array_equal(after.x_bound.lower, before.x_bound.lower)
     np.testing.assert_array_equal(after.x_bound.upper[1:], before.x_bound.upper[1:])
 
@@ -78,7 +78,7 @@ def tunnel(end=(-0.5, 3**0.5 / 2)):
 
 
 def test_an_end_value_that_energy_brings_to_zero_is_prescribed():
-    before, after = relieved(tunnel())
+    before, after = limits_before_and_after(tunnel())
     assert list(before.x_end.fixed) == [True, True, False]
     assert list(after.x_end.fixed) == [True, False, True]  # y, on which energy depends more, is left to it
     assert after.x_end.lower[2] == 0
@@ -86,7 +86,7 @@ def test_an_end_value_that_energy_brings_to_zero_is_prescribed():
 
 @pytest.mark.parametrize("end", [(-0.4, 0.8), (-0.5, None), (-0.7, 0.8)])  # inside the planet, open, above its surface
 def test_end_values_that_energy_does_not_bring_to_zero_stay(end):
-    before, after = relieved(tunnel(end))
+    before, after = limits_before_and_after(tunnel(end))
     assert after is before
 
 
@@ -105,7 +105,7 @@ def test_integrals_of_two_bodies_come_apart():
     u = ph.control("u", 6)
     ph.dynamics({a: turned(a, u[:3]), b: turned(b, u[3:])})
     ocp.minimize(ph.integral(casadi.sumsqr(u)))
-    after = relieved(ocp)[1]
+    after = limits_before_and_after(ocp)[1]
     assert (~after.x_end.fixed[:4]).sum() == (~after.x_end.fixed[4:]).sum() == 1
     np.testing.assert_allclose(after.x_bound.upper, 2.0, rtol=1e-9)
 

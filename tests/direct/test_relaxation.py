@@ -32,9 +32,9 @@ def stationary(tilt=0.3):
 
 
 def test_the_better_of_two_minima_of_the_hamiltonian_is_found():
-    best, _, dear = stationary()
+    best, _, highest = stationary()
     solution = solve(wells()).check()
-    assert solution.history[0].objective == pytest.approx(2 * price(dear), rel=1e-9)
+    assert solution.history[0].objective == pytest.approx(2 * price(highest), rel=1e-9)
     assert solution.objective == pytest.approx(2 * price(best), rel=1e-9)
     assert solution["u"](1.0) == pytest.approx(best, rel=1e-6)
     assert "mixture" in solution.log[-1]
@@ -68,9 +68,9 @@ def first_mesh(problem):
 
 def test_excess_is_what_the_cost_falls_by_where_the_state_has_no_say():
     """The integral of H - min H is the difference of the prices of the two minima."""
-    best, _, dear = stationary()
+    best, _, highest = stationary()
     solution = first_mesh(wells())
-    gain = (price(dear) - price(best)) / price(dear)
+    gain = (price(highest) - price(best)) / price(highest)
     assert excess(solution) == pytest.approx(gain, rel=1e-5)
     assert other_minima(solution)[0].controls == pytest.approx(np.full((40, 1), best), abs=1e-3)
     assert with_excess(solution).error == pytest.approx(gain, rel=1e-5)

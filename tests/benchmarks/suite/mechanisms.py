@@ -69,7 +69,7 @@ def hanging_chain() -> Problem:
 
 @problem("pendulum-swing-up", "mechanism")
 def pendulum_swing_up() -> Problem:
-    """A pendulum with a weak motor is swung up with least effort: several swings."""
+    """Swing-up of a pendulum with a weak motor and least effort: several swings."""
     ocp = Problem("pendulum-swing-up")
     ph = ocp.phase()
     ph.time(start=0, end=15)
@@ -107,13 +107,13 @@ def swing_up(name: str, driven: int, duration: float) -> Problem:
 
 @problem("acrobot", "mechanism")
 def acrobot() -> Problem:
-    """Two links driven at the elbow are swung up with least effort."""
+    """Swing-up of two links driven at the elbow, with least effort."""
     return swing_up("acrobot", 1, 3.0)
 
 
 @problem("pendubot", "mechanism")
 def pendubot() -> Problem:
-    """Two links driven at the shoulder are swung up with least effort."""
+    """Swing-up of two links driven at the shoulder, with least effort."""
     return swing_up("pendubot", 0, 2.5)
 
 
