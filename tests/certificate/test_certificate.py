@@ -22,7 +22,6 @@ from trajopt.direct.mesh import Mesh
 from trajopt.errors import UsageError
 from trajopt.indirect.integrals import drifts
 from trajopt.indirect.shooting import Shooting
-from trajopt.indirect.switches import refine_switching_times
 from trajopt.integrate.tableaus import DOP853, FEHLBERG
 from trajopt.reference import Reference
 from trajopt.solution import Status
@@ -476,23 +475,6 @@ def test_a_condition_of_the_motion_is_checked_at_zero():
     solution = solve(ocp).check()
     assert certify(solution)["first integrals"].ok
     assert "first integrals" in failing(certify(with_curves(solution, "states", lambda v, t: 1.001 * v)))
-
-
-def test_switching_times_are_read_off_more_exactly_than_the_mesh(answers):
-    """Kinks at bounds by the switching function, those at a state constraint by the flow beside it."""
-    for module in (vanderpol_bounded, bryson_denham):
-        direct = answers(module)
-        assert not direct.arcs
-        exact = Shooting().solve(direct.form, direct).check().arcs
-        read = refine_switching_times(direct.form, direct)
-        assert read.resolution == 0
-        found = read.arcs
-        assert [a.roles for a in found] == [a.roles for a in exact]
-        duration = exact[-1].end - exact[0].start
-        mesh = float(np.diff(direct.phases["main"].breaks).min())
-        gap = max(abs(a.end - b.end) for a, b in zip(found, exact, strict=True)) / duration
-        assert gap < 1e-5  # ten times the error that was asked for
-        assert gap < 1e-2 * mesh
 
 
 @pytest.mark.parametrize("wall", [0.05, 0.1, 0.11, 0.12, 1 / 6, 0.2])

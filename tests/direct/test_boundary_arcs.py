@@ -6,11 +6,11 @@ import pytest
 from scipy.optimize import brentq
 
 from trajopt import Problem, certify, free, solve, table
+from trajopt.arcs import AT_UPPER, FREE
 from trajopt.direct import arc_refinement
 from trajopt.direct.arc_structure import Structure, arc_mesh, wrong_signs
 from trajopt.direct.collocation import ArcDetection, Collocation
 from trajopt.direct.first_solution import first_meshes
-from trajopt.direct.mesh import AT_UPPER, FREE
 from trajopt.direct.solve_mesh import Context, solve_mesh
 from trajopt.guess import plain_guess
 

@@ -8,9 +8,10 @@ from casadi import sin
 from scipy.integrate import solve_ivp
 
 from trajopt import Problem, Status, free, solve
+from trajopt.arcs import AT_LOWER, FREE
 from trajopt.catalogue import builder
 from trajopt.direct.collocation import Collocation, Refinement
-from trajopt.direct.mesh import AT_LOWER, FREE, Mesh
+from trajopt.direct.mesh import Mesh
 from trajopt.direct.mesh_refinement import refine_mesh
 from trajopt.direct.mesh_solution import Estimate
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Radau, Trapezoidal

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from trajopt import Problem, solve
+from trajopt.arcs import Cells
 from trajopt.indirect.costate_convention import flow_costate
 from trajopt.indirect.hamiltonian import boundary_rows, hamiltonians
 from trajopt.indirect.initial_system import prepare
@@ -143,11 +144,9 @@ def sampled(gap, intervals=40, near=1e-6, order=2):
     ocp.minimize(ph.integral(u**2))
     ham = hamiltonians(ocp.finish())[0]
     assert ham.constraints[0].order == order
-    t = (np.arange(intervals * POINTS) + 0.5) / (intervals * POINTS)
-    values = 1 - gap(t)
-    interval = np.repeat(np.arange(intervals), POINTS)
-    zeros = np.zeros((t.size, 1))
-    return Sampled(ham, t, interval, np.full(t.size, 1 / intervals), zeros, zeros, values[:, None], near)
+    cells = Cells.even(np.linspace(0, 1, intervals + 1), POINTS)
+    values, zeros = 1 - gap(cells.middle), np.zeros((cells.middle.size, 1))
+    return Sampled(ham, cells, zeros, zeros, values[:, None], near)
 
 
 def beside(a, b, curvature):

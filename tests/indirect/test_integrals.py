@@ -9,10 +9,10 @@ import pytest
 
 from problems.rocket import impulsive_transfer, lawden_transfer, min_time_transfer
 from trajopt import Problem, certify, solve
-from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.hamiltonian import hamiltonians
 from trajopt.indirect.initial_system import prepare
 from trajopt.indirect.shooting import Shooting
+from trajopt.indirect.structure_detection import start_of_solution
 
 ROCKETS = {  # builder, and integrals that determine final costates
     "limited power": (lawden_transfer.build, {"g1", "g2", "rotation", "b"}),

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from trajopt import Problem, free, solve
-from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.hamiltonian import hamiltonians
 from trajopt.indirect.initial_system import prepare
 from trajopt.indirect.newton import newton
 from trajopt.indirect.rollout import rollout
 from trajopt.indirect.shooting import Shooting
 from trajopt.indirect.start import scales
+from trajopt.indirect.structure_detection import start_of_solution
 from trajopt.solution import Arc, Status
 
 

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from trajopt.arcs import AT_LOWER, FREE
 from trajopt.bounds import free
 from trajopt.compiled.library import library
 from trajopt.deadline import Deadline
 from trajopt.direct.kernels import make_kernels
-from trajopt.direct.mesh import AT_LOWER, FREE, Mesh
+from trajopt.direct.mesh import Mesh
 from trajopt.direct.packing import make_layout
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
 from trajopt.direct.transcription import transcribe

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arcs import FREE, SIDES
 from trajopt.direct.arc_structure import (
     Structure,
     WrongSigns,
@@ -19,7 +20,7 @@ from trajopt.direct.arc_structure import (
     wrong_signs,
 )
 from trajopt.direct.collocation import Collocation
-from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
+from trajopt.direct.mesh import Mesh
 from trajopt.direct.mesh_refinement import refine_mesh
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.search import State, costs_more
@@ -229,7 +230,7 @@ def _structure_of_guess(form: PhaseForm, start: PhaseGuess) -> Structure | None:
 
 def _roles(start: PhaseGuess, names: tuple[str, ...]) -> NDArray[np.int_]:
     """(arcs, names): which bound each is at, if one."""
-    at = {"lower": AT_LOWER, "upper": AT_UPPER}
+    at = {side: role for role, side in SIDES.items()}
     rows = [[at.get(arc.roles.get(name, ""), FREE) for name in names] for arc in start.arcs]
     return np.array(rows, dtype=int).reshape(len(start.arcs), len(names))
 

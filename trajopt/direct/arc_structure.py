@@ -12,8 +12,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arcs import (
+    AT_LOWER,
+    AT_UPPER,
+    FREE,
+    Cells,
+    Run,
+    bridged,
+    control_range,
+    distinct,
+    role_at,
+    runs_of,
+    sides,
+    switched,
+    without_touches,
+)
 from trajopt.direct.collocation import ArcDetection
-from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE, Mesh
+from trajopt.direct.mesh import Mesh
 from trajopt.direct.phase_view import PhaseView
 from trajopt.normal_form import stacked
 
@@ -22,16 +37,6 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int_]
 
 DECIDED = 2  # and above, one number for each set of active constraints: the role of a control that these decide
-
-
-@dataclass(frozen=True)
-class ControlArc:
-    """A stretch of time on which one control keeps one role."""
-
-    role: int
-    start: float
-    end: float
-    intervals: float  # its length in units of the local interval width
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,23 +54,18 @@ class Structure:
 
 def find_structure(view: PhaseView) -> tuple[Structure | None, Ints]:
     """The arcs of a phase, if its controls show them clearly; and the intervals where they do not."""
-    values, settings = view.values, view.method.arcs
-    active = active_constraints(view)
-    unclear: list[int] = []
-    all_pieces = []
+    values, active = view.values, active_constraints(view)
+    controls, unclear = [], []
     for j in range(view.layout.nu):
-        pieces, doubtful = _pieces(view, j, active)
-        all_pieces.append(pieces)
-        unclear += doubtful
-    if unclear or not any(len(p) > 1 for p in all_pieces):
+        runs, intervals = _control_runs(view, j, active)
+        controls.append(runs)
+        unclear += intervals
+    if unclear or not any(len(runs) > 1 for runs in controls):
         return None, np.unique(np.array(unclear, dtype=int))  # with no switch there is nothing to move
-    least = settings.shortest * (values.tf - values.t0)
-    cuts = np.sort(np.array([p.start for pieces in all_pieces for p in pieces[1:]]))
-    cuts = cuts[np.concatenate([[True], np.diff(cuts) > least])] if cuts.size else cuts
-    cuts = cuts[(cuts > values.t0 + least) & (cuts < values.tf - least)]
-    times = np.concatenate([[values.t0], cuts, [values.tf]])
+    starts = np.array([run.start for runs in controls for run in runs[1:]])
+    times = distinct(starts, values.t0, values.tf, view.method.arcs.shortest * (values.tf - values.t0))
     middles = 0.5 * (times[1:] + times[:-1])
-    roles = np.array([[_role_at(pieces, t) for pieces in all_pieces] for t in middles], dtype=int)
+    roles = np.array([[role_at(runs, t) for runs in controls] for t in middles], dtype=int)
     held = np.array([_held_between(a, b, view, active) for a, b in itertools.pairwise(times)])
     # As many constraints as they decide controls; of more, nobody knows which.
     held = np.where(((held != FREE).sum(axis=1) <= (roles >= DECIDED).sum(axis=1))[:, None], held, FREE)
@@ -104,22 +104,11 @@ def active_constraints(view: PhaseView) -> Ints:
         role: np.asarray(np.maximum.reduceat(distance, ph.first_point, axis=0) < view.method.refinement.rough**2)
         for role, distance in ((AT_LOWER, below), (AT_UPPER, above))
     }
-    return _without_gaps(active, near, settings.few)
-
-
-def _without_gaps(active: Ints, near: dict[int, Bools], longest: int) -> Ints:
-    """Without short gaps in which a constraint stays near its bound.
-
-    On a mesh that resolves no arc, a constraint of higher order is active only here and there.
-    """
-    filled = active.copy()
+    numbers = np.arange(ph.mesh.intervals)
     for column in range(active.shape[1]):
-        for first, last in itertools.pairwise(np.flatnonzero(active[:, column]).tolist()):
-            role = int(active[first, column])
-            between = slice(first + 1, last)
-            if role == active[last, column] and last - first - 1 <= longest and near[role][between, column].all():
-                filled[between, column] = role
-    return filled
+        close = {role: there[:, column] for role, there in near.items()}
+        active[:, column] = bridged(active[:, column], close, numbers, settings.few)
+    return active
 
 
 def decided(view: PhaseView) -> Bools:
@@ -128,27 +117,15 @@ def decided(view: PhaseView) -> Bools:
     return np.asarray(inside & np.asarray(active_constraints(view).any(axis=1))[:, None])
 
 
-def _pieces(view: PhaseView, j: int, active: Ints) -> tuple[list[ControlArc], list[int]]:
+def _control_runs(view: PhaseView, j: int, active: Ints) -> tuple[list[Run], list[int]]:
+    """The runs of a control, and the intervals on which they are unclear."""
     lower, upper = view.layout.form.u_bound.lower[j], view.layout.form.u_bound.upper[j]
-    affine = bool(view.kernels.affine[j])
-    left, right, level, interval = _samples(view, j)
-    span = upper - lower if np.isfinite(upper - lower) else max(1.0, float(np.abs(level).max()))
-    margin = view.method.arcs.at_bound * span
-    role = np.where(level <= lower + margin, AT_LOWER, np.where(level >= upper - margin, AT_UPPER, FREE))
-    if affine:
-        role = _with_decided(role, active, interval)
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(role)) + 1, [role.size]])
-    runs = []
-    for a, b in itertools.pairwise(edges):
-        widths = np.diff(view.values.breaks)[interval[a:b]]
-        length = float((right[a:b] - left[a:b]) @ (1.0 / widths))
-        piece = ControlArc(int(role[a]), float(left[a]), float(right[b - 1]), length)
-        runs.append((piece, float(level[a:b] @ (right[a:b] - left[a:b])), interval[a:b]))
-    if affine:
-        return _switched(runs, lower, upper)
-    # A smooth control that is at its bound for less than an interval touches it: that is no arc.
-    kept = [p if p.role == FREE or p.intervals >= 1 else ControlArc(FREE, p.start, p.end, p.intervals) for p, _, _ in runs]
-    return _merged(kept), []
+    cells, level = _cells(view, j)
+    roles = sides(level, lower, upper, view.method.arcs.at_bound * control_range(level, lower, upper))
+    if not view.kernels.affine[j]:
+        return without_touches(runs_of(roles, cells), 1.0), []
+    runs, unclear = switched(_with_decided(roles, active, cells.interval), cells, level, lower, upper)
+    return runs, [int(k) for run in unclear for k in cells.interval[run.inside(cells.middle)]]
 
 
 def _with_decided(role: Ints, active: Ints, interval: Ints) -> Ints:
@@ -164,43 +141,8 @@ def _with_decided(role: Ints, active: Ints, interval: Ints) -> Ints:
     return role
 
 
-def _switched(runs: list[tuple[ControlArc, float, Ints]], lower: float, upper: float) -> tuple[list[ControlArc], list[int]]:
-    """Short in-between values of an affine control are switches inside an interval; long ones are arcs of their own."""
-    pieces: list[ControlArc] = []
-    unclear: list[int] = []
-    bound = {AT_LOWER: lower, AT_UPPER: upper}
-    for i, (piece, area, intervals) in enumerate(runs):
-        before = runs[i - 1][0].role if i else FREE
-        after = runs[i + 1][0].role if i + 1 < len(runs) else FREE
-        if abs(piece.role) == 1 or round(piece.intervals) > 2:
-            pieces.append(piece)
-        elif FREE not in (before, after) and before != after:
-            share = 0.5
-            if before * after == -1:  # from one bound to the other: keep the mean
-                mean = area / (piece.end - piece.start)
-                share = float(np.clip((mean - bound[after]) / (bound[before] - bound[after]), 0.0, 1.0))
-            switch = float(piece.start + share * (piece.end - piece.start))
-            pieces.append(replace(pieces.pop(), end=switch))
-            following, its_area, its_intervals = runs[i + 1]
-            runs[i + 1] = replace(following, start=switch), its_area, its_intervals
-        else:
-            unclear += [int(k) for k in intervals] if piece.role == FREE else []
-            pieces.append(piece)
-    return _merged(pieces), unclear
-
-
-def _merged(pieces: list[ControlArc]) -> list[ControlArc]:
-    merged: list[ControlArc] = []
-    for p in pieces:
-        if merged and merged[-1].role == p.role:
-            merged[-1] = ControlArc(p.role, merged[-1].start, p.end, merged[-1].intervals + p.intervals)
-        else:
-            merged.append(p)
-    return merged
-
-
-def _samples(view: PhaseView, j: int) -> tuple[Array, Array, Array, Ints]:
-    """Stretches of time with one control value each: intervals of constant control, or the neighbourhoods of points."""
+def _cells(view: PhaseView, j: int) -> tuple[Cells, Array]:
+    """Intervals of constant control, or the neighbourhoods of collocation points; and the control in each."""
     ph, values = view.layout, view.values
     constant = ph.u_count[:, j] == 1
     counts = np.where(constant, 1, ph.sizes)
@@ -212,11 +154,7 @@ def _samples(view: PhaseView, j: int) -> tuple[Array, Array, Array, Ints]:
     point = np.arange(interval.size) + np.repeat(ph.first_point - np.cumsum(counts) + counts, counts)
     starts, widths = values.breaks[interval], np.diff(values.breaks)[interval]
     left, right = (np.concatenate(part) for part in ([c[:-1] for c in cuts], [c[1:] for c in cuts]))
-    return starts + widths * left, starts + widths * right, values.U[point, j], interval
-
-
-def _role_at(pieces: list[ControlArc], t: float) -> int:
-    return next((p.role for p in pieces if p.start <= t <= p.end), pieces[-1].role)
+    return Cells(starts + widths * left, starts + widths * right, interval, right - left), values.U[point, j]
 
 
 def arc_mesh(

@@ -16,10 +16,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arcs import FREE
 from trajopt.curve import inverse_legendre
 from trajopt.direct.arc_structure import decided, near_limit
 from trajopt.direct.costates import costate_curve
-from trajopt.direct.mesh import FREE
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.schemes import gauss_quadrature

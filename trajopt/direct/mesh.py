@@ -12,8 +12,6 @@ from trajopt.errors import UsageError
 
 Array = NDArray[np.float64]
 
-FREE, AT_LOWER, AT_UPPER = 0, -1, 1
-
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
@@ -30,7 +28,7 @@ class Mesh:
     roles : (n, controls) integers
         FREE, or held AT_LOWER or AT_UPPER.
     held : (n, states + path constraints) integers
-        FREE, or kept AT_LOWER or AT_UPPER as equalities: arcs that ride a constraint.
+        FREE, or kept AT_LOWER or AT_UPPER as equalities: boundary arcs of constraints.
     joined : indices of knots
         Where an arc that rides a constraint begins or ends with the controls as they are on its other side.
     control_points : (n, controls) integers

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arcs import FREE
 from trajopt.curve import Curve
 from trajopt.direct.arc_refinement import Meshes, arc_meshes_of, solve_on_arcs
 from trajopt.direct.arc_structure import Structure
@@ -21,7 +22,6 @@ from trajopt.direct.control_error import with_control_error
 from trajopt.direct.first_solution import first_solution
 from trajopt.direct.hamiltonian_minimum import OtherMinimum, excess, other_minima
 from trajopt.direct.kernels import make_kernels
-from trajopt.direct.mesh import FREE
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.refinement_loop import refine

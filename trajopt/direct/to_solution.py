@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arcs import SIDES
 from trajopt.curve import Curve
 from trajopt.direct.costates import costate_curve
-from trajopt.direct.mesh import AT_LOWER, AT_UPPER
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.normal_form import NamedVector
@@ -92,4 +92,4 @@ def _by_name(quantities: tuple[NamedVector, ...], curve: Curve) -> Mapping[str, 
 
 
 def _role(role: int, affine: bool) -> str:
-    return {AT_LOWER: "lower", AT_UPPER: "upper"}.get(role, "singular" if affine else "interior")
+    return SIDES.get(role, "singular" if affine else "interior")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arcs import AT_LOWER, AT_UPPER, FREE
 from trajopt.curve import lagrange_basis
 from trajopt.direct.kernels import Kernels, PhaseKernels
-from trajopt.direct.mesh import AT_LOWER, AT_UPPER, FREE
 from trajopt.direct.packing import Layout, PhaseLayout
 from trajopt.nlp.program import Block, Program, arguments
 from trajopt.nlp.sparse_rows import SparseRows, compressed

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from trajopt.deadline import UNLIMITED, Deadline, OutOfTime
 from trajopt.errors import GuessError, TrajoptError
 from trajopt.indirect.answer import failed, read_solution
-from trajopt.indirect.arcs import start_of_solution
 from trajopt.indirect.check import VANISHED, Finding, findings, revised
 from trajopt.indirect.control_law import UserLaw
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians
@@ -22,6 +21,7 @@ from trajopt.indirect.modes import roles_of_mode
 from trajopt.indirect.newton import NewtonEnd, NewtonResult, newton
 from trajopt.indirect.rollout import rollout
 from trajopt.indirect.start import Start
+from trajopt.indirect.structure_detection import start_of_solution
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Solution, Status
 
