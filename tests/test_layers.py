@@ -15,7 +15,7 @@ PACKAGE = Path(trajopt.__file__).parent
 LAYERS = (
     {"errors", "deadline", "displays", "labels", "compiled"},
     {"netcdf", "hdf5_writer", "hdf5_reader"},
-    {"system", "nlp", "bounds", "files", "catalogue", "parameters", "reference", "tables", "expression_text"},
+    {"system", "nlp", "bounds", "relations", "files", "catalogue", "parameters", "reference", "tables", "expression_text"},
     {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate", "sizes", "arcs"},
     {
         "curve",

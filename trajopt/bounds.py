@@ -95,7 +95,7 @@ def bound_between(lower: Any, upper: Any, equals: Any, size: int, what: str, all
         lower = upper = equals
     elif lower is None and upper is None:
         if not allow_open:
-            raise ProblemError(f"{what} has no limits", expected="lower=, upper= or equals=")
+            raise ProblemError(f"{what} has no limits", expected="lower=, upper= or equals=, or a relation such as a + b <= 1")
         return Bound.open(size)
     low = _spread(-INFINITY if lower is None else lower, size, what)
     high = _spread(INFINITY if upper is None else upper, size, what)
@@ -113,7 +113,8 @@ def _spread(value: Any, size: int, what: str) -> NDArray[np.float64]:
             hint="state a bound that depends on other variables by ph.path(...) or ocp.require(...)",
         ) from error
     if array.size not in (1, size):
-        raise ProblemError(f"{what}: wrong number of values", got=array.size, expected=size)
+        hint = "free(lower, upper) bounds it" if size == 1 and array.size == 2 else None
+        raise ProblemError(f"{what}: wrong number of values", got=array.size, expected=size, hint=hint)
     return np.broadcast_to(array, (size,)).astype(float)
 
 

@@ -19,6 +19,7 @@ from trajopt.expression_text import Writer, elements
 from trajopt.labels import component_labels
 from trajopt.normal_form import Condition, Linkage, NormalForm, Parameter, normal_form
 from trajopt.printing import print_problem
+from trajopt.relations import limits_of
 
 Expression = Any  # a casadi.SX or casadi.MX, or a number
 Guess = float | Sequence[float] | np.ndarray | Callable[[float], Any] | None
@@ -201,20 +202,22 @@ class Phase:
             declared.rate = self._column(rate, declared.size, f"the derivative of state '{declared.name}'")
 
     def require(self, expression: Expression, name: str | None = None) -> None:
-        """State an equation 0 = expression for the algebraic variables."""
+        """State an equation for the algebraic variables: 0 = expression, or a relation such as ``z**2 == x``."""
         self._open()
+        expression = _residual(expression, f"an algebraic equation of phase '{self.name}'")
         column = self._column(expression, None, "an algebraic equation")
         self.algebraic_residuals.append((name or _short(column), column))
 
     def path(
         self, expression: Expression, *, lower: Any = None, upper: Any = None, equals: Any = None, name: str | None = None
     ) -> None:
-        """State a path constraint: lower <= expression <= upper, or expression = equals, at all times of the phase."""
+        """State a path constraint: lower <= expression <= upper, or expression = equals, at all times of the phase.
+
+        A relation has its limits in it: ``ph.path(x**2 + y**2 >= 1)``.
+        """
         self._open()
-        column = self._column(expression, None, "a path constraint")
-        label = name or _short(column)
-        bound = bound_between(lower, upper, equals, column.numel(), f"path constraint '{label}'")
-        self.paths.append(Condition(label, column, bound))
+        condition = _condition(expression, (lower, upper, equals), name, self._problem.symbols, "path constraint")
+        self.paths.append(condition)
 
     def initial(self, expression: Expression) -> Any:
         """Return the value of an expression at the start of the phase."""
@@ -341,12 +344,12 @@ class Problem:
     def require(
         self, expression: Expression, *, lower: Any = None, upper: Any = None, equals: Any = None, name: str | None = None
     ) -> None:
-        """State a condition on initial, final and integral values of any phases, static variables and parameters."""
+        """State a condition on initial, final and integral values of any phases, static variables and parameters.
+
+        A relation has its limits in it: ``ocp.require(ph.final(v) == ph.initial(v))``.
+        """
         self._open()
-        column = as_column(expression, self.symbols, None, "a condition")
-        label = name or _short(column)
-        bound = bound_between(lower, upper, equals, column.numel(), f"condition '{label}'")
-        self.conditions.append(Condition(label, column, bound))
+        self.conditions.append(_condition(expression, (lower, upper, equals), name, self.symbols, "condition"))
 
     def minimize(self, expression: Expression) -> None:
         """State the cost as an expression of initial, final and integral values."""
@@ -426,6 +429,29 @@ def _size(name: str, size: int | None, components: Sequence[str]) -> int:
     if components and len(components) != size:
         raise ProblemError(f"components of '{name}'", got=f"{len(components)} names", expected=f"{size}, the size")
     return size
+
+
+def _condition(expression: Expression, limits: tuple[Any, Any, Any], name: str | None, symbols: Any, what: str) -> Condition:
+    """Return a condition from an expression and its limits (lower, upper, equals), or from a relation without them."""
+    relation = limits_of(expression, f"a {what}")
+    if relation is not None:
+        if any(limit is not None for limit in limits):
+            raise ProblemError(f"a {what} is a relation and has limits", got=str(expression), expected="one of the two")
+        expression, limits = relation[0], (*relation[1:], None)
+    column = as_column(expression, symbols, None, f"a {what}")
+    label = name or _short(column)
+    return Condition(label, column, bound_between(*limits, column.numel(), f"{what} '{label}'"))
+
+
+def _residual(expression: Expression, what: str) -> Expression:
+    """Return the expression that an equation sets to zero."""
+    relation = limits_of(expression, what)
+    if relation is None:
+        return expression
+    column, lower, upper = relation
+    if np.any(lower != upper):
+        raise ProblemError(f"{what} is an inequality", got=str(column), hint="state a constraint by ph.path(x + y <= 1)")
+    return column - casadi.DM(upper)
 
 
 def as_column(expression: Expression, symbols: Any, size: int | None, what: str) -> Any:

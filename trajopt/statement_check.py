@@ -63,6 +63,7 @@ def _check_completeness(phase: Phase) -> None:
             f"phase '{phase.name}': algebraic variables and equations differ in number",
             got=f"{unknowns} variables, {equations} equations",
             expected="one equation in ph.require(...) for each algebraic variable",
+            hint="state a constraint on states and controls by ph.path(...)" if equations > unknowns else None,
         )
 
 
