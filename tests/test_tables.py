@@ -30,13 +30,29 @@ def test_a_table_of_cubics_is_exact_inside():
 
 @pytest.mark.parametrize(("at", "out"), [((2.0, 0.3), (1, 0)), ((0.0, 0.3), (-1, 0)), ((1.2, 1.0), (0, 1)), ((2.0, 1.0), (1, 1))])
 def test_a_table_is_extrapolated_linearly(at, out):
-    """The tangent at the edge, without a step of value or slope."""
+    """Each factor continues along its tangent at the edge, without a step of value or slope."""
     f = numbers(product())
     x, y = at
-    slope = np.array([2 * x * (1 + y**3), 3 * x**2 * y**2]) @ out
-    for distance in (1e-9, 0.5, 3.0):
-        beyond = float(f(x + distance * out[0], y + distance * out[1]))
-        assert beyond == pytest.approx(x**2 * (1 + y**3) + slope * distance, abs=1e-12)
+    for distance in (1e-9, 0.5, 3.0, 1e4):
+        beyond = (x**2 + 2 * x * distance * out[0]) * (1 + y**3 + 3 * y**2 * distance * out[1])
+        assert float(f(x + distance * out[0], y + distance * out[1])) == pytest.approx(beyond, rel=1e-12, abs=1e-12 * (1 + distance))
+
+
+def test_the_gradient_is_continuous_across_the_lines_of_the_edges():
+    gradient = numbers(product()).jacobian()
+    for x, y in ((2.0, 0.3), (2.0, 4.0), (0.7, 1.0), (5.0, 1.0), (-3.0, -1.0)):
+        before, behind = (np.array(gradient(x + e, y + e, 0), dtype=float).ravel() for e in (-1e-9, 1e-9))
+        np.testing.assert_allclose(before, behind, atol=1e-6)
+
+
+def test_second_derivatives_are_exact_on_grid_points():
+    """They need no spline of degree zero, for which CasADi writes outside its memory if the argument is a knot."""
+    x, y, t = casadi.MX.sym("x"), casadi.MX.sym("y"), product()
+    hessian = casadi.Function("h", [x, y], [casadi.hessian(t(x, y), casadi.vertcat(x, y))[0]])
+    for a in X[1:-1]:
+        for b in Y[1:-1]:
+            exact = [[2 * (1 + b**3), 6 * a * b**2], [6 * a * b**2, 6 * a**2 * b]]
+            np.testing.assert_allclose(np.asarray(hessian(a, b)), exact, atol=1e-11)
 
 
 def test_a_table_of_three_arguments_passes_through_its_values():

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 
 from trajopt.errors import ProblemError
 
+REACH = 1e6  # widths of a grid up to which its table is continued
+
 
 def table(*grids: ArrayLike, values: ArrayLike, name: str = "table") -> Callable[..., Any]:
-    """Return a twice differentiable interpolant of tabular data, with linear extrapolation.
+    """Return a twice differentiable interpolant of tabular data, continued linearly along each argument outside its grid.
 
     CasADi's splines (``casadi.interpolant``) are zero outside their grid, a discontinuity at its edge.
     A problem with tables is stated with ``Problem(name, symbols=casadi.MX)``.
@@ -38,24 +40,19 @@ def table(*grids: ArrayLike, values: ArrayLike, name: str = "table") -> Callable
     axes, data = [np.asarray(grid, dtype=float) for grid in grids], np.asarray(values, dtype=float)
     _check(name, axes, data)
     spline = _spline(name, axes, data)
-    place = casadi.MX.sym("place", len(axes))
-    slope = casadi.Function("slope", [place], [casadi.jacobian(spline(place), place)])
-    first, last = (casadi.DM([axis[end] for axis in axes]) for end in (0, -1))
 
     def function(*arguments: Any) -> Any:
         if len(arguments) != len(axes):
             raise ProblemError(f"table '{name}'", got=f"{len(arguments)} arguments", expected=f"{len(axes)}, one for each grid")
         if any(isinstance(argument, casadi.SX) for argument in arguments):
             raise ProblemError(f"table '{name}' is given an SX", expected="an MX", hint="Problem(..., symbols=casadi.MX)")
-        at = casadi.vertcat(*arguments)
-        inside = casadi.fmin(casadi.fmax(at, first), last)
-        return spline(inside) + casadi.mtimes(slope(inside), at - inside)
+        return spline(casadi.vertcat(*arguments))
 
     return function
 
 
 def _spline(name: str, axes: Sequence[np.ndarray], data: np.ndarray) -> casadi.Function:
-    """The cubic spline (not-a-knot) through the values.
+    """The cubic spline (not-a-knot) through the values, continued linearly along each axis.
 
     It is that of ``casadi.interpolant``, which solves for its coefficients with a general sparse factorization: minutes for a
     million values, where banded systems along one axis after the other take a second.
@@ -65,9 +62,34 @@ def _spline(name: str, axes: Sequence[np.ndarray], data: np.ndarray) -> casadi.F
     knots, coefficients = [], data
     for i, axis in enumerate(axes):
         along = make_interp_spline(axis, coefficients, k=3, axis=i)
-        coefficients = np.moveaxis(along.c, 0, i)
-        knots.append(along.t.tolist())
+        extended, coefficients = _continued(along.t, along.c)
+        coefficients = np.moveaxis(coefficients, 0, i)
+        knots.append(extended.tolist())
     return casadi.Function.bspline(name, knots, coefficients.ravel(order="F").tolist(), [3] * len(axes), 1)
+
+
+def _continued(knots: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return knots and coefficients (first axis) of a cubic spline with an interval at each end on which it is linear.
+
+    A coefficient is the blossom at three consecutive knots (Farin, Curves and Surfaces for CAGD, 1997, section 10.3); the blossom
+    of a line is its value at the mean of the three. The edges of the grid become double knots, where the slope is continuous.
+
+    The continuation is part of the spline, not a correction with its slope: exact second derivatives of such a correction need third
+    derivatives, splines of degree zero, for which CasADi writes outside its memory if the argument is a knot.
+    """
+    reach = REACH * (knots[-1] - knots[0])
+    parts = []
+    for edge, inner, outer, first, second in (
+        (knots[0], knots[4], knots[0] - reach, coefficients[0], coefficients[1]),
+        (knots[-1], knots[-5], knots[-1] + reach, coefficients[-1], coefficients[-2]),
+    ):
+        rise = (second - first) * ((outer - edge) / (inner - edge))  # a third of the slope, times the length of the interval
+        parts.append((np.full(4, outer), np.full(2, edge), np.stack([first + 3 * rise, first + 2 * rise, first + rise])))
+    (far, double, below), (end, double_end, above) = parts
+    return (
+        np.concatenate([far, double, knots[4:-4], double_end, end]),
+        np.concatenate([below, coefficients[1:-1], above[::-1]]),
+    )
 
 
 def _check(name: str, axes: Sequence[np.ndarray], data: np.ndarray) -> None:
