@@ -45,6 +45,8 @@ typedef struct {
     double *right, *solution, *residual; /* (free + rows,) */
 } scaled_program;
 
+enum rank { RANK_UNKNOWN, RANK_FULL, RANK_DEFICIENT };
+
 typedef struct iterate iterate;
 struct iterate {
     scaled_program *s;
@@ -66,6 +68,9 @@ struct iterate {
     double *dx, *dz_lower, *dz_upper, *dlambda;
     double *sigma, *condensed; /* (size,), (rows,) eliminated attached variables: sum of 1 / (sigma + shift) */
     double shift, row_shift, last_shift; /* inertia correction: delta_w, delta_c, the last delta_w > 0 */
+    enum rank hessian_rank, row_rank;    /* whether the KKT matrix is singular without shifts in every iteration */
+    int testing;                         /* the factorizations of this iteration can tell */
+    int64_t degenerate_iterations;
     double *trial, *trial_g, *trial_c, trial_f;
     double *correction, *correction_c; /* second-order */
     double *affine, *affine_lambda, *centring, *centring_lambda; /* directions of the quality function */

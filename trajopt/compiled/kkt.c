@@ -159,30 +159,81 @@ static void make_sigma(iterate *w) {
     }
 }
 
+/* ---- shifts that give the right inertia ----------------------------------------------------------------------------------------- */
+
+static const double FIRST_SHIFT = 1e-4, LEAST_SHIFT = 1e-20, LARGEST_SHIFT = 1e20;
+enum { DEGENERATE_ITERATIONS = 3 }; /* in which only shifts made the matrix regular: then they are used from the start */
+
+/* The next larger shift of the Hessian, WB algorithm IC, IC-3 to IC-6. 0, or -1 past the largest. */
+static int enlarge(iterate *w) {
+    if (w->shift == 0)
+        w->shift = w->last_shift == 0 ? FIRST_SHIFT : fmax(LEAST_SHIFT, w->last_shift / 3);
+    else
+        w->shift *= w->last_shift == 0 || 1e5 * w->last_shift < w->shift ? 100 : 8;
+    if (w->shift <= LARGEST_SHIFT) return 0;
+    w->last_shift = 0;
+    return -1;
+}
+
+/* What the shifts that were tried last say about the matrix. */
+static void conclude(iterate *w) {
+    const int rows_shifted = w->row_shift > 0, shifted = w->shift > 0;
+    if (!w->testing) return;
+    w->testing = 0;
+    if (rows_shifted || shifted) w->degenerate_iterations++;
+    const int often = w->degenerate_iterations >= DEGENERATE_ITERATIONS;
+    if (!shifted && w->hessian_rank == RANK_UNKNOWN) w->hessian_rank = RANK_FULL;
+    if (!rows_shifted && w->row_rank == RANK_UNKNOWN) w->row_rank = RANK_FULL;
+    if (shifted && often && w->hessian_rank == RANK_UNKNOWN) w->hessian_rank = RANK_DEFICIENT;
+    if (rows_shifted && often && w->row_rank == RANK_UNKNOWN) w->row_rank = RANK_DEFICIENT;
+}
+
+/* Shifts for a singular matrix. While it is not known which part is to blame: the rows alone, the Hessian alone, both. */
+static int shift_singular(iterate *w, double row_shift) {
+    if (!w->testing) {
+        if (w->row_shift > 0) return enlarge(w);
+        w->row_shift = row_shift;
+        return 0;
+    }
+    if (w->shift == 0 && w->row_shift == 0 && w->row_rank == RANK_UNKNOWN) {
+        w->row_shift = row_shift;
+        return 0;
+    }
+    w->row_shift = w->shift > 0 || w->row_rank == RANK_DEFICIENT ? row_shift : 0;
+    return enlarge(w);
+}
+
+/* Shifts for a matrix with too many negative eigenvalues. */
+static int shift_indefinite(iterate *w, double row_shift) {
+    conclude(w);
+    if (!enlarge(w)) return 0;
+    if (w->row_shift > 0) return -1;
+    w->row_shift = row_shift;
+    w->shift = 0;
+    if (w->hessian_rank == RANK_DEFICIENT) w->hessian_rank = RANK_UNKNOWN;
+    return enlarge(w);
+}
+
+/* The rules are those of IPOPT (class PDPerturbationHandler), which extend WB algorithm IC by the test of singular matrices. */
 int kkt_factor(iterate *w) {
     const int64_t rows = w->s->rows;
+    const double row_shift = 1e-8 * pow(w->mu, 0.25);
     factorization_report found;
     make_sigma(w);
     fill(w, 1);
-    w->shift = w->row_shift = 0;
-    const double small_shift = 1e-8 * pow(w->mu, 0.25);
-    for (int attempt = 0; attempt < 60; attempt++) {
+    w->testing = w->hessian_rank == RANK_UNKNOWN || w->row_rank == RANK_UNKNOWN;
+    w->row_shift = w->row_rank == RANK_DEFICIENT ? row_shift : 0;
+    w->shift = 0;
+    if (w->hessian_rank == RANK_DEFICIENT && enlarge(w)) return -1;
+    for (;;) {
         if (compute(w, &found)) return -1;
-        if (found.negative == rows && found.zero == 0) {
-            if (w->shift > 0) w->last_shift = w->shift;
-            return 0;
-        }
-        if (w->row_shift == 0 && (found.zero > 0 || found.negative < rows)) { /* dependent rows */
-            w->row_shift = small_shift;
-            continue;
-        }
-        if (w->shift == 0)
-            w->shift = w->last_shift == 0 ? 1e-4 : fmax(1e-20, w->last_shift / 3);
-        else
-            w->shift *= w->last_shift == 0 ? 100 : 8;
-        if (w->shift > 1e20) return -1;
+        if (found.negative == rows && found.zero == 0) break;
+        const int singular = found.zero > 0 || found.negative < rows;
+        if (singular ? shift_singular(w, row_shift) : shift_indefinite(w, row_shift)) return -1;
     }
-    return -1;
+    conclude(w);
+    if (w->shift > 0) w->last_shift = w->shift;
+    return 0;
 }
 
 /* residual := right - A solution; returns its size relative to the right-hand side and the solution. */
