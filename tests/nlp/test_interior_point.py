@@ -135,6 +135,24 @@ def test_iterates_are_those_of_ipopt():
         np.testing.assert_allclose(compiled.y, ipopt.y, rtol=1e-6)
 
 
+@pytest.mark.plugins
+@pytest.mark.parametrize(
+    ("cost", "rows"),
+    [
+        (lambda x: -x[0], lambda x: [casadi.sqrt(1 + x[1] ** 2) - 1.3, x[0] - x[1] + x[2]]),  # a row without gradient
+        (lambda x: (x[0] - 1) ** 4 + x[1] ** 4, lambda x: [x[2] - x[0], 2 * x[2] - 2 * x[0]]),  # dependent rows
+        (lambda x: x[0] ** 3 - x[1] * x[2], lambda x: [x[1] + x[2] - 1]),  # negative curvature
+    ],
+    ids=["vanishing row", "dependent rows", "indefinite"],
+)
+def test_iterates_from_a_singular_start_are_those_of_ipopt(cost, rows):
+    """Rows, Hessian or both are shifted in the order of IPOPT, and with its sizes."""
+    for iterations in (1, 2, 3, 8):
+        singular = program(cost, rows, [0.0, 0.0, 0.0], -10.0, 10.0)
+        compiled, ipopt = (backend(max_iterations=iterations).solve(singular) for backend in (Compiled, Ipopt))
+        np.testing.assert_allclose(compiled.y, ipopt.y, rtol=1e-6, atol=1e-9)
+
+
 def test_least_violation():
     """The example of Waechter and Biegler (2000): its sum of violations has a minimum at x = -1, which is the solution."""
     rows = lambda x: [x[0] ** 2 - x[1] - 1, x[0] - x[2] - 0.5]  # noqa: E731
