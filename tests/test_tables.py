@@ -35,7 +35,8 @@ def test_a_table_is_extrapolated_linearly(at, out):
     x, y = at
     for distance in (1e-9, 0.5, 3.0, 1e4):
         beyond = (x**2 + 2 * x * distance * out[0]) * (1 + y**3 + 3 * y**2 * distance * out[1])
-        assert float(f(x + distance * out[0], y + distance * out[1])) == pytest.approx(beyond, rel=1e-12, abs=1e-12 * (1 + distance))
+        value = float(f(x + distance * out[0], y + distance * out[1]))
+        assert value == pytest.approx(beyond, rel=1e-12, abs=1e-12 * (1 + distance))
 
 
 def test_the_gradient_is_continuous_across_the_lines_of_the_edges():

@@ -74,8 +74,8 @@ def _continued(knots: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray,
     A coefficient is the blossom at three consecutive knots (Farin, Curves and Surfaces for CAGD, 1997, section 10.3); the blossom
     of a line is its value at the mean of the three. The edges of the grid become double knots, where the slope is continuous.
 
-    The continuation is part of the spline, not a correction with its slope: exact second derivatives of such a correction need third
-    derivatives, splines of degree zero, for which CasADi writes outside its memory if the argument is a knot.
+    The continuation is part of the spline. A correction with its slope would need third derivatives for exact second ones:
+    splines of degree zero, for which CasADi writes outside its memory if the argument is a knot.
     """
     reach = REACH * (knots[-1] - knots[0])
     parts = []

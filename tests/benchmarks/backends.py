@@ -121,8 +121,8 @@ def whole_solves(names, options):
     programs, left, slow, fast, status, objective, slower = np.nansum(rows, axis=0)
     print(
         f"together: {len(rows)} problems, {programs:.0f} programs, {left:.0f} passed to IPOPT"
-        f" ({100 * left / max(programs, 1):.1f} %), {fast:.2f} s beside {slow:.2f} s ({fast / slow:.2f}); other status {status:.0f}, other objective {objective:.0f},"
-        f" slower {slower:.0f}"
+        f" ({100 * left / max(programs, 1):.1f} %), {fast:.2f} s beside {slow:.2f} s ({fast / slow:.2f});"
+        f" other status {status:.0f}, other objective {objective:.0f}, slower {slower:.0f}"
     )
 
 
