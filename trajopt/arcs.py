@@ -159,31 +159,49 @@ def distinct(times: Array, t0: float, tf: float, shortest: float) -> Array:
 
 
 def departs(run: Run, t: Array, gap: Array, far: float) -> bool:
-    """Whether the distance ``gap`` from a limit exceeds ``far`` at half the run's length before and after the run.
+    """Whether the distance ``gap`` from a limit exceeds ``far`` within half the run's length before and after the run.
 
     A parabola that touches a limit, and is within a distance d of it for a length L, comes to 4 d there; after a boundary arc of
-    length L the distance is greater.
+    length L the distance is greater. The next boundary arc may begin before that length ends.
     """
     reach = 0.5 * (run.end - run.start)
-    beyond = [at for at in (run.start - reach, run.end + reach) if t[0] < at < t[-1]]
-    return all(np.interp(at, t, gap) > far for at in beyond)
+    for a, b in ((run.start - reach, run.start), (run.end, run.end + reach)):
+        beyond = np.concatenate([gap[(t > a) & (t < b)], np.interp([a, b], t, gap)])
+        if t[0] < a and b < t[-1] and beyond.max() <= far:
+            return False
+    return True
 
 
-def touch_times(t: Array, gap: Array, near: float, followed: list[Run]) -> list[float]:
-    """Times at which the distance ``gap`` from a limit has a minimum below ``near``: the lowest of each contact.
+def touch_times(t: Array, gap: Array, distances: tuple[float, float, float], followed: list[Run]) -> list[float]:
+    """Times at which the distance ``gap`` from a limit has a minimum: the lowest of each contact.
 
-    A contact ends where the distance exceeds ``near``; those with a run of ``followed`` are boundary arcs.
+    ``distances`` are near, away and coarse. A minimum below near is a touch; the contact ends where the distance exceeds away.
+    The minimum of a narrow peak between samples is less accurate: where there is nothing else, the lowest one below coarse is a
+    touch too. Contacts with a run of ``followed`` are boundary arcs.
     """
-    contact = np.cumsum(gap > near)  # all points of a contact have one number
-    on_arcs = {int(n) for run in followed for n in contact[run.inside(t) & (gap <= near)]}
-    lowest: dict[int, tuple[float, float]] = {}
+    near, away, coarse = distances
+    minima = _minima(t, gap)
+    taken = np.zeros(gap.size, dtype=bool)
+    for run in followed:
+        taken |= run.inside(t)
+    found = []
+    for least, end in ((near, away), (coarse, coarse)):
+        contact = np.cumsum(gap > end)  # all points of a contact have one number
+        occupied = {int(n) for n in contact[taken & (gap <= end)]}
+        for number in sorted({int(contact[k]) for _, _, k in minima} - occupied):
+            value, time, k = min(m for m in minima if contact[m[2]] == number)
+            if value < least:
+                found.append(time)
+                taken[k] = True
+    return found
+
+
+def _minima(t: Array, gap: Array) -> list[tuple[float, float, int]]:
+    """Value, time and sample of each local minimum: that of the parabola through three samples."""
     inner = np.arange(1, gap.size - 1)
+    found = []
     for k in inner[(gap[inner] <= gap[inner - 1]) & (gap[inner] < gap[inner + 1])]:
-        # The minimum lies between the samples: that of the parabola through three of them.
         curve = np.polyfit(t[k - 1 : k + 2] - t[k], gap[k - 1 : k + 2], 2)
         shift = -curve[1] / (2 * curve[0])
-        candidate = float(np.polyval(curve, shift)), float(t[k] + shift)
-        number = int(contact[k])
-        if candidate[0] < near and number not in on_arcs:
-            lowest[number] = min(lowest.get(number, candidate), candidate)
-    return [time for _, time in lowest.values()]
+        found.append((float(np.polyval(curve, shift)), float(t[k] + shift), int(k)))
+    return found

@@ -2,12 +2,14 @@
 
 ``python tests/benchmarks/shooting.py`` prints it, ``--write`` puts it into ``trajopt/indirect/README.md``; names choose problems,
 and the other lines of the table stay. ``--changed 20 --seed 1`` solves each problem of the models with random changes of its
-settings instead, and counts how many of those that collocation solves shooting confirms.
+settings instead, and counts how many of those that collocation solves shooting confirms; ``--record FILE`` keeps each of these
+solves and goes on where an earlier run ended.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from trajopt import Problem, builder, named_problems, solve
+from trajopt.comparison import Verdict
 from trajopt.errors import TrajoptError
 from trajopt.parameters import settings_of
 from trajopt.solving import Both
@@ -30,6 +33,7 @@ SIZE = re.compile(r"(\d+) arcs, \d+ segments, (\d+) unknowns")
 MODELS = ("exoskeleton", "bike robot")
 LIMIT = 600.0  # seconds for one problem
 WITHIN = 0.1  # of a setting: how far it is changed
+VERDICTS = [verdict.name.lower().replace("_", " ") for verdict in Verdict]
 
 
 @dataclass(frozen=True)
@@ -79,20 +83,26 @@ def draws(name: str, count: int, seed: int) -> Iterator[dict[str, float]]:
         yield {key: value * (1 + WITHIN * random.uniform(-1, 1)) for key, value in numbers.items()}
 
 
-def changed(name: str, count: int, seed: int) -> list[str]:
+def changed(name: str, count: int, seed: int, record: Path | None) -> list[str]:
     """Of the changes that collocation solves: how many shooting confirms, and the longest time it took."""
-    solved, confirmed, times = 0, 0, [0.0]
-    for some in draws(name, count, seed):
-        try:
-            row = row_of(name, builder(name)(**some))
-        except TrajoptError as error:  # settings that contradict each other
-            print("  ", str(error).splitlines()[0], flush=True)
-            continue
-        print("  ", *row.cells(), flush=True)
-        solved += row.verdict != "no direct answer"
-        confirmed += row.verdict == "agree"
-        times.append(row.shooting)
-    return [name, str(count), str(solved), str(confirmed), f"{max(times):.1f}"]
+    known = {} if record is None or not record.exists() else dict(map(json.loads, record.read_text().splitlines()))
+    rows = []
+    for number, some in enumerate(draws(name, count, seed)):
+        key = f"{name} {seed} {number}"
+        if key not in known:
+            try:
+                row = row_of(name, builder(name)(**some))
+                known[key] = [row.verdict, row.shooting, row.objectives]
+            except TrajoptError as error:  # settings that contradict each other
+                known[key] = [str(error).splitlines()[0], 0.0, np.nan]
+            if record is not None:
+                with record.open("a") as file:
+                    file.write(json.dumps([key, known[key]]) + "\n")
+        print("  ", number, *known[key], flush=True)
+        rows.append(known[key])
+    confirmed = sum(verdict == "agree" for verdict, _, _ in rows)
+    solved = sum(verdict in VERDICTS for verdict, _, _ in rows)
+    return [name, str(count), str(solved), str(confirmed), f"{max(seconds for _, seconds, _ in rows):.1f}"]
 
 
 def written(page: str, marks: tuple[str, str], head: tuple[str, ...], lines: list[list[str]]) -> str:
@@ -112,12 +122,13 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--changed", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--record", type=Path)
     given = parser.parse_args()
     problems = {name: entry for name, entry in named_problems().items() if entry.kind == "problem"}
     models = [name for name, entry in problems.items() if entry.family in MODELS]
     marks, head = (CHANGES, CHANGES_HEAD) if given.changed else (NAMED, HEAD)
     for name in given.names or (models if given.changed else problems):
-        line = changed(name, given.changed, given.seed) if given.changed else row_of(name, builder(name)()).cells()
+        line = changed(name, given.changed, given.seed, given.record) if given.changed else row_of(name, builder(name)()).cells()
         print(*line, flush=True)
         if given.write:
             PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), marks, head, [line]), encoding="utf-8")

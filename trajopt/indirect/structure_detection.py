@@ -200,7 +200,8 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
         for side, sign in (("lower", 1.0), ("upper", -1.0)):
             if np.isfinite(constraint.limit(side)):
                 gap = sign * (values - constraint.limit(side))
-                touches += [(time, j, side) for time in touch_times(t, gap, far, followed[j])]
+                distances = (near, DEPARTURE_RATIO * near, far)
+                touches += [(time, j, side) for time in touch_times(t, gap, distances, followed[j])]
     return followed, touches
 
 
