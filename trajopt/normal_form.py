@@ -23,7 +23,7 @@ from trajopt.errors import UsageError, suggest
 from trajopt.labels import component_labels
 
 if TYPE_CHECKING:
-    from trajopt.problem import Declared, Phase, Problem
+    from trajopt.problem import Declared, Phase, Problem, RedundantModel
 
 
 class ConditionKind(enum.Enum):
@@ -148,6 +148,7 @@ class PhaseForm:
     ends: Endpoints
     costate: Any  # (nx,) symbol of the costate
     invariants: tuple[InvariantForm, ...]
+    redundant: RedundantModel | None = None
 
     @cached_property
     def rows(self) -> Any:
@@ -353,6 +354,7 @@ def _phase_form(problem: Problem, phase: Phase, own: _Stacking, of_ends: _Stacki
         invariants=tuple(
             InvariantForm(i.name, e, i.order) for i, e in zip(phase.invariants, invariants, strict=True)
         ),
+        redundant=phase.redundant,
     )  # fmt: skip
 
 

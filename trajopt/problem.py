@@ -20,6 +20,7 @@ from trajopt.labels import component_labels
 from trajopt.normal_form import Condition, Linkage, NormalForm, Parameter, normal_form
 from trajopt.printing import print_problem
 from trajopt.relations import limits_of
+from trajopt.system import System
 
 Expression = Any  # a casadi.SX or casadi.MX, or a number
 Guess = float | Sequence[float] | np.ndarray | Callable[[float], Any] | None
@@ -115,6 +116,15 @@ class InvariantStatement:
     order: int
 
 
+@dataclass(frozen=True)
+class RedundantModel:
+    """The motion of a phase in redundant coordinates: a system, and expressions of the phase for its states and parameters."""
+
+    system: Callable[[], System]
+    states: Mapping[str, Any]
+    inputs: Mapping[str, Any]
+
+
 class Phase:
     """A phase with its own time interval, states, controls, dynamics and constraints. Created by ``Problem.phase``.
 
@@ -139,6 +149,7 @@ class Phase:
         self.paths: list[Condition] = []
         self.integrals: list[tuple[Any, Any]] = []  # (symbol of the value, integrand)
         self.invariants: list[InvariantStatement] = []
+        self.redundant: RedundantModel | None = None
         self.costates: dict[str, Any] = {}
 
     def time(self, start: float | Free | None = None, end: float | Free | None = None, unit: str = "s") -> Any:
@@ -250,6 +261,39 @@ class Phase:
         if order not in (0, 1, 2):
             raise ProblemError(f"invalid order of invariant '{name}'", got=order, expected="0, 1 or 2")
         self.invariants.append(InvariantStatement(name, self._column(expression, None, f"invariant '{name}'"), order))
+
+    def in_redundant_coordinates(
+        self,
+        system: System | Callable[[], System],
+        states: Mapping[str, Expression] | None = None,
+        inputs: Mapping[str, Expression] | None = None,
+    ) -> None:
+        """State the motion a second time as a system in redundant coordinates, whose invariants are constraints.
+
+        ``certify`` integrates it forward under the controls of the solution, once as it is and once with the constraints
+        stabilized, and compares the end and the drift. Neither method uses it.
+
+        Parameters
+        ----------
+        system : System or function that returns one
+            A function is called by ``certify`` only, so that solving does not have to wait for it.
+        states : mapping
+            Expressions in the states of the phase. A state that is not listed is the variable of the same name, or the time
+            derivative of another state.
+        inputs : mapping
+            Expressions for parameters of the system. One that is not listed is the variable or parameter of the same name, or
+            keeps its own value.
+        """
+        self._open()
+        if self._problem.symbols is not casadi.SX:
+            raise ProblemError("in_redundant_coordinates needs a problem with SX symbols", hint="Problem(name)")
+        if self.redundant is not None:
+            raise ProblemError(f"phase '{self.name}' has a model in redundant coordinates already")
+        columns = [
+            {name: self._column(value, 1, f"'{name}' of a system") for name, value in (given or {}).items()}
+            for given in (states, inputs)
+        ]
+        self.redundant = RedundantModel(system if callable(system) else lambda: system, *columns)
 
     def of_kind(self, kind: str) -> list[Declared]:
         """Return the variables of a kind: state, control or algebraic."""

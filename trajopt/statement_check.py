@@ -124,6 +124,12 @@ def _check_symbols_of_phase(problem: Problem, phase: Phase) -> None:
         [*own, *shared, *phase.costates.values()],
         "this phase's variables, its costates and parameters",
     )
+    if phase.redundant is not None:
+        states, inputs = phase.redundant.states, phase.redundant.inputs
+        what = f"of the model in redundant coordinates in phase '{phase.name}'"
+        still = [phase.t, *[d.symbol for d in phase.of_kind("state")]]
+        _check_known([(f"state '{n}' {what}", e) for n, e in states.items()], [*still, *shared], "time, states and parameters")
+        _check_known([(f"input '{n}' {what}", e) for n, e in inputs.items()], [*own, *shared], "this phase's variables")
 
 
 def _check_symbols_of_problem(problem: Problem) -> None:

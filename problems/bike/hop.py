@@ -35,6 +35,7 @@ from problems.bike.jump import (
 )
 from problems.bike.models import SEVEN_LINK, SevenLink, seven_link
 from problems.bike.pictures import seven_link_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.bike.trees import close_loop
 from trajopt import Problem, Reference, free
 from trajopt.parameters import settable, setting
 
@@ -80,12 +81,13 @@ def _landing(ocp: Problem, jump: Jump, air: JumpPhase, longest: float) -> JumpPh
     acceleration = machine.mechanism.acceleration(q, v, torques)
     a, ground, centre = casadi.cse([acceleration, machine.ground_force(q, v, acceleration), machine.point("mass centre", q)])
     move(ph, joints, a)
-    keep_ranges(ph, machine, q, v, jump, data)
+    ranges = keep_ranges(ph, machine, q, v, jump, data)
     keep_grip(ph, jump, ground)
     ocp.require(ph.final(v), equals=0, name="rates at the end")
     ocp.require(ph.final(a), equals=0, name="accelerations at the end")
     ocp.require(ph.final(t) - ph.initial(t), upper=longest, name="time to the standstill")
     axle = machine.point("rear axle", q)
+    close_loop(ph, axle, (ranges["shoulder"][0], ranges["elbow"][0]), data)
     stood = JumpPhase(ph, t, cost, axle, casadi.jtimes(axle, q, v), centre, casadi.jtimes(centre, q, v), data, v)
     _impact(ocp, jump, air, stood, q)
     return stood

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.interpolate
 
 from problems.bike.models import SEVEN_LINK, Machine, SevenLink, seven_link
+from problems.bike.trees import close_loop
 from trajopt import Problem, free
 from trajopt.mechanics.formulations import solve_symmetric
 from trajopt.parameters import setting_field
@@ -164,7 +165,9 @@ def stance(
     acceleration = machine.mechanism.acceleration(q, v, torques)
     a, ground, centre = casadi.cse([acceleration, machine.ground_force(q, v, acceleration), machine.point("mass centre", q)])
     move(ph, joints, a)
-    shoulder, _ = keep_ranges(ph, machine, q, v, jump, data)["shoulder"]
+    ranges = keep_ranges(ph, machine, q, v, jump, data)
+    shoulder, _ = ranges["shoulder"]
+    close_loop(ph, machine.point("rear axle", q), (shoulder, ranges["elbow"][0]), data, rolling=wheel is not None)
     ocp.require(ph.initial(shoulder), upper=radians(data.shoulder_deg[1] - jump.margin), name="shoulder at the start")
     axle = machine.point("rear axle", q)
     # Both together also say that the ground only pushes. Take-off is the tip of the cone, where they would depend on each other:
@@ -233,6 +236,7 @@ def flight(
     if last:
         rest_shoulder(ocp, ph, ranges["shoulder"], jump, data)
     axle = casadi.vertcat(*centre) - arm
+    close_loop(ph, axle, (ranges["shoulder"][0], ranges["elbow"][0]), data, stance=False)
     # The wheel leaves the ground where its force has gone, so slowly that this would hold with equality for an instant.
     ph.path(axle[1], lower=data.wheel_radius - jump.dent, name="rear wheel above the ground")
     ph.path(axle[1] + data.wheelbase * casadi.sin(q[0]), lower=data.wheel_radius, name="front wheel above the ground")

@@ -26,6 +26,7 @@ from problems.bike.jump import (
     rest_shoulder,
 )
 from problems.bike.models import SEVEN_LINK, Machine, SevenLink, seven_link
+from problems.bike.trees import Footing, close_loop
 from trajopt import Problem, free
 from trajopt.mechanics.formulations import solve_symmetric
 
@@ -93,8 +94,12 @@ def support(
     centre_rate = casadi.jtimes(axle + arm, q, v)
     if not brake:  # nothing acts along the platform
         centre_rate = casadi.vertcat(speed + air.centre_rate[0], centre_rate[1])
-    ph.dynamics({ph.state("centre_x", guess=-0.1, unit="m"): centre_rate[0] - speed})  # only pictures need it
+    centre_x = ph.state("centre_x", guess=-0.1, unit="m")
+    ph.dynamics({centre_x: centre_rate[0] - speed})  # only pictures and the model by closures need it
     ranges = keep_ranges(ph, machine, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v), jump, data)
+    place = axle if brake else casadi.vertcat(centre_x - arm[0], axle[1])
+    footing = Footing(height, 0.0 if brake else None)
+    close_loop(ph, place, (ranges["shoulder"][0], ranges["elbow"][0]), data, stance=False, front=footing)
     rest_shoulder(ocp, ph, ranges["shoulder"], jump, data)
     if brake:
         keep_grip(ph, jump, push, "front ")

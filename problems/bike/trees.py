@@ -46,7 +46,7 @@ def five_link_tree(data: FiveLink = FIVE_LINK, front_down: bool = False) -> Mech
         contacts.append(Holonomic("front", tree.point("bicycle", (data.wheelbase, 0, 0))[1] - data.wheel_radius))
     # The motors: between wheel and bicycle, and between torso and bicycle.
     forces = {"wheel": drive.symbol, "beta": drive.symbol + waist.symbol, "torso": waist.symbol}
-    return tree.mechanism(forces, (*hand, *contacts), (drive, waist))
+    return tree.mechanism(forces, (*hand, *contacts), (drive, waist), data.symbols)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Footing:
     ``along`` is x + R beta of the front axle, which stays as it is (m).
     """
 
-    height: float
+    height: Any
     along: float | None = None
 
 
@@ -106,6 +106,19 @@ def seven_link_tree(
     if rolling:
         forces["beta"] = forces["wheel"]  # the motor sits on the bicycle
     return tree.mechanism(forces, (*hand, *contacts), torques)
+
+
+def close_loop(
+    ph: Any, axle: Any, angles: Any, data: SevenLink, stance: bool = True, rolling: bool = False, front: Footing | None = None
+) -> None:
+    """The seven-link machine of a phase by links and closures as well, for the certificate.
+
+    ``axle`` (2,) is where the rear axle is, ``angles`` are those of shoulder and elbow; other states have the same names.
+    """
+    states = {"x": axle[0], "y": axle[1], "shoulder": angles[0], "elbow": angles[1]}
+    if rolling:
+        states["wheel"] = axle[0] / data.wheel_radius
+    ph.in_redundant_coordinates(lambda: seven_link_tree(data, stance, rolling, front).system(), states)
 
 
 def _standing(axle: Any, beta: Any, front: Footing, data: SevenLink) -> list[Holonomic]:

@@ -15,6 +15,7 @@ import casadi
 
 from problems.bike.models import FIVE_LINK, FiveLink, Machine, five_link
 from problems.bike.pictures import five_link_drawing as drawing  # noqa: F401  # what an animation shows
+from problems.bike.trees import five_link_tree
 from trajopt import Problem, Reference, free
 from trajopt.mechanics import Quantity
 from trajopt.parameters import settable, setting, setting_field
@@ -97,7 +98,9 @@ def front_down(ocp: Problem, entry: EntryLimits, data: FiveLink = FIVE_LINK) -> 
     ph.path(front, lower=0, name="front force")
     if entry.unloaded:
         ocp.require(ph.final(front), equals=0, name="front force at lift-off")
-    _keep_limits(ph, entry, machine.seen(_angles(machine), q), traction, rear, data)
+    arm = machine.seen(_angles(machine), q)
+    _keep_limits(ph, entry, arm, traction, rear, data)
+    _close_loop(ph, data, x, arm, front_down=True)
     return ph, u, t
 
 
@@ -116,8 +119,17 @@ def front_up(
     a, _, traction, rear = _motion(machine, data, q, v, u)
     for k in range(3):
         ph.dynamics({states[k]: states[3 + k], states[3 + k]: a[k]})
-    _keep_limits(ph, entry, machine.seen(_angles(machine), q), traction, rear, data)
+    arm = machine.seen(_angles(machine), q)
+    _keep_limits(ph, entry, arm, traction, rear, data)
+    _close_loop(ph, data, states[0], arm, front_down=False)
     return ph, u, t
+
+
+def _close_loop(ph: Any, data: FiveLink, x: Any, arm: Any, front_down: bool) -> None:
+    """The machine by links and closures as well, for the certificate: the hand, the contacts and rolling as constraints."""
+    held = {"y": data.wheel_radius, "wheel": x / data.wheel_radius, "shoulder": arm[0], "elbow": arm[1]}
+    down = {"beta": 0.0} if front_down else {}
+    ph.in_redundant_coordinates(lambda: five_link_tree(data, front_down).system(), held | down)
 
 
 def _states(ph: Any, data: FiveLink, given: dict[str, Any]) -> list[Any]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from math import pi
 from typing import Any
 
-from casadi import SX, Function, jtimes, sumsqr, vertcat
+from casadi import SX, Function, jtimes, sumsqr, vertcat, vertsplit
 
 from problems.exoskeleton.model import SLOPE, THREE_LINK, ThreeLink, height_momentum, links, weight_on_slope
 from trajopt import Problem
-from trajopt.mechanics import Mechanism, Quantity, Tree
+from trajopt.mechanics import Holonomic, Mechanism, Quantity, Tree
 from trajopt.parameters import setting_field
 
 
@@ -47,13 +47,20 @@ Posture = Mapping[str, float]
 Wearer = Callable[[Any, dict[str, Any], dict[str, Any]], tuple[Any, Any]]
 
 
-def standing(data: ThreeLink = THREE_LINK) -> tuple[Tree, Mechanism]:
-    """Leg and body on a foot across the slope, with ankle, hip and two length actuators."""
-    tree = links({"x0": 0.0, "y0": 0.0, "phi0": pi / 2, "q10": 0.0}, pi / 2, data)
+FOOT = {"x0": 0.0, "y0": 0.0, "phi0": pi / 2}
+
+
+def standing(data: ThreeLink = THREE_LINK, foot_held: bool = False) -> tuple[Tree, Mechanism]:
+    """Leg and body on a foot across the slope, with ankle, hip and two length actuators.
+
+    ``foot_held``: the foot has coordinates of its own, which constraints hold.
+    """
+    tree = links({"q10": 0.0} if foot_held else {**FOOT, "q10": 0.0}, pi / 2, data)
     muscle = {n: Quantity(n, 0.0, _unit(n)) for n in LIMITS}
     u = {n: m.symbol for n, m in muscle.items()}
     forces = {"psi1": u["ankle"] - u["hip"], "psi2": u["hip"], "q8": u["f8"], "q9": u["f9"]}
-    return tree, tree.mechanism(forces, controls=tuple(muscle.values()))
+    held = [Holonomic(f"foot {c.name}", c.q - FOOT[c.name]) for c in tree.coordinates if c.name in FOOT]
+    return tree, tree.mechanism(forces, held, controls=tuple(muscle.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +103,8 @@ def movement(
         muscles = vertcat(u["ankle"] + ankle, u["hip"] + hip, u["f8"], u["f9"])
     a = model.acceleration(place, speed, muscles)
     ph.dynamics({q[n]: v[n] for n in names} | {v[n]: a[k] for k, n in enumerate(names)})
+    driven = dict(zip(u, vertsplit(muscles), strict=True))
+    ph.in_redundant_coordinates(lambda: standing(data, foot_held=True)[1].system(), FOOT, driven)
     N = normal_force(tree, model, place, speed, a)
     reach = drives.board_width / 2 * N
     ph.path(vertcat(reach - muscles[0], reach + muscles[0]), lower=0.0, name="foot flat on the ground")

@@ -10,13 +10,13 @@ Biomechanics and Motor Control of Human Movement, 4th ed., table 4.1), the inert
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from casadi import DM, Function, cse, jtimes, vertcat
+from casadi import DM, Function, cse, jtimes, sumsqr, vertcat
 
-from trajopt.mechanics import Coordinate, Level, Link, Slide, Tree, Turn
+from trajopt.mechanics import Coordinate, Holonomic, Inertia, Level, Link, Mechanism, Quantity, Slide, Tree, Turn
 from trajopt.mechanics.formulations import solve_symmetric
 from trajopt.parameters import setting_field
 
@@ -97,6 +97,17 @@ class Legs:
         """
         drives = self.data.drive_inertia * JOINT_RATES.T @ JOINT_RATES
         return Function("inertia", [*self.symbols], [self.tree.mass + drives, self.tree.bias])
+
+    def standing(self, flat: bool) -> Mechanism:
+        """All nine coordinates with drives in the joints; constraints hold the toe, and the foot where it is ``flat``."""
+        drives = [Quantity(f"{joint}_torque", 0.0, "N m") for joint in JOINTS]
+        forces = JOINT_RATES.T @ vertcat(*[drive.symbol for drive in drives])
+        names = [c.name for c in self.tree.coordinates]
+        held = [Holonomic(f"standing {c.name}", c.q) for c in self.tree.coordinates[: 3 if flat else 2]]
+        mass, bias = self.inertia(*self.symbols)
+        model = self.tree.mechanism({n: forces[k] for k, n in enumerate(names)}, held, drives)
+        rotors = 0.5 * self.data.drive_inertia * sumsqr(JOINT_RATES @ self.symbols[1])
+        return replace(model, kinetic=model.kinetic + rotors, inertia=Inertia(mass, bias))
 
     @cached_property
     def swing_foot(self) -> Function:

@@ -7,17 +7,17 @@ actuators with springs beside them. Each gate ends a phase, so that it is passed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import pi, sin, sqrt
 from typing import Any
 
 from casadi import SX, Function, sumsqr, vertcat
 
-from problems.exoskeleton.model import CONSTANT_LENGTHS, THREE_LINK, ThreeLink, gliding, links
+from problems.exoskeleton.model import CONSTANT_LENGTHS, THREE_LINK, ThreeLink, blade, gliding, links
 from trajopt import Problem, free
 from trajopt.errors import ProblemError
-from trajopt.mechanics import Quantity, Tree
+from trajopt.mechanics import Mechanism, Quantity, Tree
 from trajopt.parameters import setting_field
 
 POSTURES = ("moving", "rigid")
@@ -92,6 +92,7 @@ class Rider:
     names: list[str]
     limits: dict[str, float]  # of the controls, by name
     motion: Function  # (q, nu, u) -> (v, nu', normal force, blade force)
+    model: Mechanism
     muscles: Muscles = MUSCLES
     data: ThreeLink = THREE_LINK
 
@@ -114,7 +115,7 @@ def rider(posture: str = "moving", data: ThreeLink = THREE_LINK, muscles: Muscle
                 spring = held - muscles.spring * (c.q - muscles.rest[c.name]) - muscles.damper * c.v
                 forces[c.name] = spring + u[f"f{c.name[1:]}"]
     model = tree.mechanism(forces, controls=tuple(muscle.values()))
-    return Rider(tree, names, limits, gliding(model, tree), muscles, data)
+    return Rider(tree, names, limits, gliding(model, tree), model, muscles, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +134,10 @@ def _stage(ocp: Problem, course: Course, gate: int, rider: Rider) -> GatePhase:
     u = {n: ph.control(n, lower=-m, upper=m, guess=0, unit=_unit(n)) for n, m in rider.limits.items()}
     v, rate, normal, _ = rider.motion(*(vertcat(*d.values()) for d in (places, rates, u)))
     ph.dynamics({x: v[k] for k, x in enumerate(places.values())} | {x: rate[k] for k, x in enumerate(rates.values())})
+    # With a velocity of its own across the blade, for the certificate: there the blade is a constraint.
+    ph.in_redundant_coordinates(
+        lambda: replace(rider.model, constraints=(blade(rider.tree),)).system(), {n: places[n] for n in ("x0", "y0")}
+    )
     if "ankle" in u:
         # The slope's force acts within the foot's length; both together keep it positive: the foot does not leave the ground.
         reach = rider.data.foot_length / 2 * normal

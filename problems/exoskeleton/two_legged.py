@@ -118,6 +118,8 @@ def _stance(ph: Any, legs: Legs, limits: Limits, part: tuple[float, float], dura
     place, rates, torques = vertcat(*still, *q), vertcat(*still, *v), vertcat(*u)
     a, ground = legs.motion(place, rates, torques, len(names))
     ph.dynamics(dict(zip((*q, *u), (*v, *w), strict=True)) | {x: a[k] for k, x in enumerate(v)})
+    held = dict.fromkeys(("x", "y", "foot") if flat else ("x", "y"), 0.0)
+    ph.in_redundant_coordinates(lambda: legs.standing(flat).system(), held)
     ph.path(_grip(limits, ground), lower=0, name="grip")
     if flat:
         ph.path(_under_sole(legs, ground), lower=0, name="pressure under the sole")

@@ -9,15 +9,14 @@ import casadi
 import numpy as np
 
 from trajopt.bounds import Bound
-from trajopt.certificate.feasibility_rows import whole_motions
+from trajopt.certificate.forward_validation import RowNames, whole_motions
 from trajopt.certificate.motion import Reintegration
 from trajopt.certificate.phase_conditions import PhaseConditions
 from trajopt.certificate.sampled_solution import SampledPhase
 from trajopt.certificate.table import Check, skipped
 from trajopt.integrate.tableaus import Tableau
 
-COSTATES = "re-integration of costates"
-STABILIZED_COSTATES = "re-integration of costates, stabilized"
+COSTATES = RowNames("re-integration of costates", "re-integration of costates, stabilized", "drift of first integrals")
 
 
 def costate_motions(phases: Sequence[PhaseConditions], scheme: Tableau, tolerance: float) -> list[Check]:
@@ -28,8 +27,8 @@ def costate_motions(phases: Sequence[PhaseConditions], scheme: Tableau, toleranc
     """
     run = [Reintegration(canonical(e), scheme) for e in phases if not _constrained(e)]
     if not run:
-        return [skipped(COSTATES, "constraints act on the costates", "validation")]
-    return [replace(row, family="validation") for row in whole_motions(run, tolerance, (COSTATES, STABILIZED_COSTATES))]
+        return [skipped(COSTATES.plain, "constraints act on the costates", "validation")]
+    return [replace(row, family="validation") for row in whole_motions(run, tolerance, COSTATES)]
 
 
 def canonical(e: PhaseConditions) -> SampledPhase:

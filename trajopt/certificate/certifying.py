@@ -15,9 +15,9 @@ from trajopt.certificate.feasibility_rows import (
     boundary,
     costs,
     motions_between_nodes,
-    whole_motions,
     with_integrals,
 )
+from trajopt.certificate.forward_validation import redundant_motions, whole_motions
 from trajopt.certificate.hamiltonian_system import UndefinedHamiltonianError
 from trajopt.certificate.motion import Reintegration, scheme_for
 from trajopt.certificate.multipliers import path_multipliers, with_multipliers
@@ -172,6 +172,8 @@ def _groups(whole: SampledSolution, asked: Tolerances) -> Iterator[Group]:
             *whole_motions(motions, asked.motion),
         ],
     )
+    if any(ph.form.redundant for ph in whole.phases):
+        yield "redundant coordinates", "validation", lambda: redundant_motions(motions, asked.motion)
     yield "limits", "limits", lambda: [between_nodes(whole, 3 * asked.motion)]
     computed = with_multipliers(with_integrals(whole, motions))
     yield "ends", "ends", lambda: [boundary(computed, asked.motion)]

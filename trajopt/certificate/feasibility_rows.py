@@ -17,8 +17,6 @@ from trajopt.certificate.table import Check, judged
 from trajopt.normal_form import stacked
 
 Array = NDArray[np.float64]
-WHOLE = "re-integration of whole phases"
-STABILIZED = "re-integration, invariants stabilized"
 OBJECTIVE = "objective of the re-integrated motion"
 REST = 1e-9  # of the size of the cost: what a motion that costs nothing is compared with
 NEAR_LIMIT = 0.05  # of a row's range: so close to a limit its largest value in an interval is refined
@@ -180,33 +178,6 @@ def _between(ph: SampledPhase, label: str) -> tuple[float, str]:
     way = np.einsum("ij,nkj->nki", inner, rates.reshape(n, *shape)) * ph.widths[None, :, None]
     gap = x.reshape(n, *shape) - ph.x(ph.starts)[:, :, None] - way
     return place(np.abs(gap).reshape(n, -1) / ph.sizes[:, None], t[0], form.x_names, label)
-
-
-def whole_motions(
-    motions: Sequence[Reintegration], tolerance: float, names: tuple[str, str] = (WHOLE, STABILIZED)
-) -> list[Check]:
-    """Each phase integrated from its start alone, anew where it has amplified a disturbed start too much.
-
-    The gap at the end is divided by the growth of a disturbed start. With declared invariants a second row has them stabilized.
-    """
-    rows = [("motion", names[0], False)] + ([("validation", names[1], True)] if any(m.stabilizable for m in motions) else [])
-    found = []
-    for family, name, stabilized in rows:
-        gaps, remarks = [], []
-        for m in motions:
-            if stabilized and not m.stabilizable:
-                continue
-            runs, growth = m.segments
-            goal = m.phase.x(m.phase.breaks[[last for _, last in runs]], left=True)
-            gap = np.abs(m.ends(stabilized) - goal) / m.phase.sizes[:, None] / np.maximum(growth, 1.0)[None, :]
-            label = "" if len(motions) == 1 else f" of '{m.phase.form.name}'"
-            gaps.append(place(gap, m.phase.breaks[[last for _, last in runs]], m.phase.form.x_names, label))
-            remarks.append((len(runs), float(growth.max())))
-        count, largest = max(remarks)
-        remark = f"perturbations grow by a factor of {largest:.2g}" if largest > 1 else ""
-        remark += f" in each of {count} pieces" if count > 1 else ""
-        found.append(worst(name, gaps, tolerance, remark, family))
-    return found
 
 
 def with_integrals(whole: SampledSolution, motions: Sequence[Reintegration]) -> SampledSolution:

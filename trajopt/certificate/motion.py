@@ -50,11 +50,22 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
+class Integrated:
+    """The states at the end of each segment, (nx, segments), and the largest deviation of each invariant, by its size."""
+
+    ends: Array
+    drift: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Reintegration:
     """The re-integration of one phase: states and integrals, from the answer's controls alone."""
 
     phase: SampledPhase
     scheme: Tableau
+    told_steps: Steps | None = None  # of another integration of the same motion, where it has the same
+    told_segments: tuple[list[tuple[int, int]], Array] | None = None
+    after_step: casadi.Function | None = None  # (t, x) -> x, after each step over a whole phase
 
     @cached_property
     def rate(self) -> casadi.Function:
@@ -67,6 +78,8 @@ class Reintegration:
 
         Where a control meets its bound inside an interval only the steps around that place get short.
         """
+        if self.told_steps is not None:
+            return self.told_steps
         ph, count = self.phase, self.phase.starts.size
         pending = Steps(np.arange(count), np.zeros(count), np.ones(count))
         sizes = np.concatenate([ph.sizes, ph.measure.q])
@@ -118,31 +131,36 @@ class Reintegration:
     @cached_property
     def segments(self) -> tuple[list[tuple[int, int]], Array]:
         """Runs of intervals that one integration covers: the whole phase, unless it amplifies a disturbed start too much."""
+        if self.told_segments is not None:
+            return self.told_segments
         return self.linear.segments(MAX_AMPLIFICATION)
 
-    def ends(self, stabilized: bool = False) -> Array:
-        """The states at the end of each segment, integrated from its start alone: (nx, segments).
-
-        ``stabilized``: declared invariants of the states are projected back after each step.
-        """
+    def integrated(self, stabilized: bool = False) -> Integrated:
+        """The phase from the start of each segment alone; ``stabilized``: invariants are projected back after each step."""
         ph, steps, n = self.phase, self.steps, self.phase.form.x.numel()
         firsts, lasts = (np.array(part) for part in zip(*self.segments[0], strict=True))
         begin = np.searchsorted(steps.interval, firsts)
         counts = np.searchsorted(steps.interval, lasts) - begin
-        start = ph.x(ph.starts[firsts])
+        start, t0 = ph.x(ph.starts[firsts]), ph.starts[firsts]
         x = np.vstack([start, np.zeros((ph.form.l.numel(), firsts.size))])
         inputs = self._inputs(steps)
-        project = self._projection if stabilized else None
         after = ph.starts[steps.interval] + (steps.start + steps.width) * ph.widths[steps.interval]
+        drift = np.zeros((0 if self._deviation is None else self._deviation.numel_out(0), 1))
         for j in range(int(counts.max())):
             ph.deadline.check()
             here = np.flatnonzero(counts > j)
             at = begin[here] + j
             x[:, here] = self._advance(x[:, here], steps.some(at), tuple(part[:, at] for part in inputs))[0]
-            if project is not None:
-                t0 = ph.starts[firsts[here]]
-                x[:n, here] = evaluated(project, after[at][None, :], x[:n, here], t0[None, :], start[:, here], ph.s, ph.p)
-        return x[:n]
+            if self.after_step is not None:
+                x[:n, here] = evaluated(self.after_step, after[at][None, :], x[:n, here])
+            if self._deviation is None or self._projection is None:
+                continue
+            known = t0[None, here], start[:, here], ph.s, ph.p
+            if stabilized:
+                x[:n, here] = evaluated(self._projection, after[at][None, :], x[:n, here], *known)
+            gap = evaluated(self._deviation, after[at][None, :], x[:n, here], *known)
+            drift = np.maximum(drift, np.abs(gap).max(axis=1, keepdims=True))
+        return Integrated(x[:n], drift.ravel() / self._deviation_sizes)
 
     @property
     def stabilizable(self) -> bool:
@@ -154,43 +172,65 @@ class Reintegration:
 
         Invariants may depend on each other, so that a little damping has to decide which of them is corrected.
         """
-        form = self.phase.form
-        kept, constant = self._kept()
-        if not kept:
+        if self._deviation is None:
             return None
-        y = casadi.vertcat(*kept)
-        s, p = self.phase.symbols_s, self.phase.symbols_p
-        value = casadi.Function("y", [form.t, form.x, s, p], [y])
-        t, x, t0, x0 = (
-            casadi.MX.sym("t"),
-            casadi.MX.sym("x", form.x.numel()),
-            casadi.MX.sym("t0"),
-            casadi.MX.sym("x0", form.x.numel()),
+        n = self.phase.form.x.numel()
+        sizes = (1, n, 1, n, self.phase.s.size, self.phase.p.size)
+        t, x, t0, x0, s, p = (
+            casadi.MX.sym(name, size) for name, size in zip(("t", "x", "t0", "x0", "s", "p"), sizes, strict=True)
         )
-        s_, p_ = casadi.MX.sym("s", s.numel()), casadi.MX.sym("p", p.numel())
-        gap = value(t, x, s_, p_) - casadi.DM(constant) * value(t0, x0, s_, p_)
+        gap = self._deviation(t, x, t0, x0, s, p)
         slopes = casadi.jacobian(gap, x) @ casadi.diag(casadi.DM(self.phase.sizes))
         length = casadi.sqrt(casadi.sum2(slopes**2) + 1e-300)
-        rows = slopes / casadi.repmat(length, 1, form.x.numel())
+        rows = slopes / casadi.repmat(length, 1, n)
         normal = rows @ rows.T + DAMPING * casadi.MX.eye(gap.numel())
         corrected = x - casadi.DM(self.phase.sizes) * (rows.T @ casadi.solve(normal, gap / length, "qr", NEVER_RAISE))
-        return casadi.Function("project", [t, x, t0, x0, s_, p_], [corrected])
+        return casadi.Function("project", [t, x, t0, x0, s, p], [corrected])
 
-    def _kept(self) -> tuple[list[Any], list[float]]:
+    @cached_property
+    def _deviation(self) -> casadi.Function | None:
+        """(t, x, t0, x0, s, p) -> how far invariants of the states are from zero, or from what they were at t0."""
+        form, s, p = self.phase.form, self.phase.symbols_s, self.phase.symbols_p
+        kept = self._kept
+        if not kept:
+            return None
+        y = casadi.vertcat(*[expression for _, expression, _ in kept])
+        t0, x0 = form.x.sym("t0"), form.x.sym("x0", form.x.numel())
+        before = casadi.substitute([y], [form.t, form.x], [t0, x0])[0]
+        constant = casadi.DM([factor for _, expression, factor in kept for _ in range(expression.numel())])
+        return casadi.Function("deviation", [form.t, form.x, t0, x0, s, p], [casadi.densify(y - constant * before)])
+
+    @cached_property
+    def _deviation_sizes(self) -> Array:
+        """What the states, each by its size, contribute to each invariant."""
+        ph, form = self.phase, self.phase.form
+        if not self._kept:
+            return np.zeros(0)
+        y = casadi.vertcat(*[expression for _, expression, _ in self._kept])
+        terms = casadi.sum2(casadi.fabs(casadi.jacobian(y, form.x)) @ casadi.diag(casadi.DM(ph.sizes)))
+        function = casadi.Function("terms", [form.t, form.x, ph.symbols_s, ph.symbols_p], [casadi.densify(terms)])
+        along = evaluated(function, ph.breaks[None, :], ph.x(ph.breaks), ph.s, ph.p).max(axis=1)
+        return np.where(along > 0, along, 1.0)
+
+    @property
+    def invariant_names(self) -> tuple[str, ...]:
+        """Of each deviation."""
+        return tuple(name for name, expression, _ in self._kept for _ in range(expression.numel()))
+
+    @cached_property
+    def _kept(self) -> list[tuple[str, Any, float]]:
         """Declared invariants of states, derivatives of those that are zero; 1 for what keeps its first value, 0 for zero."""
         form = self.phase.form
         others = casadi.vertcat(form.z, form.u, form.costate)
-        kept: list[Any] = []
-        constant: list[float] = []
+        kept: list[tuple[str, Any, float]] = []
         for invariant in form.invariants:
             expression = invariant.expression
-            for _ in range(max(invariant.order, 1)):
+            for k in range(max(invariant.order, 1)):
                 if casadi.depends_on(expression, others):
                     break
-                kept.append(expression)
-                constant += [0.0 if invariant.order else 1.0] * expression.numel()
+                kept.append((("rate of " if k else "") + invariant.name, expression, 0.0 if invariant.order else 1.0))
                 expression = casadi.jtimes(expression, form.x, form.f) + casadi.jacobian(expression, form.t)
-        return kept, constant
+        return kept
 
     def _inputs(self, steps: Steps) -> tuple[Array, Array, Array]:
         """Times, algebraic variables and controls at all stages of each step, as columns: (stages * size, steps)."""
@@ -204,7 +244,8 @@ class Reintegration:
         """One step for each column, and the error estimates of the scheme."""
         h = steps.width * self.phase.widths[steps.interval]
         with np.errstate(all="ignore"):
-            end, *errors = self._step(x, h[None, :], *(inputs or self._inputs(steps)), self.phase.s, self.phase.p)
+            found = self._step(x, h[None, :], *(inputs or self._inputs(steps)), self.phase.s, self.phase.p)
+        end, *errors = found if isinstance(found, tuple) else (found,)  # a scheme may have no error estimate
         return np.asarray(end.full()), [np.asarray(e.full()) for e in errors]
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -38,6 +38,7 @@ class SampledPhase:
     further: Array = field(default_factory=lambda: np.zeros(0))  # breaks beside those of the curves: steps of an integration
     deadline: Deadline = UNLIMITED  # long loops check it
     told_sizes: Array | None = None  # of states, where they are not those of the problem
+    told_states: Callable[[Array, bool], Array] | None = None  # (times, left) -> states, where they are no curves of the solution
 
     @cached_property
     def breaks(self) -> Array:
@@ -77,6 +78,8 @@ class SampledPhase:
         return self.widths[:, None] * WEIGHTS[None, :]
 
     def x(self, times: Array, left: bool = False) -> Array:
+        if self.told_states is not None:
+            return self.told_states(times, left)
         return columns(self.form.states, self.given.states, times, left)
 
     def z(self, times: Array) -> Array:
