@@ -245,8 +245,8 @@ class Reintegration:
         h = steps.width * self.phase.widths[steps.interval]
         with np.errstate(all="ignore"):
             found = self._step(x, h[None, :], *(inputs or self._inputs(steps)), self.phase.s, self.phase.p)
-        end, *errors = found if isinstance(found, tuple) else (found,)  # a scheme may have no error estimate
-        return np.asarray(end.full()), [np.asarray(e.full()) for e in errors]
+        outputs: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)  # a scheme may have no error estimate
+        return np.asarray(outputs[0].full()), [np.asarray(e.full()) for e in outputs[1:]]
 
     @cached_property
     def _step(self) -> casadi.Function:
