@@ -262,7 +262,7 @@ def test_re_integration_is_exact_against_a_closed_form(scheme):
     ocp.minimize(ph.integral(u**2 + x))
     solution = solve(ocp)
     motion = Reintegration(along(ocp.finish(), solution).phases[0], scheme)
-    assert motion.ends()[0, -1] == pytest.approx(np.exp(np.sin(1.5)), rel=1e-9)
+    assert motion.integrated().ends[0, -1] == pytest.approx(np.exp(np.sin(1.5)), rel=1e-9)
     assert motion.segments[1] == pytest.approx(np.exp(np.sin(1.5)), rel=1e-6)
 
 
