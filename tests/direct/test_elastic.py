@@ -160,7 +160,7 @@ def test_the_least_violation_solution_obeys_its_equations(elastic):
     assert elastic.outcome is Outcome.LEAST_VIOLATION
     assert elastic.violation < 1e-9
     x = elastic.phases[0].values.X[:, 0]
-    t = elastic.layout.phases[0].state_times
+    t = elastic.layout.phases[0].grid.state_times
     np.testing.assert_allclose(x, np.where(t < 0.5, t**2 / 2, 0.25 - (1 - t) ** 2 / 2), atol=1e-6)
 
 

@@ -31,18 +31,18 @@ def layout_of(scheme, mesh, controls=2):
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
 def test_weights_and_times_of_the_points_integrate_polynomials(scheme):
     ph = layout_of(scheme, Mesh(BREAKS, DEGREES)).phases[0]
-    exact = min(rule.points.size for rule in ph.rules) - 1
+    exact = min(rule.points.size for rule in ph.grid.rules) - 1
     for power in range(exact + 1):
-        assert ph.weights @ ph.point_times**power == pytest.approx(1 / (power + 1), rel=1e-14)
+        assert ph.grid.weights @ ph.grid.point_times**power == pytest.approx(1 / (power + 1), rel=1e-14)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
 def test_points_lie_in_their_intervals_and_sit_at_their_state_points(scheme):
     ph = layout_of(scheme, Mesh(BREAKS, DEGREES)).phases[0]
-    t, k = ph.point_times, ph.interval_of
+    t, k = ph.grid.point_times, ph.grid.interval_of
     assert np.all((BREAKS[k] <= t) & (t <= BREAKS[k + 1]))
-    assert np.array_equal(np.bincount(k), np.diff([*ph.first_point, ph.points]))
-    np.testing.assert_allclose(ph.state_times[ph.point_state], t, rtol=1e-15)
+    assert np.array_equal(np.bincount(k), np.diff([*ph.grid.first_point, ph.grid.points]))
+    np.testing.assert_allclose(ph.grid.state_times[ph.grid.point_state], t, rtol=1e-15)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
@@ -55,16 +55,16 @@ def test_linear_controls_are_what_they_were_guessed_to_be_at_every_point(scheme)
 
     guess = Guess((PhaseGuess(0.0, 2.0, line([1.0]), line([]), line([3.0, -2.0])),), np.zeros(0))
     values = unpack(layout.phases[0], pack(layout, guess))
-    np.testing.assert_allclose(values.U, line([3.0, -2.0])(layout.phases[0].point_times), rtol=1e-14)
-    np.testing.assert_allclose(values.X, line([1.0])(layout.phases[0].state_times), rtol=1e-15)
+    np.testing.assert_allclose(values.U, line([3.0, -2.0])(layout.phases[0].grid.point_times), rtol=1e-14)
+    np.testing.assert_allclose(values.X, line([1.0])(layout.phases[0].grid.state_times), rtol=1e-15)
 
 
 def test_controls_with_one_value_on_each_interval_are_constant():
     layout = layout_of(Radau(), Mesh(BREAKS, DEGREES, control_points=np.array([[1], [1], [1], [1]])), controls=1)
     ph = layout.phases[0]
     y = np.zeros(layout.unknowns)
-    ph.control_unknowns(y)[ph.u_offset[:, 0]] = [1.0, 2.0, 3.0, 4.0]
-    np.testing.assert_allclose(ph.controls(y)[:, 0], 1.0 + ph.interval_of, rtol=1e-15)
+    ph.control_unknowns(y)[ph.control_grid.offset[:, 0]] = [1.0, 2.0, 3.0, 4.0]
+    np.testing.assert_allclose(ph.controls(y)[:, 0], 1.0 + ph.grid.interval_of, rtol=1e-15)
 
 
 def test_every_static_variable_has_the_size_of_its_own_guess():

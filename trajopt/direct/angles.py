@@ -30,11 +30,11 @@ def unwound(layout: Layout, kernels: Kernels, y: Array) -> Array:
     for ph, kernel in zip(layout.phases, kernels.phases, strict=True):
         for j in np.flatnonzero(kernel.angles).tolist():
             last: float | None = None
-            for k, rule in enumerate(ph.rules):
+            for k, rule in enumerate(ph.grid.rules):
                 u = ph.control_on(y, k, j)
                 if u.size == rule.points.size:
                     u[:] = np.unwrap(u)  # each value stands for itself
-                ends = lagrange_basis(ph.control_nodes(k, j), np.array([0.0, 1.0])) @ u
+                ends = lagrange_basis(ph.control_grid.nodes(k, j), np.array([0.0, 1.0])) @ u
                 if last is not None:
                     shift = turn * np.round((ends[0] - last) / turn)
                     u -= shift
@@ -50,7 +50,7 @@ def angle_bounded(layout: Layout, kernels: Kernels, program: Program, reach: flo
     lower, upper = program.lower.copy(), program.upper.copy()
     for ph, kernel in zip(layout.phases, kernels.phases, strict=True):
         for j in np.flatnonzero(kernel.angles).tolist():
-            for k in np.flatnonzero(ph.u_count[:, j] == 1).tolist():
+            for k in np.flatnonzero(ph.control_grid.count[:, j] == 1).tolist():
                 start = ph.control_on(program.start, k, j)
                 ph.control_on(lower, k, j)[:], ph.control_on(upper, k, j)[:] = start - reach, start + reach
     return replace(program, lower=lower, upper=upper)

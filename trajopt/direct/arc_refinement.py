@@ -54,7 +54,7 @@ def proposed_arcs(solution: MeshSolution) -> Proposal:
         # A path constraint on a control bounds it, too.
         may_switch = np.any(view.kernels.affine & (bounded | np.any(~view.kernels.state_paths)))
         none = None, np.zeros(0, dtype=int)
-        found.append(find_structure(view) if may_switch and not view.layout.shares_nodes else none)
+        found.append(find_structure(view) if may_switch and not view.layout.grid.shares_nodes else none)
     structures, unclear = tuple(s for s, _ in found), tuple(u for _, u in found)
     most = solution.phases[0].method.arcs.max_arcs
     if any(s is not None and s.arcs > most and bool(s.held.any()) for s in structures):

@@ -85,23 +85,23 @@ def _held_between(start: float, end: float, view: PhaseView, active: Ints) -> In
 def near_limit(view: PhaseView) -> Bools:
     """(points,): where a state is at one of its bounds, so that the bound and not the Hamiltonian decides."""
     bound, margin = view.layout.form.x_bound, view.method.arcs.active * view.x_size
-    x = view.values.X[view.layout.point_state]
+    x = view.values.X[view.layout.grid.point_state]
     return np.asarray(((x - bound.lower < margin) | (bound.upper - x < margin)).any(axis=1))
 
 
 def active_constraints(view: PhaseView) -> Ints:
     """(intervals, states + path constraints): which of their bounds is active there, if one."""
     ph, settings = view.layout, view.method.arcs
-    of = np.hstack([view.values.X[ph.point_state], view.path])
+    of = np.hstack([view.values.X[ph.grid.point_state], view.path])
     bound = stacked([ph.form.x_bound, ph.form.c_bound])
     size = np.concatenate([view.x_size, np.maximum(np.abs(view.path).max(axis=0), np.finfo(float).tiny)])
     below, above = (of - bound.lower) / size, (bound.upper - of) / size
     low, high = below < settings.active, above < settings.active
     at = np.where(low & ~high, AT_LOWER, np.where(high & ~low, AT_UPPER, FREE))
-    low, high = (f.reduceat(at, ph.first_point, axis=0) for f in (np.minimum, np.maximum))
+    low, high = (f.reduceat(at, ph.grid.first_point, axis=0) for f in (np.minimum, np.maximum))
     active = np.where(low < 0, AT_LOWER, high)
     near = {
-        role: np.asarray(np.maximum.reduceat(distance, ph.first_point, axis=0) < view.method.refinement.rough**2)
+        role: np.asarray(np.maximum.reduceat(distance, ph.grid.first_point, axis=0) < view.method.refinement.rough**2)
         for role, distance in ((AT_LOWER, below), (AT_UPPER, above))
     }
     numbers = np.arange(ph.mesh.intervals)
@@ -113,7 +113,7 @@ def active_constraints(view: PhaseView) -> Ints:
 
 def decided(view: PhaseView) -> Bools:
     """(intervals, controls): where a constraint decides a control, all along between its bounds."""
-    inside = np.logical_and.reduceat(view.inside(view.values.U), view.layout.first_point, axis=0)
+    inside = np.logical_and.reduceat(view.inside(view.values.U), view.layout.grid.first_point, axis=0)
     return np.asarray(inside & np.asarray(active_constraints(view).any(axis=1))[:, None])
 
 
@@ -144,14 +144,14 @@ def _with_decided(role: Ints, active: Ints, interval: Ints) -> Ints:
 def _cells(view: PhaseView, j: int) -> tuple[Cells, Array]:
     """Intervals of constant control, or the neighbourhoods of collocation points; and the control in each."""
     ph, values = view.layout, view.values
-    constant = ph.u_count[:, j] == 1
-    counts = np.where(constant, 1, ph.sizes)
+    constant = ph.control_grid.count[:, j] == 1
+    counts = np.where(constant, 1, ph.grid.sizes)
     cuts = [
         np.array([0.0, 1.0]) if one else np.concatenate([[0.0], 0.5 * (rule.points[1:] + rule.points[:-1]), [1.0]])
-        for one, rule in zip(constant, ph.rules, strict=True)
+        for one, rule in zip(constant, ph.grid.rules, strict=True)
     ]
     interval = np.repeat(np.arange(counts.size), counts)
-    point = np.arange(interval.size) + np.repeat(ph.first_point - np.cumsum(counts) + counts, counts)
+    point = np.arange(interval.size) + np.repeat(ph.grid.first_point - np.cumsum(counts) + counts, counts)
     starts, widths = values.breaks[interval], np.diff(values.breaks)[interval]
     left, right = (np.concatenate(part) for part in ([c[:-1] for c in cuts], [c[1:] for c in cuts]))
     return Cells(starts + widths * left, starts + widths * right, interval, right - left), values.U[point, j]
@@ -229,9 +229,9 @@ def wrong_signs(view: PhaseView) -> WrongSigns:
         return WrongSigns(0.0, 0.0, np.zeros((ph.mesh.intervals, ph.nu), dtype=bool))
     span = ph.form.u_bound.upper - ph.form.u_bound.lower
     # What moving each control off its bound, by its range, costs at each point: negative where it pays.
-    cost = -view.control_slopes * ph.mesh.roles[ph.interval_of] * np.where(np.isfinite(span), span, 0.0)
+    cost = -view.control_slopes * ph.mesh.roles[ph.grid.interval_of] * np.where(np.isfinite(span), span, 0.0)
     cost = np.where(near_limit(view)[:, None], 0.0, cost)
-    total, loss = float(np.abs(cost).sum()), np.add.reduceat(np.maximum(-cost, 0.0), ph.first_point, axis=0)
+    total, loss = float(np.abs(cost).sum()), np.add.reduceat(np.maximum(-cost, 0.0), ph.grid.first_point, axis=0)
     fraction = float(loss.sum()) / total if total > 0 else 0.0
     where = (loss > view.method.negligible * total / ph.mesh.intervals) | (loss > 0.5 * loss.max(initial=0.0))
     return WrongSigns(max(fraction, _wrong_constraints(view)), float(loss.sum()), where)
@@ -242,8 +242,8 @@ def _wrong_constraints(view: PhaseView) -> float:
     ph = view.layout
     if ph.mesh.held is None or not ph.mesh.held.any():
         return 0.0
-    multipliers = np.hstack([view.state_multipliers[ph.point_state], ph.path_rows(view.constraint_multipliers)])
-    signs = ph.mesh.held[ph.interval_of] * multipliers  # positive where it is right
+    multipliers = np.hstack([view.state_multipliers[ph.grid.point_state], ph.path_rows(view.constraint_multipliers)])
+    signs = ph.mesh.held[ph.grid.interval_of] * multipliers  # positive where it is right
     shares = [np.maximum(-one, 0.0).sum() / np.abs(one).sum() for one in signs.T if one.any()]
     return float(max(shares, default=0.0))
 
@@ -270,7 +270,7 @@ def continuous_knots(view: PhaseView) -> tuple[int, ...]:
         return ()
     bound, found, close = ph.form.u_bound, [], view.method.refinement.rough
     for k in mesh.knots:
-        first = ph.points_of(k).start
+        first = ph.grid.points_of(k).start
         before, after = values.U[first - 1], values.U[first]
         both = mesh.held[k - 1].any() and mesh.held[k].any() and np.any(mesh.held[k - 1] != mesh.held[k])
         free = (mesh.roles[k - 1] == FREE) & (mesh.roles[k] == FREE)

@@ -20,6 +20,7 @@ from trajopt.arcs import FREE
 from trajopt.curve import inverse_legendre
 from trajopt.direct.arc_structure import decided, near_limit
 from trajopt.direct.costates import costate_curve
+from trajopt.direct.interpolation import control_curve, repeated_parameters, state_curve
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.schemes import gauss_quadrature
@@ -57,7 +58,7 @@ def _first_order(view: PhaseView) -> Array:
 
 
 def _by_interval(view: PhaseView, losses: Array) -> Array:
-    return np.asarray(np.add.reduceat(losses, view.layout.first_point, axis=0))
+    return np.asarray(np.add.reduceat(losses, view.layout.grid.first_point, axis=0))
 
 
 def _switching_and_decided(view: PhaseView) -> Array:
@@ -69,7 +70,7 @@ def _switching_and_decided(view: PhaseView) -> Array:
     if ph.mesh.roles is not None or not view.kernels.affine.any():
         return np.zeros(ph.mesh.intervals)
     losses = _by_interval(view, _first_order(view)).sum(axis=1)
-    constant = view.kernels.affine & (ph.u_count < ph.sizes[:, None])
+    constant = view.kernels.affine & (ph.control_grid.count < ph.grid.sizes[:, None])
     if constant.any():
         kept = constant & decided(view)
         losses = losses + np.where(kept, _by_interval(view, np.abs(view.control_slopes) * view.u_size), 0.0).sum(axis=1)
@@ -81,14 +82,15 @@ def _singular_losses(view: PhaseView) -> Array:
     ph = view.layout
     if ph.mesh.roles is None or not view.kernels.affine.any():
         return np.zeros(ph.mesh.intervals)
-    free = (ph.mesh.roles == FREE) & (ph.u_count < ph.sizes[:, None])  # where a constraint decides, a control has all freedom
+    stiff = ph.control_grid.count < ph.grid.sizes[:, None]  # where a constraint decides, a control has all freedom
+    free = (ph.mesh.roles == FREE) & stiff
     return np.asarray(np.where(free, _by_interval(view, _first_order(view)), 0.0).sum(axis=1))
 
 
 def _reduced_curvature(view: PhaseView) -> Array:
     """(intervals,): what the cost could fall by, to second order, if smooth controls were free at every point."""
     ph = view.layout
-    reduced = ~view.kernels.affine & (ph.u_count < ph.sizes[:, None]).any(axis=0)
+    reduced = ~view.kernels.affine & (ph.control_grid.count < ph.grid.sizes[:, None]).any(axis=0)
     if ph.mesh.control_points is None or not reduced.any():
         return np.zeros(ph.mesh.intervals)
     slopes, curvature = view.control_slopes, view.control_curvature
@@ -122,7 +124,7 @@ def _losses_between(view: PhaseView) -> Array:
     where = np.flatnonzero((last_coefficients(view) > least) & free_intervals(view))
     if not where.size:
         return np.zeros(ph.mesh.intervals)
-    rules = [gauss_quadrature(ph.rules[k].points.size + 2) for k in where]
+    rules = [gauss_quadrature(ph.grid.rules[k].points.size + 2) for k in where]
     at, weights = (np.concatenate([rule[i] for rule in rules]) for i in (0, 1))
     interval = np.repeat(where, [rule[0].size for rule in rules])
     widths = np.diff(values.breaks)[interval]
@@ -142,7 +144,7 @@ def _losses_at_limits(view: PhaseView) -> Array:
     if not smooth.any() or ph.nz or ph.mesh.roles is not None:
         return np.zeros(ph.mesh.intervals)
     curvature = np.maximum(_by_interval(view, view.control_curvature), 0.0)
-    inside = np.logical_or.reduceat(view.inside(view.values.U), ph.first_point, axis=0)
+    inside = np.logical_or.reduceat(view.inside(view.values.U), ph.grid.first_point, axis=0)
     losses = 0.5 * curvature * _last_coefficients(view) ** 2
     return np.asarray(np.where(inside & smooth & ~free_intervals(view)[:, None], losses, 0.0).sum(axis=1))
 
@@ -155,8 +157,8 @@ def last_coefficients(view: PhaseView) -> Array:
 def _last_coefficients(view: PhaseView) -> Array:
     """(intervals, controls)"""
     ph, result = view.layout, np.zeros((view.layout.mesh.intervals, view.layout.nu))
-    for rule, here in ph.groups if ph.nu else ():
-        U = view.values.U[ph.first_point[here][:, None] + np.arange(rule.points.size)]
+    for rule, here in ph.grid.groups if ph.nu else ():
+        U = view.values.U[ph.grid.first_point[here][:, None] + np.arange(rule.points.size)]
         result[here] = inverse_legendre(tuple(rule.points.tolist()))[-1] @ U
     return result
 
@@ -183,11 +185,11 @@ def free_intervals(view: PhaseView) -> Bools:
     size = np.abs(costates.points).max(axis=0)
     active = np.abs(view.state_multipliers) > least * np.where(size > 0, size, 1.0)
     active[[0, -1]] = False  # boundary values
-    busy = np.array([active[ph.first[k] : ph.first[k + 1] + 1].any() for k in range(ph.mesh.intervals)])
+    busy = np.array([active[ph.grid.first[k] : ph.grid.first[k + 1] + 1].any() for k in range(ph.mesh.intervals)])
     if ph.nc:
         largest = np.abs(costates.path).max(axis=0)
         bound = np.abs(costates.path) > least * np.where(largest > 0, largest, 1.0)
-        busy |= np.logical_or.reduceat(np.asarray(bound.any(axis=1)), ph.first_point)
+        busy |= np.logical_or.reduceat(np.asarray(bound.any(axis=1)), ph.grid.first_point)
     return ~busy
 
 
@@ -197,11 +199,11 @@ def control_derivatives(view: PhaseView, times: Array, interval: NDArray[np.int_
     For phases without algebraic variables, where no path constraint is active.
     """
     ph, values, kernel = view.layout, view.values, view.kernel
-    u, x = view.control_curve.evaluate(times), view.state_curve.evaluate(times)
+    u, x = control_curve(view).evaluate(times), state_curve(view).evaluate(times)
     spans = values.spans[ph.mesh.spans[1][interval][:, None] + np.arange(2)]
     length = spans[:, 1] - spans[:, 0]
     inputs = ph.inputs(x, np.zeros((times.size, 0)), u, view.statics, spans).T
-    at = inputs, ph.data((times - spans[:, 0]) / length, spans), view.repeated_parameters(times.size)
+    at = inputs, ph.data((times - spans[:, 0]) / length, spans), repeated_parameters(view, times.size)
     rows = hamiltonian_rows(view, times)
     slopes = np.zeros((times.size, kernel.inputs))
     for of, (row, column), offset in (

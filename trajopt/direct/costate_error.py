@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from trajopt.curve import lagrange_basis
 from trajopt.direct.collocation import Refinement
 from trajopt.direct.costates import costate_curve
+from trajopt.direct.interpolation import repeated_parameters, sampled
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.mesh_refinement import Bend
 from trajopt.direct.mesh_solution import MeshSolution
@@ -53,7 +54,7 @@ def costate_errors(solution: MeshSolution) -> CostateErrors:
     smooth = [
         limit_multipliers(view)
         for view in solution.phases
-        if not view.kernels.affine.any() and not view.layout.shares_nodes and _has_limits(view)
+        if not view.kernels.affine.any() and not view.layout.grid.shares_nodes and _has_limits(view)
     ]
     found = [point for of in smooth for point in touch_points(of, least)]
     errors = [np.zeros(view.layout.mesh.intervals) for view in solution.phases]
@@ -97,10 +98,10 @@ def _equation_errors(of: LimitMultipliers, least: float) -> Array:
     curve = costate_curve(view)
     densities = np.concatenate([view.costates.algebraic, np.where(view.kernels.state_paths, 0.0, view.costates.path)], axis=1)
     integrals = -ph.integral_rows(view.constraint_multipliers)
-    _, W, D = view.sampled([(here, rule.between) for rule, here in groups])
+    _, W, D = sampled(view, [(here, rule.between) for rule, here in groups])
     rows = []
     for rule, here in groups:
-        between, points = rule.between, ph.first_point[here][:, None] + np.arange(rule.points.size)
+        between, points = rule.between, ph.grid.first_point[here][:, None] + np.arange(rule.points.size)
         costates = lagrange_basis(curve.nodes[int(here[0])], between.at) @ np.stack([curve.values[k] for k in here])
         weighted = (between.from_points @ densities[points]) * view.lengths[here][:, None, None]
         rest = np.broadcast_to(integrals, (*costates.shape[:2], integrals.size))
@@ -110,7 +111,7 @@ def _equation_errors(of: LimitMultipliers, least: float) -> Array:
     for rule, here in groups:
         weights = gauss_quadrature(rule.between.at.size)[1]
         last = place + here.size * weights.size
-        change = ph.widths[here][:, None] * (weights @ rates[place:last].reshape(here.size, -1, ph.nx))
+        change = ph.grid.widths[here][:, None] * (weights @ rates[place:last].reshape(here.size, -1, ph.nx))
         ends = np.stack([curve.values[k][-1] - curve.values[k][0] for k in here])
         found[here] = np.nan_to_num(np.abs((ends + change) / of.sizes).max(axis=1), nan=np.inf)
         place = last
@@ -125,14 +126,14 @@ def _without_active_limits(of: LimitMultipliers, least: float) -> list[tuple[Any
         for side in np.unique(np.sign(of.multipliers[of.jumps[:, column] > least, column])):
             active |= of.near_limit(int(column), int(side))
     count = np.concatenate([[0], np.cumsum(active)])  # of active nodes before each
-    inside = count[ph.first[1:]] > count[ph.first[:-1] + 1]
-    return [(rule, here[~inside[here]]) for rule, here in ph.groups]
+    inside = count[ph.grid.first[1:]] > count[ph.grid.first[:-1] + 1]
+    return [(rule, here[~inside[here]]) for rule, here in ph.grid.groups]
 
 
 def _state_derivatives(view: PhaseView, W: Array, D: Array, rows: Array) -> Array:
     """(places, nx): the derivative by the states of what is evaluated at a place, constraint rows weighted, cost added."""
     kernel, nx = view.kernel, view.layout.nx
-    at = W, D, view.repeated_parameters(W.shape[1])
+    at = W, D, repeated_parameters(view, W.shape[1])
     result = np.zeros((W.shape[1], nx))
     parts = [(kernel.constraint_pattern, kernel.constraint_jacobian, rows)]
     if kernel.objective_rows:

@@ -36,18 +36,18 @@ def costates_of(view: PhaseView) -> Costates:
     ph, lam = view.layout, view.constraint_multipliers
     mu = ph.defect_rows(lam)
     nodes = np.zeros((ph.mesh.intervals + 1, ph.nx))
-    for rule, here in ph.groups:
+    for rule, here in ph.grid.groups:
         nodes[here] = rule.P[:, 0] @ mu[ph.defect_first[here][:, None] + np.arange(rule.defects)]
-    if ph.shares_nodes:
+    if ph.grid.shares_nodes:
         nodes[:-1] += _at_shared_nodes(view, mu)
-    jumps = view.state_multipliers[ph.first[1:]] + _path_jumps(view)
+    jumps = view.state_multipliers[ph.grid.first[1:]] + _path_jumps(view)
     nodes[-1] = view.end_gradient + jumps[-1]
     before = nodes[1:].copy()
     before[:-1] += jumps[:-1]
-    density = (ph.weights * view.lengths[ph.interval_of])[:, None]
+    density = (ph.grid.weights * view.lengths[ph.grid.interval_of])[:, None]
     density = np.where(density > 0, density, np.inf)  # an arc without length has no multipliers
     # Width times Q^T mu, as the scatter matrix has it, for the rows that are rates.
-    points = view.point_multipliers[:, : ph.nx] / ph.weights[:, None]
+    points = view.point_multipliers[:, : ph.nx] / ph.grid.weights[:, None]
     return Costates(nodes, before, points, ph.path_rows(lam) / density, ph.algebraic_rows(lam) / density)
 
 
@@ -62,9 +62,9 @@ def _path_jumps(view: PhaseView) -> Array:
         return result
     rows = np.where(on_states, ph.path_rows(view.constraint_multipliers), 0.0)
     gradients = view.derivatives[0][:, ph.outputs[2], : ph.nx]
-    for k, rule in enumerate(ph.rules):
+    for k, rule in enumerate(ph.grid.rules):
         if rule.points[-1] == 1.0:
-            last = ph.points_of(k).stop - 1
+            last = ph.grid.points_of(k).stop - 1
             result[k] = rows[last] @ gradients[last]
     return result
 
@@ -74,9 +74,9 @@ def _at_shared_nodes(view: PhaseView, mu: Array) -> Array:
     ph = view.layout
     jacobian, gradient = view.derivatives
     result = np.zeros((ph.mesh.intervals, ph.nx))
-    for k, (rule, width) in enumerate(zip(ph.rules, ph.widths, strict=True)):
+    for k, (rule, width) in enumerate(zip(ph.grid.rules, ph.grid.widths, strict=True)):
         here = mu[ph.defect_first[k] : ph.defect_first[k] + rule.defects]
-        point = ph.points_of(k).start
+        point = ph.grid.points_of(k).start
         result[k] = width * (rule.Q[:, 0] @ here) @ jacobian[point, : ph.nx, : ph.nx]
         if gradient is not None:
             result[k] += width * rule.weights[0] * gradient[point, 0, : ph.nx]
@@ -87,10 +87,10 @@ def costate_curve(view: PhaseView) -> Curve:
     """Polynomials through the costates at both nodes and at the collocation points between them."""
     ph, costates = view.layout, view.costates
     nodes, pieces = [np.zeros(0)] * ph.mesh.intervals, [np.zeros((0, ph.nx))] * ph.mesh.intervals
-    for rule, here in ph.groups:
+    for rule, here in ph.grid.groups:
         inside = np.flatnonzero((rule.points > 0) & (rule.points < 1))
         at = np.concatenate([[0.0], rule.points[inside], [1.0]])
-        stages = costates.points[ph.first_point[here][:, None] + inside]
+        stages = costates.points[ph.grid.first_point[here][:, None] + inside]
         parts = costates.nodes[here][:, None], stages, costates.before[here][:, None]
         for k, piece in zip(here.tolist(), np.concatenate(parts, axis=1), strict=True):
             nodes[k], pieces[k] = at, piece

@@ -112,7 +112,7 @@ def _conditions(layout: Layout, settings: Elastic, free: bool) -> Iterator[Elast
     for ph in layout.phases:
         states = ph.states(number)
         for i in np.flatnonzero(end_required(ph)):
-            within = none if free or ph.state_points < 3 else states[-2, i : i + 1]
+            within = none if free or ph.grid.state_points < 3 else states[-2, i : i + 1]
             yield ElasticGroup(none, states[-1, i : i + 1], within, settings.end_weight)
         for rows in ph.path_rows(np.arange(layout.constraints)).T:
             yield ElasticGroup(rows, none, none)
@@ -138,7 +138,7 @@ def _state_bounds(layout: Layout) -> Iterator[ElasticGroup]:
     for ph in layout.phases:
         bound, required = ph.form.x_bound, end_required(ph)
         for i in np.flatnonzero(np.isfinite(bound.lower) | np.isfinite(bound.upper)):
-            yield ElasticGroup(none, ph.states(number)[1 : ph.state_points - int(required[i]), i], none)
+            yield ElasticGroup(none, ph.states(number)[1 : ph.grid.state_points - int(required[i]), i], none)
 
 
 def end_required(ph: PhaseLayout) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import inverse_legendre
+from trajopt.direct.interpolation import node_values, repeated_parameters, sampled
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.scaling import row_sizes
@@ -31,21 +32,21 @@ def _phase_estimate(solution: MeshSolution, view: PhaseView) -> Estimate:
     errors, decay = np.zeros(ph.mesh.intervals), np.ones(ph.mesh.intervals)
     g_size = row_sizes(view.block, view.y, view.parameters, np.abs(view.y))[ph.outputs[1]]
     integrals = _integrals_by_interval(view)
-    x, W, D = view.sampled([(here, rule.between) for rule, here in ph.groups])
-    parameters = view.repeated_parameters(W.shape[1])
+    x, W, D = sampled(view, [(here, rule.between) for rule, here in ph.grid.groups])
+    parameters = repeated_parameters(view, W.shape[1])
     all_outputs = np.asarray(kernel.constraints(W, D, parameters)).T  # one call for all: each costs more than its evaluations
     all_costs = np.asarray(kernel.objective(W, D, parameters)).T if kernel.objective_rows else np.zeros((W.shape[1], 0))
     gaps = np.zeros_like(integrals)
     place = 0
-    for rule, here in ph.groups:
+    for rule, here in ph.grid.groups:
         at, weights, integration = gauss_quadrature(rule.between.at.size)
         rows = slice(place, place + here.size * at.size)
         place = rows.stop
-        widths, X = ph.widths[here], view.node_values(here, rule.nodes.size)
+        widths, X = ph.grid.widths[here], node_values(view, here, rule.nodes.size)
         between = x[rows].reshape(here.size, at.size, ph.nx)
         outputs = all_outputs[rows].reshape(here.size, at.size, -1)
         moved = X[:, :1] + widths[:, None, None] * (integration @ outputs[..., : ph.nx])
-        reached = np.concatenate([between, view.values.X[ph.first[here + 1]][:, None]], axis=1)
+        reached = np.concatenate([between, view.values.X[ph.grid.first[here + 1]][:, None]], axis=1)
         errors[here] = np.nan_to_num((np.abs(moved - reached) / size).max(axis=(1, 2)), nan=np.inf)
         errors[here] = np.maximum(errors[here], _residuals(view, between, outputs, g_size))
         if integrals.shape[1]:
@@ -69,12 +70,12 @@ def _quadrature_errors(solution: MeshSolution, view: PhaseView, integrals: Array
 def _integrals_by_interval(view: PhaseView) -> Array:
     """(intervals, integrals): the scheme's own quadrature of each integral that is an unknown, and of the running cost."""
     ph = view.layout
-    costs = view.running_cost[:, None] if view.kernel.objective_rows else np.zeros((ph.points, 0))
+    costs = view.running_cost[:, None] if view.kernel.objective_rows else np.zeros((ph.grid.points, 0))
     values = np.hstack([view.outputs[:, ph.outputs[3]], costs])
     integrals = np.zeros((ph.mesh.intervals, values.shape[1]))
-    for rule, here in ph.groups:
-        at_points = values[ph.first_point[here][:, None] + np.arange(rule.points.size)]  # (intervals, points, integrals)
-        integrals[here] = ph.widths[here][:, None] * np.einsum("p,kpi->ki", rule.weights, at_points)
+    for rule, here in ph.grid.groups:
+        at_points = values[ph.grid.first_point[here][:, None] + np.arange(rule.points.size)]  # (intervals, points, integrals)
+        integrals[here] = ph.grid.widths[here][:, None] * np.einsum("p,kpi->ki", rule.weights, at_points)
     return integrals
 
 

@@ -170,10 +170,10 @@ def _bound_violations(solution: MeshSolution) -> Iterator[Violation]:
         lower, upper = ph.states(solution.program.lower), ph.states(solution.program.upper)
         excess = np.maximum(np.maximum(lower - X, X - upper), 0.0)
         relative = excess * ph.defect_rows(solution.row_scales)[0]  # defects are in units of their states
-        times = np.interp(ph.state_times, ph.mesh.spans[0], view.values.spans)
+        times = np.interp(ph.grid.state_times, ph.mesh.spans[0], view.values.spans)
         required = end_required(ph)
         for point, i in np.argwhere(relative >= settings.round_off):
-            last = point == ph.state_points - 1 and required[i]
+            last = point == ph.grid.state_points - 1 and required[i]
             kind, weight = (RowKind.END_VALUE, settings.elastic.end_weight) if last else (RowKind.BOUND, 1.0)
             of = RowName(kind, ph.form.x_names[i], ph.form.name, float(times[point]))
             text = _required(X[point, i], lower[point, i], upper[point, i])

@@ -59,20 +59,20 @@ def with_excess(solution: MeshSolution) -> MeshSolution:
     share = total / largest / solution.relative_to_cost(total)  # losses add up: the worst interval answers for their sum
     estimates = []
     for view, estimate, other in zip(solution.phases, solution.estimates, others, strict=True):
-        losses = np.maximum.reduceat(other.losses, view.layout.first_point)
+        losses = np.maximum.reduceat(other.losses, view.layout.grid.first_point)
         estimates.append(replace(estimate, errors=np.maximum(estimate.errors, share * losses)))
     return replace(solution, estimates=tuple(estimates))
 
 
 def _other_minimum(view: PhaseView) -> OtherMinimum:
     ph = view.layout
-    controls, losses = view.values.U.copy(), np.zeros(ph.points)
-    smooth, free = np.flatnonzero(~view.kernels.affine), np.flatnonzero(free_intervals(view)[ph.interval_of])
+    controls, losses = view.values.U.copy(), np.zeros(ph.grid.points)
+    smooth, free = np.flatnonzero(~view.kernels.affine), np.flatnonzero(free_intervals(view)[ph.grid.interval_of])
     if not smooth.size or ph.nz or not free.size:  # algebraic variables move with the controls: H alone does not decide
         return OtherMinimum(controls, losses)
     search = _Search(view, free, smooth)
     found, gains = search.best(controls[free])
-    losses[free] = ph.weights[free] * gains
+    losses[free] = ph.grid.weights[free] * gains
     controls[free] = found
     return OtherMinimum(controls, losses)
 

@@ -27,7 +27,7 @@ def kinks(view: PhaseView, where: NDArray[np.bool_]) -> list[float]:
     at_bound = _at_bound(view)
     found: list[float] = []
     for k in np.flatnonzero(where).tolist():
-        here = ph.points_of(k)
+        here = ph.grid.points_of(k)
         changing = [j for j in range(ph.nu) if len(set(np.sign(at_bound[here, j]).tolist())) > 1]
         places = [_bends(view, k, j, at_bound[here, j]) for j in changing]
         if places:
@@ -54,7 +54,7 @@ def _bends(view: PhaseView, k: int, j: int, at_bound: NDArray[np.int_]) -> list[
     changes = np.flatnonzero(np.diff(at_bound))
     if changes.size > 2:
         return []
-    points = ph.mesh.breaks[k] + (ph.mesh.breaks[k + 1] - ph.mesh.breaks[k]) * ph.rules[k].points
+    points = ph.mesh.breaks[k] + (ph.mesh.breaks[k + 1] - ph.mesh.breaks[k]) * ph.grid.rules[k].points
     places = []
     for i in changes.tolist():
         left, right = side(int(at_bound[i]), k - 1), side(int(at_bound[i + 1]), k + 1)
@@ -79,5 +79,5 @@ def _meetings(start: float, end: float, left: Side, right: Side) -> list[float]:
 def _continued(view: PhaseView, k: int, j: int) -> Side:
     """The polynomial of a control on an interval, for times outside it too."""
     a, b = view.layout.mesh.breaks[k : k + 2]
-    rule, u = view.layout.rules[k], view.values.U[view.layout.points_of(k), j]
+    rule, u = view.layout.grid.rules[k], view.values.U[view.layout.grid.points_of(k), j]
     return lambda at: np.asarray(lagrange_basis(rule.points, (at - a) / (b - a)) @ u)

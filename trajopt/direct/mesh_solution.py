@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve
+from trajopt.direct.interpolation import control_curve, point_curve, state_curve
 from trajopt.direct.packing import Layout
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.scaling import cost_reach
@@ -124,7 +125,7 @@ class MeshSolution:
     @cached_property
     def guess(self) -> Guess:
         """The solution as a guess for another mesh."""
-        return Guess(tuple(_phase_guess(view, view.control_curve) for view in self.phases), self.layout.statics(self.y))
+        return Guess(tuple(_phase_guess(view, control_curve(view)) for view in self.phases), self.layout.statics(self.y))
 
     def stepped_guess(self, controls: list[Array] | None = None) -> Guess:
         """The solution as a guess, each of its controls (or others), by phase (points, controls), kept around its point."""
@@ -138,7 +139,7 @@ class MeshSolution:
     def record(self) -> MeshPass:
         return MeshPass(
             intervals=sum(v.layout.mesh.intervals for v in self.phases),
-            points=sum(v.layout.points for v in self.phases),
+            points=sum(v.layout.grid.points for v in self.phases),
             iterations=self.result.iterations,
             error=self.error,
             objective=self.objective,
@@ -165,4 +166,4 @@ def _phase_guess(view: PhaseView, controls: Curve | _Steps) -> PhaseGuess:
     def along(curve: Any) -> Any:
         return lambda tau: curve.evaluate(t0 + np.asarray(tau) * (tf - t0))
 
-    return PhaseGuess(t0, tf, along(view.state_curve), along(view.point_curve(view.values.Z)), along(controls))
+    return PhaseGuess(t0, tf, along(state_curve(view)), along(point_curve(view, view.values.Z)), along(controls))

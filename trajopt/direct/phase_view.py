@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.curve import Curve
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.costates import Costates, costates_of
 from trajopt.direct.kernels import PhaseKernels
 from trajopt.direct.packing import PhaseLayout, PhaseValues
 from trajopt.direct.scaling import limit_sizes
-from trajopt.direct.schemes import Places, integration_matrix
 from trajopt.nlp.program import Block, Kernel, arguments
 
 Array = NDArray[np.float64]
@@ -79,7 +76,7 @@ class PhaseView:
     @cached_property
     def times(self) -> Array:
         """(points,) of the collocation points."""
-        return np.interp(self.layout.point_times, self.layout.mesh.spans[0], self.values.spans)
+        return np.interp(self.layout.grid.point_times, self.layout.mesh.spans[0], self.values.spans)
 
     @cached_property
     def arguments(self) -> tuple[Array, Array, Array]:
@@ -108,7 +105,7 @@ class PhaseView:
     @cached_property
     def point_multipliers(self) -> Array:
         """(points, constraint rows of the kernel)"""
-        return self.block.scatter.along(self.constraint_multipliers).reshape(self.layout.points, -1)
+        return self.block.scatter.along(self.constraint_multipliers).reshape(self.layout.grid.points, -1)
 
     @property
     def state_multipliers(self) -> Array:
@@ -133,9 +130,9 @@ class PhaseView:
         u = self.layout.control_inputs
         first, second = self.kernel.hessian_pattern
         diagonal = np.flatnonzero((first == second) & (first >= u.start) & (first < u.stop))
-        curvature = np.zeros((self.layout.points, self.layout.nu))
+        curvature = np.zeros((self.layout.grid.points, self.layout.nu))
         if diagonal.size:
-            weights = self.block.weights[:, None] if self.kernel.objective_rows else np.zeros((self.layout.points, 0))
+            weights = self.block.weights[:, None] if self.kernel.objective_rows else np.zeros((self.layout.grid.points, 0))
             values = np.asarray(self.kernel.hessian(*self.arguments, np.hstack([self.point_multipliers, weights]).T))
             curvature[:, first[diagonal] - u.start] = values[diagonal].T
         return curvature
@@ -143,7 +140,7 @@ class PhaseView:
     @cached_property
     def switching(self) -> Array:
         """(points, nu): H_u, path constraints adjoined."""
-        scale = self.layout.weights * np.maximum(self.lengths[self.layout.interval_of], np.finfo(float).tiny)
+        scale = self.layout.grid.weights * np.maximum(self.lengths[self.layout.grid.interval_of], np.finfo(float).tiny)
         return np.asarray(self.control_slopes / scale[:, None])
 
     def order(self, column: int) -> int:
@@ -160,76 +157,6 @@ class PhaseView:
                 return order
             states = np.asarray(states | rates[states].any(axis=0), dtype=bool)
         return 0
-
-    # Between the collocation points.
-
-    def node_values(self, here: NDArray[np.int_], count: int) -> Array:
-        """(intervals, nodes, nx): of the state polynomials."""
-        return np.asarray(self.values.X[self.layout.first[here][:, None] + np.arange(count)])
-
-    def sampled(self, where: Sequence[tuple[NDArray[np.int_], Places]]) -> tuple[Array, Array, Array]:
-        """The polynomials at other places than the collocation points, for groups of intervals of one degree each.
-
-        Gives the states (places, nx), and the kernel's inputs and data, group by group and interval by interval.
-        """
-        ph, values = self.layout, self.values
-        x, z, u = [], [], []
-        for here, to in where:
-            count, points = here.size * to.at.size, ph.first_point[here][:, None] + np.arange(to.from_points.shape[1])
-            nodes = self.node_values(here, to.from_nodes.shape[1])
-            x.append(np.einsum("mn,kni->kmi", to.from_nodes, nodes).reshape(count, ph.nx))
-            z.append((to.from_points @ values.Z[points]).reshape(count, ph.nz))
-            u.append((to.from_points @ values.U[points]).reshape(count, ph.nu))
-        states, bound, within = np.concatenate(x), ph.form.u_bound, ph.form.x_bound
-        interval = np.concatenate([np.repeat(here, to.at.size) for here, to in where])
-        at = np.concatenate([np.tile(to.at, here.size) for here, to in where])
-        normalised = ph.mesh.breaks[interval] + np.diff(ph.mesh.breaks)[interval] * at
-        knots, span = ph.mesh.spans[0], ph.mesh.spans[1][interval]
-        theta = (normalised - knots[span]) / (knots[span + 1] - knots[span])
-        spans = values.spans[span[:, None] + np.arange(2)]
-        # What is beyond a bound may have no value: a table ends there, a root. That it is beyond counts by itself.
-        inside = np.clip(states, within.lower, within.upper), np.clip(np.concatenate(u), bound.lower, bound.upper)
-        W = ph.inputs(inside[0], np.concatenate(z), inside[1], self.statics, spans)
-        return states, W.T, ph.data(theta, spans)
-
-    def repeated_parameters(self, places: int) -> Array:
-        return np.repeat(self.parameters[:, None], places, axis=1)
-
-    @cached_property
-    def state_curve(self) -> Curve:
-        """The state polynomials; collocation at both ends has a degree more than the values at its points show."""
-        ph, values = self.layout, self.values
-        if ph.shares_nodes:
-            return self._integrated()
-        nodes = tuple(r.nodes for r in ph.rules)
-        return Curve(values.breaks, nodes, tuple(values.X[f : f + n.size] for f, n in zip(ph.first[:-1], nodes, strict=True)))
-
-    def _integrated(self) -> Curve:
-        """x_k + h times the integral of the polynomial through the rates.
-
-        A parabola for trapezoids, a cubic for Hermite-Simpson.
-        """
-        ph, values = self.layout, self.values
-        rates = self.outputs[:, : ph.nx] / (values.tf - values.t0)
-        nodes, pieces = [], []
-        for k, rule in enumerate(ph.rules):
-            at = np.linspace(0.0, 1.0, rule.points.size + 1)
-            width = values.breaks[k + 1] - values.breaks[k]
-            nodes.append(at)
-            pieces.append(values.X[ph.first[k]] + width * integration_matrix(rule.points, at) @ rates[ph.points_of(k)])
-        return Curve(values.breaks, tuple(nodes), tuple(pieces))
-
-    def point_curve(self, of: Array) -> Curve:
-        """The polynomials through values at the collocation points."""
-        ph = self.layout
-        pieces = tuple(of[ph.points_of(k)] for k in range(ph.mesh.intervals))
-        return Curve(self.values.breaks, tuple(r.points for r in ph.rules), pieces)
-
-    @cached_property
-    def control_curve(self) -> Curve:
-        """The control polynomials, kept within their bounds; of full degree even where fewer unknowns describe them."""
-        bound, curve = self.layout.form.u_bound, self.point_curve(self.values.U)
-        return Curve(curve.breaks, curve.nodes, curve.values, bound.lower, bound.upper)
 
 
 def _size(values: Array, limits: Array) -> Array:

@@ -21,6 +21,7 @@ from trajopt.direct.arc_structure import Structure
 from trajopt.direct.control_error import with_control_error
 from trajopt.direct.first_solution import first_solution
 from trajopt.direct.hamiltonian_minimum import OtherMinimum, excess, other_minima
+from trajopt.direct.interpolation import point_curve
 from trajopt.direct.kernels import make_kernels
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.phase_view import PhaseView
@@ -134,11 +135,11 @@ def chattering(solution: MeshSolution, mixture: Mixture) -> tuple[str, ...]:
         ph, (u, v, share) = view.layout, mixture.chosen(view)
         rough = view.method.refinement.rough
         apart = (np.abs(u - v) > rough * view.u_size[: u.shape[1]]).any(axis=1)
-        mixed = np.logical_and.reduceat(apart & (share > rough) & (share < 1 - rough), ph.first_point)
+        mixed = np.logical_and.reduceat(apart & (share > rough) & (share < 1 - rough), ph.grid.first_point)
         for run in np.split(np.arange(mixed.size), np.flatnonzero(np.diff(mixed)) + 1):
             if mixed[run[0]] and run.size > 1:
                 start, end = view.values.breaks[run[0]], view.values.breaks[run[-1] + 1]
-                point = ph.first_point[run[run.size // 2]]
+                point = ph.grid.first_point[run[run.size // 2]]
                 lines.append(f"from t = {start:.6g} to {end:.6g} the control chatters, " + _between(ph.form, u[point], v[point]))
     if lines:
         lines.insert(0, "no control attains this cost: it is the infimum, that of a mixture of two controls")
@@ -155,9 +156,9 @@ def _with_jumps(state: State, relaxed: MeshSolution, mixture: Mixture) -> State:
     structures, phases = [], []
     for view, start in zip(relaxed.phases, relaxed.guess.phases, strict=True):
         u, v, share = mixture.chosen(view)
-        first = np.add.reduceat(view.layout.weights * (share - 0.5), view.layout.first_point) > 0  # (intervals,)
-        chosen = np.where(first[view.layout.interval_of][:, None], u, v)
-        phases.append(replace(start, u=_of_time(view.point_curve(chosen), start)))
+        first = np.add.reduceat(view.layout.grid.weights * (share - 0.5), view.layout.grid.first_point) > 0  # (intervals,)
+        chosen = np.where(first[view.layout.grid.interval_of][:, None], u, v)
+        phases.append(replace(start, u=_of_time(point_curve(view, chosen), start)))
         structures.append(_structure(view, chosen) if mixture.copies[view.index] else None)
     guess = Guess(tuple(phases), relaxed.guess.s)
     meshes = arc_meshes_of(state.solution, tuple(structures))
@@ -184,7 +185,7 @@ def _structure(view: PhaseView, u: Array) -> Structure | None:
     roles = np.zeros((mesh.intervals, controls), dtype=int) if mesh.roles is None else mesh.roles[:, :controls]
     roles = np.where(affine, roles, FREE)
     far = view.method.refinement.rough * view.u_size[:controls]
-    jumps = (np.abs(u[ph.first_point[1:]] - u[ph.first_point[1:] - 1]) > far) & ~affine
+    jumps = (np.abs(u[ph.grid.first_point[1:]] - u[ph.grid.first_point[1:] - 1]) > far) & ~affine
     starts = np.flatnonzero(np.any(jumps | (np.diff(roles, axis=0) != 0), axis=1)) + 1
     if not starts.size:
         return None

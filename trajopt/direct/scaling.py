@@ -24,9 +24,9 @@ def scales(layout: Layout, program: Program, negligible: float) -> tuple[Array, 
         ph.states(unknowns)[:] = _sizes(ph.form.states, ph.states(y), reach, negligible)
         ph.algebraics(unknowns)[:] = _sizes(ph.form.algebraics, ph.algebraics(y), None, negligible)
         u = _control_sizes(ph, ph.controls(y))
-        ph.control_unknowns(unknowns)[:] = (
-            np.tile(u, ph.points) if ph.shares_nodes else np.repeat(np.tile(u, ph.mesh.intervals), ph.u_count.ravel())
-        )
+        count = ph.control_grid.count.ravel()
+        by_interval = np.repeat(np.tile(u, ph.mesh.intervals), count)
+        ph.control_unknowns(unknowns)[:] = np.tile(u, ph.grid.points) if ph.grid.shares_nodes else by_interval
         ph.span_times(unknowns)[:] = _or_one(np.ptp(ph.span_times(y)))
         ph.integral_values(unknowns)[:] = _or_one(np.abs(ph.integral_values(y)))
     layout.statics(unknowns)[:] = _sizes(layout.form.statics, layout.statics(y)[None, :], None, negligible)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from trajopt.arcs import SIDES
 from trajopt.curve import Curve
 from trajopt.direct.costates import costate_curve
+from trajopt.direct.interpolation import control_curve, point_curve, state_curve
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.normal_form import NamedVector
@@ -28,14 +29,14 @@ def phase_solutions(solution: MeshSolution) -> dict[str, PhaseSolution]:
 
 def _phase_solution(solution: MeshSolution, view: PhaseView, estimate: Estimate) -> PhaseSolution:
     form, values = view.layout.form, view.values
-    path = view.point_curve(view.costates.path)
+    path = point_curve(view, view.costates.path)
     return PhaseSolution(
         name=form.name,
         t0=values.t0,
         tf=values.tf,
-        states=_by_name(form.states, view.state_curve),
-        controls=_by_name(form.controls, view.control_curve),
-        algebraics=_by_name(form.algebraics, view.point_curve(values.Z)),
+        states=_by_name(form.states, state_curve(view)),
+        controls=_by_name(form.controls, control_curve(view)),
+        algebraics=_by_name(form.algebraics, point_curve(view, values.Z)),
         costates=_by_name(form.states, costate_curve(view)),
         path_multipliers={name: path.rows(slice(r, r + 1)) for r, name in enumerate(form.c_names)},
         integrals=_integrals(solution, view),
@@ -51,10 +52,10 @@ def _integrals(solution: MeshSolution, view: PhaseView) -> Array:
     ph, values, count = view.layout, view.values, view.layout.form.l.numel()
     if not count:
         return np.zeros(0)
-    shared = [np.repeat(column[:, None], ph.points, axis=1) for column in (view.statics, view.parameters)]
+    shared = [np.repeat(column[:, None], ph.grid.points, axis=1) for column in (view.statics, view.parameters)]
     model = solution.layout.form.models[view.index]
-    rows = np.asarray(model(view.times[None, :], values.X[ph.point_state].T, values.Z.T, values.U.T, *shared))
-    return np.asarray(rows[-count:] @ (ph.weights * view.lengths[ph.interval_of]))
+    rows = np.asarray(model(view.times[None, :], values.X[ph.grid.point_state].T, values.Z.T, values.U.T, *shared))
+    return np.asarray(rows[-count:] @ (ph.grid.weights * view.lengths[ph.grid.interval_of]))
 
 
 def arcs(solution: MeshSolution) -> tuple[Arc, ...]:

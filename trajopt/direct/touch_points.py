@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import inverse_legendre
 from trajopt.direct.collocation import Refinement
+from trajopt.direct.interpolation import repeated_parameters, sampled
 from trajopt.direct.phase_view import PhaseView
 
 Array = NDArray[np.float64]
@@ -74,13 +75,13 @@ class LimitMultipliers:
     def series(self, column: int, k: int) -> Array:
         """The Legendre coefficients of a constraint on an interval."""
         view, ph = self.view, self.view.layout
-        count = ph.rules[k].points.size + 3
+        count = ph.grid.rules[k].points.size + 3
         at = 0.5 - 0.5 * np.cos(np.pi * np.arange(count) / (count - 1))
-        x, W, D = view.sampled([(np.array([k]), ph.rules[k].places(at))])
+        x, W, D = sampled(view, [(np.array([k]), ph.grid.rules[k].places(at))])
         if column < ph.nx:
             values = x[:, column]
         else:
-            values = np.asarray(view.kernel.constraints(W, D, view.repeated_parameters(count)))[ph.ng + column]
+            values = np.asarray(view.kernel.constraints(W, D, repeated_parameters(view, count)))[ph.ng + column]
         return np.asarray(inverse_legendre(tuple(at.tolist())) @ values)
 
     def near_limit(self, column: int, side: int) -> NDArray[np.bool_]:
@@ -89,8 +90,8 @@ class LimitMultipliers:
         if column < ph.nx:
             values, bound, i = view.values.X[:, column], ph.form.x_bound, column
         else:
-            values, bound, i = np.full(ph.state_points, np.nan), ph.form.c_bound, column - ph.nx
-            values[ph.point_state] = view.path[:, i]
+            values, bound, i = np.full(ph.grid.state_points, np.nan), ph.form.c_bound, column - ph.nx
+            values[ph.grid.point_state] = view.path[:, i]
         limit = (bound.upper if side > 0 else bound.lower)[i]
         size = max(float(np.nanmax(values) - np.nanmin(values)), TINY)
         with np.errstate(invalid="ignore"):
@@ -100,11 +101,11 @@ class LimitMultipliers:
 def limit_multipliers(view: PhaseView) -> LimitMultipliers:
     """Of a phase, with the sizes of its costates."""
     ph, nx, costates, on_states = view.layout, view.layout.nx, view.costates, view.kernels.state_paths
-    multipliers = np.zeros((ph.state_points, nx + ph.nc))
+    multipliers = np.zeros((ph.grid.state_points, nx + ph.nc))
     multipliers[:, :nx] = view.state_multipliers
-    lengths = view.lengths[ph.interval_of]
+    lengths = view.lengths[ph.grid.interval_of]
     rates = view.outputs[:, :nx] / lengths[:, None]
-    cost = np.abs(view.running_cost) / lengths if view.kernel.objective_rows else np.zeros(ph.points)
+    cost = np.abs(view.running_cost) / lengths if view.kernel.objective_rows else np.zeros(ph.grid.points)
     power = float((np.abs(costates.points * rates).sum(axis=1) + cost).max())
     fastest = np.abs(rates).max(axis=0)
     moving = fastest > TINY
@@ -115,8 +116,8 @@ def limit_multipliers(view: PhaseView) -> LimitMultipliers:
     if on_states.any():
         rows = np.where(on_states, ph.path_rows(view.constraint_multipliers), 0.0)
         gradients = np.abs(view.derivatives[0][:, ph.outputs[2], :nx] / sizes).max(axis=2)
-        multipliers[ph.point_state, nx:] = rows
-        jumps[ph.point_state, nx:] = np.abs(rows) * gradients
+        multipliers[ph.grid.point_state, nx:] = rows
+        jumps[ph.grid.point_state, nx:] = np.abs(rows) * gradients
     return LimitMultipliers(view, multipliers, jumps, sizes, max(power, TINY))
 
 
@@ -161,7 +162,7 @@ def _runs(multipliers: Array, large: NDArray[np.bool_]) -> list[Index]:
 
 def _node(of: LimitMultipliers, run: Index) -> tuple[float, int, bool]:
     """The time of the node among a run that is a break, or else of their middle; the interval that ends there or has it."""
-    breaks, at = of.view.layout.mesh.breaks, of.view.layout.state_times[run]
+    breaks, at = of.view.layout.mesh.breaks, of.view.layout.grid.state_times[run]
     shared = np.flatnonzero(np.isin(breaks, at))
     if shared.size:
         return float(breaks[shared[0]]), int(shared[0]) - 1, True
@@ -178,7 +179,7 @@ def _real_roots(series: NDArray[np.floating[Any]]) -> Array:
 def _touch(of: LimitMultipliers, column: int, side: int, run: Index) -> TouchPoint | None:
     """None at an end of the phase, or where the constraint has no peak."""
     view, breaks = of.view, of.view.layout.mesh.breaks
-    if run[0] == 0 or run[-1] == view.layout.state_points - 1:
+    if run[0] == 0 or run[-1] == view.layout.grid.state_points - 1:
         return None
     node, k, at_break = _node(of, run)
     candidates, slope = [], 0.0
@@ -208,7 +209,7 @@ def _end(of: LimitMultipliers, column: int, run: Index, kind: TouchKind) -> Touc
     arc begins. An arc on which that is the first derivative has a density of multipliers only, and costates that do not jump.
     """
     view, entry = of.view, kind is TouchKind.ENTRY
-    breaks, times = view.layout.mesh.breaks, view.layout.state_times
+    breaks, times = view.layout.mesh.breaks, view.layout.grid.state_times
     edge, order = int(run[0] if entry else run[-1]), view.order(column)
     if edge in (0, times.size - 1) or order not in (1, 2):
         return None

@@ -53,22 +53,22 @@ def _with_integrals(layout: Layout, program: Program) -> Program:
 def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Block:
     kernel = kernels.free_time if ph.free_time else kernels.fixed_time
     knots, span_of = ph.mesh.spans
-    point_span = span_of[ph.interval_of]
-    theta = (ph.point_times - knots[point_span]) / (knots[point_span + 1] - knots[point_span])
+    point_span = span_of[ph.grid.interval_of]
+    theta = (ph.grid.point_times - knots[point_span]) / (knots[point_span + 1] - knots[point_span])
     ends = np.array([ph.form.start_time.lower[0], ph.form.end_time.lower[0]])
-    data = ph.data(theta, np.tile(ends, (ph.points, 1)))
-    weights = ph.weights if kernel.objective_rows else np.zeros(0)
-    return Block(kernel, ph.points, _gather(ph, layout, point_span), data, _scatter(ph, layout), weights)
+    data = ph.data(theta, np.tile(ends, (ph.grid.points, 1)))
+    weights = ph.grid.weights if kernel.objective_rows else np.zeros(0)
+    return Block(kernel, ph.grid.points, _gather(ph, layout, point_span), data, _scatter(ph, layout), weights)
 
 
 def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> SparseRows:
     """The inputs of the kernel at every collocation point from the unknowns."""
     number = np.arange(layout.unknowns)
-    none = np.full((ph.points, ph.nu), -1)  # controls may be sums of several unknowns
+    none = np.full((ph.grid.points, ph.nu), -1)  # controls may be sums of several unknowns
     spans = ph.span_times(number)[point_span[:, None] + np.arange(2)]
-    of = ph.inputs(ph.states(number)[ph.point_state], ph.algebraics(number), none, layout.statics(number), spans)
+    of = ph.inputs(ph.states(number)[ph.grid.point_state], ph.algebraics(number), none, layout.statics(number), spans)
     rows = np.flatnonzero(of.ravel() >= 0)
-    u_rows, u_columns, u_values = ph.control_entries
+    u_rows, u_columns, u_values = ph.control_grid.entries
     point, component = u_rows // max(ph.nu, 1), u_rows % max(ph.nu, 1)
     return compressed(
         np.concatenate([rows, point * of.shape[1] + ph.control_inputs.start + component]),
@@ -82,20 +82,20 @@ def _scatter(ph: PhaseLayout, layout: Layout) -> SparseRows:
     """Constraint rows from the outputs of the kernel at every collocation point."""
     number = np.arange(layout.constraints)
     _, algebraic, path, integrands = ph.outputs
-    output = np.arange(ph.points * integrands.stop).reshape(ph.points, integrands.stop)
+    output = np.arange(ph.grid.points * integrands.stop).reshape(ph.grid.points, integrands.stop)
     rows, columns, values = [], [], []
-    for rule, here in ph.groups:
+    for rule, here in ph.grid.groups:
         a, e = np.nonzero(rule.Q)
         row = ph.defect_rows(number)[ph.defect_first[here][:, None] + a]  # (intervals, entries, states)
-        column = output[ph.first_point[here][:, None] + e, : ph.nx]
+        column = output[ph.grid.first_point[here][:, None] + e, : ph.nx]
         rows.append(row.ravel())
         columns.append(column.ravel())
-        values.append(np.broadcast_to((ph.widths[here][:, None] * rule.Q[a, e])[..., None], row.shape).ravel())
-        points = ph.first_point[here][:, None] + np.arange(rule.points.size)
+        values.append(np.broadcast_to((ph.grid.widths[here][:, None] * rule.Q[a, e])[..., None], row.shape).ravel())
+        points = ph.grid.first_point[here][:, None] + np.arange(rule.points.size)
         for j, integral in enumerate(ph.integral_rows(number)):
             columns.append(output[points, integrands.start + j].ravel())
             rows.append(np.full(points.size, integral))
-            values.append((-ph.widths[here][:, None] * rule.weights).ravel())
+            values.append((-ph.grid.widths[here][:, None] * rule.weights).ravel())
     for part, of in ((algebraic, ph.algebraic_rows(number)), (path, ph.path_rows(number))):
         rows.append(of.ravel())
         columns.append(output[:, part].ravel())
@@ -108,11 +108,11 @@ def _linear_part(ph: PhaseLayout, layout: Layout) -> Triplets:
     """P X in the defects, the unknown integrals in their rows, and the lengths of the spans between moving knots."""
     number, row_number = np.arange(layout.unknowns), np.arange(layout.constraints)
     rows, columns, values = [], [], []
-    for rule, here in ph.groups:
+    for rule, here in ph.grid.groups:
         a, c = np.nonzero(rule.P)
         row = ph.defect_rows(row_number)[ph.defect_first[here][:, None] + a]
         rows.append(row.ravel())
-        columns.append(ph.states(number)[ph.first[here][:, None] + c].ravel())
+        columns.append(ph.states(number)[ph.grid.first[here][:, None] + c].ravel())
         values.append(np.broadcast_to(rule.P[a, c][:, None], row.shape).ravel())
     rows.append(ph.integral_rows(row_number))
     columns.append(ph.integral_values(number))
@@ -134,12 +134,12 @@ def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
         for place, of in ((t0, times[:1]), (tf, times[-1:]), (x0, states[0]), (xf, states[-1])):
             entries += [(place.start + j, of[j : j + 1], np.ones(1)) for j in range(of.size)]
         for side, (interval, z, u) in enumerate(((0, z0, u0), (ph.mesh.intervals - 1, zf, uf))):
-            basis, points = ph.rules[interval].at_ends[side], ph.points_of(interval)
+            basis, points = ph.grid.rules[interval].at_ends[side], ph.grid.points_of(interval)
             # Algebraic variables and controls at the ends continue their polynomials.
             entries += [(z.start + j, ph.algebraics(number)[points, j], basis) for j in range(ph.nz)]
             for j in range(ph.nu):
-                nodes = ph.control_nodes(interval, j)
-                own = basis if nodes is ph.rules[interval].points else lagrange_basis(nodes, np.array([float(side)]))[0]
+                nodes = ph.control_grid.nodes(interval, j)
+                own = basis if nodes is ph.grid.rules[interval].points else lagrange_basis(nodes, np.array([float(side)]))[0]
                 entries.append((u.start + j, ph.control_on(number, interval, j), own))
         # Other integrals are summed into the cost directly; their place in the endpoint column stays zero.
         values = ph.integral_values(number)
@@ -190,7 +190,7 @@ def _hold_states(ph: PhaseLayout, lower: Array, upper: Array) -> None:
         return
     bound = ph.form.x_bound
     for k, i in np.argwhere(ph.mesh.held[:, : ph.nx] != FREE):
-        here = np.arange(ph.first[k], ph.first[k + 1] + 1)
+        here = np.arange(ph.grid.first[k], ph.grid.first[k + 1] + 1)
         value = (bound.lower if ph.mesh.held[k, i] == AT_LOWER else bound.upper)[i]
         here = here[(lower[here, i] <= value) & (value <= upper[here, i])]
         lower[here, i] = upper[here, i] = value
@@ -204,26 +204,26 @@ def _hold_paths(ph: PhaseLayout, kernels: PhaseKernels, lower: Array, upper: Arr
     for k, row in np.argwhere(ph.mesh.held[:, ph.nx :] != FREE):
         role = ph.mesh.held[k, ph.nx + row]
         entered = (kernels.state_paths[row] or k in ph.mesh.joined) and k > 0 and ph.mesh.held[k - 1, ph.nx + row] == FREE
-        points = ph.points_of(k)
-        first = points.start - (1 if entered and ph.rules[k - 1].points[-1] == 1.0 else 0)
+        points = ph.grid.points_of(k)
+        first = points.start - (1 if entered and ph.grid.rules[k - 1].points[-1] == 1.0 else 0)
         value = (bound.lower if role == AT_LOWER else bound.upper)[row]
         ph.path_rows(lower)[first : points.stop, row] = ph.path_rows(upper)[first : points.stop, row] = value
 
 
 def _control_bounds(ph: PhaseLayout, lower: Array, upper: Array) -> None:
     bound = ph.form.u_bound
-    if ph.shares_nodes:
+    if ph.grid.shares_nodes:
         ph.control_unknowns(lower)[:], ph.control_unknowns(upper)[:] = (
-            np.tile(side, ph.points) for side in (bound.lower, bound.upper)
+            np.tile(side, ph.grid.points) for side in (bound.lower, bound.upper)
         )
         return
     roles = ph.mesh.roles if ph.mesh.roles is not None else np.full((ph.mesh.intervals, ph.nu), FREE)
     low = np.where(roles == AT_UPPER, bound.upper, bound.lower)  # (intervals, controls)
     high = np.where(roles == AT_LOWER, bound.lower, bound.upper)
-    counts = ph.u_count.ravel()
+    counts = ph.control_grid.count.ravel()
     ph.control_unknowns(lower)[:] = np.repeat(low.ravel(), counts)
     ph.control_unknowns(upper)[:] = np.repeat(high.ravel(), counts)
     for k in ph.mesh.joined:
-        for j in np.flatnonzero((roles[k - 1] == FREE) & (roles[k] != FREE) & (ph.u_count[k - 1] > 1)).tolist():
+        for j in np.flatnonzero((roles[k - 1] == FREE) & (roles[k] != FREE) & (ph.control_grid.count[k - 1] > 1)).tolist():
             value = (bound.lower if roles[k, j] == AT_LOWER else bound.upper)[j]
             ph.control_on(lower, k - 1, j)[-1:] = ph.control_on(upper, k - 1, j)[-1:] = value
