@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import casadi
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from trajopt.certificate.hamiltonian_system import Hamiltonian, Rows, hamiltonians
 from trajopt.certificate.sampled_solution import SampledPhase, SampledSolution, evaluated
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 NEAR = 1e-3  # of a constraint's size: so close to its limit it may have a multiplier; what that is worth counts as a gain
+STEEP = 1e-9  # slope of H, relative to the size of the cost, by which a variable would leave its bound
 LEAST_COSTATE = 0.1  # of cost over state: costates below that do not matter
 
 
@@ -149,7 +151,45 @@ class PhaseConditions:
             if not wrong.any():
                 break
             used[ng:] &= ~wrong
-        return np.where(used, found, 0.0)
+        found = np.where(used, found, 0.0)
+        return self._with_held(found, gradient, jacobian, (y - lower, upper - y))
+
+    def _with_held(self, found: Array, gradient: Array, jacobian: Array, room: tuple[Array, Array]) -> Array:
+        """The same where too few variables are free: a bound may hold a variable as well, with a multiplier of its own.
+
+        Where a control reaches its bound on an active mixed constraint no control may be free. Of the non-negative multipliers
+        that make H stationary those are taken whose limits are nearest, by least squares. Slopes are relative to the sizes.
+        """
+        ng, size = self.phase.form.g.numel(), np.concatenate([self.phase.spans, self.phase.measure.z])
+        if not self.ham.mixed.size or not self.ham.y.numel():
+            return found
+        rest = gradient + np.einsum("nri,rn->in", jacobian, found)
+        down, up = (np.maximum(part, 0.0) / size[:, None] for part in room)
+        near = np.minimum(down, up) <= NEAR
+        leaving = near & np.where(down < up, rest < -STEEP * self.power, rest > STEEP * self.power)
+        reach = np.einsum("nri,rn->in", np.abs(jacobian[:, ng:]), np.abs(self.mixed_sides)) > 0
+        distance, _ = self.distances(self.ham.mixed, self.given)
+        distance = distance / self.sizes_of(self.ham.mixed)[:, None]
+        for k in np.flatnonzero((leaving & reach).any(axis=0)):
+            self.phase.deadline.check()
+            rows = ng + np.flatnonzero(self.mixed_sides[:, k])
+            sides = self.mixed_sides[rows - ng, k]
+            signs = np.concatenate([np.ones(ng), -np.ones(ng), np.where(sides == 2, 1.0, sides), -np.ones((sides == 2).sum())])
+            which = np.concatenate([np.arange(ng), np.arange(ng), rows, rows[sides == 2]])
+            slack = np.concatenate([np.zeros(2 * ng), np.where(sides == 2, 0.0, distance[rows - ng, k]), np.zeros((sides == 2).sum())])
+            bounds = np.eye(size.size)
+            lower, upper = np.flatnonzero(down[:, k] <= NEAR), np.flatnonzero(up[:, k] <= NEAR)
+            matrix = np.vstack([jacobian[k][which] * signs[:, None], -bounds[lower], bounds[upper]]).T
+            lengths = np.abs(matrix).max(axis=0)
+            lengths = np.where(lengths > 0, lengths, 1.0)
+            slack = np.concatenate([slack, down[lower, k], up[upper, k]])
+            whole = np.vstack([matrix / lengths, np.diag(slack)])
+            right = np.concatenate([-gradient[:, k], np.zeros(slack.size)])
+            if np.isfinite(whole).all() and np.isfinite(right).all():
+                sizes = nnls(whole, right)[0] / lengths
+                found[:, k] = 0.0
+                np.add.at(found[:, k], which, signs * sizes[: which.size])
+        return found
 
     @cached_property
     def slopes(self) -> tuple[Array, Array]:
