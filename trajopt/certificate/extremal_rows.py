@@ -150,10 +150,10 @@ def _ends(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> list[tup
     for e in phases:
         ph, nx, label = e.phase, e.phase.form.x.numel(), _label(phases, e)
         found += _end_states(e, ends[first + 2 : first + 2 + 2 * nx], label)
-        H = e.values(e.ham.H, tuple(part[:, [0, -1]] for part in e.at_breaks))[0]
+        begin, end = _hamiltonian_at_ends(e)
         for slope, t, own, word in (
-            (ends[first] - H[0], ph.given.t0, ph.form.start_time, "initial"),
-            (ends[first + 1] + H[1], ph.given.tf, ph.form.end_time, "final"),
+            (ends[first] - begin, ph.given.t0, ph.form.start_time, "initial"),
+            (ends[first + 1] + end, ph.given.tf, ph.form.end_time, "final"),
         ):
             room = np.maximum([t - own.lower[0], own.upper[0] - t], 0.0)
             gain = first_order_gain(np.array([slope]), room[:1], room[1:], np.array([ph.measure.time]), cost)
@@ -231,16 +231,36 @@ def along_time(phases: Sequence[PhaseConditions], tolerance: float) -> Check:
     """H minus the integral of its partial derivative by time is constant, seen where intervals meet."""
     found = []
     for e in phases:
-        ph, count = e.phase, e.phase.widths.size
-        H = e.values(e.ham.H, e.at_breaks)[0]
-        passed = (e.gradients["t"][0].reshape(ph.times.shape) * ph.quadrature).sum(axis=1) + e.fit.by_time
-        since = np.concatenate([[0.0], np.cumsum(passed)])
-        rest = H - np.concatenate([since[:count], since[1:]])
+        rest, _ = _constant_part(e)
         gap = np.abs(rest - np.median(rest)) / e.largest_terms
         gap = _outside_constrained_intervals(gap, e)
         top = int(np.argmax(gap))
         found.append((float(gap[top]), f"at t = {e.at_breaks[0][0, top]:.6g}{_label(phases, e)}"))
     return worst("constancy of H", found, tolerance, "H minus the integral of its partial derivative by time", "time")
+
+
+def _constant_part(e: PhaseConditions) -> tuple[Array, float]:
+    """H minus the integral of its partial derivative by time, at the starts and then at the ends of all intervals; that integral."""
+    ph, count = e.phase, e.phase.widths.size
+    H = e.values(e.ham.H, e.at_breaks)[0]
+    passed = (e.gradients["t"][0].reshape(ph.times.shape) * ph.quadrature).sum(axis=1) + e.fit.by_time
+    since = np.concatenate([[0.0], np.cumsum(passed)])
+    return np.asarray(H - np.concatenate([since[:count], since[1:]])), float(since[-1])
+
+
+def _hamiltonian_at_ends(e: PhaseConditions) -> tuple[float, float]:
+    """H at the start and at the end of a phase, from its mean along the phase.
+
+    The mean is the derivative of the cost by the duration where the whole motion is stretched. The value at one end is that of
+    a shift of the end alone, which an error of one interval spoils: a touch point beside its place moves H by the multiplier
+    times the rate of the constraint, but the cost only by the square of the distance. *Constancy of H* judges the difference.
+    """
+    rest, passed = _constant_part(e)
+    count, widths = e.phase.widths.size, e.phase.widths
+    # Just before the end of an interval costates lack the multiplier of a state constraint that acts there.
+    weight = np.concatenate([widths, np.where(e.fit.active, 0.0, widths)])
+    mean = float(rest @ weight / weight.sum()) if count else 0.0
+    return mean, mean + passed
 
 
 def _outside_constrained_intervals(gap: Array, e: PhaseConditions) -> Array:
