@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import casadi
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from trajopt.certificate.feasibility_rows import conditions, place, worst
 from trajopt.certificate.hamiltonian_system import first_integrals
 from trajopt.certificate.minimum_of_h import HamiltonianMinimization
-from trajopt.certificate.phase_conditions import PhaseConditions, endpoint_gradient
+from trajopt.certificate.phase_conditions import NEAR, PhaseConditions, endpoint_gradient
 from trajopt.certificate.sampled_solution import SampledSolution
 from trajopt.certificate.table import Check, judged
 
@@ -149,8 +151,9 @@ def _ends(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> list[tup
     cost = whole.sizes.cost
     for e in phases:
         ph, nx, label = e.phase, e.phase.form.x.numel(), _label(phases, e)
-        found += _end_states(e, ends[first + 2 : first + 2 + 2 * nx], label)
-        begin, end = _hamiltonian_at_ends(e)
+        more, limits = _end_states(e, ends[first + 2 : first + 2 + 2 * nx], label)
+        found += more
+        begin, end = (H + sign * limit.by_time for H, sign, limit in zip(_hamiltonian_at_ends(e), (-1, 1), limits, strict=True))
         for slope, t, own, word in (
             (ends[first] - begin, ph.given.t0, ph.form.start_time, "initial"),
             (ends[first + 1] + end, ph.given.tf, ph.form.end_time, "final"),
@@ -160,6 +163,7 @@ def _ends(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> list[tup
             found.append((float(gain[0]), f"the {word} time{label}"))
         if statics.size:
             by_static += (e.gradients["s"] * ph.quadrature.ravel()[None, :]).sum(axis=1) + e.fit.by_static
+            by_static += limits[0].by_static + limits[1].by_static
         first += ph.form.ends.column.numel()
     for q in whole.form.statics:
         value, slope, size = whole.s[q.rows], by_static[q.rows], whole.sizes.s[q.rows]
@@ -168,52 +172,53 @@ def _ends(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> list[tup
     return found + _condition_gains(whole)
 
 
-def _end_states(e: PhaseConditions, ends: Array, label: str) -> list[tuple[float, str]]:
+@dataclass(frozen=True)
+class _EndLimits:
+    """Multipliers of path constraints of states that are active at an end, times their derivatives."""
+
+    by_state: Array
+    by_static: Array
+    by_time: float
+
+
+def _end_states(e: PhaseConditions, ends: Array, label: str) -> tuple[list[tuple[float, str]], tuple[_EndLimits, _EndLimits]]:
     """Slopes of the cost by the first and the last state, up to multipliers of constraints that are active there."""
     ph, nx = e.phase, e.phase.form.x.numel()
     costates = ph.costate(np.array([ph.given.t0]))[:, 0], ph.costate(np.array([ph.given.tf]), left=True)[:, 0]
     x = ph.x(np.array([ph.given.t0]))[:, 0], ph.x(np.array([ph.given.tf]), left=True)[:, 0]
-    found = []
+    found, limits = [], []
     for which, slope in enumerate((ends[:nx] + costates[0], ends[nx:] - costates[1])):
         bound = (ph.form.x_start, ph.form.x_end)[which]
         down, up = np.maximum(x[which] - bound.lower, 0.0), np.maximum(bound.upper - x[which], 0.0)
-        slope = _without_path(e, slope, which, (down, up))
-        gain = first_order_gain(slope, down, up, ph.sizes, e.cost)
+        limits.append(_limits_at_end(e, slope, which, (down, up)))
+        gain = first_order_gain(slope + limits[-1].by_state, down, up, ph.sizes, e.cost)
         word = ("initial", "final")[which]
         found += [(float(v), f"the {word} {name}{label}") for v, name in zip(gain, ph.form.x_names, strict=True)]
-    return found
+    return found, (limits[0], limits[1])
 
 
-def _without_path(e: PhaseConditions, slope: Array, which: int, room: tuple[Array, Array]) -> Array:
-    """What is left of a slope after multipliers of path constraints of states at an end, which may be active there."""
-    from scipy.optimize import nnls
-
-    from trajopt.certificate.phase_conditions import NEAR
-
-    rows = e.ham.of_states
-    keep = np.flatnonzero(rows.of_path >= 0)
-    if not keep.size:
-        return slope
-    column = [0, -1][which]
-    at = tuple(part[:, [column]] for part in e.at_breaks)
+def _limits_at_end(e: PhaseConditions, slope: Array, which: int, room: tuple[Array, Array]) -> _EndLimits:
+    """Non-negative multipliers of path constraints of states at an end that take away most of a slope."""
+    rows, n, form = e.ham.of_states, slope.size, e.phase.form
+    at = tuple(part[:, [[0, -1][which]]] for part in e.at_breaks)
     distance, side = e.distances(rows, at)
-    active = [k for k in keep if distance[k, 0] <= NEAR * e.sizes_of(rows)[k]]
-    if not active:
-        return slope
-    n = slope.size
-    gradient = e.values(casadi.jacobian(rows.expression, e.phase.form.x).T.reshape((-1, 1)), at)[:, 0].reshape(rows.size, n)
-    scale = e.costate_sizes
-    directions = [-side[k, 0] * gradient[k] / scale if side[k, 0] != 2 else -gradient[k] / scale for k in active]
-    directions += [-d for k, d in zip(active, directions, strict=True) if side[k, 0] == 2]
-    count = len(directions)
-    units = np.eye(n)
-    near = NEAR * e.phase.sizes
-    directions += [units[i] for i in range(n) if room[0][i] <= near[i]] + [-units[i] for i in range(n) if room[1][i] <= near[i]]
-    matrix = np.column_stack(directions)
+    near = (distance[:, 0] <= NEAR * e.sizes_of(rows)) & (rows.of_path >= 0) if rows.size else np.zeros(0, dtype=bool)
+    active = np.flatnonzero(near)
+    none = _EndLimits(np.zeros(n), np.zeros(e.ham.s.numel()), 0.0)
+    if not active.size:
+        return none
+    every = casadi.vertcat(form.x, e.ham.s, form.t)
+    expressions = casadi.vertcat(*[rows.expression[int(k)] for k in active])
+    slopes = e.values(casadi.jacobian(expressions, every).T.reshape((-1, 1)), at)[:, 0].reshape(active.size, -1)
+    slopes = np.where(side[active] == -1, -1.0, 1.0) * slopes
+    slopes = np.vstack([slopes, -slopes[side[active, 0] == 2]])  # an equality may act either way
+    scale, units, close = e.costate_sizes, np.eye(n), NEAR * e.phase.sizes
+    held = [units[room[0] <= close], -units[room[1] <= close]]
+    matrix = np.vstack([-slopes[:, :n] / scale, *held]).T
     if not np.isfinite(matrix).all() or not np.isfinite(slope).all():
-        return slope
-    found = nnls(matrix, slope / scale)[0]
-    return np.asarray(slope - matrix[:, :count] @ found[:count] * scale)
+        return none
+    total = nnls(matrix, slope / scale)[0][: len(slopes)] @ slopes
+    return _EndLimits(total[:n], total[n:-1], float(total[-1]))
 
 
 def _condition_gains(whole: SampledSolution) -> list[tuple[float, str]]:

@@ -176,7 +176,9 @@ class PhaseConditions:
             sides = self.mixed_sides[rows - ng, k]
             signs = np.concatenate([np.ones(ng), -np.ones(ng), np.where(sides == 2, 1.0, sides), -np.ones((sides == 2).sum())])
             which = np.concatenate([np.arange(ng), np.arange(ng), rows, rows[sides == 2]])
-            slack = np.concatenate([np.zeros(2 * ng), np.where(sides == 2, 0.0, distance[rows - ng, k]), np.zeros((sides == 2).sum())])
+            slack = np.concatenate(
+                [np.zeros(2 * ng), np.where(sides == 2, 0.0, distance[rows - ng, k]), np.zeros((sides == 2).sum())]
+            )
             bounds = np.eye(size.size)
             lower, upper = np.flatnonzero(down[:, k] <= NEAR), np.flatnonzero(up[:, k] <= NEAR)
             matrix = np.vstack([jacobian[k][which] * signs[:, None], -bounds[lower], bounds[upper]]).T
