@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from trajopt.certificate.hamiltonian_system import Rows
 from trajopt.certificate.linearized_motion import gauss
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ AROUND = 30.0  # times as far from its limit a constraint may have a multiplier 
 FITS = 1e-4  # relative: what a fit may leave of stationarity, or of the end of the interval at its weight
 DEGREE = 7  # of densities of multipliers in an interval
 ROUNDS = 4  # in which controls at bounds that would leave them join the free ones
+PROMISED = 1e-9  # of the cost: a gain by controls at bounds, above which intervals are fitted together
 WRONG_SIGN = 1e-6  # slope of H, relative, at which a control would leave its bound
 
 
@@ -43,13 +45,14 @@ class Fit:
     slack: float  # the sum of multiplier times distance from the limit, in units of the cost
     by_static: Array  # the derivative of the cost by static variables, as far as those move the constraints
     by_time: Array  # (intervals,): the multipliers times the partial derivatives of the constraints by time
+    by_rate: Array  # (intervals,): the multipliers times the rates of the constraints, where those do not jump
     inside: Array  # (nx, intervals): distance of the costates from the integrals of their rates; zero on active intervals
     strength: float = 0.0  # the sum of the multipliers times the sizes of the constraints, relative to the cost
     mismatch: float = 0.0  # what costates that make H stationary inside intervals miss at their ends, relative
 
 
 def fitted(e: PhaseConditions) -> Fit:
-    """Fit the multipliers of state constraints, interval by interval."""
+    """Fit the multipliers of state constraints, interval by interval; together where that leaves controls that would move."""
     ph = e.phase
     given = e.augmented(e.given, e.multipliers)
     rates = given["x"].reshape(-1, *ph.times.shape)
@@ -60,42 +63,120 @@ def fitted(e: PhaseConditions) -> Fit:
     way = np.einsum("ij,nkj->nki", gauss(ph.times.shape[1])[2], rates) * ph.widths[None, :, None]
     between = costate.reshape(rates.shape) - starts[:, :, None] + way
     inside = np.abs(between).max(axis=2, initial=0.0) / e.costate_sizes[:, None]
-    none = Fit(
-        costate, left, np.zeros(ph.widths.size, dtype=bool), 0.0, np.zeros(e.ham.s.numel()), np.zeros(ph.widths.size), inside
-    )  # fmt: skip
+    nothing = np.zeros(ph.widths.size)
     constraints = _Near.of(e)
     if constraints is None:
-        return none
+        return Fit(costate, left, nothing > 0, 0.0, np.zeros(e.ham.s.numel()), nothing, nothing, inside)
     system = _System.of(e, given["x"], constraints)
-    slack, by_static, by_time = 0.0, np.zeros(e.ham.s.numel()), np.zeros(ph.widths.size)
-    mismatch, strength, size = 0.0, 0.0, e.sizes_of(e.ham.of_states) / e.cost
-    counted = np.zeros(ph.widths.size + 1)  # in how many intervals the jump at a break is part
-    counted[1:] += ~constraints.intervals
+    shares = _Shares.of(e, constraints)
+    after = np.ones(ph.widths.size, dtype=bool)  # whether the jump at the end of an interval is part of it, or that at its start
     for k in np.flatnonzero(constraints.intervals):
         ph.deadline.check()
-        here = slice(k * ph.times.shape[1], (k + 1) * ph.times.shape[1])
-        given_by = system.candidates(int(k))
+        here, given_by = system.points(int(k)), system.candidates(int(k))
         sides, (left[:, k], _, sizes) = system.best(int(k), given_by, STATIONARITY)
-        counted[k + 1 if sides is system.ends[0] else k] += 1
+        after[k] = sides is system.ends[0]
         # Inside the interval stationarity decides about the distribution of the multipliers.
-        gap, costate[:, here], own = system.solved(int(k), given_by, sides, 1.0)
-        mismatch = max(mismatch, float(np.abs(gap).max(initial=0.0)))
-        slack += float(sizes @ given_by.distance)
-        by_static += sizes @ given_by.by_static
-        by_time[k] = float(own @ given_by.by_time)
-        strength += float((sizes * given_by.mass) @ size[given_by.rows])
+        gap, costate[:, here], own = system.solved(here, given_by, (sides[0][:, k], sides[1][:, k]), 1.0)
+        shares.put(int(k), given_by, sizes, own, float(np.abs(gap).max(initial=0.0)))
+    for first, last in _runs(constraints.intervals):
+        together = _together(system, first, last, costate, np.abs(left[:, first:last]).sum(axis=1))
+        if together is not None:
+            given_by, gap, costate[:, system.points(first, last)], sizes = together
+            left[:, first:last], after[first:last] = 0.0, True
+            left[:, last - 1] = gap
+            shares.clear(slice(first, last))
+            shares.put(last - 1, given_by, sizes, sizes, float(np.abs(gap).max(initial=0.0)))
+    _count_jumps(system, shares, left, after)
+    inside = np.where(constraints.intervals[None, :], 0.0, inside)
+    return Fit(
+        costate, left, constraints.intervals, max(float(shares.slack.sum()), 0.0), shares.by_static.sum(axis=0), shares.by_time,
+        shares.by_rate, inside, max(float(shares.strength.sum()), 0.0), float(shares.mismatch.max(initial=0.0)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Shares:
+    """What the multipliers of each interval add; the fields are those of ``Fit``, interval by interval."""
+
+    constraints: _Near
+    size: Array  # of the constraints, relative to the cost
+    slack: Array
+    by_static: Array
+    by_time: Array
+    by_rate: Array
+    strength: Array
+    mismatch: Array
+
+    @staticmethod
+    def of(e: PhaseConditions, constraints: _Near) -> _Shares:
+        count, size = e.phase.widths.size, e.sizes_of(e.ham.of_states) / e.cost
+        by_static = np.zeros((count, e.ham.s.numel()))
+        return _Shares(constraints, size, np.zeros(count), by_static, *(np.zeros(count) for _ in range(4)))
+
+    def put(self, k: int, given: _Candidates, sizes: Array, own: Array, mismatch: float) -> None:
+        """Multipliers that reach the end of an interval, and those that make H stationary in it."""
+        exceeded = self.constraints.beyond[given.rows, given.intervals]
+        self.slack[k] = float(sizes @ given.distance + (sizes * given.mass) @ exceeded)
+        self.by_static[k] = sizes @ given.by_static
+        self.by_time[k], self.by_rate[k] = float(own @ given.by_time), float(own @ given.rate)
+        self.strength[k] = float((sizes * given.mass) @ self.size[given.rows])
+        self.mismatch[k] = mismatch
+
+    def clear(self, some: slice) -> None:
+        for part in (self.slack, self.by_static, self.by_time, self.by_rate, self.strength, self.mismatch):
+            part[some] = 0.0
+
+    def add(self, k: int, which: Any, sizes: Array, times: float) -> None:
+        """Multipliers of a jump at the end of an interval."""
+        near = self.constraints
+        self.slack[k] += times * float(sizes @ near.distance[which])
+        self.by_static[k] += times * (sizes @ near.by_static[which])
+        self.by_time[k] += times * float(sizes @ near.by_time[which])
+        self.by_rate[k] += times * float(sizes @ near.rate[which])
+        self.strength[k] += times * float(sizes @ self.size[which[0]])
+
+
+def _count_jumps(system: _System, shares: _Shares, left: Array, after: NDArray[np.bool_]) -> None:
+    """Count the jump of the costates at every break once: it is part of the interval before it, of that after it, or of both."""
+    counted = np.zeros(after.size + 1)
+    np.add.at(counted, np.arange(after.size) + after, 1)
     for k in np.flatnonzero(counted[1:-1] != 1):
         gap, sizes, which = system.jump(int(k))
-        missing = 1 - counted[k + 1]  # a jump that both intervals explain has its multipliers once
+        missing = 1 - counted[k + 1]
         if missing > 0:
             left[:, k] += np.where(left[:, k] >= 0, np.abs(gap), -np.abs(gap))
-        slack += missing * float(sizes @ constraints.distance[which])
-        by_static += missing * (sizes @ constraints.by_static[which])
-        by_time[k] += missing * float(sizes @ constraints.by_time[which])
-        strength += missing * float(sizes @ size[which[0]])
-    slack, strength = max(slack, 0.0), max(strength, 0.0)
-    inside = np.where(constraints.intervals[None, :], 0.0, inside)
-    return Fit(costate, left, constraints.intervals, slack, by_static, by_time, inside, strength, mismatch)
+        shares.add(int(k), which, sizes, missing)
+
+
+def _runs(active: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last interval of the stretches in which a constraint acts.
+
+    >>> _runs(np.array([True, True, False, True]))
+    [(0, 2), (3, 4)]
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], active.astype(int), [0]])))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _together(
+    system: _System, first: int, last: int, costate: Array, left: Array
+) -> tuple[_Candidates, Array, Array, Array] | None:
+    """Multipliers of consecutive intervals fitted together, where those of each promise a gain and these a smaller one.
+
+    ``left`` is what the fits of each leave of the costate equation, in all.
+    A limit of a control and a state constraint may hold the same motion, as a closed valve and a full tank do. Their multipliers
+    are not unique then, and those of the answer need not be such that the control stays at its limit.
+    """
+    here = system.points(first, last)
+    promised = system.promised(here, costate[:, here].T)
+    if last - first < 2 or promised <= PROMISED:
+        return None
+    given = system.joined(first, last)
+    ends = system.ends[0][0][:, first], system.ends[0][1][:, last - 1]
+    gap, fitted_costate, sizes = system.solved(here, given, ends, 1.0)
+    if np.any(np.abs(gap) > np.maximum(left, FITS)) or system.promised(here, fitted_costate.T) >= promised:
+        return None
+    return given, gap, fitted_costate, sizes
 
 
 def _ends(e: PhaseConditions) -> tuple[Array, Array]:
@@ -120,9 +201,11 @@ class _Near:
     intervals: NDArray[np.bool_]
     near: NDArray[np.bool_]
     distance: Array
+    beyond: Array  # (constraints, intervals): how far a constraint exceeds its limit in an interval or beside it
     jumps: Array  # of the costate, by a multiplier of one
     by_static: Array
     by_time: Array
+    rate: Array  # towards the limit; of both sides of a break the smaller one
 
     @staticmethod
     def of(e: PhaseConditions) -> _Near | None:
@@ -155,7 +238,28 @@ class _Near:
             return np.asarray(sign[..., None] * np.stack(parts, axis=-1))
 
         # A multiplier m >= 0 adds m * sign * S to H: the costate falls along its gradient.
-        return _Near(intervals, allowed, distance, -by(ph.form.x), by(e.ham.s), by(ph.form.t)[..., 0])
+        by_state, by_time = by(ph.form.x), by(ph.form.t)[..., 0]
+        f = _everywhere(e, e.values(ph.form.f, e.given), e.values(ph.form.f, e.at_breaks))
+        rate = _smaller_side(by_time + np.einsum("rkpi,ikp->rkp", by_state, f))
+        return _Near(intervals, allowed, distance, _exceeded(e, rows), -by_state, by(e.ham.s), by_time, rate)
+
+
+def _exceeded(e: PhaseConditions, rows: Rows) -> Array:
+    """(rows, intervals): the most by which a row exceeds a limit in an interval or in those beside it."""
+    inner, ends = (e.values(rows.expression, at) for at in (e.given, e.at_breaks))
+    values = _everywhere(e, inner, ends)
+    over = np.maximum(values - rows.upper[:, None, None], rows.lower[:, None, None] - values).max(axis=2)
+    wide = np.pad(np.maximum(over, 0.0), ((0, 0), (1, 1)))
+    return np.asarray(np.maximum(np.maximum(wide[:, :-2], wide[:, 2:]), wide[:, 1:-1]))
+
+
+def _smaller_side(rate: Array) -> Array:
+    """Rates (rows, intervals, points); where they jump at a break the smaller of both, zero where their signs differ."""
+    before, after = rate[:, :-1, -1], rate[:, 1:, 0]
+    both = np.where(before * after > 0, np.sign(before) * np.minimum(np.abs(before), np.abs(after)), 0.0)
+    found = rate.copy()
+    found[:, :-1, -1] = found[:, 1:, 0] = both
+    return found
 
 
 def _everywhere(e: PhaseConditions, inner: Array, ends: Array) -> Array:
@@ -170,11 +274,13 @@ class _Candidates:
     """Multipliers that may act in one interval: atoms and densities, each of one unit."""
 
     rows: NDArray[np.intp]  # their constraints
+    intervals: NDArray[np.intp]
     columns: Array  # (candidates, start and points and end, nx): what they add to the costates
     mass: Array
     distance: Array  # mass times distance from the limit
     by_static: Array
     by_time: Array
+    rate: Array
     smooth: NDArray[np.bool_]  # densities, and atoms at the ends of the interval
     flow: Array  # (start and points and end, nx, nx): the costates that follow from those at the start
     own: Array  # (start and points and end, nx): and from the cost
@@ -251,7 +357,8 @@ class _System:
         later = np.arange(count + 2)[None, :] >= at[:, None]
         atoms = np.einsum("pij,mj,mp->mpi", flow, pulled[rows, at], later)
         columns, mass = [atoms], [np.ones(rows.size)]
-        others = [(near.distance[rows, k, at], near.by_static[rows, k, at], near.by_time[rows, k, at])]
+        parts = (near.distance, near.by_static, near.by_time, near.rate)
+        others = [tuple(part[rows, k, at] for part in parts)]
         along = np.flatnonzero(near.near[:, k].all(axis=1))
         nodes, weights, integrals = gauss(count)
         shapes = bernstein(nodes)  # (functions, points)
@@ -264,19 +371,47 @@ class _System:
             columns.append(np.einsum("pij,fpj->fpi", flow, passed))
             share = width * shapes * weights[None, :]
             mass.append(share.sum(axis=1))
-            parts = (near.distance, near.by_static, near.by_time)
-            others.append((share @ parts[0][row, k, 1:-1], share @ parts[1][row, k, 1:-1], share @ parts[2][row, k, 1:-1]))
+            others.append(tuple(share @ part[row, k, 1:-1] for part in parts))
         which = np.concatenate([rows, np.repeat(along, len(shapes))])
         smooth = np.concatenate([(at == 0) | (at == count + 1), np.ones(along.size * len(shapes), dtype=bool)])
         smooth &= bool(along.size)
-        distance, by_static, by_time = (np.concatenate(parts) for parts in zip(*others, strict=True))
-        return _Candidates(which, np.concatenate(columns), np.concatenate(mass), distance, by_static, by_time, smooth, flow, own)
+        distance, by_static, by_time, rate = (np.concatenate(part) for part in zip(*others, strict=True))
+        place = np.full(which.size, k)
+        return _Candidates(
+            which, place, np.concatenate(columns), np.concatenate(mass), distance, by_static, by_time, rate, smooth, flow, own
+        )  # fmt: skip
+
+    def joined(self, first: int, last: int) -> _Candidates:
+        """The multipliers of consecutive intervals; what each adds to the costates is carried through those that follow."""
+        parts = [self.candidates(k) for k in range(first, last)]
+        n = self.e.phase.form.x.numel()
+        flow, own, before = [], [], (np.eye(n), np.zeros(n))
+        for part in parts:
+            flow.append(part.flow @ before[0])
+            own.append(part.own + part.flow @ before[1])
+            before = flow[-1][-1], own[-1][-1]
+        columns = []
+        for i, part in enumerate(parts):
+            passed = [np.zeros((part.rows.size, earlier.flow.shape[0], n)) for earlier in parts[:i]] + [part.columns]
+            for later in parts[i + 1 :]:
+                passed.append(np.einsum("pij,mj->mpi", later.flow, passed[-1][:, -1]))
+            columns.append(_inner_points(passed, axis=1))
+        every = (np.concatenate([getattr(part, name) for part in parts]) for name in (
+            "rows", "intervals", "mass", "distance", "by_static", "by_time", "rate", "smooth"))  # fmt: skip
+        rows, intervals, *others = every
+        return _Candidates(
+            rows, intervals, np.concatenate(columns), *others, _inner_points(flow, axis=0), _inner_points(own, axis=0)
+        )
+
+    def points(self, first: int, last: int | None = None) -> slice:
+        """The quadrature points of an interval, or of all from one to before another."""
+        count = self.e.phase.times.shape[1]
+        return slice(first * count, (first + 1 if last is None else last) * count)
 
     def best(self, k: int, given: _Candidates, weight: float) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
         """The better of two fits, with its ends: multipliers at a break belong to the interval before it, or to the one after."""
-        found = [self.solved(k, given, ends, weight) for ends in self.ends]
-        count = self.e.phase.times.shape[1]
-        here = slice(k * count, (k + 1) * count)
+        here = self.points(k)
+        found = [self.solved(here, given, (ends[0][:, k], ends[1][:, k]), weight) for ends in self.ends]
         scores = []
         for left, costate, _ in found:
             slope = np.abs(self._slope(here, costate.T))
@@ -298,13 +433,11 @@ class _System:
         sizes = nnls(matrix / length[None, :], jump)[0] / length
         return jump - matrix @ sizes, sizes, which
 
-    def solved(self, k: int, given: _Candidates, ends: tuple[Array, Array], weight: float) -> tuple[Array, Array, Array]:
-        """Of an interval: what is left at its end, costates at its points, and the multipliers."""
-        e, count = self.e, self.e.phase.times.shape[1]
-        here = slice(k * count, (k + 1) * count)
-        plain = np.einsum("pij,j->pi", given.flow, ends[0][:, k]) + given.own
-        scale = e.costate_sizes
-        defect = (ends[1][:, k] - plain[-1]) / scale
+    def solved(self, here: slice, given: _Candidates, ends: tuple[Array, Array], weight: float) -> tuple[Array, Array, Array]:
+        """Between two costates: what is left at the end, costates at the points, and the multipliers."""
+        plain = np.einsum("pij,j->pi", given.flow, ends[0]) + given.own
+        scale = self.e.costate_sizes
+        defect = (ends[1] - plain[-1]) / scale
         free = self.free[here].copy()
         for _ in range(ROUNDS):
             sizes = self._least(here, given, (defect, plain[1:-1]), np.where(free, weight, 0.0))
@@ -313,7 +446,16 @@ class _System:
             if not leaving.any():
                 break
             free |= leaving
-        return (ends[1][:, k] - costate[-1]) / scale, costate[1:-1].T, sizes
+        return (ends[1] - costate[-1]) / scale, costate[1:-1].T, sizes
+
+    def promised(self, here: slice, costate: Array) -> float:
+        """What controls at bounds that H would have leave them could gain, relative to the cost."""
+        ph, bound, u = self.e.phase, self.e.phase.form.u_bound, self.e.given[3][:, here].T
+        if not u.size:
+            return 0.0
+        room = np.minimum(np.maximum(u - bound.lower, bound.upper - u) / ph.spans, 1.0)
+        gain = np.abs(self._slope(here, costate)) * room * self._leaving(here, costate)
+        return float(gain.sum(axis=1) @ ph.quadrature.ravel()[here] / ph.measure.time)
 
     def _slope(self, here: slice, costate: Array) -> Array:
         """(points, nu): the slope of H with other costates, relative to the sizes of controls and of the cost."""
@@ -358,6 +500,13 @@ class _System:
             if missed <= FITS * weights.max(initial=STATIONARITY):
                 break
         return found / lengths
+
+
+def _inner_points(parts: list[Array], axis: int) -> Array:
+    """The points of consecutive intervals: the start of the first, all inner ones, the end of the last."""
+    inner = [np.take(part, range(1, part.shape[axis] - 1), axis=axis) for part in parts]
+    ends = np.take(parts[0], [0], axis=axis), np.take(parts[-1], [-1], axis=axis)
+    return np.concatenate([ends[0], *inner, ends[1]], axis=axis)
 
 
 def transition(rates: Array, rest: Array, width: float) -> tuple[Array, Array, Array]:

@@ -124,10 +124,12 @@ def _switches(phases: Sequence[PhaseConditions]) -> list[tuple[float, str]]:
         here = np.flatnonzero(clean.any(axis=0) & settled.all(axis=0))
         if not here.size:
             continue
-        costate = 0.5 * (before[4] + after[4])[:, here]
+        # A state constraint that acts there makes costates jump: each side has its own.
+        limited = (e.fit.active[:-1] | e.fit.active[1:])[None, here]
+        mean = 0.5 * (before[4] + after[4])[:, here]
         H = [
-            e.values(e.ham.H, (a[0][:, here], before[1][:, here], a[2][:, here], a[3][:, here], costate))[0]
-            for a in (before, after)
+            e.values(e.ham.H, (*(side[k][:, here] for k, side in zip(range(4), (a, before, a, a), strict=True)), costate))[0]
+            for a, costate in ((side, np.where(limited, side[4][:, here], mean)) for side in (before, after))
         ]
         slope = H[0] - H[1]
         width = np.full(here.size, ph.measure.time)
@@ -233,10 +235,14 @@ def _condition_gains(whole: SampledSolution) -> list[tuple[float, str]]:
 
 
 def along_time(phases: Sequence[PhaseConditions], tolerance: float) -> Check:
-    """H minus the integral of its partial derivative by time is constant, seen where intervals meet."""
+    """H minus the integral of its partial derivative by time is constant, seen where intervals meet.
+
+    Where a constraint only touches its limit, a touch point beside its place moves H by the multiplier times the rate of the
+    constraint there. In the cost that is the multiplier times what the constraint exceeds, which *complementarity* counts.
+    """
     found = []
     for e in phases:
-        rest, _ = _constant_part(e)
+        rest, _ = _constant_part(e, e.fit.by_time - e.fit.by_rate)
         gap = np.abs(rest - np.median(rest)) / e.largest_terms
         gap = _outside_constrained_intervals(gap, e)
         top = int(np.argmax(gap))
@@ -244,11 +250,14 @@ def along_time(phases: Sequence[PhaseConditions], tolerance: float) -> Check:
     return worst("constancy of H", found, tolerance, "H minus the integral of its partial derivative by time", "time")
 
 
-def _constant_part(e: PhaseConditions) -> tuple[Array, float]:
-    """H minus the integral of its partial derivative by time, at the starts and then at the ends of all intervals; that integral."""
+def _constant_part(e: PhaseConditions, by_limits: Array) -> tuple[Array, float]:
+    """H minus the integral of its partial derivative by time, at the starts and at the ends of intervals; that integral.
+
+    ``by_limits`` is what state constraints add to H in each interval.
+    """
     ph, count = e.phase, e.phase.widths.size
     H = e.values(e.ham.H, e.at_breaks)[0]
-    passed = (e.gradients["t"][0].reshape(ph.times.shape) * ph.quadrature).sum(axis=1) + e.fit.by_time
+    passed = (e.gradients["t"][0].reshape(ph.times.shape) * ph.quadrature).sum(axis=1) + by_limits
     since = np.concatenate([[0.0], np.cumsum(passed)])
     return np.asarray(H - np.concatenate([since[:count], since[1:]])), float(since[-1])
 
@@ -260,7 +269,7 @@ def _hamiltonian_at_ends(e: PhaseConditions) -> tuple[float, float]:
     a shift of the end alone, which an error of one interval spoils: a touch point beside its place moves H by the multiplier
     times the rate of the constraint, but the cost only by the square of the distance. *Constancy of H* judges the difference.
     """
-    rest, passed = _constant_part(e)
+    rest, passed = _constant_part(e, e.fit.by_time)
     count, widths = e.phase.widths.size, e.phase.widths
     # Just before the end of an interval costates lack the multiplier of a state constraint that acts there.
     weight = np.concatenate([widths, np.where(e.fit.active, 0.0, widths)])
