@@ -209,9 +209,9 @@ def _limits_at_end(e: PhaseConditions, slope: Array, which: int, room: tuple[Arr
     none = _EndLimits(np.zeros(n), np.zeros(e.ham.s.numel()), 0.0)
     if not active.size:
         return none
-    every = casadi.vertcat(form.x, e.ham.s, form.t)
     expressions = casadi.vertcat(*[rows.expression[int(k)] for k in active])
-    slopes = e.values(casadi.jacobian(expressions, every).T.reshape((-1, 1)), at)[:, 0].reshape(active.size, -1)
+    parts = [casadi.jacobian(expressions, v) for v in (form.x, e.ham.s, form.t) if v.numel()]
+    slopes = e.values(casadi.horzcat(*parts).T.reshape((-1, 1)), at)[:, 0].reshape(active.size, -1)
     slopes = np.where(side[active] == -1, -1.0, 1.0) * slopes
     slopes = np.vstack([slopes, -slopes[side[active, 0] == 2]])  # an equality may act either way
     scale, units, close = e.costate_sizes, np.eye(n), NEAR * e.phase.sizes
