@@ -30,13 +30,12 @@ def kelley_matrices(H: Any, variables: tuple[Any, Any, Any, Any], rates: Any, si
     (2, SX(2))
     """
     t, x, costate, u = variables
-    some = casadi.vertcat(*[u[i] for i in singular])
     expression = casadi.vertcat(*[casadi.gradient(H, u)[i] for i in singular])
     for k in range(1, HIGHEST + 1):
         for _ in range(2):
             by_costate = casadi.jtimes(expression, costate, -casadi.gradient(H, x))
             expression = casadi.jtimes(expression, x, rates) + by_costate + casadi.jacobian(expression, t)
-        matrix = casadi.simplify((-1) ** k * casadi.jacobian(expression, some))
+        matrix = casadi.simplify((-1) ** k * casadi.jacobian(expression, u)[:, singular])
         if matrix.nnz():
             return k, casadi.densify(matrix)
     return None
