@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from trajopt import Problem, free, solve
-from trajopt.direct.presolve import without_implied_bounds
+from trajopt.bounds import Bound
+from trajopt.direct.presolve import relax_bounds_beyond_plane, without_implied_bounds
 
 
 def thrust(bounds, constrain):
@@ -108,3 +109,37 @@ def test_a_direction_of_thrust_may_have_bounds_too():
     phase = solve(ocp).check().phases["main"]
     u = phase.controls["u"].evaluate(np.linspace(phase.t0, phase.tf, 1000))
     np.testing.assert_allclose(np.linalg.norm(u, axis=1), 1.0, rtol=3e-6)
+
+
+def thrusters(limit=1.0):
+    """A plate on air, moved and turned by two pairs of opposite thrusters with least fuel: Sakawa (1999), Betts section 6.13."""
+    ocp = Problem("free-flying robot")
+    ph = ocp.phase()
+    ph.time(start=0, end=12)
+    x, y, angle = (ph.state(n, start=s, end=0) for n, s in (("x", -10), ("y", -10), ("angle", np.pi / 2)))
+    vx, vy, rate = (ph.state(n, start=0, end=0) for n in ("vx", "vy", "rate"))
+    u = ph.control("u", 4, lower=0, upper=1)
+    ph.path([u[0] + u[1] <= limit, u[2] + u[3] <= limit])
+    left, right = u[0] - u[1], u[2] - u[3]
+    ph.dynamics({x: vx, y: vy, angle: rate, vx: (left + right) * casadi.cos(angle), vy: (left + right) * casadi.sin(angle),
+                 rate: 0.2 * (left - right)})  # fmt: skip
+    ocp.minimize(ph.integral(casadi.sum1(u)))
+    return ocp
+
+
+def test_bounds_that_a_sum_of_controls_implies_are_moved_away():
+    for limit, expected in ((1.0, 1.5), (0.8, 1.2), (1.01, 1.0), (0.6, 1.0)):
+        np.testing.assert_allclose(bounds_after(thrusters(limit)), [np.zeros(4), np.full(4, expected)], rtol=1e-12)
+
+
+def test_bounds_on_the_negative_side_of_a_plane_are_moved_away():
+    for sign in (1.0, -1.0):
+        lower, upper = relax_bounds_beyond_plane(
+            Bound(np.array([-2.0, 0.0]), np.array([0.0, 1.0])), sign * np.array([-1.0, 1.0]), 2.0
+        )
+        assert (lower[0], upper[1]) == ((-3.0, 1.0) if sign > 0 else (-2.0, 1.0))
+
+
+def test_thrusters_that_exclude_each_other_may_have_bounds_too():
+    """With the bounds in place refinement does not end: three limits meet in two controls."""
+    assert solve(thrusters()).check().objective == pytest.approx(7.91014705, rel=1e-6)

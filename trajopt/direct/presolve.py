@@ -1,8 +1,9 @@
 """Presolve: the same problem without what its constraints and its dynamics decide already.
 
 *Implied bounds of controls.* A path constraint may bound a control anyway: a unit vector of components between -1 and 1, a
-thrust of limited size. Such a bound touches the constraint at one point, where their multipliers cannot be told apart, and a
-barrier on the bound keeps the solver away from there. It is moved out of the way.
+thrust of limited size, a pair of opposite thrusters of which the sum is limited. Such a bound touches the constraint at one
+point, where their multipliers cannot be told apart, and a barrier on the bound keeps the solver away from there. It is moved out
+of the way.
 
 *First integrals.* The flow keeps a quadratic first integral (the length of a quaternion), and collocation keeps it up to its
 error only. With every end value required the equations are dependent. So one end value for each integral is left to the
@@ -49,8 +50,12 @@ def without_implied_bounds(form: NormalForm, parameters: Array) -> NormalForm:
 def _loosened(form: NormalForm, phase: PhaseForm, parameters: Array) -> PhaseForm:
     bound = phase.u_bound
     lower, upper = bound.lower, bound.upper
-    for low, high in _control_boxes(form, phase, parameters):
-        lower, upper = relax_implied_bounds(Bound(lower, upper), low, high)
+    for A, b, limit in _control_limits(form, phase, parameters):
+        if A.any():
+            box = ellipsoid(A, b, limit)
+            lower, upper = relax_implied_bounds(Bound(lower, upper), *box) if box is not None else (lower, upper)
+        else:
+            lower, upper = relax_bounds_beyond_plane(Bound(lower, upper), b, limit)
     if np.array_equal(lower, bound.lower) and np.array_equal(upper, bound.upper):
         return phase
     return replace(phase, controls=tuple(_rebound(q, lower[q.rows], upper[q.rows]) for q in phase.controls))
@@ -74,8 +79,26 @@ def _rebound(q: NamedVector, lower: Array, upper: Array) -> NamedVector:
     return replace(q, bound=Bound(lower, upper, q.bound.guess), scale=scale) if moved else q
 
 
-def _control_boxes(form: NormalForm, phase: PhaseForm, parameters: Array) -> Iterator[tuple[Array, Array]]:
-    """(controls,), (controls,): the least and largest values that each ellipsoid leaves to the controls."""
+def relax_bounds_beyond_plane(bound: Bound, b: Array, limit: float) -> tuple[Array, Array]:
+    """Bounds that ``b . u <= limit`` and the bounds of the other variables imply, moved outwards by half of what is left."""
+    lower, upper = bound.lower.copy(), bound.upper.copy()
+    for i in np.flatnonzero(b):
+        with np.errstate(invalid="ignore"):
+            least = np.where(b > 0, b * lower, b * upper)
+        others = float(np.delete(least, i)[np.delete(b, i) != 0].sum())
+        furthest = (limit - others) / b[i]
+        reach = abs(furthest - (lower[i] if b[i] > 0 else upper[i]))
+        if not np.isfinite(reach):
+            continue
+        if b[i] > 0 and furthest - ROUND_OFF * reach <= upper[i] < furthest + 0.5 * reach:
+            upper[i] = furthest + 0.5 * reach
+        elif b[i] < 0 and furthest - 0.5 * reach < lower[i] <= furthest + ROUND_OFF * reach:
+            lower[i] = furthest - 0.5 * reach
+    return lower, upper
+
+
+def _control_limits(form: NormalForm, phase: PhaseForm, parameters: Array) -> Iterator[tuple[Array, Array, float]]:
+    """A, b and limit of the path constraints u . A u / 2 + b . u <= limit on controls alone."""
     bounded = np.isfinite(phase.u_bound.lower) | np.isfinite(phase.u_bound.upper)
     if not bounded.any():
         return
@@ -91,9 +114,8 @@ def _control_boxes(form: NormalForm, phase: PhaseForm, parameters: Array) -> Ite
             continue
         A, b, c = _coefficients(form, phase, expression, parameters)
         for sign, limit in ((1.0, upper), (-1.0, -lower)):
-            reach = ellipsoid(sign * A, sign * b, limit - sign * c) if np.isfinite(limit) else None
-            if reach is not None:
-                yield reach
+            if np.isfinite(limit):
+                yield sign * A, sign * b, limit - sign * c
 
 
 def _coefficients(form: NormalForm, phase: PhaseForm, expression: Any, parameters: Array) -> tuple[Array, Array, float]:
