@@ -11,6 +11,7 @@ The thesis (chapter 6) has the machine and the aim; the statement is ours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import radians
 from typing import Any
@@ -27,6 +28,7 @@ from trajopt.parameters import setting_field
 
 LIMBS = ("ankle", "knee", "waist")
 WEIGHT = 700.0  # N, a size of forces
+POSTURES = 41  # of a guess that is moved to other lengths
 TORQUES = ("knee_torque", "waist_torque", "elbow_torque")
 
 
@@ -75,10 +77,49 @@ class Sketch:
     postures: tuple[tuple[float, float, float, float], ...]
     torques: tuple[float, float, float]
 
-    def angle(self, joint: int) -> Any:
-        """A smooth curve through the postures, rad, with its rate: functions of normalised time."""
-        curve = scipy.interpolate.PchipInterpolator(self.at, np.radians([posture[joint] for posture in self.postures]))
-        return curve, lambda s: curve(s, 1) / self.duration
+    def angles(self, data: SevenLink) -> list[Any]:
+        """Smooth curves through the postures, rad, each with its rate: functions of normalised time.
+
+        The postures are those of the machine of the thesis. With other lengths of the links the limbs are moved, as little as
+        possible, so that the elbow keeps its angle: otherwise the hand may be out of the arm's reach.
+        """
+        curves = scipy.interpolate.PchipInterpolator(self.at, np.radians(self.postures))
+        lengths, thesis = _lengths(data), _lengths(SEVEN_LINK)
+        if lengths != thesis and all(isinstance(length, float) for length in lengths):
+            at = np.linspace(0.0, 1.0, POSTURES)
+            moved = [(beta, *_with_elbow_of(shape, lengths, thesis, data.handlebar)) for beta, *shape in curves(at)]
+            curves = scipy.interpolate.PchipInterpolator(at, moved)
+        return [
+            (lambda s, k=k: curves(s)[..., k], lambda s, k=k: curves(s, 1)[..., k] / self.duration) for k in range(1 + len(LIMBS))
+        ]
+
+
+def _lengths(data: SevenLink) -> tuple[Any, ...]:
+    return tuple(limb.length for limb in (data.shank, data.thigh, data.torso, data.upper_arm, data.forearm))
+
+
+def _with_elbow_of(
+    shape: Sequence[float], lengths: tuple[Any, ...], thesis: tuple[Any, ...], handlebar: tuple[float, float]
+) -> Any:
+    """Ankle, knee and waist near ``shape`` at which the elbow has the angle that it has in the thesis' machine."""
+
+    def to_shoulder(limbs: tuple[Any, ...], shape: Any) -> Any:
+        directions = np.cumsum(shape)
+        return np.array(limbs[:3])[:, None] * np.stack([np.cos(directions), np.sin(directions)], axis=1)
+
+    upper, fore = thesis[3:]
+    reach = np.array(SEVEN_LINK.handlebar) - to_shoulder(thesis, shape).sum(axis=0)
+    cosine = (reach @ reach - upper**2 - fore**2) / (2 * upper * fore)
+    wanted = lengths[3] ** 2 + lengths[4] ** 2 + 2 * lengths[3] * lengths[4] * cosine
+    found = np.array(shape, dtype=float)
+    for _ in range(20):  # the shortest Newton steps
+        links = to_shoulder(lengths, found)
+        reach = np.array(handlebar) - links.sum(axis=0)
+        # The shoulder turns about each joint with all links that follow it.
+        later = np.cumsum(links[::-1], axis=0)[::-1]
+        slope = -2 * (later @ np.array([[0.0, 1.0], [-1.0, 0.0]])) @ reach
+        found -= slope * (reach @ reach - wanted) / (slope @ slope)
+    return found
 
 
 CROUCH, TAKE_OFF = (19.0, 67.0, 118.0, -163.0), (22.0, 56.0, 58.0, -69.0)
@@ -285,9 +326,9 @@ def joint_states(
 ) -> dict[Any, Any]:
     """The states beta, ankle, knee, waist and their rates: symbol -> symbol of its rate. ``apart``: where stops keep a margin."""
     ranges = (rise, data.ankle_deg, data.knee_deg, data.waist_deg)
-    joints = {}
+    joints, curves = {}, sketch.angles(data)
     for k, (name, (low, high)) in enumerate(zip(("beta", *LIMBS), ranges, strict=True)):
-        place, slope = sketch.angle(k)
+        place, slope = curves[k]
         ends = {end: free(radians(low + jump.margin), radians(high - jump.margin)) for end in apart}
         angle = ph.state(name, lower=radians(low), upper=radians(high), guess=place, unit="rad", **ends)
         bounds = {"lower": -jump.rate, "upper": jump.rate} if name in LIMBS else {}

@@ -1,5 +1,7 @@
 """The Daniel jump: by PD control, and onto a platform by optimal control, re-simulated in another derivation."""
 
+from dataclasses import replace
+
 import casadi
 import numpy as np
 import pytest
@@ -90,12 +92,21 @@ def test_posture_in_the_air_moves_as_the_whole_machine_does():
 
 
 @pytest.mark.parametrize("sketch", [PUSH, HOP, PLATFORM_PUSH, PLATFORM_HOP, ROLLING_PUSH, ROLLING_HOP, LIFT, REACH, FOLLOW])
-def test_sketched_postures_stay_within_reach_of_the_handlebar(sketch):
-    machine = bike.seven_link()
-    reach = casadi.Function("reach", [machine.mechanism.q], [machine.seen(machine.posture.reach, machine.mechanism.q)])
-    for s in np.linspace(0, 1, 51):
-        place = [float(sketch.angle(k)[0](s)) for k in range(4)]
-        assert float(reach(place)) < bike.SEVEN_LINK.upper_arm.length + bike.SEVEN_LINK.forearm.length - 1e-4
+@pytest.mark.parametrize("longer", [0.9, 1.0, 1.1], ids=["short arms", "thesis", "long arms"])
+def test_sketched_postures_stay_within_reach_of_the_handlebar(sketch, longer):
+    """Also with other links: arms shorter and limbs longer, or the other way round."""
+    links = {name: getattr(bike.SEVEN_LINK, name) for name in ("upper_arm", "forearm", "thigh", "torso")}
+    factors = {"upper_arm": longer, "forearm": longer, "thigh": 2 - longer, "torso": 2 - longer}
+    data = replace(bike.SEVEN_LINK, **{name: replace(link, length=factors[name] * link.length) for name, link in links.items()})
+    elbows = []
+    for machine in (bike.seven_link(), bike.seven_link(data)):
+        q = machine.mechanism.q
+        elbows.append(casadi.Function("elbow", [q], [machine.seen(machine.posture.angles["elbow"], q)]))
+    curves = sketch.angles(bike.SEVEN_LINK), sketch.angles(data)
+    for s in np.linspace(0, 1, 41):
+        place, moved = ([float(curve(s)) for curve, _ in angles] for angles in curves)
+        assert float(elbows[0](place)) > 0.02
+        assert float(elbows[1](moved)) == pytest.approx(float(elbows[0](place)), abs=1e-9)
 
 
 @pytest.fixture(scope="module")
