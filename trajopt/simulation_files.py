@@ -31,6 +31,12 @@ def simulation_columns(simulation: Simulation) -> dict[str, tuple[np.ndarray, st
     return columns
 
 
+def output_columns(simulation: Simulation) -> dict[str, tuple[np.ndarray, str]]:
+    """Return the scalars of a simulation that are not states: name -> (values, unit)."""
+    states = {state.name for state in simulation.system.states}
+    return {name: column for name, column in simulation_columns(simulation).items() if name not in states}
+
+
 def save_simulation(simulation: Simulation, path: str | Path, settings: Mapping[str, Any] | None = None) -> None:
     """Write a self-describing netCDF file, with the settings that the system was built with."""
     columns = {
@@ -61,8 +67,7 @@ def simulation_to_csv(simulation: Simulation, path: str | Path) -> None:
 
 def simulation_summary(simulation: Simulation) -> dict[str, Any]:
     """Return the summary that ``trajopt simulate --json -`` prints."""
-    known = {state.name for state in simulation.system.states}
-    outputs = {name: values for name, (values, _) in simulation_columns(simulation).items() if name not in known}
+    outputs = output_columns(simulation.refined())
     content = {
         "system": simulation.system.name,
         "integrator": simulation.integrator.label,
@@ -70,7 +75,7 @@ def simulation_summary(simulation: Simulation) -> dict[str, Any]:
         "t": float(simulation.t[-1]),
         "steps": len(simulation.t) - 1,
         "final": simulation.final,
-        "outputs": {name: {"end": y[-1], "min": y.min(), "max": y.max()} for name, y in outputs.items()},
+        "outputs": {name: {"end": y[-1], "min": y.min(), "max": y.max()} for name, (y, _) in outputs.items()},
         "drift": {name: {"max": drift.max, "end": drift.end} for name, drift in simulation.drift.items()},
         "events": [{"name": event.name, "t": event.time} for event in simulation.events],
     }

@@ -305,7 +305,7 @@ class SevenLink:
 
     wheel_radius: Any = setting_field(0.254, "m", "radius of both wheels", 0.1, 0.6)
     wheel_mass: Any = setting_field(4.0, "kg", "mass of the rear wheel", 0.1, 20)
-    wheel_inertia: Any = setting_field(0.129, "kg m^2", "inertia of the rear wheel about its axle", 0, 2)
+    wheel_inertia: Any = setting_field(0.129, "kg m^2", "inertia of the rear wheel about its axle", 1e-3, 2)
     bicycle_mass: Any = setting_field(6.0, "kg", "mass of the bicycle with its front wheel, without the rear wheel", 1, 50)
     bicycle_inertia: Any = setting_field(1.2651, "kg m^2", "inertia of the bicycle about its mass centre", 0.01, 20)
     shank: Limb = Limb(0.435, 7.0596, 0.114)

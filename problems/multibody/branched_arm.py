@@ -51,14 +51,18 @@ def profile(t: casadi.SX, turn: float, duration: float) -> tuple[casadi.SX, casa
 def build(
     turn=setting(math.pi / 2, "rad", "how far every joint turns"),
     duration=setting(1.0, "s", "time of the turn", 1e-3),
+    tip_force=setting((0.0, 0.0), "N", "force on each of the two tips, x and y in the ground's axes"),
 ) -> System:
-    """The joint angles that follow the profile, with the torques it takes as outputs."""
+    """The joint angles that follow the profile, with the torques that it requires as outputs."""
     tree = arm()
     time, p = casadi.SX.sym("t"), casadi.SX(0, 1)
     x = casadi.vertcat(*[c.q for c in tree.coordinates])
     moved, rate, acceleration = profile(time, turn, duration)
     q = casadi.vertcat(*[start + moved for start in START])
     torque = newton_euler(tree)(q, casadi.repmat(rate, 3, 1), casadi.repmat(acceleration, 3, 1), time)
+    for load in ("load2", "load3"):
+        by_force = tree.force_at(load, (*tip_force, 0.0))
+        torque -= casadi.substitute(casadi.vertcat(*[by_force[c.name] for c in tree.coordinates]), x, q)
     return System(
         name="branched-arm",
         time=time,

@@ -13,6 +13,7 @@ from typing import Any
 
 import casadi
 
+from trajopt.errors import ModelError
 from trajopt.mechanics import (
     Augmented,
     Body,
@@ -395,11 +396,17 @@ def slider_crank(
     rod=setting(0.6, "m", "length of the rod", 1e-6),
     torque=setting(0.0, "N m", "torque on the crank"),
     load=setting(0.0, "N", "load on the piston"),
+    drive=setting(None, "rad/s", "constant rate of the crank, for a kinematic analysis; none: the crank is free", optional=True),
     formulation=setting("augmented", "", "formulation of the constraints", choices=tuple(FORMULATIONS)),
 ) -> System:
-    """A slider-crank that starts at 10 rad/s, with a constant torque on the crank and a force on the piston."""
-    model = slider_crank_mechanism(crank, rod)
-    driven = torque != 0.0 or load != 0.0
+    """A slider-crank that starts at 10 rad/s, with a constant torque on the crank and a force on the piston.
+
+    With ``drive`` the constraints determine the motion; ``reaction_drive`` is the torque that the drive applies to the crank.
+    """
+    if drive is not None and formulation not in ("augmented", "penalty"):
+        raise ModelError("a driven mechanism has no independent velocity", got=formulation, expected="formulation=augmented")
+    model = slider_crank_mechanism(crank, rod, drive=drive)
+    driven = torque != 0.0 or load != 0.0 or drive is not None
     return _system(
         model,
         formulation,

@@ -78,6 +78,7 @@ def bouncing_body(
         "until": 3.0,
         "description": f"a bouncing disc, contact law: {law}",
         "drawing": _drawn_disc(disc, radius),
+        "outputs": {"gap": (disc.point()[1] - radius, "m")},
     }
     if law in COMPLIANT:
         contact = Contact("ground contact", "disc", COMPLIANT[law](restitution), rubbing, radius=radius)

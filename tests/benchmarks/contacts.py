@@ -12,6 +12,7 @@ import argparse
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,9 @@ SYSTEMS = {
     "front-up-pd": BIKE,
     "daniel-pd": BIKE,
     "snowboarder": Ground(("normal_force",)),
+    "bouncing-body": Ground((), ("gap",)),
 }
+RIGID_ONLY = {"law": ("newton", "poisson"), "snow": ("unilateral",)}  # other choices let bodies penetrate, or the ground pull
 
 
 def points(setting: Setting) -> list[float]:
@@ -48,11 +51,16 @@ def points(setting: Setting) -> list[float]:
     return [float(v) for v in np.linspace(setting.lower, setting.upper, BETWEEN + 2)]
 
 
-def cases(name: str, chosen: set[str] | None = None) -> Iterator[dict[str, float]]:
-    """The settings of a system, one changed at a time; duration is not one of them."""
+def cases(name: str, chosen: set[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The settings of a system, one changed at a time; duration is not one of them, nor are vectors, which have no range."""
     for key, setting in settings_of(builder(name)).items():
-        ranged = setting.lower is not None and setting.upper is not None and isinstance(setting.default, (int, float))
-        if ranged and key != "until" and (chosen is None or key in chosen):
+        if key == "until" or (chosen is not None and key not in chosen):
+            continue
+        if setting.choices:
+            yield from ({key: value} for value in RIGID_ONLY.get(key, setting.choices))
+        elif isinstance(setting.default, bool):
+            yield {key: not setting.default}
+        elif setting.lower is not None and setting.upper is not None:
             yield from ({key: value} for value in points(setting))
 
 
@@ -72,12 +80,12 @@ def faults(name: str, run: Simulation, friction: float) -> list[str]:
     return found
 
 
-def checked(name: str, settings: dict[str, float], until: float | None = None) -> tuple[str, list[str]]:
+def checked(name: str, settings: dict[str, Any], until: float | None = None) -> tuple[str, list[str]]:
     """How a run ended, and its faults."""
     build = builder(name)
     friction = settings.get("friction", getattr(settings_of(build).get("friction"), "default", 0.0))
     try:
-        run = simulate(build(**settings), Dop853(1e-9), until=until)
+        run = simulate(build(**settings), Dop853(1e-9), until=until).refined()
     except TrajoptError as error:
         return f"said: {error.what}", []
     end = run.events[-1].name if run.events and run.t[-1] < run.system.until - 1e-9 else "whole"
@@ -95,7 +103,10 @@ def main() -> None:
         for settings in ({}, *cases(name, chosen)):
             begun = time.process_time()
             end, found = checked(name, settings)
-            what = ", ".join(f"{key}={value:g}" for key, value in settings.items()) or "defaults"
+            what = (
+                ", ".join(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in settings.items())
+                or "defaults"
+            )
             print(f"{name:12} {what:32} {end:48} {time.process_time() - begun:5.1f} s  {'; '.join(found)}", flush=True)
             runs, bad = runs + 1, bad + bool(found)
     print(f"{runs} runs, {bad} with a fault")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from problems.lecture import lcr_circuit, mass_spring_damper, pendulum, pendulum_cartesian
+from problems.multibody import bouncing_body
 from trajopt.errors import UsageError
 from trajopt.integrate import INTEGRATORS, STABILIZATIONS, Baumgarte, Dop853, MinimumNorm, Projection, Rk4, simulate
 from trajopt.integrate.integrator_names import integrator, stabilization
@@ -86,3 +87,17 @@ def test_unknown_names_and_settings_are_rejected():
         stabilization("baumgarten")
     with pytest.raises(UsageError, match="has no gain"):
         stabilization("projection", 3.0)
+
+
+def test_refined_keeps_steps_and_jumps():
+    """Between steps the dense output; at an event both states; outputs at all times."""
+    run = simulate(bouncing_body(), until=1.0)
+    fine = run.refined(1000)
+    assert len(fine.t) >= 1000
+    assert set(run.t) <= set(fine.t)
+    jumps = np.flatnonzero(np.diff(fine.t) == 0)
+    assert len(jumps) == len(np.flatnonzero(np.diff(run.t) == 0)) > 0
+    y, falls = fine["y"][fine.t < run.events[0].time], fine.t[fine.t < run.events[0].time]
+    assert y == pytest.approx(1.0 - 9.81 / 2 * falls**2, abs=1e-9)
+    assert len(fine["energy"]) == len(fine.t)
+    assert run.refined(2) is run

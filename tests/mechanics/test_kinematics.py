@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from problems.multibody.exercises import slider_crank_mechanism
+from problems.multibody.exercises import slider_crank, slider_crank_mechanism
 from trajopt.errors import ModelError
+from trajopt.integrate import simulate
 from trajopt.mechanics import Body, Drive, Revolute, assemble, kinematics
 
 
@@ -54,3 +55,23 @@ def test_dead_centre_is_reported():
     joints = [Revolute("pin", "ground", "bar", (0, 0), (-0.5, 0)), Drive("lift", "bar", lambda t: -0.5 + 0 * t, which=1)]
     with pytest.raises(ModelError, match="singular position at t = 0"):
         kinematics(assemble("stuck", [bar], joints), [0.0])
+
+
+def test_the_named_driven_crank_follows_the_kinematic_analysis():
+    """Integration of the augmented equations against Newton-Raphson; the drive's torque against the rate of the energy."""
+    run = simulate(slider_crank(drive=7.0), until=0.5)
+    model = slider_crank_mechanism(drive=7.0)
+    found = kinematics(model, run.t)
+    for name in ("rod_theta", "piston_x"):
+        k = model.index(name)
+        assert run[name] == pytest.approx(found.q[:, k], abs=1e-9)
+        assert run[f"{name}_rate"] == pytest.approx(found.v[:, k], abs=1e-8)
+        assert run[f"{name}_acceleration"] == pytest.approx(found.a[:, k], abs=1e-6)
+    power = run.refined(4000)
+    work = np.trapezoid(7.0 * power["reaction_drive"], power.t)
+    assert work == pytest.approx(run["energy"][-1] - run["energy"][0], abs=1e-4)
+
+
+def test_a_driven_crank_has_no_independent_velocity():
+    with pytest.raises(ModelError, match="no independent velocity"):
+        slider_crank(drive=7.0, formulation="voronets")

@@ -135,10 +135,9 @@ def print_simulation(simulation: Simulation, error: bool = False) -> None:
 
 def _print_outputs(simulation: Simulation, screen: Console) -> None:
     """Print final value and range of energies, reactions and torques."""
-    from trajopt.simulation_files import simulation_columns
+    from trajopt.simulation_files import output_columns
 
-    known = {state.name for state in simulation.system.states}
-    columns = {name: found for name, found in simulation_columns(simulation).items() if name not in known}
+    columns = output_columns(simulation.refined())
     if not columns:
         return
     outputs = table("output", "end", "minimum", "maximum", "unit", right=("end", "minimum", "maximum"))

@@ -30,6 +30,16 @@ class Segment:
         keep = self.t < t_end
         return Segment(np.append(self.t[keep], t_end), np.vstack([self.x[keep], x_end]), self.interpolant)
 
+    def divided(self, parts: int) -> Segment:
+        """Return the segment with each step divided into equal parts; its own knots keep their states."""
+        if len(self.t) < 2:
+            return self
+        s = np.arange(parts) / parts
+        t = np.append(self.t[:-1, None] + np.diff(self.t)[:, None] * s, self.t[-1])
+        x = self.interpolant(t)
+        x[::parts] = self.x
+        return Segment(t, x, self.interpolant)
+
 
 @dataclass(frozen=True)
 class Path:
@@ -61,6 +71,11 @@ class Path:
             piece = self.pieces[i]
             values[mask] = piece.interpolant(np.clip(times[mask], min(piece.t[0], piece.t[-1]), max(piece.t[0], piece.t[-1])))
         return values[0] if np.ndim(time) == 0 else values
+
+    def refined(self, points: int) -> Path:
+        """Return the path with each step divided equally, so that it has at least ``points`` knots."""
+        parts = max(1, -(-points // max(1, sum(len(p.t) - 1 for p in self.pieces))))
+        return self if parts == 1 else Path(tuple(p.divided(parts) for p in self.pieces))
 
     def first(self, count: int) -> Path:
         """Return the path of the first ``count`` states."""

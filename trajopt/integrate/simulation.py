@@ -81,6 +81,17 @@ class Simulation:
         column: np.ndarray = values[..., names.index(name)]
         return column
 
+    def refined(self, points: int = 2000) -> Simulation:
+        """Return the motion and its outputs at no fewer than ``points`` times; states between steps come from the dense output.
+
+        Plots and extreme values use it, since an integrator of high order takes few steps.
+        """
+        path = self.path.refined(points)
+        if path is self.path:
+            return self
+        t, x = path.t, path.x
+        return replace(self, t=t, x=x, outputs=_outputs(self.system, t, x), path=path)
+
     @property
     def final(self) -> dict[str, float]:
         """The final state by name."""

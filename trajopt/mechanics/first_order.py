@@ -104,6 +104,8 @@ def _outputs(mechanism: Mechanism, motion: EquationsOfMotion) -> dict[str, tuple
     # The energy changes by forces, reactions of driven constraints and explicit time dependence.
     power = casadi.dot(mechanism.force + total, mechanism.v) - casadi.jacobian(mechanism.lagrangian, mechanism.time)
     found = {"energy": (mechanism.energy, "J"), "power": (power, "W")}
+    for k, c in enumerate(mechanism.coordinates):
+        found[f"{c.name}_acceleration"] = (motion.acceleration[k], f"{c.unit}/s^2" if c.unit else "")
     for row, constraint in enumerate(mechanism.rows):
         found[f"reaction_{constraint.name}"] = (motion.reactions[row], "")
     if mechanism.rows:

@@ -29,7 +29,6 @@ from trajopt.show.figure_style import (
     write_figure,
 )
 from trajopt.show.plots import bounds_of
-from trajopt.show.simulation_plots import dense
 
 if TYPE_CHECKING:
     from trajopt.solution import PhaseSolution, Solution
@@ -158,7 +157,8 @@ Part = tuple[np.ndarray, np.ndarray, tuple[str, str]]
 
 
 def _run(simulation: Simulation, pair: Pair) -> list[Part]:
-    times, x = dense(simulation, 6001)
+    fine = simulation.refined(6000)
+    times, x = fine.t, fine.x
     states = {state.name: (x[:, k], state.unit) for k, state in enumerate(simulation.system.states)} | {"t": (times, "s")}
     (a, first), (b, second) = (_named(states, name, simulation.system.name) for name in pair)
     return [(a, b, (first, second))]

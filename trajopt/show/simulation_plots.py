@@ -70,8 +70,8 @@ def run_heading(simulation: Simulation) -> str:
 def _motion_panel(axes: Any, runs: Mapping[str, Simulation], index: int) -> None:
     tidy(axes)
     for number, simulation in enumerate(runs.values()):
-        times, motion = dense(simulation)
-        axes.plot(times, motion[:, index], **Pen(number, len(runs) > 1).style(0))
+        fine = simulation.refined()
+        axes.plot(fine.t, fine.x[:, index], **Pen(number, len(runs) > 1).style(0))
         if number == 0:
             for event in simulation.events:
                 axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
@@ -94,9 +94,10 @@ def plot_outputs(simulation: Simulation, path: str | Path | None = None) -> Figu
         raise UsageError(f"'{simulation.system.name}' has no outputs")
     rows = balanced(list(simulation.outputs), columns_for(len(simulation.outputs)))
     figure, grid = panels([len(row) for row in rows])
+    fine = simulation.refined()
     for line, row in zip(grid, rows, strict=True):
         for axes, name in zip(line, row, strict=True):
-            _output_panel(axes, simulation, name)
+            _output_panel(axes, fine, name)
     for axes in grid[-1]:
         axes.set_xlabel("t [s]")
     heading(figure, run_heading(simulation))
@@ -113,11 +114,3 @@ def _output_panel(axes: Any, simulation: Simulation, name: str) -> None:
         axes.axvline(event.time, color=FAINT, linewidth=0.7, linestyle=":")
     axes.set_xlim(simulation.t[0], simulation.t[-1])
     settle(axes, name, simulation.system.outputs[name][1])
-
-
-def dense(simulation: Simulation, most: int = 2001) -> tuple[np.ndarray, np.ndarray]:
-    """Return the motion at its steps, or at ``most`` times if the integrator took fewer steps."""
-    if len(simulation.t) >= most - 1 or simulation.events:
-        return simulation.t, simulation.x
-    times = np.linspace(simulation.t[0], simulation.t[-1], most)
-    return times, simulation.at(times)

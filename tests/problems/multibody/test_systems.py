@@ -10,10 +10,12 @@ import pytest
 from problems.bike import rider_loop
 from problems.multibody import exercises as multibody
 from problems.multibody import rolling
+from problems.multibody.branched_arm import START, arm, profile
 from trajopt.catalogue import builder, named_problems
 from trajopt.errors import UsageError
 from trajopt.integrate import Baumgarte, Dop853, Projection, simulate
-from trajopt.mechanics import check_model
+from trajopt.mechanics import check_model, newton_euler
+from trajopt.simulation_files import simulation_summary
 from trajopt.system import Variable
 
 NAMES = [name for name, entry in named_problems().items() if entry.kind == "system"]
@@ -223,3 +225,37 @@ def test_invalid_choices_have_suggestions():
         rolling.bouncing_body("herz")
     with pytest.raises(UsageError, match="absolute or appendix"):
         rider_loop.build("relative")
+
+
+def test_extreme_torques_of_the_branched_arm_are_not_those_at_the_steps():
+    """The integrator takes five steps; table, JSON and plots use its dense output."""
+    run = simulate(builder("branched-arm")())
+    t = np.linspace(0, 1, 5001).reshape(1, -1)
+    symbol = casadi.SX.sym("t")
+    curves = casadi.Function("curves", [symbol], list(profile(symbol, np.pi / 2, 1.0)))
+    moved, rate, acceleration = (np.repeat(np.array(row), 3, axis=0) for row in curves(t))
+    torques = np.array(newton_euler(arm())(np.array(START)[:, None] + moved, rate, acceleration, t))
+    shown = simulation_summary(run)["outputs"]
+    for k in range(3):
+        assert shown[f"torque{k + 1}"]["max"] == pytest.approx(torques[k].max(), rel=1e-5)
+        assert shown[f"torque{k + 1}"]["min"] == pytest.approx(torques[k].min(), rel=1e-5)
+    assert len(run.t) < 10
+
+
+def test_a_force_on_the_tips_of_the_branched_arm_is_balanced_by_the_joints():
+    """Virtual work: the torques change by minus the force times the derivative of the tips' position."""
+    force = np.array([1.0, 2.0])
+    change = [
+        simulate(builder("branched-arm")(tip_force=tuple(force)), until=0.3)[f"torque{k}"][-1]
+        - simulate(builder("branched-arm")(), until=0.3)[f"torque{k}"][-1]
+        for k in (1, 2, 3)
+    ]
+    a, b, c = np.array(START) + float(profile(casadi.SX(0.3), np.pi / 2, 1.0)[0])
+
+    def tips(a, b, c):
+        elbow = np.array([np.cos(a), np.sin(a)])
+        return 0.4 * (2 * elbow + [np.cos(a + b) + np.cos(a + c), np.sin(a + b) + np.sin(a + c)])
+
+    h = 1e-6
+    work = [force @ (tips(*(q + h * e)) - tips(*(q - h * e))) / (2 * h) for q in [np.array([a, b, c])] for e in np.eye(3)]
+    assert change == pytest.approx([-w for w in work], abs=1e-8)
