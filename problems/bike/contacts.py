@@ -2,7 +2,7 @@
 
 The rear wheel turns by itself and has friction; the front wheel rolls without resistance: its force is normal. Impacts are
 without rebound. An elastic stop keeps the arm from straightening, which is a dead centre of the loop. A run ends where the rider
-or the bicycle touches the ground.
+or the bicycle touches the ground, or the arm is straight in spite of its stop.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from trajopt.errors import ModelError
 from trajopt.mechanics.unilateral import ContactMotion, PointContact, Unilateral
 from trajopt.parameters import setting_field
 from trajopt.system import Event, System, Variable
+
+
+STRAIGHT = 1e-2  # of the stop's slack; nearer to a straight arm a run ends
 
 
 @dataclass(frozen=True)
@@ -75,12 +78,17 @@ class OnWheels:
         return lowest
 
     @property
+    def spare(self) -> SX:
+        """Length of the straight arm less the distance of shoulder and hand (m)."""
+        reach = self.machine.seen(self.machine.posture.reach, self.machine.mechanism.q)
+        return self.data.upper_arm.length + self.data.forearm.length - reach
+
+    @property
     def stop_force(self) -> tuple[SX, SX]:
         """The force of the elbow's stop (N), and its generalized forces."""
         m = self.machine.mechanism
         reach = self.machine.seen(self.machine.posture.reach, m.q)
-        arm = self.data.upper_arm.length + self.data.forearm.length
-        force = self.stop.pull(arm - reach, casadi.jtimes(reach, m.q, m.v))
+        force = self.stop.pull(self.spare, casadi.jtimes(reach, m.q, m.v))
         return force, -force * casadi.gradient(reach, m.q)
 
     def system(
@@ -105,6 +113,8 @@ class OnWheels:
             *self.contacts.events(motion, force, time, x, p),
             *(Event(what, g, sense, casadi.vertcat(x[:-1], after)) for what, g, sense, after in switches),
             Event("rider on the ground", self.lowest, -1, terminal=True, level=True),
+            # A heavy arm compresses the stop; where the arm is straight the equations are singular.
+            Event("arm straight", self.spare - STRAIGHT * self.stop.slack, -1, terminal=True, level=True),
         )
         begins = m.starting_at(dict(start))
         self._check_reach(begins.start[0])

@@ -195,3 +195,15 @@ def test_missing_consistent_force_is_reported_with_time_and_reason():
     with pytest.raises(SimulationError, match=r"cannot continue at t = 0") as told:
         simulate(system_of(model, contacts[:1], lambda t, q, v: SX.zeros(3), start | {"x_rate": -3.0}, until=1.0))
     assert "compressive" in str(told.value)
+
+
+def test_a_block_that_lands_under_a_force_above_its_weight_leaves_at_once():
+    """After the impact the contact is at zero speed and opens; it is on the ground then, and does not touch down again."""
+    model, x, y = block()
+    contact = PointContact("sole", y.q, x.v, 0.4)
+    run = simulate(system_of(model, [contact], lambda t, q, v: vertcat(0, 30.0), {"y": 0.1, "y_rate": -2.0}, until=1.0))
+    a = 30.0 / 2.0 - G
+    landing = (2.0 - np.sqrt(4.0 - 2 * a * 0.1)) / a
+    (event,) = [event for event in run.events if event.name == "sole touch-down"]
+    assert event.time == pytest.approx(landing, abs=1e-8)
+    assert run.final["y"] == pytest.approx(a / 2 * (1.0 - landing) ** 2, rel=1e-7)

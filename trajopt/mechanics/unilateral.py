@@ -209,7 +209,11 @@ class Unilateral:
         if np.any(low):
             velocity[[k for k, (i, tangential) in enumerate(self._rows) if low[i] and not tangential]] = 0
             x = self._search(functions, "forces", t, x, p, self._choices(touching, velocity))
-        x[:n] = np.array(functions["placed"](t, x, p)).ravel()
+        # A contact that opens after an impact is at DEPTH below the ground; unless it is placed on it, it touches down again.
+        on_ground = x.copy()
+        modes = on_ground[2 * n : 2 * n + len(self.contacts)]
+        modes[touching & (gap < -DEPTH / 2)] = STICK
+        x[:n] = np.array(functions["placed"](t, on_ground, p)).ravel()
         x[n : 2 * n] = np.array(functions["hit"](t, x, p)).ravel()  # no velocity in the constrained directions
         return x
 
