@@ -20,7 +20,6 @@ from trajopt.mechanics.unilateral import ContactMotion, PointContact, Unilateral
 from trajopt.parameters import setting_field
 from trajopt.system import Event, System, Variable
 
-
 STRAIGHT = 1e-2  # of the stop's slack; nearer to a straight arm a run ends
 
 

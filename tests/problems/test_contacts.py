@@ -25,6 +25,7 @@ SAMPLE = [
     ("wheelie-pd", {"pull_torque": 100.0}, 0.6),
     ("wheelie-pd", {"pull_torque": 150.0}, 0.6),
     ("wheelie-pd", {"friction": 0.3}, 0.6),
+    ("wheelie-pd", {"forearm_inertia": 6.667333333333334}, 0.5),  # the front wheel lands and leaves at once
     ("front-up-pd", {"pull_torque": 100.0}, 1.0),
     ("front-up-pd", {"pull_torque": 150.0}, None),
     ("daniel-pd", {}, 0.16),
@@ -37,6 +38,13 @@ def test_contacts_are_consistent(contacts, name, settings, until):
     end, faults = contacts.checked(name, settings, until)
     assert not faults
     assert not end.startswith("said")
+
+
+def test_a_run_ends_where_the_arm_is_straight(contacts):
+    """A heavy arm overcomes the stop of the elbow; without the event the integration fails at the singular posture."""
+    end, faults = contacts.checked("daniel-pd", {"upper_arm_inertia": 20.0}, 0.3)
+    assert end.endswith("arm straight")
+    assert not faults
 
 
 def test_a_tensile_contact_force_is_an_error(contacts):
