@@ -105,7 +105,7 @@ def bound_between(lower: Any, upper: Any, equals: Any, size: int, what: str, all
 def _spread(value: Any, size: int, what: str) -> NDArray[np.float64]:
     try:
         array = np.asarray(value, dtype=float).ravel()
-    except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+    except (TypeError, ValueError) as error:
         raise ProblemError(
             f"{what}: a bound must be a number",
             got=value,

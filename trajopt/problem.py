@@ -503,7 +503,7 @@ def as_column(expression: Expression, symbols: Any, size: int | None, what: str)
     listed = expression if isinstance(expression, (list, tuple)) else [expression]
     try:
         parts = [part if isinstance(part, symbols) else symbols(part) for part in listed]
-    except (TypeError, ValueError, NotImplementedError) as error:
+    except NotImplementedError as error:
         other = casadi.MX if symbols is casadi.SX else casadi.SX
         mixed = any(isinstance(part, other) for part in listed)
         raise ProblemError(

@@ -139,7 +139,9 @@ def table(rows: dict[str, list[Row]], left_out: list[str]) -> None:
                     continue
                 tried += 1
                 if changed(row, other):
-                    with_it, without = (f"{one['status']} {one['objective'] or np.nan:.9g}" for one in (row, other))
+                    with_it, without = (
+                        f"{one['status']} {np.nan if one['objective'] is None else one['objective']:.9g}" for one in (row, other)
+                    )
                     lines.append(f"|  |  |  | {problem}, from its {row['start']} | {with_it} | {without} |")
         print(f"| {name} | {tried} | {len(lines)} |  |  |  |", *lines, sep="\n", flush=True)
 

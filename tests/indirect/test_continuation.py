@@ -60,24 +60,20 @@ def test_smoothing_towards_bang_off_bang():
     assert path.last.objective > 3 - np.sqrt(5)
 
 
-def test_a_path_can_be_resumed():
+def test_a_path_that_stopped_continues_from_its_last_solution():
     form = moved_target()
     stopped = Continuation("target", solves=3).run(form, {"x": -10.0, "v": -5.0}, 2.0)
     assert not stopped.complete
-    resumed = Continuation("target").resume(form, stopped)
-    assert resumed.complete
-    assert resumed.points[: len(stopped.points)] == stopped.points
+    rest = Continuation("target").run(form, stopped.last, 2.0)
+    assert rest.complete
+    assert rest.values[0] == stopped.values[-1]
     whole = Continuation("target").run(form, {"x": -10.0, "v": -5.0}, 2.0)
-    assert resumed.last.objective == pytest.approx(whole.last.objective, rel=1e-10)
+    assert rest.last.objective == pytest.approx(whole.last.objective, rel=1e-10)
 
 
-def test_a_geometric_path_is_resumed_by_factors():
-    """The first step of the rest is as long, in orders of magnitude, as the first step of the whole."""
-    form, way = moved_target(), {"parameter": "target", "geometric": True, "first": 0.2}
-    stopped = Continuation(**way, solves=2).run(form, {"x": -10.0, "v": -5.0}, 2.0)
-    np.testing.assert_allclose(stopped.values, [0.5, 0.5 * 4**0.2], rtol=1e-14)
-    resumed = Continuation(**way, solves=1).resume(form, stopped)
-    np.testing.assert_allclose(resumed.points[-1].value, 0.5 * 4**0.4, rtol=1e-14)
+def test_a_geometric_path_has_steps_by_factors():
+    path = Continuation("target", geometric=True, first=0.2, solves=2).run(moved_target(), {"x": -10.0, "v": -5.0}, 2.0)
+    np.testing.assert_allclose(path.values, [0.5, 0.5 * 4**0.2], rtol=1e-14)
 
 
 def test_steps_shrink_after_a_failure():

@@ -137,12 +137,6 @@ class PhaseView:
             curvature[:, first[diagonal] - u.start] = values[diagonal].T
         return curvature
 
-    @cached_property
-    def switching(self) -> Array:
-        """(points, nu): H_u, path constraints adjoined."""
-        scale = self.layout.grid.weights * np.maximum(self.lengths[self.layout.grid.interval_of], np.finfo(float).tiny)
-        return np.asarray(self.control_slopes / scale[:, None])
-
     def order(self, column: int) -> int:
         """The first time derivative of a state or path constraint that the controls enter; 0 if they enter none."""
         ph, kernel = self.layout, self.kernel

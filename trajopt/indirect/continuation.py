@@ -34,7 +34,10 @@ class PathPoint:
 
 @dataclass(frozen=True, eq=False)
 class ContinuationPath:
-    """The record of a continuation. ``last`` is the last solution that was accepted; a path that stopped can be resumed."""
+    """The record of a continuation.
+
+    ``last`` is the last solution that was accepted. ``run`` continues a path that stopped, with ``last`` as its guess.
+    """
 
     parameter: str
     target: float
@@ -96,29 +99,11 @@ class Continuation:
         """From ``start`` (by default the value that the guess was solved with) to ``target``."""
         begin = self._begin(form, guess, start, parameters)
         path = ContinuationPath(self.parameter, float(target), step=self.first)
-        return self._follow(form, path, guess, begin, 0.0, begin, parameters, progress)
-
-    def resume(
-        self, form: NormalForm, path: ContinuationPath, *, parameters: Mapping[str, Any] | None = None,
-        progress: Callable[[PathPoint], None] | None = None,
-    ) -> ContinuationPath:  # fmt: skip
-        """Go on where an earlier run stopped, with a fresh first step."""
-        if path.last is None or not path.values:
-            raise UsageError("this continuation has no solution to go on from")
-        if path.complete:
-            return path
-        begin = path.values[0]
-        reached = self._fraction(begin, path.target, path.values[-1])
-        return self._follow(form, replace(path, step=self.first), path.last, begin, reached, None, parameters, progress)
-
-    def _follow(
-        self, form: NormalForm, path: ContinuationPath, guess: Any, begin: float, reached: float, first: float | None,
-        parameters: Mapping[str, Any] | None, progress: Callable[[PathPoint], None] | None,
-    ) -> ContinuationPath:  # fmt: skip
+        reached, first = 0.0, True
         try:
             for _ in range(self.solves):
-                ahead = 0.0 if first is not None else min(reached + path.step, 1.0)
-                value = first if first is not None else self._value(begin, path.target, ahead)
+                ahead = 0.0 if first else min(reached + path.step, 1.0)
+                value = begin if first else self._value(begin, path.target, ahead)
                 solution = self.method.solve(form, guess, {**(parameters or {}), self.parameter: value})
                 reason = "" if solution.success else "; ".join(solution.explanation[:1]) or solution.status.value
                 point = PathPoint(value, solution.objective, solution.success, solution.iterations, reason)
@@ -127,16 +112,16 @@ class Continuation:
                     progress(point)
                 if solution.success:
                     guess, reached = solution, ahead
-                    grown = 1.0 if first is not None else 2.0 if solution.iterations <= self.easy else 1.2
+                    grown = 1.0 if first else 2.0 if solution.iterations <= self.easy else 1.2
                     path = replace(path, last=solution, step=min(grown * path.step, self.largest))
                     if ahead == 1.0 or value == path.target:
                         return path
-                    first = None
-                elif first is not None or path.step * 0.5 < self.smallest:
+                    first = False
+                elif first or path.step * 0.5 < self.smallest:
                     return path
                 else:
                     path = replace(path, step=0.5 * path.step)
-        except KeyboardInterrupt:  # the record so far is worth keeping, and can be resumed
+        except KeyboardInterrupt:  # the record so far is worth keeping
             return path
         return path
 
@@ -167,12 +152,6 @@ class Continuation:
             return begin + fraction * (target - begin)
         self._check_geometric(begin, target)
         return float(begin * (target / begin) ** fraction)
-
-    def _fraction(self, begin: float, target: float, value: float) -> float:
-        if not self.geometric:
-            return (value - begin) / (target - begin)
-        self._check_geometric(begin, target)
-        return float(np.log(value / begin) / np.log(target / begin))
 
     def _check_geometric(self, begin: float, target: float) -> None:
         if begin * target <= 0:
