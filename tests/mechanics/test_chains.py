@@ -148,7 +148,7 @@ def test_forward_dynamics_grow_no_faster_than_the_cube():
             parent = "ground" if k == 0 else f"link{k - 1}"
             links.append(rod(f"link{k}", parent, (Slide("x", 1.0), Turn("z", Coordinate(f"q{k}"))), 1.0, 1.0))
         model = Tree("chain", tuple(links)).mechanism()
-        return model._solved.n_instructions()
+        return model.functions.solved.n_instructions()
 
     counts = [operations(n) for n in (20, 40, 80)]
     assert np.log2(counts[1] / counts[0]) < 3.0

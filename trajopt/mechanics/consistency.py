@@ -121,7 +121,7 @@ class _Evaluator:
     def figures(self, q: Vector, v: Vector, t: float) -> Iterator[tuple[str, float]]:
         m = self.mechanism
         arguments = m.arguments(q, v, t=t)
-        a, r, _ = m._solved(*arguments)
+        a, r, _ = m.functions.solved(*arguments)
         at = {name: np.array(value) for name, value in zip(self.names, self.whole(*arguments, a, r), strict=True)}
         M, A = at["mass"], at["matrix"]
         size = float(np.abs(M).max())

@@ -54,6 +54,11 @@ class Nonholonomic:
 Constraint = Holonomic | Nonholonomic
 
 
+def all_ideal(constraints: Sequence[Constraint]) -> bool:
+    """Whether every reaction acts along the gradient of its constraint."""
+    return all(c.along is None for c in constraints)
+
+
 @dataclass(frozen=True)
 class Dependence:
     """A constraint that depends on previous ones; ``on`` is empty if its gradient vanishes."""

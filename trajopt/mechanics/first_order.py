@@ -8,9 +8,10 @@ from typing import Any
 import casadi
 
 from trajopt.errors import ModelError
+from trajopt.mechanics.constraints import all_ideal
 from trajopt.mechanics.formulations import Augmented, EquationsOfMotion, Formulation, Penalty
 from trajopt.mechanics.lagrange import Mechanism, Quantity
-from trajopt.mechanics.statement import require_independent
+from trajopt.mechanics.statement import require_independent, require_values
 from trajopt.system import Invariant, Law, System, Variable
 
 
@@ -23,7 +24,7 @@ def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[
         without a law becomes a parameter of the system.
     details : further fields of ``System``: ``until``, ``description``, ``events``, ``outputs``, ``drawing``.
     """
-    mechanism.require_values("simulations")
+    require_values(mechanism, "simulations")
     known = [c.name for c in mechanism.controls]
     for name in controls:
         if name not in known:
@@ -39,6 +40,13 @@ def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[
         return _assemble(mechanism, motion, controls, dict(details), penalized=penalized, build=build, held=held)
 
     return build(None)
+
+
+def _undriven(mechanism: Mechanism) -> bool:
+    """Whether only the forces can change the energy: nothing depends on time or drives the constraints."""
+    equations = casadi.vertcat(mechanism.lagrangian, mechanism.velocity_residual)
+    timeless = not casadi.depends_on(equations, mechanism.time)
+    return timeless and all_ideal(mechanism.constraints) and casadi.SX(mechanism.offset).is_zero()
 
 
 def _wanted(mechanism: Mechanism, law: Law | None) -> casadi.SX:
@@ -120,6 +128,6 @@ def _invariants(mechanism: Mechanism, closed: Any, *, reduced: bool, penalized: 
         # With dependent velocities eliminated the rate of a position condition is zero for all states: only its value drifts.
         found += [Invariant(c.name, closed(c.expression), 1 if reduced else 2) for c in mechanism.holonomic]
         found += [] if reduced else [Invariant(c.name, closed(c.expression), 1) for c in mechanism.nonholonomic]
-    if mechanism.undriven and closed(mechanism.force).is_zero() and not penalized:
+    if _undriven(mechanism) and closed(mechanism.force).is_zero() and not penalized:
         found.append(Invariant("energy", closed(mechanism.energy), 0))
     return tuple(found)

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from trajopt.errors import ModelError, UsageError
+from trajopt.mechanics.constraints import all_ideal
 from trajopt.mechanics.lagrange import Mechanism, symbolic
 
 
@@ -60,7 +61,7 @@ class Augmented:
             W = casadi.diag(casadi.DM(weights))
             solved = solve_symmetric(M + A.T @ W @ A, casadi.horzcat(pull + A.T @ W @ target, B))
             free, response = solved[:, 0], solved[:, 1:]
-            solve = solve_symmetric if mechanism.ideal else casadi.solve
+            solve = solve_symmetric if all_ideal(mechanism.constraints) else casadi.solve
             reactions = solve(casadi.densify(A @ response), target - A @ free) if m else casadi.SX(0, 1)
             acceleration = free + response @ reactions
         else:
@@ -96,7 +97,7 @@ class Eliminated:
         T, s = casadi.SX(n, len(i)), casadi.SX(n, 1)
         T[i, :], T[d, :], s[d] = casadi.SX.eye(len(i)), slope[:, : len(i)], slope[:, len(i)]
         Z = T
-        if not mechanism.ideal:
+        if not all_ideal(mechanism.constraints):
             Z = casadi.SX(n, len(i))
             Z[i, :], Z[d, :] = casadi.SX.eye(len(i)), -casadi.solve(B[d, :].T, B[i, :].T)
         pull = mechanism.force - mechanism.bias - M @ s
@@ -206,7 +207,7 @@ class _Split:
 
 
 def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> EquationsOfMotion:
-    if not mechanism.ideal:
+    if not all_ideal(mechanism.constraints):
         raise ModelError(
             f"'{mechanism.name}': forms without multipliers need ideal reactions", hint="use Eliminated() or Augmented()"
         )

@@ -5,7 +5,7 @@ With the Lagrangian L = T - V, the momentum dL/dv and the constraint rows A v + 
     M a + bias = Q + B r,    A a + drift = wanted
 
 M = d2L/dv2, bias = d2L/dvdq v + d2L/dvdt - dL/dq, r the reactions and B = A^T unless a constraint acts otherwise. ``wanted`` is
-zero for the exact motion, and what a stabilization law asks for otherwise.
+zero for the exact motion, and what a stabilization law prescribes otherwise.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from trajopt.mechanics.constraints import (
     Vector,
     dependences,
 )
-from trajopt.mechanics.statement import check_statement, consistent_start
+from trajopt.mechanics.statement import check_statement, consistent_start, require_values
 from trajopt.system import System, Variable
 
 if TYPE_CHECKING:
     from trajopt.mechanics.formulations import Formulation
+    from trajopt.mechanics.model_functions import ModelFunctions
 
 SPEED_UNITS = {"m": "m/s", "rad": "rad/s", "": ""}
 
@@ -234,17 +235,6 @@ class Mechanism:
                 columns.append(column([constraint.along.get(c.name, 0.0) for c in self.coordinates]))
         return casadi.horzcat(*columns) if columns else casadi.SX(len(self.coordinates), 0)
 
-    @cached_property
-    def ideal(self) -> bool:
-        """Whether every reaction acts along the gradient of its constraint."""
-        return all(c.along is None for c in self.constraints)
-
-    @cached_property
-    def undriven(self) -> bool:
-        """Whether only the forces can change the energy: nothing depends on time or drives the constraints."""
-        timeless = not casadi.depends_on(casadi.vertcat(self.lagrangian, self.velocity_residual), self.time)
-        return timeless and self.ideal and casadi.SX(self.offset).is_zero()
-
     # Numbers and functions --------------------------------------------------------------------------------------------------
 
     @property
@@ -267,20 +257,20 @@ class Mechanism:
 
         >>> import casadi
         >>> x = Coordinate("x")
-        >>> push = Quantity("push", 0.0, "N")
-        >>> cart = Mechanism("cart", (x,), kinetic=x.v**2, forces={"x": push.symbol}, controls=(push,))
+        >>> thrust = Quantity("thrust", 0.0, "N")
+        >>> cart = Mechanism("cart", (x,), kinetic=x.v**2, forces={"x": thrust.symbol}, controls=(thrust,))
         >>> cart.acceleration(casadi.MX.sym("q"), 0, 4.0).shape, cart.acceleration(0, 0, 4.0)
         ((1, 1), DM(2))
         """
-        return self._solved(*self.arguments(q, v, u, p, t))[0]
+        return self.functions.solved(*self.arguments(q, v, u, p, t))[0]
 
     def reactions(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
-        """The reaction of each constraint; a positive one pushes towards growing h (or along growing f)."""
-        return self._solved(*self.arguments(q, v, u, p, t))[1]
+        """The reaction of each constraint; a positive one acts in the direction of increasing h (or f)."""
+        return self.functions.solved(*self.arguments(q, v, u, p, t))[1]
 
     def reaction_forces(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
         """The generalized force of all reactions on each coordinate."""
-        return self._solved(*self.arguments(q, v, u, p, t))[2]
+        return self.functions.solved(*self.arguments(q, v, u, p, t))[2]
 
     def residual(self, q: Any, v: Any, a: Any, reactions: Any, *, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
         """The equations as a DAE of index 1, (n + m,): zero for the true acceleration and reactions.
@@ -288,31 +278,18 @@ class Mechanism:
         With both as algebraic variables no matrix is inverted:
         ``ph.dynamics({q: v, v: a}); ph.require(model.residual(q, v, a, r))``.
         """
-        return self._implicit(*self.arguments(q, v, u, p, t), a, reactions)
+        return self.functions.residual(*self.arguments(q, v, u, p, t), a, reactions)
 
     def inverse(self, q: Any, v: Any, a: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
         """The generalized forces, beyond Q, that the motion takes: M a + bias - Q."""
-        return self._inverse(*self.arguments(q, v, u, p, t), a)
+        return self.functions.inverse(*self.arguments(q, v, u, p, t), a)
 
     @cached_property
-    def _solved(self) -> casadi.Function:
-        from trajopt.mechanics.formulations import Augmented
+    def functions(self) -> ModelFunctions:
+        """The equations of motion as CasADi functions of (q, v, u, p, t)."""
+        from trajopt.mechanics.model_functions import ModelFunctions
 
-        motion = Augmented().motion(self, casadi.SX.zeros(len(self.rows), 1))
-        return self.function(motion.acceleration, motion.reactions, self.directions @ motion.reactions)
-
-    @cached_property
-    def _implicit(self) -> casadi.Function:
-        a, r = casadi.SX.sym("a", len(self.coordinates)), casadi.SX.sym("r", len(self.rows))
-        equations = casadi.vertcat(self.mass @ a + self.bias - self.force - self.directions @ r, self.matrix @ a + self.drift)
-        return casadi.Function("residual", [self.q, self.v, self.u, self.p, self.time, a, r], [equations])
-
-    @cached_property
-    def _inverse(self) -> casadi.Function:
-        a = casadi.SX.sym("a", len(self.coordinates))
-        return casadi.Function(
-            "inverse", [self.q, self.v, self.u, self.p, self.time, a], [self.mass @ a + self.bias - self.force]
-        )
+        return ModelFunctions(self)
 
     def arguments(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> tuple[Any, ...]:
         """The arguments of ``function``, controls and parameters at their values unless given."""
@@ -338,24 +315,14 @@ class Mechanism:
 
         Coordinates named in ``hold`` keep position and velocity. Where there are no such values the error names the constraints.
         """
-        self.require_values("consistent starting values")
+        require_values(self, "consistent starting values")
         names = [c.name for c in self.coordinates]
         q, v = consistent_start(self, hold, t)
         return self.starting_at(dict(zip(names, q, strict=True)), dict(zip(names, v, strict=True)))
 
-    def require_values(self, what: str) -> None:
-        """Raise where a parameter is a symbol of a problem, which has no value by itself."""
-        unknown = [p.name for p in self.parameters if symbolic(p.value)]
-        if unknown:
-            raise ModelError(
-                f"'{self.name}': {what} need values for all parameters",
-                got=f"{', '.join(unknown)} without a value",
-                hint=f"m = Quantity('{unknown[0]}', 1.0), m.symbol in the model, and parameters=(m,)",
-            )
-
     def dependent_constraints(self, q: Any = None, t: float = 0.0) -> tuple[Dependence, ...]:
         """The constraints that follow from the others at a position (the starting one), by name."""
-        self.require_values("the rank of its constraints")
+        require_values(self, "the rank of its constraints")
         position, velocity = self.start
         A = np.array(self.evaluate(self.matrix, position if q is None else q, velocity, t=t))
         return dependences(A, [c.name for c in self.rows])

@@ -16,6 +16,19 @@ if TYPE_CHECKING:
     from trajopt.mechanics.lagrange import Mechanism
 
 
+def require_values(mechanism: Mechanism, what: str) -> None:
+    """Raise if a parameter is a symbol of a problem, which has no value by itself."""
+    from trajopt.mechanics.lagrange import symbolic
+
+    unknown = [p.name for p in mechanism.parameters if symbolic(p.value)]
+    if unknown:
+        raise ModelError(
+            f"'{mechanism.name}': {what} need values for all parameters",
+            got=f"{', '.join(unknown)} without a value",
+            hint=f"m = Quantity('{unknown[0]}', 1.0), m.symbol in the model, and parameters=(m,)",
+        )
+
+
 def check_statement(mechanism: Mechanism) -> None:
     """Raise if names collide, symbols are undeclared, or a velocity condition is not linear."""
     _check_names(mechanism)
