@@ -92,6 +92,7 @@ class OnArcs:
     state: State
     solution: MeshSolution | None  # the most accurate one that confirms the arcs
     suspects: tuple[Array, ...] = ()  # by phase, (n, 2): where proposed arcs were refuted
+    unconfirmed: tuple[MeshSolution, ...] = ()  # accurate, but with multipliers of the wrong sign
 
 
 def solve_on_arcs(state: State, start: MeshSolution, meshes: Meshes) -> OnArcs:
@@ -106,7 +107,7 @@ def solve_on_arcs(state: State, start: MeshSolution, meshes: Meshes) -> OnArcs:
         check = checked(following)
         no_better = repairs > 0 and costs_more(following, current)
         if not following.solved or (check.refuted and (no_better or repairs == method.arcs.proposals)):
-            return OnArcs(state, _best_on_arcs(confirmed, refuted, method), check.suspects(following))
+            return OnArcs(state, _best_on_arcs(confirmed, refuted, method), check.suspects(following), tuple(refuted))
         current = following
         confirmed += [] if check.refuted else [current]
         refuted += [current] if check.refuted and current.error <= method.tolerance else []
@@ -120,13 +121,21 @@ def solve_on_arcs(state: State, start: MeshSolution, meshes: Meshes) -> OnArcs:
                 meshes = arc_meshes_of(current, mended, keep=True)
                 continue
             if check.refuted:
-                return OnArcs(state, None, check.suspects(current))
+                return OnArcs(state, None, check.suspects(current), tuple(refuted))
         joins = [continuous_knots(view) for view in current.phases]
         loose = any(set(j) - set(view.layout.mesh.joined) for view, j in zip(current.phases, joins, strict=True))
         if current.error <= method.tolerance and not loose:
             return OnArcs(state, current)
+        if _stalled(confirmed):
+            break
         meshes = _refined_arcs(current, joins)
-    return OnArcs(state, _best_on_arcs(confirmed, refuted, method))
+    return OnArcs(state, _best_on_arcs(confirmed, refuted, method), unconfirmed=tuple(refuted))
+
+
+def _stalled(solutions: list[MeshSolution], meshes: int = 3) -> bool:
+    """True if the last ``meshes`` did not halve the error."""
+    errors = [one.error for one in solutions]
+    return len(errors) > meshes and min(errors[-meshes:]) > 0.5 * min(errors[:-meshes])
 
 
 def _best_on_arcs(confirmed: list[MeshSolution], refuted: list[MeshSolution], method: Collocation) -> MeshSolution | None:

@@ -59,6 +59,7 @@ class MeshSolution:
     kind: PassKind
     seconds: float
     feasibility_tolerance: float = 0.0
+    evidence: str = ""  # by which its error was judged, if not by the estimate alone
 
     @property
     def outcome(self) -> Outcome:
@@ -144,7 +145,7 @@ class MeshSolution:
             error=self.error,
             objective=self.objective,
             seconds=self.seconds,
-            remark=self.kind.value,
+            remark=", ".join(filter(None, (self.kind.value, self.evidence))),
             backend=self.result.solved_by,
         )
 

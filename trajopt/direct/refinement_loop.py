@@ -14,6 +14,7 @@ from trajopt.direct.control_error import with_control_error
 from trajopt.direct.costate_error import CostateErrors, costate_errors, next_bends
 from trajopt.direct.kinks import kinks
 from trajopt.direct.mesh import Mesh
+from trajopt.direct.mesh_agreement import confirms, cost_difference, difference, halved, judged_by, raised
 from trajopt.direct.mesh_refinement import Bend, refine_mesh
 from trajopt.direct.mesh_solution import Estimate, MeshSolution, PassKind
 from trajopt.direct.phase_view import PhaseView
@@ -34,14 +35,17 @@ def refine(state: State) -> State:
     state = state.corrected(current)
     solutions, accurate = [current], list[tuple[float, MeshSolution]]()  # with the errors of their costates
     seen: list[CostateErrors] = []
+    unconfirmed: tuple[MeshSolution, ...] = ()  # accurate solutions on arcs, with multipliers of the wrong sign
     refusals, polishes = 0, 0
     while state.may_continue and current.usable and not _on_arcs(current):
         seen.append(costate_errors(current))
         proposal, suspects = proposed_arcs(current), tuple[Array, ...]()
-        if proposal.clear and refusals < method.arcs.proposals:
+        done = refusals > 0 and current.solved and current.error <= method.tolerance  # without arcs
+        if proposal.clear and refusals < method.arcs.proposals and not done:
             on_arcs = solve_on_arcs(state, current, arc_meshes(current, proposal))
             state, suspects = on_arcs.state, on_arcs.suspects
             refusals += 1
+            unconfirmed = on_arcs.unconfirmed
             if on_arcs.solution is not None and _acceptable(on_arcs.solution, current):
                 solutions.append(_with_all_errors(on_arcs.solution))
                 state = state.corrected(solutions[-1])
@@ -59,6 +63,14 @@ def refine(state: State) -> State:
             break
         current = _with_all_errors(current)
         state = state.corrected(current)
+        same = next((one for one in unconfirmed if confirms(current, one)), None)
+        if same is not None:
+            error = max(same.error, cost_difference(current, same))
+            return state.corrected(judged_by(same, error, "agrees with a mesh without arcs"))
+        if _stalls(solutions[-1], current):
+            state, found = _by_other_meshes(state, current)
+            if found is not None:
+                return state.corrected(found)
         solutions.append(current)
     if accurate:
         return state.with_best(min(reversed(accurate), key=lambda pair: pair[0])[1])
@@ -90,6 +102,30 @@ def _stalled(passes: Sequence[Pass], meshes: int) -> bool:
     """True if the last ``meshes`` passes did not halve the error."""
     errors = [one.record.error for one in passes if one.kind is not PassKind.ARCS]
     return len(errors) > meshes + 1 and min(errors[-meshes:]) > 0.5 * min(errors[:-meshes])
+
+
+def _stalls(before: MeshSolution, current: MeshSolution) -> bool:
+    """True if a mesh hardly reduced the estimated error, although cost and states of both agree within the tolerance."""
+    method = current.phases[0].method
+    slow = current.error > max(2 * method.tolerance, method.refinement.rough * before.error)
+    return current.solved and slow and not _on_arcs(before) and difference(current, before) <= method.tolerance
+
+
+def _by_other_meshes(state: State, current: MeshSolution) -> tuple[State, MeshSolution | None]:
+    """The solution, if narrower intervals and higher degrees, where the estimate is large, both confirm cost and states."""
+    tolerance, others = state.method.tolerance, []
+    for change in (halved, raised):
+        meshes = [change(v, e.errors > tolerance) for v, e in zip(current.phases, current.estimates, strict=True)]
+        if not state.may_continue or any(mesh is None for mesh in meshes):
+            return state, None
+        warm = Warm(state.method.round_off)
+        other = solve_mesh(state.context.quick, tuple(m for m in meshes if m is not None), current.guess, warm)
+        state = state.recorded(other)
+        if not other.solved or difference(other, current) > tolerance:
+            return state, None
+        others.append(other)
+    error = max(difference(other, current) for other in others)
+    return state, judged_by(current, error, "agrees with narrower intervals and with higher degrees")
 
 
 def _next_solution(state: State, current: MeshSolution, meshes: tuple[Mesh, ...], accurate: bool) -> tuple[State, MeshSolution]:
