@@ -148,9 +148,24 @@ def test_iterates_are_those_of_ipopt():
 def test_iterates_from_a_singular_start_are_those_of_ipopt(cost, rows):
     """Rows, Hessian or both are shifted in the order of IPOPT, and with its sizes."""
     for iterations in (1, 2, 3, 8):
-        singular = program(cost, rows, [0.0, 0.0, 0.0], -10.0, 10.0)
+        singular = program(cost, rows, [0.0, 0.0, 0.0])
         compiled, ipopt = (backend(max_iterations=iterations).solve(singular) for backend in (Compiled, Ipopt))
         np.testing.assert_allclose(compiled.y, ipopt.y, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("warm", [None, Warm(1e-5)])
+def test_an_inequality_that_an_equation_implies_has_a_finite_multiplier(warm):
+    """The ground at the end of a step: the height of a foot is zero there and must not be negative."""
+
+    def height(x):
+        return x[0] + 0.3 * x[1] ** 2 - 0.7 * casadi.sin(x[2])
+
+    p = program(lambda x: casadi.sumsqr(x - np.array([1, 2, 3])), lambda x: [height(x), height(x) * (1 + 0.1 * x[2])],
+                [0.5, 0.4, 0.3], -10.0, 10.0, [0.0, 0.0], [0.0, INF])  # fmt: skip
+    result, _ = Compiled().run(p, warm)
+    assert result.outcome is Outcome.SOLVED
+    assert result.f == pytest.approx(1.9099962355, rel=1e-9)
+    assert np.abs(result.constraint_multipliers).max() < 1e4
 
 
 def test_least_violation():

@@ -168,8 +168,10 @@ static int begin(iterate *w, const interior_point_bounds *b) {
         }
     }
     for (int64_t i = 0; i < w->size; i++) {
-        if (isfinite(w->lower[i])) w->lower[i] -= o->relax * fmax(1, fabs(w->lower[i]));
-        if (isfinite(w->upper[i])) w->upper[i] += o->relax * fmax(1, fabs(w->upper[i]));
+        /* An inequality that equations imply has no interior without this, and no finite multiplier. */
+        const double relax = i < s->free ? o->relax : fmax(o->relax, o->tolerance);
+        if (isfinite(w->lower[i])) w->lower[i] -= relax * fmax(1, fabs(w->lower[i]));
+        if (isfinite(w->upper[i])) w->upper[i] += relax * fmax(1, fabs(w->upper[i]));
     }
     point_inside(w, o->push);
     w->mu = o->barrier;

@@ -24,7 +24,7 @@ typedef struct {
     double complementarity; /* largest product of distance and multiplier of a bound, unscaled */
     double barrier;         /* initial barrier parameter */
     double push;            /* relative distance that the start keeps from bounds */
-    double relax;           /* by which bounds are moved outwards, relative to their size */
+    double relax;           /* by which bounds are moved outwards, relative to their size; rows at least by the tolerance */
     double seconds;         /* of wall-clock time */
     int64_t max_iterations;
     int64_t fitted; /* multipliers of bounds begin as barrier / distance, else as ones; and progress is judged by the error */
