@@ -14,6 +14,7 @@ from trajopt.arcs import (
     control_range,
     departs,
     distinct,
+    is_boundary_arc,
     runs_of,
     sides,
     switched,
@@ -130,6 +131,18 @@ def test_a_boundary_arc_that_the_next_one_follows_soon_departs():
     gap = np.select([t < 0.1, t < 0.5, t < 0.6, t < 0.9], [1e-2, 0, 1e-5 * np.sin(10 * np.pi * (t - 0.5)), 0], 1e-2)
     assert departs(Run(AT_LOWER, 0.1, 0.5, 4.0), t, gap, 1e-6)
     assert not departs(Run(AT_LOWER, 0.1, 0.5, 4.0), t, gap, 2e-5)
+
+
+def test_boundary_arcs_that_hardly_separate_are_two():
+    """Between two arcs the distance comes to five times what counts as active; in contact it is zero."""
+    t, near = np.linspace(0, 1, 2001), 1e-7
+    gap = np.select([t < 0.1, t < 0.5, t < 0.52, t < 0.9], [1e-2, 0, 5 * near * np.sin(50 * np.pi * (t - 0.5)), 0], 1e-2)
+    for run in (Run(AT_LOWER, 0.1, 0.501, 4.0), Run(AT_LOWER, 0.519, 0.9, 4.0)):
+        assert not departs(run, t, gap, 16 * near)
+        assert is_boundary_arc(run, t, gap, near, 16.0)
+    touch = 40 * near * (t - 0.5) ** 2 / 0.1**2
+    half = 0.1 / np.sqrt(40)
+    assert not is_boundary_arc(Run(AT_LOWER, 0.5 - half, 0.5 + half, 1.0), t, touch, near, 16.0)
 
 
 def test_a_touch_soon_after_an_arc_is_seen():

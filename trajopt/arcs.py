@@ -172,6 +172,16 @@ def departs(run: Run, t: Array, gap: Array, far: float) -> bool:
     return True
 
 
+def is_boundary_arc(run: Run, t: Array, gap: Array, near: float, ratio: float) -> bool:
+    """Whether a contact, on which the distance ``gap`` stays within ``near``, is longer than a touch explains.
+
+    A touching parabola has the median distance near / 4 in the contact, and comes to 4 near within half its length beyond. A
+    boundary arc has less, or comes to more, by the factor ``ratio``.
+    """
+    inside = gap[run.inside(t)]
+    return departs(run, t, gap, ratio * near) or bool(inside.size and np.median(inside) <= near / ratio)
+
+
 def touch_times(t: Array, gap: Array, distances: tuple[float, float, float], followed: list[Run]) -> list[float]:
     """Times at which the distance ``gap`` from a limit has a minimum: the lowest of each contact.
 
