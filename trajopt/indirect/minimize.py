@@ -43,18 +43,21 @@ def idle_minimizer(law: ArcLaw) -> Minimizer:
     """For an arc with controls that H leaves open: minimizes what decides about them. The others are held anywhere."""
     ham = law.hamiltonian
     others = [ham.phase.u[i] for i in range(ham.phase.u.numel()) if i not in law.idle]
-    return Minimizer(replace(ham, H=law.idle_H + 0.5 * casadi.sumsqr(casadi.vertcat(ham.symbols(0, 1), *others))))
+    H = law.idle_H + 0.5 * casadi.sumsqr(casadi.vertcat(ham.symbols(0, 1), *others))
+    return Minimizer(replace(ham, H=H), law.idle)
 
 
 class Minimizer:
     """Minimizes the Hamiltonian of a phase over its controls.
 
     Controls between bounds by a projected Newton method that follows directions of negative curvature downhill; together with
-    equality constraints or algebraic variables by Newton's method on the stationarity conditions.
+    equality constraints or algebraic variables by Newton's method on the stationarity conditions. ``varied`` are the controls in
+    which the starts differ, all by default.
     """
 
-    def __init__(self, ham: PhaseHamiltonian) -> None:
+    def __init__(self, ham: PhaseHamiltonian, varied: tuple[int, ...] | None = None) -> None:
         self.ham, ph = ham, ham.phase
+        self.varied = tuple(range(ph.u.numel())) if varied is None else varied
         fixed = [ph.t, ph.x, ham.costate, ham.weight, ham.s, ham.p]
         hessian, gradient = casadi.hessian(ham.H, ph.u)
         self.coupled = bool(ph.z.numel()) or any(c.equality for c in ham.constraints)
@@ -91,10 +94,12 @@ class Minimizer:
         high = np.where(
             np.isfinite(bound.upper), bound.upper, np.where(np.isfinite(bound.lower), bound.lower + 2 * UNBOUNDED, UNBOUNDED)
         )
-        count = STARTS if STARTS**low.size <= MOST_STARTS else 2
-        if self.affine or 2**low.size > MOST_STARTS:
-            return [0.5 * (low + high)]
-        ticks = [np.linspace(a, b, count + 2)[1:-1] for a, b in zip(low, high, strict=True)]
+        varied = len(self.varied)
+        count = STARTS if STARTS**varied <= MOST_STARTS else 2
+        middle = 0.5 * (low + high)
+        if self.affine or 2**varied > MOST_STARTS:
+            return [middle]
+        ticks = [np.linspace(low[i], high[i], count + 2)[1:-1] if i in self.varied else middle[[i]] for i in range(low.size)]
         return [np.array(point) for point in product(*ticks)]
 
     def _descended(self, u: Array, at: tuple[Any, ...]) -> tuple[float, Minimum] | None:
