@@ -17,6 +17,8 @@ def load_runner():
     return module
 
 
+LONG = dict.fromkeys(("05", "06", "07", "09"), pytest.mark.slow)
+
 runner = load_runner()
 named = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 
@@ -47,8 +49,7 @@ def test_outputs_are_stored(path):
     assert path.stat().st_size < 2_000_000
 
 
-@pytest.mark.slow
-@named
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=LONG.get(path.stem[:2], ())) for path in NOTEBOOKS])
 def test_a_notebook_runs(path):
     """In a kernel of its own; its claims are assertions in its cells."""
     done = runner.execute(runner.read(path.with_suffix(".py")))

@@ -19,7 +19,6 @@ def statements():
     return module
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ten", range(6))
 def test_random_statements_are_solved_or_explained(statements, ten):
     for number in range(10 * ten, 10 * ten + 10):

@@ -92,7 +92,12 @@ def spread_of_integrals(form, solution):
 
 
 @pytest.mark.parametrize(
-    "turned", [{"inclination": 0.2}, {"plane_change": 0.2}, {"inclination": 0.3, "plane_change": 0.1, "radius": 0.7}]
+    "turned",
+    [
+        {"inclination": 0.2},
+        pytest.param({"plane_change": 0.2}, marks=pytest.mark.slow),
+        pytest.param({"inclination": 0.3, "plane_change": 0.1, "radius": 0.7}, marks=pytest.mark.slow),
+    ],
 )
 def test_the_minimum_time_transfer_in_space_in_two_coordinates_by_both_methods(turned):
     times = []
@@ -110,6 +115,7 @@ def test_the_minimum_time_transfer_in_space_in_two_coordinates_by_both_methods(t
         assert times[0] == pytest.approx(min_time_transfer.REFERENCE.objective, rel=1e-11)
 
 
+@pytest.mark.slow
 def test_minimum_fuel_in_space_with_eight_switches_by_both_methods():
     """Five burns that turn the plane as well; the vector integral holds across all switches."""
     problem = min_fuel_transfer.build(plane_change=0.05)
@@ -123,6 +129,7 @@ def test_minimum_fuel_in_space_with_eight_switches_by_both_methods():
     assert max(spread.values()) < 1e-10
 
 
+@pytest.mark.slow
 def test_default_solutions_in_space_are_certified():
     for turned in ({"inclination": 0.2}, {"plane_change": 0.2}):
         problem = min_time_transfer.build(**turned)
