@@ -93,6 +93,12 @@ def test_components_have_their_own_bounds():
         assert (part(times).min(), part(times).max()) == (lower[row], upper[row])
 
 
+def test_clipping_makes_kinks_where_the_polynomial_reaches_a_bound():
+    parabola = interpolant(lambda t: t**2, 4, lower=np.array([1.0]), upper=np.array([4.0]))
+    np.testing.assert_allclose(parabola.clipped_at(), [1.0, 2.0], rtol=0, atol=1e-12)
+    assert interpolant(lambda t: t**2, 4).clipped_at().size == 0
+
+
 def test_times_outside_are_rejected_beyond_round_off():
     curve = interpolant(np.sin, 3)
     with pytest.raises(UsageError, match="outside"):

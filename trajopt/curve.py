@@ -101,6 +101,22 @@ class Curve:
             result = np.minimum(result, self.upper)
         return result
 
+    def clipped_at(self) -> Array:
+        """Return the times inside pieces at which the polynomial reaches a bound, where clipping makes a kink."""
+        found = []
+        for k, (nodes, values) in enumerate(zip(self.nodes, self.values, strict=True)):
+            coefficients = inverse_legendre(tuple(nodes.tolist())) @ values
+            for bound in (self.lower, self.upper):
+                if bound is None:
+                    continue
+                for i in np.flatnonzero(np.isfinite(bound) & (np.ptp(values, axis=0) > 0)):
+                    shifted = coefficients[:, i].copy()
+                    shifted[0] -= bound[i]
+                    roots = np.polynomial.legendre.legroots(shifted)
+                    inside = (np.abs(roots.imag) < 1e-9) & (np.abs(roots.real) < 1 - 1e-9)
+                    found.append(self.breaks[k] + 0.5 * (roots.real[inside] + 1) * (self.breaks[k + 1] - self.breaks[k]))
+        return np.unique(np.concatenate(found)) if found else np.zeros(0)
+
     def _alike(self, count: int) -> bool:
         """True if all pieces with this number of nodes have the same nodes."""
         same = [n for n in self.nodes if n.size == count]

@@ -23,6 +23,7 @@ from trajopt.integrate.tableaus import DOP853, FEHLBERG, Tableau
 Array = NDArray[np.float64]
 STEP_ERROR = {DOP853.name: 1e-12, FEHLBERG.name: 1e-10}  # relative, of one step
 SHORTEST = 2.0**-14  # of an interval
+ROUND_OFF_RATIO = 0.4  # of error estimates of a halved step and the step: a kink of a control makes it 1/4, round-off 1/2
 DAMPING = 1e-12  # relative, of invariants that depend on each other
 NEVER_RAISE = {"eps": 0.0}  # of QR: it would raise at small pivots, whatever their units; a motion that gets lost shows itself
 MAX_AMPLIFICATION = 1e3  # an integration starts anew where it has amplified a disturbed start so many times
@@ -80,23 +81,37 @@ class Reintegration:
         """
         if self.told_steps is not None:
             return self.told_steps
-        ph, count = self.phase, self.phase.starts.size
-        pending = Steps(np.arange(count), np.zeros(count), np.ones(count))
+        ph, pending = self.phase, self._whole
         sizes = np.concatenate([ph.sizes, ph.measure.q])
-        # Values far from zero have an error of round-off that no step reduces.
+        # Values far from zero have an error of round-off, which falls with the step only as the step does.
         round_off = 64 * np.finfo(float).eps * float((np.abs(ph.sampled[1]).max(axis=1, initial=0.0) / ph.sizes).max(initial=0.0))
-        small = max(STEP_ERROR[self.scheme.name], round_off)
-        done = []
+        before, done = np.full(pending.width.size, np.inf), []
         while pending.interval.size:
             ph.deadline.check()
             at = ph.x(ph.inside(pending.start[:, None], pending.interval).ravel())
             x = np.vstack([at, np.zeros((ph.form.l.numel(), at.shape[1]))])
             error = _size_of(self._advance(x, pending)[1], sizes)
-            fine = (error <= small) | (pending.width <= SHORTEST) | ~np.isfinite(error)
+            lost = (error <= round_off) & (error > ROUND_OFF_RATIO * before)
+            fine = (error <= STEP_ERROR[self.scheme.name]) | lost | (pending.width <= SHORTEST) | ~np.isfinite(error)
             done.append(pending.some(fine))
-            pending = pending.some(~fine).halved()
+            pending, before = pending.some(~fine).halved(), np.tile(error[~fine], 2)
         every = Steps(*(np.concatenate(parts) for parts in zip(*[(d.interval, d.start, d.width) for d in done], strict=True)))
         return every.some(np.lexsort((every.start, every.interval)))
+
+    @property
+    def _whole(self) -> Steps:
+        """Whole intervals, divided where a control reaches its bound."""
+        ph = self.phase
+        inputs = [ph.given.controls[q.name] for q in ph.form.controls] + [ph.given.algebraics[q.name] for q in ph.form.algebraics]
+        times = np.unique(np.concatenate([ph.starts, *[curve.clipped_at() for curve in inputs]]))
+        times = times[(times >= ph.breaks[0]) & (times < ph.breaks[-1])]
+        which = np.searchsorted(ph.starts, times, side="right") - 1
+        start = (times - ph.starts[which]) / ph.widths[which]
+        # A kink next to the end of an interval, or to another one, is none.
+        kept = (start == 0) | ((start > SHORTEST) & (start < 1 - SHORTEST) & (np.diff(start, prepend=-1.0) > SHORTEST))
+        which, start = which[kept], start[kept]
+        last = np.append(np.diff(which) > 0, True)
+        return Steps(which, start, np.where(last, 1.0, np.append(start[1:], 1.0)) - start)
 
     @cached_property
     def local(self) -> Array:
