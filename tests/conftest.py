@@ -1,5 +1,6 @@
 """A synthetic solution with all fields, to test files, plots and commands without a solver."""
 
+import os
 import signal
 from types import SimpleNamespace
 
@@ -80,6 +81,16 @@ def _solution(status=Status.SOLVED, phases=2, **changes):
         "versions": {"trajopt": "0.1.0", "casadi": "3.8"},
     }
     return Solution(**(content | changes))
+
+
+@pytest.fixture(autouse="asan" in os.environ.get("LD_PRELOAD", ""))
+def no_plugins(monkeypatch):
+    """Under the address sanitizer (.ci/core) a plugin of CasADi ends the process without a message: fail with one before."""
+
+    def refused(name, plugin, *rest):
+        pytest.fail(f"the test loads CasADi's plugin '{plugin}' under the sanitizers: mark it with @pytest.mark.plugins")
+
+    monkeypatch.setattr(casadi, "nlpsol", refused)
 
 
 @pytest.fixture

@@ -73,8 +73,7 @@ def test_kkt_matrices_with_zero_blocks(seed):
     hessian = [1.0, 0.0, 1e-8][seed % 3] if rows == unknowns or seed % 3 != 1 else 1.0
     matrix = kkt(rng, unknowns, rows, hessian=hessian)
     matrix[np.arange(unknowns), np.arange(unknowns)] += 0.1 * (rows < unknowns)
-    report = check(matrix, random_mates(rng, unknowns + rows) if seed % 2 else None)
-    assert report.negative >= 0
+    check(matrix, random_mates(rng, unknowns + rows) if seed % 2 else None)
 
 
 def test_delayed_pivots_are_used_and_correct():
