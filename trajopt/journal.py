@@ -1,4 +1,4 @@
-"""The journal of a sweep: one SQLite database in its folder, written by the process that coordinates the sweep, and by no other.
+"""The journal of a sweep: one SQLite database in its folder, written only by the process that coordinates it.
 
 A row that is in the journal stays there until it is solved again. SQLite's rollback journal keeps the database whole when the
 process is killed or the disk is full; a lock beside it names the process that works in the folder.
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS rows (
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of one row: its settings, how it ended, its figures, and what became of its file."""
+    """The record of one row: settings, status, results, and size and time of its file."""
 
     file: str
     key: str
@@ -43,14 +43,14 @@ class Row:
     settings: Mapping[str, Any]
     status: str  # of the solution; or error, exited, crashed, timeout, memory
     message: str = ""
-    figures: Mapping[str, Any] = field(default_factory=dict)  # the columns of the table beside settings and status
+    figures: Mapping[str, Any] = field(default_factory=dict)  # the other columns of the table
     units: Mapping[str, str] = field(default_factory=dict)
     began: float = 0.0
     ended: float = 0.0
     attempts: int = 1
     host: str = ""
     process: int = 0
-    size: int = -1  # of the file, -1 where there is none
+    size: int = -1  # of the file in bytes; -1 without a file
     modified: int = 0  # nanoseconds
 
     @property
@@ -68,7 +68,7 @@ class Row:
 
 
 def _size_and_time(folder: Path, file: str) -> tuple[int, int]:
-    """Bytes and nanoseconds; -1 and 0 where there is no file."""
+    """Size in bytes and modification time in nanoseconds; -1 and 0 without a file."""
     try:
         about = os.stat(os.path.join(folder, file))
     except OSError:
@@ -105,11 +105,11 @@ class Journal:
         return database
 
     def rows(self) -> dict[str, Row]:
-        """All rows by file name, in the order in which they came."""
+        """All rows by file name, in the order in which they were added."""
         return read_rows(self._database)
 
     def write(self, rows: Iterable[Row], facts: Mapping[str, Any] | None = None) -> None:
-        """Take rows in, all or none."""
+        """Add rows in one transaction."""
         content = [tuple(_stored(row).values()) for row in rows]
         marks = ", ".join("?" * len(Row.__dataclass_fields__))
         try:
@@ -141,7 +141,7 @@ def _plain(value: Any) -> Any:
 
 
 def _clean(value: Any) -> Any:
-    """SQLite takes no lone surrogates."""
+    """Replace lone surrogates, which SQLite does not store."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
@@ -166,15 +166,15 @@ def _tuples(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Progress:
-    """What the journal of a running or dead sweep says."""
+    """The state of a sweep, running or not, from its journal."""
 
     facts: Mapping[str, Any]
     rows: Mapping[str, Row]
-    worker: Mapping[str, Any] | None  # host, process and start of the sweep that works there, if one does
+    worker: Mapping[str, Any] | None  # host, process and start time of the sweep that runs in the folder; None without one
 
 
 def read_progress(folder: Path) -> Progress:
-    """Of a sweep in a folder, whether it runs or not."""
+    """The state of the sweep in a folder."""
     if not (folder / NAME).is_file():
         raise FileError(
             f"there is no sweep in '{folder}'", expected=f"a folder with '{NAME}', from 'trajopt sweep --save {folder}'"
@@ -183,7 +183,7 @@ def read_progress(folder: Path) -> Progress:
         database = sqlite3.connect(folder / NAME, timeout=10.0)
         try:
             if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'rows'").fetchone():
-                return Progress({}, {}, who_works(folder))  # it begins just now
+                return Progress({}, {}, who_works(folder))  # the sweep has just started
             facts = {name: json.loads(value) for name, value in database.execute("SELECT name, value FROM facts")}
             rows = read_rows(database)
         finally:
@@ -198,7 +198,7 @@ def read_progress(folder: Path) -> Progress:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other sweeps out of a folder; a ``FileError`` names the one that works there. The lock ends with its process."""
+    """Lock a folder against other sweeps; a ``FileError`` names the one that holds the lock. It ends with its process."""
     handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
@@ -209,7 +209,7 @@ def locked(folder: Path) -> Iterator[None]:
                 got=_named(_owner(handle)),
                 hint="wait for it, end it, or use another folder",
             ) from error
-        except OSError:  # a file system without locks: there is no telling
+        except OSError:  # a file system without locks
             pass
         about = {"host": platform.node(), "process": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
         os.ftruncate(handle, 0)
@@ -221,7 +221,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def who_works(folder: Path) -> Mapping[str, Any] | None:
-    """Who has the lock of a folder."""
+    """The process that holds the lock of a folder."""
     try:
         handle = os.open(folder / LOCK, os.O_RDONLY)
     except OSError:

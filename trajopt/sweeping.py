@@ -1,4 +1,4 @@
-"""sweep: families of solves, each begun at its neighbour's answer. What is finished is kept, whatever becomes of the rest."""
+"""sweep: families of solves, each started from its neighbour's solution. Finished rows are kept if others fail."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from trajopt.sweep_plan import Build, Limits, Plan, arguments_of, make_plan, mes
 from trajopt.workers import CRASHED, EXITED, MEMORY, UNSAVED, RowOutcome, Statement, Task, Unusable, end_all, run_row
 
 TABLE = "family.csv"  # in a sweep's folder
-FLUSH = 0.3  # seconds after which finished rows are in the journal at the latest; their files are there before
+FLUSH = 0.3  # seconds: longest time from the file of a finished row to its entry in the journal
 GO_ON = "the same command goes on from here, where a folder was given"
-AHEAD = 100  # rows that are given to an executor before they can be solved
+AHEAD = 100  # rows that are submitted to an executor in advance
 
 
 def sweep(
@@ -115,7 +115,7 @@ def sweep(
             run.flush()
             raise
         except TrajoptError as error:
-            with suppress(FileError):  # a full disk may be what it is about
+            with suppress(FileError):  # the cause may be a full disk
                 run.finish()
             family = run.family
             said = {"got": error.got, "expected": error.expected, "hint": error.hint}
@@ -137,14 +137,14 @@ def _journal(folder: Path) -> Iterator[Journal]:
 
 @dataclass(eq=False)
 class _Run:
-    """A sweep under way: what is found, and what still has to be written down."""
+    """A running sweep: finished rows, and those that are not yet in the journal."""
 
     plan: Plan
     statement: Statement
     journal: Journal | None
     tell: Progress
     found: dict[int, Member] = field(default_factory=dict)
-    unwritten: list[tuple[Row, str]] = field(default_factory=list)  # with the line that is told of each
+    unwritten: list[tuple[Row, str]] = field(default_factory=list)  # with the line that reports each
     flushed: float = field(default_factory=time.monotonic)
     changed: bool = False
 
@@ -156,10 +156,10 @@ class _Run:
     def family(self) -> Family:
         return Family(self.plan.grid, tuple(self.found[k] for k in sorted(self.found)))
 
-    # ---- what is there already
+    # ---- rows of earlier sweeps
 
     def recall(self, again: bool, retry_failed: bool) -> None:
-        """Take over rows that an earlier sweep finished in the folder."""
+        """Reuse rows that an earlier sweep finished in the folder."""
         if self.journal is None:
             return
         for remark in self.journal.remarks:
@@ -187,7 +187,7 @@ class _Run:
     # ---- solving
 
     def here(self) -> Iterator[tuple[int, RowOutcome]]:
-        """One after the other, in this process."""
+        """Solve rows one after the other in this process."""
         model = model_of(self.plan.build)
         for chain in self.plan.chains:
             guess = self.plan.guess
@@ -202,7 +202,7 @@ class _Run:
                 guess = solution if outcome.status == "solved" and self.plan.chained else None
 
     def elsewhere(self, workers: int, executor: Executor | None) -> Iterator[tuple[int, RowOutcome]]:
-        """Chains side by side: threads that each keep a process, or whoever the executor has."""
+        """Solve chains in parallel: by threads that each hold a process, or by the workers of the executor."""
         pool = executor or ThreadPoolExecutor(workers)
         ready = deque((chain, self.plan.guess) for chain in self.plan.chains)
         pending: dict[Future[RowOutcome], tuple[range, int]] = {}
@@ -238,7 +238,7 @@ class _Run:
         pending: dict[Future[RowOutcome], tuple[range, int]],
         done: SimpleQueue[Future[RowOutcome]],
     ) -> None:
-        """The first row of a chain that is not there yet."""
+        """The first unfinished row of a chain."""
         for index in chain:
             if index in self.found:
                 guess = self._neighbour(index)
@@ -253,16 +253,16 @@ class _Run:
         return Task(self.plan.points[index], self.plan.keys[index], self.plan.files[index], bare)
 
     def _neighbour(self, index: int) -> Solution | str | None:
-        """Where the row after one that is there begins."""
+        """The guess of the row after a finished one."""
         member = self.found[index]
         if not (self.plan.chained and member.success):
             return None
         return member.held if member.path is None else self.plan.files[index]
 
-    # ---- writing down
+    # ---- writing
 
     def take(self, index: int, outcome: RowOutcome) -> None:
-        """A row that ended: its file is there, the journal has it soon."""
+        """Record a finished row: its file exists, its entry in the journal follows."""
         if outcome.status == UNSAVED:
             raise FileError(outcome.message.splitlines()[0], got="\n".join(outcome.message.splitlines()[1:]).strip() or None)
         row = self._row(index, outcome)
@@ -273,14 +273,14 @@ class _Run:
             return
         self.unwritten.append((row, self._line(member)))
         self.flush(only_when_due=outcome.process != os.getpid())
-        self.found[index] = member  # only now: Ctrl-C while it is written leaves it out
+        self.found[index] = member  # last, so that Ctrl-C during the write leaves it out
 
     def flush(self, only_when_due: bool = False) -> None:
-        """Write finished rows into the journal, all at once, and tell of them."""
+        """Write finished rows into the journal in one transaction, and report them."""
         if self.journal is None or not self.unwritten or (only_when_due and time.monotonic() - self.flushed < FLUSH):
             return
         rows = list(self.unwritten)
-        if not self.statement.synced:  # many files at once, while the workers go on
+        if not self.statement.synced:  # many files together, while the workers continue
             sync_files(self.journal.folder, [row.file for row, _ in rows if row.size >= 0])
         self.journal.write(row for row, _ in rows)
         del self.unwritten[: len(rows)]
@@ -290,7 +290,7 @@ class _Run:
             self.tell(line)
 
     def finish(self) -> None:
-        """The table in the folder: this family, and what other sweeps left in the journal."""
+        """The table in the folder: this family, and rows of other sweeps in the journal."""
         self.flush()
         if self.journal is None or self.folder is None or not (self.changed or not (self.folder / TABLE).is_file()):
             return
@@ -328,12 +328,12 @@ class Model:
     """A function that builds a problem, found once for all rows."""
 
     function: Callable[..., Problem]
-    arguments: tuple[str, ...] | None  # None where it takes any
+    arguments: tuple[str, ...] | None  # None if it takes any
     source: str  # its name in the catalogue
 
 
 def model_of(build: Build) -> Model:
-    """The function itself, or the one of this name."""
+    """The builder itself, or that of a name in the catalogue."""
     function = builder(build, "problem") if isinstance(build, str) else build
     taken = arguments_of(function)
     source = build if isinstance(build, str) and build in named_problems() else ""
@@ -341,7 +341,7 @@ def model_of(build: Build) -> Model:
 
 
 def solve_row(model: Model, statement: Statement, task: Task) -> tuple[RowOutcome, Solution | None]:
-    """Solve for one; whatever goes wrong is said in its message."""
+    """Solve one row; errors become its message."""
     began = time.time()
     outcome, solution = _solved(model, statement, task)
     return replace(outcome, began=began, ended=time.time(), host=platform.node()), solution
@@ -351,13 +351,13 @@ def _solved(model: Model, statement: Statement, task: Task) -> tuple[RowOutcome,
     try:
         problem, parameters = _instance(model, task.settings)
         answer = _answer(problem, parameters, statement, task)
-    except SystemExit as error:  # it would end the sweep, or the caller's program, without a word
+    except SystemExit as error:  # it would end the sweep, or the caller's program, without a message
         return RowOutcome(EXITED, f"the model called sys.exit({error.code!r})"), None
     except MemoryError as error:
         return RowOutcome(MEMORY, f"MemoryError: {error}"), None
     except TrajoptError as error:
         return RowOutcome("error", str(error)), None
-    except Exception as error:  # a person's own model may raise anything, and the others are still to come
+    except Exception as error:  # a user's model may raise anything; the other rows continue
         return RowOutcome(MEMORY if "bad_alloc" in str(error) else "error", f"{type(error).__name__}: {error}"), None
     options = {**answer.options, KEY: task.key}
     answer = replace(answer, source=model.source, settings=dict(task.settings), options=options)
@@ -372,7 +372,7 @@ def _solved(model: Model, statement: Statement, task: Task) -> tuple[RowOutcome,
 
 
 def _answer(problem: Problem, parameters: Mapping[str, Any], statement: Statement, task: Task) -> Solution:
-    """From the neighbour's answer; where that fails, without it."""
+    """Solve from the neighbour's solution; if that fails, without it."""
     end = None if statement.time_limit is None else time.monotonic() + statement.time_limit
     limit: dict[str, Any] = {} if statement.time_limit is None else {"time_limit": statement.time_limit}
     answer = solve(problem, statement.method, task.guess, parameters, statement.tolerance, **limit)
@@ -385,7 +385,7 @@ def _answer(problem: Problem, parameters: Mapping[str, Any], statement: Statemen
 
 
 def _finished(done: SimpleQueue[Future[RowOutcome]]) -> Iterator[Future[RowOutcome]]:
-    """What is finished; where nothing is, the next one, or nothing within ``FLUSH`` seconds."""
+    """The finished rows, or the next one to finish within ``FLUSH`` seconds."""
     with suppress(Empty):
         yield done.get(timeout=FLUSH)
         while True:
@@ -406,6 +406,6 @@ def _result(future: Future[RowOutcome]) -> RowOutcome:
 
 
 def _instance(model: Model, settings: Mapping[str, Any]) -> tuple[Problem, dict[str, Any]]:
-    """The problem of these settings; those that the function does not take are parameters of the problem."""
+    """The problem of these settings; settings that the builder does not take are parameters of the problem."""
     own = {name: value for name, value in settings.items() if model.arguments is None or name in model.arguments}
     return model.function(**own), {name: value for name, value in settings.items() if name not in own}

@@ -38,7 +38,7 @@ class Proposal:
     """Arcs read off a mesh solution."""
 
     structures: tuple[Structure | None, ...]  # by phase; None without arcs
-    unclear: tuple[NDArray[np.int_], ...]  # by phase: intervals where arcs cannot be told apart
+    unclear: tuple[NDArray[np.int_], ...]  # by phase: intervals on which the arcs are unclear
 
     @property
     def clear(self) -> bool:
@@ -118,7 +118,7 @@ def solve_on_arcs(state: State, start: MeshSolution, meshes: Meshes) -> OnArcs:
                 for view, signs in zip(current.phases, check.signs, strict=True)
             )
             if any(structure is not None for structure in mended):
-                meshes = arc_meshes_of(current, mended, keep=True)
+                meshes = arc_meshes(current, mended, keep=True)
                 continue
             if check.refuted:
                 return OnArcs(state, None, check.suspects(current), tuple(refuted))
@@ -141,8 +141,8 @@ def _stalled(solutions: list[MeshSolution], meshes: int = 3) -> bool:
 def _best_on_arcs(confirmed: list[MeshSolution], refuted: list[MeshSolution], method: Collocation) -> MeshSolution | None:
     """Of solutions that confirm their arcs, the last within the tolerance, or else that with the smallest error.
 
-    Where all conditions leave no freedom, multipliers are not unique and their signs tell nothing: a refuted solution stands if
-    the freedom that the repaired arcs have does not pay.
+    Where all conditions leave no freedom, multipliers are not unique and their signs prove nothing: a refuted solution is kept if
+    the repaired arcs, which have more freedom, do not reduce the cost.
     """
     best = min(reversed(confirmed), key=lambda one: max(one.error, method.tolerance), default=None)
     if best is not None and best.error > method.tolerance:
@@ -166,12 +166,7 @@ def _refined_arcs(current: MeshSolution, joins: list[tuple[int, ...]]) -> Meshes
     return meshes, tuple(view.values.spans for view in current.phases)
 
 
-def arc_meshes(solution: MeshSolution, proposal: Proposal) -> Meshes:
-    """The first meshes on proposed arcs."""
-    return arc_meshes_of(solution, proposal.structures)
-
-
-def arc_meshes_of(solution: MeshSolution, structures: tuple[Structure | None, ...], keep: bool = False) -> Meshes:
+def arc_meshes(solution: MeshSolution, structures: tuple[Structure | None, ...], keep: bool = False) -> Meshes:
     """The first meshes on given arcs, by phase; with ``keep`` the intervals of the solution stay where they are narrow."""
     pairs = []
     for view, structure in zip(solution.phases, structures, strict=True):

@@ -1,6 +1,6 @@
 """Arcs: which control is at which bound when, read off a mesh solution; and the mesh on which their ends can move.
 
-A switch inside an interval costs accuracy that no mesh wins back quickly. With the order of the arcs known, the switching times
+A switch inside an interval reduces the order of convergence. With the order of the arcs known, the switching times
 become unknowns of the program, the controls on bang arcs are held at their bounds, and every arc is smooth again.
 """
 
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int_]
 
-DECIDED = 2  # and above, one number for each set of active constraints: the role of a control that these decide
+DECIDED = 2  # and above, one number for each set of active constraints: the role of a control that these determine
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def find_structure(view: PhaseView) -> tuple[Structure | None, Ints]:
     middles = 0.5 * (times[1:] + times[:-1])
     roles = np.array([[role_at(runs, t) for runs in controls] for t in middles], dtype=int)
     held = np.array([_held_between(a, b, view, active) for a, b in itertools.pairwise(times)])
-    # As many constraints as they decide controls; of more, nobody knows which.
+    # At most as many constraints as controls that they determine; of more, it is not known which are active.
     held = np.where(((held != FREE).sum(axis=1) <= (roles >= DECIDED).sum(axis=1))[:, None], held, FREE)
     return Structure(times, np.where(roles >= DECIDED, FREE, roles), held), np.zeros(0, dtype=int)
 
@@ -83,7 +83,7 @@ def _held_between(start: float, end: float, view: PhaseView, active: Ints) -> In
 
 
 def near_limit(view: PhaseView) -> Bools:
-    """(points,): where a state is at one of its bounds, so that the bound and not the Hamiltonian decides."""
+    """(points,): where a state is at one of its bounds, so that the bound and not the Hamiltonian determines the control."""
     bound, margin = view.layout.form.x_bound, view.method.arcs.active * view.x_size
     x = view.values.X[view.layout.grid.point_state]
     return np.asarray(((x - bound.lower < margin) | (bound.upper - x < margin)).any(axis=1))
@@ -112,7 +112,7 @@ def active_constraints(view: PhaseView) -> Ints:
 
 
 def decided(view: PhaseView) -> Bools:
-    """(intervals, controls): where a constraint decides a control, all along between its bounds."""
+    """(intervals, controls): where a constraint determines a control, which is between its bounds on the whole interval."""
     inside = np.logical_and.reduceat(view.inside(view.values.U), view.layout.grid.first_point, axis=0)
     return np.asarray(inside & np.asarray(active_constraints(view).any(axis=1))[:, None])
 
@@ -162,7 +162,7 @@ def arc_mesh(
 ) -> tuple[Mesh, Array]:
     """A mesh with moving knots at the ends of the arcs, and their times.
 
-    ``kept``: times of breaks, and degrees, of an earlier mesh on arcs; where it is the finer one it stays.
+    ``kept``: times of breaks, and degrees, of an earlier mesh on arcs, kept where it is finer.
     """
     total = structure.times[-1] - structure.times[0]
     breaks, degrees, roles, points, held, knots = [0.0], [], [], [], [], []

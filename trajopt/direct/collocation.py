@@ -23,18 +23,19 @@ class Refinement:
     max_degree: int = 9
     """Of the state polynomials."""
     max_pieces: int = 6
-    """Into which an interval is cut at once."""
+    """Largest number of intervals that replace one interval in a refinement."""
     smooth_decay: float = 0.4
     """Factor by which Legendre coefficients must fall for a higher degree to be trusted."""
     rough: float = 0.1
-    """Relative error above which a solution says little about the next: smooth controls are kept linear there. Its inverse is the
-    weight of a violated constraint against an error of the states; its square, how close to a bound hovering is."""
+    """Relative error above which a solution is a poor prediction of the next: smooth controls are kept linear there. Its inverse
+    is the weight of a violated constraint against an error of the states; its square, the distance from a limit at which a
+    constraint counts as near it."""
     near_break: float = 0.1
     """Of an interval: a kink nearer to one of its ends moves that end, instead of cutting the interval."""
     costate_weight: float = 0.1
     """Weight of an error of the costates, relative to their size, against one of the states."""
     polishing: int = 6
-    """Meshes for the sake of the costates, after the states are right."""
+    """Further meshes that only improve the costates, after the states are accurate."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class ArcDetection:
     at_bound: float = 2e-3
     """Of its range: how close to a bound a control counts as being at it."""
     active: float = 1e-5
-    """Of its size: how close to its bound a state or a path constraint counts as active; of a phase: how short an arc is none."""
+    """Of its size: how close to its bound a state or a path constraint counts as active; of a phase: the length below which an
+    arc has vanished."""
     few: int = 3
     """Nodes or intervals in a row: so few active ones are a touch point, so few inactive ones a gap in a boundary arc."""
     shortest: float = 1e-4
@@ -54,9 +56,9 @@ class ArcDetection:
     density: float = 12.0
     """Intervals of a phase with arcs, at the least two for each arc."""
     singular_points: int = 4
-    """Values of a singular control on an interval: a cubic can follow it and is too stiff to chatter."""
+    """Values of a singular control on an interval: a cubic approximates it and cannot chatter."""
     proposals: int = 3
-    """Times that arcs are proposed, and repaired, before the mesh alone has to do."""
+    """Number of times that arcs are proposed, and repaired, before refinement continues without arcs."""
     max_arcs: int = 20
     """Of a phase with boundary arcs: more are a sign of an unresolved mesh, and a slow program."""
 
@@ -66,7 +68,7 @@ class Search:
     """First solutions, and second tries."""
 
     quick_iterations: int = 150
-    """Of a first attempt: most programs need fewer, and for the others there is something better to try."""
+    """Of a first attempt: most programs need fewer; for the others another attempt is more promising."""
     barrier: float = 1e-2
     """Initial barrier parameter from a feasible start, or far from the solution; near it, ``round_off``."""
     samples: int = 9
@@ -78,11 +80,11 @@ class Elastic:
     """The least-violation problem, in which conditions are elastic. Weights are relative to that of a stated condition."""
 
     end_weight: float = 30.0
-    """Of an end value: it is violated where no condition can give."""
+    """Of an end value: violated only if violating conditions does not suffice."""
     link_weight: float = 300.0
-    """Of the continuity of phases: violated where nothing else can give."""
+    """Of the continuity of phases: violated only if no other violation suffices."""
     regularization: float = 1e-8
-    """Weight of the mean square of unknowns without bounds: much is undetermined, and should stay moderate."""
+    """Weight of the mean square of unknowns without bounds: it keeps undetermined unknowns moderate."""
 
 
 @dataclass(frozen=True)

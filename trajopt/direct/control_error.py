@@ -40,7 +40,7 @@ def control_losses(solution: MeshSolution) -> tuple[Estimate, ...]:
     for loss, more in zip(held, singular, strict=True):
         # H_u is zero along a singular arc: a relative loss of first order has a gain of its square.
         square = np.minimum(more / size, (more / size) ** 2)
-        # The control has few values on an interval of a singular arc whatever its degree, so that only narrower ones help.
+        # The control has few values on an interval of a singular arc for any degree, so that only narrower intervals help.
         estimates.append(Estimate(np.maximum(loss / size, square), np.where(more > 0, 1.0, 0.0)))
     return tuple(estimates)
 
@@ -64,7 +64,7 @@ def _by_interval(view: PhaseView, losses: Array) -> Array:
 def _switching_and_decided(view: PhaseView) -> Array:
     """(intervals,): losses by switches inside intervals, and by affine controls kept constant where constraints decide them.
 
-    These could change at every point by their own size, no more being known; no error of the states tells of that.
+    Without further information these could change at every point by their own size; errors of the states do not show it.
     """
     ph = view.layout
     if ph.mesh.roles is not None or not view.kernels.affine.any():
@@ -82,7 +82,7 @@ def _singular_losses(view: PhaseView) -> Array:
     ph = view.layout
     if ph.mesh.roles is None or not view.kernels.affine.any():
         return np.zeros(ph.mesh.intervals)
-    stiff = ph.control_grid.count < ph.grid.sizes[:, None]  # where a constraint decides, a control has all freedom
+    stiff = ph.control_grid.count < ph.grid.sizes[:, None]  # a control that a constraint determines has a value at every point
     free = (ph.mesh.roles == FREE) & stiff
     return np.asarray(np.where(free, _by_interval(view, _first_order(view)), 0.0).sum(axis=1))
 
@@ -119,7 +119,7 @@ def _losses_between(view: PhaseView) -> Array:
     # Algebraic variables move with the controls: their curvature is not that of H alone.
     if affine.all() or ph.nz or ph.mesh.roles is not None:
         return np.zeros(ph.mesh.intervals)
-    # Losses are of second order in what a control misses: where its last Legendre coefficient is small nothing is lost.
+    # Losses are of second order in the error of a control: where its last Legendre coefficient is small they vanish.
     least = view.method.refinement.rough * np.sqrt(view.method.tolerance)
     where = np.flatnonzero((last_coefficients(view) > least) & free_intervals(view))
     if not where.size:
@@ -164,7 +164,7 @@ def _last_coefficients(view: PhaseView) -> Array:
 
 
 def _half_steps(slopes: Array, curvature: Array, inside: Bools) -> Array:
-    """(places,): 1/2 H_u . H_uu^-1 H_u over the controls inside their bounds; nothing where H is not convex in them."""
+    """(places,): 1/2 H_u . H_uu^-1 H_u over the controls inside their bounds; zero where H is not convex in them."""
     result = np.zeros(slopes.shape[0])
     for pattern in np.unique(inside, axis=0):
         which = np.flatnonzero(pattern)

@@ -2,7 +2,7 @@
 
 Conditions over endpoints and integrals, path constraints and end values are elastic: each may be violated, in units of its
 size, at a weight in the cost (an exact penalty of first order). Where the sum falls to zero there is a feasible trajectory;
-where it does not, what is violated says why there is none, in the user's terms, and not in terms of defects that no trajectory
+otherwise the violated conditions explain why there is none, in the user's terms, and not in terms of defects that no trajectory
 can have.
 """
 
@@ -45,7 +45,7 @@ class ElasticGroup:
 class ElasticBackend:
     """A backend that solves programs with some of their constraints elastic.
 
-    Its outcome is SOLVED where nothing had to be violated, and LEAST_VIOLATION where something had.
+    Its outcome is SOLVED if no condition had to be violated, else LEAST_VIOLATION.
     """
 
     backend: Backend
@@ -198,7 +198,7 @@ def make_elastic(program: Program, loose: tuple[ElasticGroup, ...], regularizati
 
 
 def _weighted(unknowns: Index, weights: Array, power: int, shape: tuple[int, int], parameters: int) -> Iterator[Block]:
-    """The weighted sum of unknowns, each raised to a power; nothing where there are none."""
+    """The weighted sum of unknowns, each raised to a power; zero without unknowns."""
     count = unknowns.size
     if count:
         w = casadi.SX.sym("w")

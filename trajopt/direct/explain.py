@@ -198,7 +198,7 @@ def _saturated(solution: MeshSolution) -> list[str]:
             for side, limit in (("lower", bound.lower[j]), ("upper", bound.upper[j])):
                 margin = view.method.arcs.at_bound * view.u_range[j]
                 if np.isfinite(limit) and view.u_range[j] > 0 and np.all(np.abs(view.values.U[:, j] - limit) < margin):
-                    lines.append(f"control '{name}' stays at its {side} bound {limit:g} all along phase '{form.name}'")
+                    lines.append(f"control '{name}' stays at its {side} bound {limit:g} throughout phase '{form.name}'")
     return lines
 
 

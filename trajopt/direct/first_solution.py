@@ -91,7 +91,7 @@ def _not_proved_infeasible(state: State) -> bool:
 
 
 def _attempt(solve: Callable[[State], MeshSolution], keeps_time: bool = False) -> Callable[[State], State]:
-    """An attempt from a function that solves; with ``keeps_time`` what it violates says nothing about other times."""
+    """An attempt from a function that solves; with ``keeps_time`` its violations are those of this duration only."""
 
     def attempt(state: State) -> State:
         solution = solve(state)

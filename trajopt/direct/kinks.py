@@ -1,7 +1,7 @@
 """Kinks: where smooth controls bend, as they do when a bound becomes active or inactive.
 
 On an interval with a kink inside, neither a higher degree nor narrower pieces pay. The polynomials of its neighbours, continued
-into it, meet each other, or the bound, where the kink is; a break put there makes both sides smooth, and the next solution tells
+into it, meet each other, or the bound, where the kink is; a break put there makes both sides smooth, and the next solution shows
 the place more exactly.
 """
 

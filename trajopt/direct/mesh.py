@@ -30,7 +30,7 @@ class Mesh:
     held : (n, states + path constraints) integers
         FREE, or kept AT_LOWER or AT_UPPER as equalities: boundary arcs of constraints.
     joined : indices of knots
-        Where an arc that rides a constraint begins or ends with the controls as they are on its other side.
+        Where a boundary arc begins or ends with continuous controls.
     control_points : (n, controls) integers
         Number of values that describe a control on an interval; 0 for one at every collocation point, -1 for one fewer.
 

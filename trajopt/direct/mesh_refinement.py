@@ -49,7 +49,7 @@ def refine_mesh(mesh: Mesh, estimate: Estimate, method: Collocation, bends: Sequ
         inner = [a + (b - a) * (i + 1) / pieces for i in range(pieces - 1)]
         if cuts.get(k):
             inner, new_degree = cuts[k], degree
-            if k in touched and error > method.tolerance:  # smooth on both sides from now on, whatever the decay says
+            if k in touched and error > method.tolerance:  # smooth on both sides from now on, for any decay of the coefficients
                 new_degree = min(degree + 1, max(most, degree))
         elif k in cuts and degree < most and error > method.tolerance:  # its end was moved: smooth from now on
             inner, new_degree = [], degree + 1
@@ -84,7 +84,7 @@ def _at_bends(mesh: Mesh, bends: Sequence[Bend], close: float) -> tuple[Mesh, di
         """The distance from the nearest end, in widths, the interval, and that end."""
         k = int(np.clip(np.searchsorted(mesh.breaks, bend.place, side="right") - 1, 0, mesh.intervals - 1))
         end = k + int(np.argmin(np.abs(mesh.breaks[k : k + 2] - bend.place)))
-        # Where a bend has moved often, there may be several breaks beside it already.
+        # Where a kink has moved often, there may be several breaks near it already.
         width = np.diff(mesh.breaks[k : k + 2] if bend.now is None else mesh.breaks[max(end - 1, 0) : end + 2]).max()
         return (0.0 if mesh.breaks[end] == bend.now else abs(mesh.breaks[end] - bend.place) / width), k, end
 
@@ -108,7 +108,7 @@ def _division(degree: int, factor: float, decay: float, most: int, refinement: R
     """Into how many pieces of what degree an interval is cut to divide its error by ``factor``, and by ten more, with few points.
 
     n pieces divide the error by n ** (degree + 1) and the decay of the coefficients by n; where these hardly fall, there may be
-    a kink, and higher degrees promise nothing. The cost of an interval grows with the square of its degree.
+    a kink, and higher degrees do not reduce the error. The cost of an interval grows with the square of its degree.
     """
     excess, choices = np.log10(min(factor, 1 / EPSILON)) + 1.0, []
     for pieces in range(1, refinement.max_pieces + 1):

@@ -42,7 +42,7 @@ def refine(state: State) -> State:
         proposal, suspects = proposed_arcs(current), tuple[Array, ...]()
         done = refusals > 0 and current.solved and current.error <= method.tolerance  # without arcs
         if proposal.clear and refusals < method.arcs.proposals and not done:
-            on_arcs = solve_on_arcs(state, current, arc_meshes(current, proposal))
+            on_arcs = solve_on_arcs(state, current, arc_meshes(current, proposal.structures))
             state, suspects = on_arcs.state, on_arcs.suspects
             refusals += 1
             unconfirmed = on_arcs.unconfirmed
@@ -168,7 +168,7 @@ def with_linear_controls(view: PhaseView, where: NDArray[np.bool_] | None = None
 def next_meshes(
     current: MeshSolution, proposal: Proposal, suspects: tuple[Array, ...], seen: Sequence[CostateErrors]
 ) -> tuple[Mesh, ...]:
-    """Refined where the error is large, where arcs cannot be told apart, and where proposed arcs were refuted (``suspects``).
+    """Refined where the error is large, where arcs are unclear, and where proposed arcs were refuted (``suspects``).
 
     ``seen``: the errors of the costates so far; breaks go where states meet their limits.
     """

@@ -1,9 +1,9 @@
 """A remedy for controls that do not make the Hamiltonian smallest: the relaxed problem finds where they jump, or chatter.
 
 Where two minima of H in the controls exchange roles, the best control jumps although H is not affine in it. Where they stay
-equally good over a while, no control is the best: switching ever faster between both approaches the infimum. In the relaxed
-problem (``relaxed_form``) the share of the first control enters affinely: a jump is a switch of the share, chattering a singular
-arc of it.
+equally good on a time interval, no control attains the minimum: faster and faster switching between both approaches the
+infimum. In the relaxed problem (``relaxed_form``) the share of the first control enters affinely: a jump is a switch of the
+share, chattering a singular arc of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trajopt.arcs import FREE
 from trajopt.curve import Curve
-from trajopt.direct.arc_refinement import Meshes, arc_meshes_of, solve_on_arcs
+from trajopt.direct.arc_refinement import Meshes, arc_meshes, solve_on_arcs
 from trajopt.direct.arc_structure import Structure
 from trajopt.direct.control_error import with_control_error
 from trajopt.direct.first_solution import first_solution
@@ -129,7 +129,7 @@ def _both(first: Line, second: Line, copies: list[int]) -> Line:
 
 
 def chattering(solution: MeshSolution, mixture: Mixture) -> tuple[str, ...]:
-    """What to say where two different controls share the time on an arc; nothing where they do nowhere."""
+    """The message if two different controls share the time on an arc; empty otherwise."""
     lines = []
     for view in solution.phases:
         ph, (u, v, share) = view.layout, mixture.chosen(view)
@@ -161,7 +161,7 @@ def _with_jumps(state: State, relaxed: MeshSolution, mixture: Mixture) -> State:
         phases.append(replace(start, u=_of_time(point_curve(view, chosen), start)))
         structures.append(_structure(view, chosen) if mixture.copies[view.index] else None)
     guess = Guess(tuple(phases), relaxed.guess.s)
-    meshes = arc_meshes_of(state.solution, tuple(structures))
+    meshes = arc_meshes(state.solution, tuple(structures))
     warm = Warm(state.method.round_off, monotone=True, mu_based_multipliers=False)
     on_knots = solve_mesh(state.context, meshes[0], guess, warm, meshes[1], PassKind.ARCS)
     state = state.recorded(on_knots)

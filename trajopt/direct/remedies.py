@@ -54,7 +54,7 @@ def _no_multipliers(solution: MeshSolution) -> bool:
 
 
 def _stayed(state: State) -> bool:
-    """True if a control that nobody guessed stayed where it began, all along, inside its bounds: a turn about one axis alone."""
+    """True if a control without a guess kept its initial value inside its bounds everywhere: a turn about one axis alone."""
     for view, start in zip(state.solution.phases, state.guess.phases, strict=True):
         form, U = view.layout.form, view.values.U
         moved = np.abs(U - start.u(np.linspace(0.0, 1.0, U.shape[0]))).max(axis=0, initial=0.0)

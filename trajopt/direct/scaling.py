@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 def scales(layout: Layout, program: Program, negligible: float) -> tuple[Array, Array]:
     """(unknowns,), (constraints,): the size of each unknown, and what each constraint row is multiplied by.
 
-    ``negligible``: a guess smaller than that part of a quantity's limits says nothing about its size.
+    ``negligible``: a guess smaller than that part of a quantity's limits does not determine its size.
     """
     y, unknowns = program.start, np.ones(layout.unknowns)
     for ph, block in zip(layout.phases, program.blocks, strict=False):
@@ -59,7 +59,7 @@ def _sizes(quantities: tuple[NamedVector, ...], values: Array, reach: Array | No
 
 
 def limit_sizes(quantities: tuple[NamedVector, ...]) -> Array:
-    """The sizes of quantities as far as their scales, boundary values and bounds tell; else one."""
+    """The sizes of quantities from their scales, boundary values and bounds; one without any of these."""
     return _sizes(quantities, np.zeros((1, sum(q.size for q in quantities))), None, 0.0)
 
 

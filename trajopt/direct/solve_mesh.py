@@ -37,7 +37,7 @@ SLACK = float(np.sqrt(np.finfo(float).eps))
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What stays the same from mesh to mesh."""
+    """What all meshes of a solve share."""
 
     form: NormalForm
     kernels: Kernels
@@ -70,7 +70,7 @@ class Context:
 
     @property
     def barrier_after_feasible(self) -> Warm:
-        """From a point that meets the constraints, whatever it costs."""
+        """From a point that satisfies the constraints, of any cost."""
         return Warm(self.method.search.barrier, monotone=True, mu_based_multipliers=False)
 
     def with_iteration_limit(self, iterations: int) -> Context:
@@ -123,7 +123,7 @@ def solve_mesh(
     solution = replace(solution, estimates=estimates, seconds=time.perf_counter() - began)
     record = solution.record
     if kind is not PassKind.FEASIBLE:
-        context.offer(solution)  # before it is told: what was told is kept
+        context.offer(solution)  # before it is reported: an interruption returns what was reported
     context.progress(
         f"{record.intervals} intervals, {record.points} points: {result.outcome.value} in {record.iterations} iterations, "
         f"objective {record.objective:.9g}, error {record.error:.1e}" + (f", {record.remark}" if record.remark else "")
@@ -152,7 +152,7 @@ def _solve_with_angle_bounds(
 ) -> tuple[Program, Array, Array, Result]:
     """The program with bounds for its angles, the sizes of its unknowns and rows, and its answer.
 
-    The way to the best angle may lead through such a bound; from an answer that is at one it goes on between new ones.
+    The best angle may lie beyond such a bound; a solution at one is continued between new bounds.
     """
     method = context.method
     reach = 4 * np.pi / 3

@@ -50,7 +50,7 @@ class TimeGrid:
 
     @cached_property
     def groups(self) -> tuple[tuple[Rule, Index], ...]:
-        """The intervals of each degree, with their rule: what has one shape can be computed at once."""
+        """The intervals of each degree, with their rule: arrays of one shape are computed together."""
         degrees = self.mesh.degrees
         alike = [np.flatnonzero(degrees == degree) for degree in sorted(set(degrees.tolist()))]
         return tuple((self.rules[here[0]], here) for here in alike)
@@ -155,5 +155,5 @@ class ControlGrid:
         rule, count = self.grid.rules[interval], self.count[interval, control]
         if count == rule.points.size:
             return rule.points
-        # With its values at both ends a linear control stays within its bounds all along.
+        # With its values at both ends a linear control stays within its bounds on the whole interval.
         return np.full(1, 0.5) if count == 1 else np.linspace(0.0, 1.0, int(count))

@@ -1,10 +1,10 @@
 """Touch points and ends of boundary arcs: where states, or path constraints on states alone, meet their limits.
 
 At a touch point the costates jump; so they may where a limit becomes active or inactive. A polynomial cannot jump: an interval
-with a touch point inside has wrong costates, and the multiplier of the limit sits on whatever collocation point is nearest.
+with a touch point inside has wrong costates, and the multiplier of the limit is at the nearest collocation point.
 With a break there the multiplier is the jump, and both sides are smooth. A touch point is where the constraint's polynomial has
-its peak; an arc ends where the derivative of the constraint that the controls enter comes to zero. The distance from the break
-tells by how much the next mesh must move it.
+its peak; an arc ends where the derivative of the constraint that the controls enter vanishes. The distance from the break
+is the displacement of the break in the next mesh.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def _end(of: LimitMultipliers, column: int, run: Index, kind: TouchKind) -> Touc
 def next_places(earlier: Sequence[Sequence[TouchPoint]], now: Sequence[TouchPoint], settings: Refinement) -> list[float]:
     """Where breaks are to go: to the places that the touch points have now, or extrapolated, when earlier moves undershot.
 
-    Moving a break moves the place too, and perhaps as far. From two meshes the secant tells where they meet; nodes on both sides
+    Moving a break moves the place too, and perhaps as far. From two meshes the secant gives where they meet; nodes on both sides
     of the place bracket it.
     """
     numbered = [_numbered(one) for one in (now, *reversed(earlier))]
