@@ -101,4 +101,4 @@ def _run(tree: Mechanism, ph: PhaseSolution, torques: tuple[str, ...], state: np
         return np.concatenate([y[n:], np.array(accelerations(y[:n], y[n:], u, [], 0)).ravel()])
 
     # Torques have kinks where they meet their limits: short steps, so that none is stepped over.
-    return scipy.integrate.solve_ivp(rate, (ph.t0, ph.tf), state, method="DOP853", rtol=1e-10, atol=1e-11, max_step=0.01)
+    return scipy.integrate.solve_ivp(rate, (ph.t0, ph.tf), state, method="DOP853", rtol=1e-8, atol=1e-9, max_step=0.02)
