@@ -62,6 +62,12 @@ def why(row: dict[str, Any]) -> str:
     return inner.removeprefix("local").removeprefix("; ")
 
 
+def times(row: dict[str, Any]) -> str:
+    """Of the solve, and of that of the other version."""
+    before = "" if row.get("before") is None else f" ({row['before']:.1f} s before)"
+    return f"{row['solve']:6.1f} s{before}"
+
+
 def table(rows: dict[str, dict[str, Any]]) -> str:
     lines = ["| problem | claim | why no more | certificate | solve | solve of 23964c5 |", "|---|---|---|---|---|---|"]
     for name, row in rows.items():
@@ -91,7 +97,7 @@ def main() -> int:
         if options.before:
             row["before"] = measured(name, BEFORE, options.before, options.limit)[0]
         rows[name] = row
-        print(f"{name:28} {row['claim']:9} {row['certify']:6.1f} s, solve {row['solve']:6.1f} s   {why(row)}", flush=True)
+        print(f"{name:28} {row['claim']:9} {row['certify']:6.1f} s, solve {times(row)}   {why(row)}", flush=True)
         if options.json:
             options.json.write_text(json.dumps(rows, indent=1))
     rows = {name: rows[name] for name in every if name in rows}
