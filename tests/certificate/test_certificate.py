@@ -1,8 +1,10 @@
 """The certificate: right answers of both methods pass, and each wrong answer fails in the row that should notice."""
 
 import json
+import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import casadi
 import numpy as np
@@ -23,6 +25,7 @@ from trajopt.errors import UsageError
 from trajopt.indirect.shooting import Shooting
 from trajopt.integrate.tableaus import DOP853, FEHLBERG
 from trajopt.reference import Reference
+from trajopt.second_order import kelley_matrices
 from trajopt.show.diagnostic_plots import integral_drifts
 from trajopt.solution import Status
 
@@ -32,6 +35,7 @@ FAMILY = {
     "bang, singular, zero": goddard,
     "state constraint": bryson_denham,
 }
+BOTH = (vanderpol_bounded, goddard, bryson_denham)  # whose direct answers the test of tolerances certifies
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +44,23 @@ def answers():
     kept = {}
 
     def answer(module):
+        """Of a module of a problem, or of a function that builds one."""
         if module.__name__ not in kept:
-            kept[module.__name__] = solve(module.build()).check()
+            kept[module.__name__] = solve(getattr(module, "build", module)()).check()
+        return kept[module.__name__]
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def shot(answers):
+    """Answers of shooting from direct ones, solved once."""
+    kept = {}
+
+    def answer(module):
+        if module.__name__ not in kept:
+            direct = answers(module)
+            kept[module.__name__] = Shooting().solve(direct.form, direct, None).check()
         return kept[module.__name__]
 
     return answer
@@ -70,11 +89,11 @@ def failing(certificate):
 
 
 @pytest.mark.parametrize("kind", FAMILY)
-def test_right_answers_of_both_methods_are_certified(answers, kind):
+def test_right_answers_of_both_methods_are_certified(answers, shot, kind):
     module = FAMILY[kind]
-    direct = answers(module)
-    indirect = Shooting().solve(direct.form, direct, None).check()
-    for one, other in ((direct, indirect), (indirect, direct)):
+    direct, indirect = answers(module), shot(module)
+    again = [] if module in BOTH else [(direct, indirect)]
+    for one, other in (*again, (indirect, direct)):
         certificate = certify(one, reference=module.REFERENCE, other=other)
         assert certificate.ok, str(certificate)
         assert certificate["direct and indirect objectives"].applies
@@ -338,22 +357,22 @@ def static():
 
 
 @pytest.mark.parametrize("build", [implicit, static])
-def test_algebraic_and_static_variables(build):
-    right = solve(build()).check()
+def test_algebraic_and_static_variables(answers, build):
+    right = answers(build)
     certificate = certify(right)
     assert certificate.ok, str(certificate)
     assert certificate["costate equation"].value < 1e-7
     assert certificate["transversality"].value < 1e-7
 
 
-def test_a_wrong_static_variable_fails_transversality_and_the_motion():
-    right = solve(static()).check()
+def test_a_wrong_static_variable_fails_transversality_and_the_motion(answers):
+    right = answers(static)
     shifted = replace(right, variables={"k": right.variables["k"] * 1.01})
     assert {"re-integration of intervals", "transversality"} <= failing(certify(shifted))
 
 
-def test_a_wrong_algebraic_variable_fails_its_equation():
-    right = solve(implicit()).check()
+def test_a_wrong_algebraic_variable_fails_its_equation(answers):
+    right = answers(implicit)
     wrong = with_curves(right, "algebraics", lambda v, t: v + 0.01)
     assert "bounds and path constraints" in failing(certify(wrong))
 
@@ -406,9 +425,8 @@ def test_the_command_line_gives_the_verdict(answers, tmp_path):
     assert "FAILS" in result.stdout
 
 
-def test_comparing_shows_costates_switches_and_the_largest_state_gap(answers, tmp_path):
-    direct = answers(goddard)
-    indirect = Shooting().solve(direct.form, direct, None).check()
+def test_comparing_shows_costates_switches_and_the_largest_state_gap(answers, shot, tmp_path):
+    direct, indirect = answers(goddard), shot(goddard)
     for solution, name in ((direct, "d.nc"), (indirect, "i.nc")):
         solution.save(tmp_path / name)
     result = CliRunner().invoke(app, ["compare", str(tmp_path / "d.nc"), str(tmp_path / "i.nc"), "--json", "-"])
@@ -420,16 +438,11 @@ def test_comparing_shows_costates_switches_and_the_largest_state_gap(answers, tm
     assert [round(t, 4) for t in content["switches"]["main"][1]] == [0.0235, 0.0727]
 
 
-def test_a_certificate_takes_at_most_five_seconds_more_than_the_solve():
-    """By the processor's time, which other work on the machine does not count in."""
-
-    def seconds(work):
-        start = time.process_time()
-        work()
-        return time.process_time() - start
-
-    solution = solve(orbit_raising.build())
-    assert seconds(lambda: certify(solution)) < seconds(lambda: solve(orbit_raising.build())) + 5
+def test_a_certificate_takes_at_most_five_seconds(answers):
+    """By the processor's time, which other work on the machine does not count in; all named problems: tests.benchmarks."""
+    start = time.process_time()
+    certify(answers(orbit_raising))
+    assert time.process_time() - start < 5
 
 
 def planar_transfer():
@@ -478,7 +491,7 @@ def test_a_condition_of_the_motion_is_checked_at_zero():
     assert "first integrals" in failing(certify(with_curves(solution, "states", lambda v, t: 1.001 * v)))
 
 
-@pytest.mark.parametrize("wall", [0.05, 0.1, 0.11, 0.12, 1 / 6, 0.2])
+@pytest.mark.parametrize("wall", [0.05, 0.11, 1 / 6, 0.2])
 def test_pushes_of_a_wall_may_be_anywhere_in_an_interval(wall):
     """Wherever the wall is met, and whatever the mesh is there, the costate equation holds up to pushes away from the wall."""
     certificate = certify(solve(bryson_denham.build(wall=wall)).check())
@@ -499,11 +512,11 @@ TIGHT = {  # rows of a direct answer that was asked for 1e-6
 }
 
 
-@pytest.mark.parametrize("module", [vanderpol_bounded, goddard, bryson_denham, cart_pole])
-def test_tolerances_are_those_of_the_error_that_was_asked_for(answers, module):
+@pytest.mark.parametrize("module", BOTH)
+def test_tolerances_are_those_of_the_error_that_was_asked_for(answers, shot, module):
     direct = answers(module)
     assert direct.tolerance == 1e-6
-    certificate = certify(direct, other=Shooting().solve(direct.form, direct).check())
+    certificate = certify(direct, other=shot(module))
     assert certificate.ok, str(certificate)
     for name, tolerance in TIGHT.items():
         assert not certificate[name].applies or certificate[name].tolerance == pytest.approx(tolerance), name
@@ -595,3 +608,21 @@ def test_other_optima_are_listed_best_first():
     assert [o["starts"] for o in content["optima"]] == [[0, 1]]
     assert "direct and indirect objectives" not in {c["name"] for c in content["checks"]}
     assert CliRunner().invoke(app, ["certify", "a.nc", "--starts", "2"]).exit_code == 2
+
+
+def test_a_closed_valve_and_a_full_tank_are_certified():
+    """The dose is spent and the control zero: multipliers of both limits are not unique, and those of the answer do not fit."""
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+    from suite import ENTRIES
+
+    certificate = certify(solve(ENTRIES["tumour"].build()).check())
+    assert certificate.claim == "extremal", str(certificate)
+
+
+def test_kelleys_condition_of_models_with_tables():
+    """Components of a vector are no symbols of their own in CasADi's MX."""
+    x, p, u, t = casadi.MX.sym("x", 2), casadi.MX.sym("p", 2), casadi.MX.sym("u", 2), casadi.MX.sym("t")
+    f = casadi.vertcat(u[0], u[1])
+    order, matrix = kelley_matrices(x[0] ** 2 + x[1] ** 2 + casadi.dot(p, f), (t, x, p, u), f, [1])
+    assert order == 1
+    assert float(casadi.Function("m", [t, x, p, u], [matrix])(0, [1, 2], [3, 4], [5, 6])) == 2.0

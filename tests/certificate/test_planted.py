@@ -11,13 +11,14 @@ from planted import CASES
 
 SAMPLE = (
     "bump-inside-an-interval",
-    "parameter-off-on-many-intervals",
+    "cheaper-control-on-a-shared-limit",
+    "touch-point-at-the-wrong-time",
     "objective-far-from-zero",
     "static-variable-at-zero",
     "small-static-variable",
     "jump-map-violated",
     "narrow-deep-well",
-    "one-of-twelve-controls-in-the-wrong-well",
+    "one-of-eight-controls-in-the-wrong-well",
     "switch-a-thousandth-too-late",
     "costate-with-a-bump-inside-an-interval",
     "moving-wall-entered-too-early",

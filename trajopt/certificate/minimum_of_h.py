@@ -229,18 +229,18 @@ class HamiltonianMinimization:
         t, x, _, _, costate = (v[:, part] for v in self.e.points)
         for _ in range(3):
             with np.errstate(all="ignore"):
-                g, slope = (np.asarray(o.full()) for o in self._equations(t, x, y[nu:], y[:nu], costate, *self.e.fixed))
+                g, slope = (np.array(o) for o in self._equations(t, x, y[nu:], y[:nu], costate, *self.e.fixed))
             matrix = slope.T.reshape(-1, ph.z.numel(), ph.g.numel()).transpose(0, 2, 1)
             good = np.isfinite(matrix).all(axis=(1, 2)) & np.isfinite(g).all(axis=0)
             matrix[~good], g[:, ~good] = 0.0, 0.0
-            y[nu:] -= np.einsum("nij,jn->in", np.linalg.pinv(matrix, rcond=1e-13), g)
+            y[nu:] -= _solved(matrix, g.T).T
         return y
 
     @cached_property
     def _equations(self) -> Any:
         ph = self.e.phase.form
         slope = casadi.densify(casadi.jacobian(ph.g, ph.z)).reshape((-1, 1))
-        return casadi.Function("g", self.e.symbols, [casadi.densify(ph.g), slope])
+        return Pointwise(casadi.Function("g", self.e.symbols, [casadi.densify(ph.g), slope]))
 
     def _admissible(self, start: Array, part: NDArray[np.intp]) -> Array:
         """The values reached from a start by controls that keep the constraints: multipliers follow what is violated."""
@@ -323,6 +323,16 @@ class HamiltonianMinimization:
                 length[some[~better]] *= 0.3
             moving = moving[improved]
         return value, y
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    """Many small systems, (N, rows, columns) and (N, rows); those without a unique solution by least squares."""
+    try:
+        if matrix.shape[1] == matrix.shape[2]:
+            return np.asarray(np.linalg.solve(matrix, right[:, :, None])[:, :, 0])
+    except np.linalg.LinAlgError:  # one of them is singular
+        pass
+    return np.asarray(np.einsum("nij,nj->ni", np.linalg.pinv(matrix, rcond=1e-13), right))
 
 
 def _irrational(count: int) -> Array:
