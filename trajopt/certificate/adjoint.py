@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from trajopt.certificate.linearized_motion import gauss
 from trajopt.certificate.state_constraints import (
-    FITS,
     STATIONARITY,
     CostateSystem,
     MultiplierCandidates,
@@ -170,6 +169,6 @@ def _together(
     given = system.joined(first, last)
     ends = system.ends[0][0][:, first], system.ends[0][1][:, last - 1]
     gap, fitted_costate, sizes = system.solved(here, given, ends, 1.0)
-    if np.any(np.abs(gap) > np.maximum(left, FITS)) or system.promised(here, fitted_costate.T) >= promised:
+    if np.any(np.abs(gap) > 2 * left + PROMISED) or system.promised(here, fitted_costate.T) > 0.5 * promised:
         return None
     return given, gap, fitted_costate, sizes

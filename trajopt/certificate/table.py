@@ -155,10 +155,15 @@ class Certificate:
         lines.append(f"  {'check'.ljust(width)}  {'value':>9}  {'tolerance':>9}  verdict")
         for check in self.checks:
             lines.append(f"  {check.name.ljust(width)}  {'  '.join(cell.rjust(9) for cell in figures(check))}  {verdict(check)}")
+        from trajopt.certificate.advice import advice  # which is about rows
+
+        lines += [f"  {name}: {text}" for name, text in advice(self.checks)]
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """What ``trajopt certify --json -`` prints."""
+        from trajopt.certificate.advice import advice
+
         rows = [
             {
                 "name": c.name, "value": _number(c.value), "tolerance": _number(c.tolerance), "ok": c.ok, "remark": c.remark,
@@ -168,7 +173,7 @@ class Certificate:
         ]  # fmt: skip
         return {
             "problem": self.problem, "ok": self.ok, "claim": self.claim, "scope": self.scope, "asked": self.asked,
-            "settings": dict(self.settings), "checks": rows,
+            "settings": dict(self.settings), "checks": rows, "advice": dict(advice(self.checks)),
             "optima": [{"objective": o.objective, "status": o.status.name, "starts": list(o.starts)} for o in self.optima],
         }  # fmt: skip
 
