@@ -1,12 +1,8 @@
 """Every classical case, solved by shooting from a direct solution with default options, against its trusted optimum."""
 
-import importlib
-
 import numpy as np
 import pytest
 
-from trajopt import solve
-from trajopt.indirect.shooting import Shooting
 from trajopt.show.diagnostic_plots import integral_drifts
 
 CASES = {  # name -> how closely the trusted optimum is met; some references have fewer digits than shooting
@@ -28,36 +24,20 @@ CASES = {  # name -> how closely the trusted optimum is met; some references hav
 }
 
 
-@pytest.fixture(scope="module")
-def solved():
-    """Direct and indirect solutions, each computed once."""
-    kept = {}
-
-    def get(name):
-        if name not in kept:
-            module = importlib.import_module(f"problems.classical.{name}")
-            problem = module.build()
-            direct = solve(problem)
-            kept[name] = (problem.finish(), module.REFERENCE, direct, Shooting().solve(problem.finish(), direct))
-        return kept[name]
-
-    return get
-
-
 def switches(solution):
     return [a.end for a in solution.arcs[:-1]]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_trusted_optimum(solved, name):
-    _, reference, _, shot = solved(name)
+def test_trusted_optimum(classical, name):
+    _, reference, _, shot = classical(name)
     assert shot.success, shot.explanation
     assert shot.objective == pytest.approx(reference.objective, rel=CASES[name], abs=0)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_initial_costates(solved, name):
-    form, reference, direct, shot = solved(name)
+def test_initial_costates(classical, name):
+    form, reference, direct, shot = classical(name)
     first = form.phases[0].name
     t0 = shot.phases[first].t0
     for state, value in reference.costates.items():
@@ -70,8 +50,8 @@ def test_initial_costates(solved, name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_hamiltonian_is_constant(solved, name):
-    *_, shot = solved(name)
+def test_hamiltonian_is_constant(classical, name):
+    *_, shot = classical(name)
     for integral, (_, drift) in integral_drifts(shot).items():
         assert np.nanmax(drift) < 1e-10, integral
 
@@ -88,13 +68,13 @@ def test_hamiltonian_is_constant(solved, name):
         ("robot_arm", (9.14091174591 / 4, 2.7960432, 9.14091174591 / 2, 6.3448685, 3 * 9.14091174591 / 4), 9.14091174591),
     ],
 )
-def test_switching_times(solved, name, expected, unit):
-    _, _, _, shot = solved(name)
+def test_switching_times(classical, name, expected, unit):
+    _, _, _, shot = classical(name)
     np.testing.assert_allclose(switches(shot), expected, rtol=0, atol=2e-8 * unit)
 
 
-def test_boundary_layers_of_a_hypersensitive_problem(solved):
-    _, reference, _, shot = solved("hypersensitive")
+def test_boundary_layers_of_a_hypersensitive_problem(classical):
+    _, reference, _, shot = classical("hypersensitive")
     assert shot.success, shot.explanation
     assert shot.objective == pytest.approx(reference.objective, rel=1e-11, abs=0)
     # H = 0 on the way to rest: (x^2 + u^2) / 2 - u (u - x^3) = 0 gives u = x^3 - sqrt(x^6 + x^2), and the costate is -u.
@@ -102,9 +82,9 @@ def test_boundary_layers_of_a_hypersensitive_problem(solved):
     assert abs(shot["x"](5000.0)) < 1e-12
 
 
-def test_a_singular_arc_meets_its_closed_form(solved):
+def test_a_singular_arc_meets_its_closed_form(classical):
     """On Goddard's singular arc drag (1 + v / c) equals the weight."""
-    _, _, _, shot = solved("goddard")
+    _, _, _, shot = classical("goddard")
     arc = next(a for a in shot.arcs if a.roles["T"] == "singular")
     t = np.linspace(arc.start, arc.end, 50)[1:-1]
     h, v, m = shot["h"](t), shot["v"](t), shot["m"](t)
@@ -112,17 +92,17 @@ def test_a_singular_arc_meets_its_closed_form(solved):
     np.testing.assert_allclose(drag * (1 + v / 0.5), m / h**2, rtol=1e-9)
 
 
-def test_costate_jump_of_bryson_denham(solved):
+def test_costate_jump_of_bryson_denham(classical):
     """The closed form for x <= 1/9: costates of x are 2/(9 l^2) before, 0 on and -2/(9 l^2) after the boundary arc."""
-    _, _, _, shot = solved("bryson_denham")
+    _, _, _, shot = classical("bryson_denham")
     limit = 1 / 9
     np.testing.assert_allclose(shot.costate("x")([0.1, 0.5, 0.9]), np.array([1, 0, -1]) * 2 / (9 * limit**2), atol=1e-9)
     np.testing.assert_allclose(shot["x"](np.linspace(1 / 3, 2 / 3, 20)), limit, rtol=1e-12)
     assert shot.objective == pytest.approx(4 / (9 * limit), rel=1e-13)
 
 
-def test_multipliers_of_links_are_those_of_the_direct_method(solved):
-    _, _, direct, shot = solved("launch_vehicle")
+def test_multipliers_of_links_are_those_of_the_direct_method(classical):
+    _, _, direct, shot = classical("launch_vehicle")
     compared = 0
     for name, value in direct.multipliers.items():
         if name in shot.multipliers and abs(value) > 1e-3 and not name.startswith("t "):
