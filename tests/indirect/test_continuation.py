@@ -4,7 +4,7 @@ import casadi
 import numpy as np
 import pytest
 
-from trajopt import Problem
+from trajopt import Problem, solve
 from trajopt.errors import UsageError
 from trajopt.indirect.continuation import Continuation
 from trajopt.indirect.shooting import Shooting
@@ -95,3 +95,22 @@ def test_steps_shrink_after_a_failure():
 def test_unknown_parameters_are_named():
     with pytest.raises(UsageError, match="targit"):
         Continuation("targit").run(moved_target(), {}, 1.0)
+
+
+def test_solving_again_after_a_change_takes_a_few_newton_steps():
+    """From a solution of shooting its arcs are kept: one structure, one grid, quadratic convergence."""
+    ocp = Problem("wall")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    wall = ocp.parameter("wall", 1 / 9)
+    x, v, u = ph.state("x", start=0, end=0), ph.state("v", start=1, end=-1), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ph.path(x - wall, upper=0, name="wall")
+    ocp.minimize(ph.integral(u**2) / 2)
+    solution = solve(ocp, "both").check()
+    for limit in (0.112, 0.115):
+        solution = solve(ocp, "indirect", guess=solution, parameters={"wall": limit}).check()
+        assert solution.objective == pytest.approx(4 / (9 * limit), rel=1e-12)
+        assert [arc.roles.get("wall") for arc in solution.arcs] == [None, "upper", None]
+        assert len(solution.log) == 1
+        assert solution.iterations <= 4  # the last of them only confirms
