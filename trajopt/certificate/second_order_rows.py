@@ -13,13 +13,14 @@ from trajopt.certificate.feasibility_rows import conditions, worst
 from trajopt.certificate.phase_conditions import PhaseConditions
 from trajopt.certificate.sampled_solution import SampledSolution, evaluated
 from trajopt.certificate.table import Check, judged, skipped
-from trajopt.second_order import PhaseData, definiteness, kelley_matrices
+from trajopt.second_order import Accessory, PhaseData, definiteness, dependent_conditions, kelley_matrices
 from trajopt.second_order.accessory import accessory
 from trajopt.second_order.linearized import points
 
 Array = NDArray[np.float64]
 FAMILY = "second order"
 VARIATION = "second variation"
+NORMALITY = "normality"
 MOST_INTERVALS, MOST_VARIATIONS = 120, 480
 ON_BOUND = 1e-4  # of a control's size
 JUMP = 1e-3  # of a control's size, from one interval to the next
@@ -43,7 +44,11 @@ def second_order(whole: SampledSolution, phases: Sequence[PhaseConditions], tole
     rows += kelley
     if reason or singular:
         return [*rows, skipped(VARIATION, reason or singular, FAMILY)]
-    return [*rows, _variation(whole, phases, data)]
+    problem = accessory(
+        whole.form, data, (whole.s, whole.p, whole.multipliers), whole.endpoints, _fixed(whole, phases),
+        (whole.sizes.s, whole.sizes.cost),
+    )  # fmt: skip
+    return [*rows, _normality(problem), _variation(whole, problem)]
 
 
 def _not_covered(phases: Sequence[PhaseConditions]) -> str:
@@ -182,12 +187,17 @@ def _kelley_value(e: PhaseConditions, times: Array, result: tuple[int, Any], con
     return max(0.0, -float(least[top])), f"at t = {times[top]:.6g}"
 
 
-def _variation(whole: SampledSolution, phases: Sequence[PhaseConditions], data: Sequence[PhaseData]) -> Check:
+def _normality(problem: Accessory) -> Check:
+    """Whether the multipliers of the conditions are unique. Both cases are extremals, so this row never fails."""
+    count, dependent = problem.C.shape[0], dependent_conditions(problem).shape[0]
+    if not dependent:
+        return judged(NORMALITY, 0.0, 0.0, "normal: variations change all conditions, multipliers are unique", FAMILY)
+    remark = f"variations change only {count - dependent} of {count} conditions independently: multipliers are not unique"
+    return judged(NORMALITY, 0.0, 0.0, remark, FAMILY)
+
+
+def _variation(whole: SampledSolution, problem: Accessory) -> Check:
     """The second variation over all variations that the limits allow is positive: no conjugate point."""
-    problem = accessory(
-        whole.form, data, (whole.s, whole.p, whole.multipliers), whole.endpoints, _fixed(whole, phases),
-        (whole.sizes.s, whole.sizes.cost),
-    )  # fmt: skip
     found = definiteness(problem, whole.sizes.cost)
     if found.dimension == 0:
         return judged(VARIATION, 0.0, 0.0, "the conditions leave nothing to vary", FAMILY)

@@ -61,6 +61,24 @@ def eigenvalues(problem: Accessory) -> Array:
     return np.asarray(scipy.linalg.eigvalsh(root.T @ (0.5 * (Q + Q.T)) @ root))
 
 
+def dependent_conditions(problem: Accessory) -> Array:
+    """(n, conditions): combinations of the conditions that no variation changes, orthonormal in units of what variations do.
+
+    Each is a set of multipliers that satisfies Pontryagin's equations without the cost: with any of them the multipliers of the
+    answer are not unique; with none the answer is normal. Bryson & Ho, section 2.8; Mangasarian & Fromovitz 1967.
+
+    >>> twice = Accessory(np.eye(2), np.array([[0.0, 1.0], [0.0, 2.0]]), np.eye(2), np.ones(2, dtype=bool), np.zeros(2))
+    >>> np.round(np.abs(dependent_conditions(twice)), 4)
+    array([[0.7071, 0.7071]])
+    """
+    C = problem.C @ _moving(problem)
+    lengths = np.abs(C).max(axis=1, initial=0.0)
+    C = C / np.where(lengths > 0, lengths, 1.0)[:, None]
+    left, singular, _ = np.linalg.svd(C, full_matrices=True)
+    rank = int((singular > RANK * float(singular.max(initial=0.0))).sum())
+    return np.asarray(left[:, rank:].T)
+
+
 def _moving(problem: Accessory) -> Array:
     """Units of the variations that do something: columns of Q or C that are not zero, scaled by M."""
     scale = np.sqrt(np.maximum(np.diag(problem.M), 1e-300))
