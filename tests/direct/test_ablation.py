@@ -158,7 +158,7 @@ NEEDED = {
     "a mixture of two controls": wells,
     "without first integrals": train_with_buffer,
 }
-ENOUGH = {"a detour of +1": 5}  # meshes; without it as many as there are would be used up
+ENOUGH = {"a detour of +1": 5, "constant controls": 5}  # meshes; without it as many as there are would be used up
 # There is no solve without the first; the last two tests have the problems of the others.
 STARTS = {"first attempt", "the arcs of the guess", "least violation first"}
 

@@ -48,6 +48,23 @@ def state_difference(one: MeshSolution, other: MeshSolution) -> float:
     return largest
 
 
+def control_difference(one: MeshSolution, other: MeshSolution) -> float:
+    """The largest mean difference of a control over time, relative to its size.
+
+    Where several controls are as good, they may jump between the points: cost and states agree at the points, but no
+    polynomial follows them in between.
+    """
+    largest = 0.0
+    at, weights, _ = gauss_quadrature(POINTS)
+    for view, a, b in zip(one.phases, one.guess.phases, other.guess.phases, strict=True):
+        breaks = (view.values.breaks - a.t0) / (a.tf - a.t0)
+        widths = np.diff(breaks)
+        tau = (breaks[:-1, None] + widths[:, None] * at).ravel()
+        means = (widths[:, None] * weights).ravel() @ (np.abs(a.u(tau) - b.u(tau)) / view.u_size)
+        largest = max(largest, float(means.max(initial=0.0)))
+    return largest
+
+
 def confirms(solution: MeshSolution, on_arcs: MeshSolution) -> bool:
     """True if a solution without arcs has the cost of one on arcs, within the tolerance, and its states, within its own error."""
     tolerance = solution.phases[0].method.tolerance

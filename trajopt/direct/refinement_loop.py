@@ -14,7 +14,7 @@ from trajopt.direct.control_error import with_control_error
 from trajopt.direct.costate_error import CostateErrors, costate_errors, next_bends
 from trajopt.direct.kinks import kinks
 from trajopt.direct.mesh import Mesh
-from trajopt.direct.mesh_agreement import confirms, cost_difference, difference, halved, judged_by, raised
+from trajopt.direct.mesh_agreement import confirms, control_difference, cost_difference, difference, halved, judged_by, raised
 from trajopt.direct.mesh_refinement import Bend, refine_mesh
 from trajopt.direct.mesh_solution import Estimate, MeshSolution, PassKind
 from trajopt.direct.phase_view import PhaseView
@@ -112,7 +112,7 @@ def _stalls(before: MeshSolution, current: MeshSolution) -> bool:
 
 
 def _by_other_meshes(state: State, current: MeshSolution) -> tuple[State, MeshSolution | None]:
-    """The solution, if narrower intervals and higher degrees, where the estimate is large, both confirm cost and states."""
+    """The solution, if narrower intervals and higher degrees where the estimate is large both confirm it."""
     tolerance, others = state.method.tolerance, []
     for change in (halved, raised):
         meshes = [change(v, e.errors > tolerance) for v, e in zip(current.phases, current.estimates, strict=True)]
@@ -121,7 +121,9 @@ def _by_other_meshes(state: State, current: MeshSolution) -> tuple[State, MeshSo
         warm = Warm(state.method.round_off)
         other = solve_mesh(state.context.quick, tuple(m for m in meshes if m is not None), current.guess, warm)
         state = state.recorded(other)
-        if not other.solved or difference(other, current) > tolerance:
+        # An error of the controls changes the cost by its square.
+        same_controls = control_difference(other, current) <= np.sqrt(tolerance)
+        if not other.solved or difference(other, current) > tolerance or not same_controls:
             return state, None
         others.append(other)
     error = max(difference(other, current) for other in others)
