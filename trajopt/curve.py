@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,16 +84,12 @@ class Curve:
         starts, widths = self.breaks[which], np.diff(self.breaks)[which]
         tau = np.clip((times - starts) / np.where(widths > 0, widths, 1.0), 0.0, 1.0)
         result = np.empty((times.size, self.size))
-        kinds = np.array([n.size for n in self.nodes])[which]
+        group_of, place_in, groups = self._groups
+        kinds = group_of[which]
         for kind in np.unique(kinds):
             here = np.flatnonzero(kinds == kind)
-            if self._alike(int(kind)):
-                basis = lagrange_basis(self.nodes[which[here[0]]], tau[here], order)
-                pieces, piece_of = np.unique(which[here], return_inverse=True)
-                result[here] = np.einsum("mn,mns->ms", basis, np.stack([self.values[k] for k in pieces])[piece_of])
-            else:
-                for k in here:
-                    result[k] = lagrange_basis(self.nodes[which[k]], tau[k : k + 1], order)[0] @ self.values[which[k]]
+            nodes, values = groups[kind]
+            result[here] = np.einsum("mn,mns->ms", lagrange_basis(nodes, tau[here], order), values[place_in[which[here]]])
         if order:
             result /= np.where(widths > 0, widths, 1.0)[:, None] ** order
         if order == 0 and self.lower is not None:
@@ -117,10 +114,17 @@ class Curve:
                     found.append(self.breaks[k] + 0.5 * (roots.real[inside] + 1) * (self.breaks[k + 1] - self.breaks[k]))
         return np.unique(np.concatenate(found)) if found else np.zeros(0)
 
-    def _alike(self, count: int) -> bool:
-        """True if all pieces with this number of nodes have the same nodes."""
-        same = [n for n in self.nodes if n.size == count]
-        return all(n is same[0] or np.array_equal(n, same[0]) for n in same)
+    @cached_property
+    def _groups(self) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[Array, Array]]]:
+        """Pieces with the same nodes together: the group of each piece, its place there, and nodes and values of each group."""
+        members: dict[bytes, list[int]] = {}
+        for k, nodes in enumerate(self.nodes):
+            members.setdefault(np.ascontiguousarray(nodes).tobytes(), []).append(k)
+        group_of, place_in = np.empty(len(self.nodes), dtype=np.intp), np.empty(len(self.nodes), dtype=np.intp)
+        for group, pieces in enumerate(members.values()):
+            group_of[pieces], place_in[pieces] = group, np.arange(len(pieces))
+        groups = [(self.nodes[pieces[0]], np.stack([self.values[k] for k in pieces])) for pieces in members.values()]
+        return group_of, place_in, groups
 
     def rows(self, rows: slice, unit: str = "", components: tuple[str, ...] = ()) -> Curve:
         """Return the curve of some components."""
@@ -150,6 +154,30 @@ class Curve:
             )
         index = self.components.index(component) if isinstance(component, str) else component % self.size
         return self.rows(slice(index, index + 1), self.unit)
+
+
+def joined(curves: Sequence[Curve]) -> tuple[Curve, ...]:
+    """Return the curves with those that follow each other on the same nodes put together, which is quicker to evaluate."""
+    runs: list[list[Curve]] = []
+    for curve in curves:
+        if runs and _on_same_nodes(runs[-1][0], curve):
+            runs[-1].append(curve)
+        else:
+            runs.append([curve])
+    return tuple(run[0] if len(run) == 1 else _side_by_side(run) for run in runs)
+
+
+def _on_same_nodes(a: Curve, b: Curve) -> bool:
+    if len(a.nodes) != len(b.nodes) or not (a.breaks is b.breaks or np.array_equal(a.breaks, b.breaks)):
+        return False
+    return a.nodes is b.nodes or all(m is n or np.array_equal(m, n) for m, n in zip(a.nodes, b.nodes, strict=True))
+
+
+def _side_by_side(curves: list[Curve]) -> Curve:
+    values = tuple(np.concatenate(parts, axis=1) for parts in zip(*[curve.values for curve in curves], strict=True))
+    lower = np.concatenate([np.full(c.size, -np.inf) if c.lower is None else c.lower for c in curves])
+    upper = np.concatenate([np.full(c.size, np.inf) if c.upper is None else c.upper for c in curves])
+    return Curve(curves[0].breaks, curves[0].nodes, values, lower, upper)
 
 
 def lagrange_basis(nodes: Array, at: Array, order: int = 0) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,10 +11,10 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.curve import Curve
+from trajopt.curve import Curve, joined
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.errors import UsageError
-from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
+from trajopt.normal_form import NormalForm, PhaseForm
 from trajopt.sizes import PhaseSizes, Samples, Sizes, sizes
 from trajopt.solution import PhaseSolution, Solution
 
@@ -80,16 +80,32 @@ class SampledPhase:
     def x(self, times: Array, left: bool = False) -> Array:
         if self.told_states is not None:
             return self.told_states(times, left)
-        return columns(self.form.states, self.given.states, times, left)
+        return columns(self._states, times, left)
 
     def z(self, times: Array) -> Array:
-        return columns(self.form.algebraics, self.given.algebraics, times)
+        return columns(self._algebraics, times)
 
     def u(self, times: Array) -> Array:
-        return columns(self.form.controls, self.given.controls, times)
+        return columns(self._controls, times)
 
     def costate(self, times: Array, left: bool = False) -> Array:
-        return columns(self.form.states, self.given.costates, times, left)
+        return columns(self._costates, times, left)
+
+    @cached_property
+    def _states(self) -> tuple[Curve, ...]:
+        return joined([self.given.states[q.name] for q in self.form.states])
+
+    @cached_property
+    def _algebraics(self) -> tuple[Curve, ...]:
+        return joined([self.given.algebraics[q.name] for q in self.form.algebraics])
+
+    @cached_property
+    def _controls(self) -> tuple[Curve, ...]:
+        return joined([self.given.controls[q.name] for q in self.form.controls])
+
+    @cached_property
+    def _costates(self) -> tuple[Curve, ...]:
+        return joined([self.given.costates[q.name] for q in self.form.states])
 
     @property
     def has_costates(self) -> bool:
@@ -241,11 +257,11 @@ def _knots(curve: Curve) -> Array:
     return np.concatenate(found)
 
 
-def columns(quantities: tuple[NamedVector, ...], group: Mapping[str, Curve], times: Array, left: bool = False) -> Array:
-    """Named curves, one above the other."""
-    if not quantities:
+def columns(curves: tuple[Curve, ...], times: Array, left: bool = False) -> Array:
+    """Values of curves, one above the other."""
+    if not curves:
         return np.zeros((0, times.size))
-    return np.concatenate([group[q.name].evaluate(times, left=left).T for q in quantities])
+    return np.concatenate([curve.evaluate(times, left=left).T for curve in curves])
 
 
 def evaluated(function: casadi.Function, *arguments: Array) -> Array:
