@@ -393,25 +393,15 @@ def _contributions(
     value, size = ends
     function = casadi.Function("ends", _flat(form), [casadi.densify(casadi.vertcat(form.b, form.phi))])
 
-    def rows(column: Array, statics_at: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return np.asarray(function(*_split(form, column), statics_at, p).full())[:, 0]
-
-    base, every, moving = rows(value, s), np.zeros(form.b.numel() + 1), np.zeros(form.b.numel() + 1)
-    for i in range(value.size + s.size):
-        step = STEP * (size[i] if i < value.size else statics[i - value.size])
-        if not np.isfinite(step):
-            continue
-        changes = []
-        for sign in (1.0, -1.0):
-            column, at = value.copy(), s.copy()
-            if i < value.size:
-                column[i] += sign * step
-            else:
-                at[i - value.size] += sign * step
-            change = np.abs(rows(column, at) - base)
-            changes.append(np.where(np.isfinite(change), change, 0.0))
-        effect = np.maximum(*changes) / STEP
-        every += effect
-        moving += effect if i >= value.size or free[i] else 0.0
-    return every, moving
+    step = STEP * np.concatenate([size, statics])
+    varied = np.flatnonzero(np.isfinite(step))
+    at = np.repeat(np.concatenate([value, s])[:, None], 2 * varied.size + 1, axis=1)  # the last column is not varied
+    at[varied, np.arange(varied.size)] += step[varied]
+    at[varied, varied.size + np.arange(varied.size)] -= step[varied]
+    with np.errstate(all="ignore"):
+        rows = np.asarray(function(*_split(form, at[: value.size]), at[value.size :], p).full())
+        change = np.abs(rows[:, :-1] - rows[:, -1:])
+    change = np.where(np.isfinite(change), change, 0.0)
+    effect = np.maximum(change[:, : varied.size], change[:, varied.size :]) / STEP
+    moves = np.concatenate([free, np.ones(s.size, dtype=bool)])[varied]
+    return effect.sum(axis=1), effect[:, moves].sum(axis=1)

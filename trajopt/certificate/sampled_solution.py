@@ -164,6 +164,7 @@ class SampledSolution:
 
     integrals: tuple[Array, ...] | None = None  # computed anew; those of the file where they are not
     conditions: bool = True  # whether conditions on endpoints enter with their multipliers
+    own: Sizes | None = None  # of all quantities; computed where they are not given
 
     @property
     def endpoints(self) -> Array:
@@ -178,7 +179,7 @@ class SampledSolution:
 
     @cached_property
     def sizes(self) -> Sizes:
-        return sizes(self.form, [ph.samples for ph in self.phases], self.s, self.p)
+        return self.own or sizes(self.form, [ph.samples for ph in self.phases], self.s, self.p)
 
     @cached_property
     def multipliers(self) -> Array:
@@ -220,7 +221,8 @@ def along(form: NormalForm, solution: Solution, deadline: Deadline = UNLIMITED) 
                         f"this is no answer to problem '{form.name}': phase '{ph.form.name}' has no '{q.name}' of size {q.size}"
                     )
     whole = SampledSolution(form, solution, phases, s, p)
-    return replace(whole, phases=tuple(replace(ph, own=own) for ph, own in zip(phases, whole.sizes.phases, strict=True)))
+    measured = tuple(replace(ph, own=own) for ph, own in zip(phases, whole.sizes.phases, strict=True))
+    return replace(whole, phases=measured, own=whole.sizes)
 
 
 def not_finite(solution: Solution) -> str:

@@ -38,13 +38,6 @@ class Accessory:
     starts: Array
 
 
-@dataclass(frozen=True, eq=False)
-class _Ends:
-    """Endpoint values of one phase as linear functions of the variations: t0, tf, x0, xf, q."""
-
-    rows: Array  # (2 + 2 nx + nl, ny)
-
-
 def accessory(
     form: NormalForm,
     phases: Sequence[PhaseData],
@@ -68,7 +61,12 @@ def accessory(
     Q, M = np.zeros((layout.count, layout.count)), np.zeros((layout.count, layout.count))
     ends = []
     for k, data in enumerate(phases):
-        ends.append(_swept(data, k, layout, (form.s, s), (form.p, p), Q, M))
+        own, columns = _Layout.of([data], ns), layout.columns(k)
+        rows = np.zeros((2 + 2 * data.form.x.numel() + data.form.l.numel(), layout.count))
+        rows[:, columns], curvature, measure = _swept(data, own, (form.s, s), (form.p, p))
+        Q[np.ix_(columns, columns)] += curvature
+        M[np.ix_(columns, columns)] += measure
+        ends.append(rows)
     M[layout.statics, layout.statics] += 1.0 / np.maximum(sizes[0], 1e-300) ** 2
     second, slopes = _boundary(form, endpoints, s, p, nu)
     E = np.zeros((endpoints.size + ns, layout.count))
@@ -76,8 +74,8 @@ def accessory(
     for data, end in zip(phases, ends, strict=True):
         ph = data.form
         nx, inputs, nl = ph.x.numel(), 2 * (ph.z.numel() + ph.u.numel()), ph.l.numel()
-        E[row : row + 2 + 2 * nx] = end.rows[: 2 + 2 * nx]
-        E[row + 2 + 2 * nx + inputs : row + 2 + 2 * nx + inputs + nl] = end.rows[2 + 2 * nx :]
+        E[row : row + 2 + 2 * nx] = end[: 2 + 2 * nx]
+        E[row + 2 + 2 * nx + inputs : row + 2 + 2 * nx + inputs + nl] = end[2 + 2 * nx :]
         row += 2 + 2 * nx + inputs + nl
     E[row:, layout.statics] = np.eye(ns)
     Q += E.T @ second @ E
@@ -97,6 +95,12 @@ class _Layout:
     statics: NDArray[np.intp]
     is_control: NDArray[np.bool_]
 
+    def columns(self, k: int) -> NDArray[np.intp]:
+        """The places of the variations of one phase, in the order of its own layout."""
+        return np.concatenate(
+            [np.arange(part.start, part.stop) for part in (self.starts[k], self.arcs[k], self.controls[k])] + [self.statics]
+        )
+
     @staticmethod
     def of(phases: Sequence[PhaseData], ns: int) -> _Layout:
         first = 0
@@ -114,8 +118,9 @@ class _Layout:
         return _Layout(first + ns, tuple(starts), tuple(arcs), tuple(controls), np.arange(first, first + ns), mask)
 
 
-def _swept(data: PhaseData, k: int, layout: _Layout, s: tuple, p: tuple, Q: Array, M: Array) -> _Ends:  # type: ignore[type-arg]
-    """Add one phase to Q and M, interval by interval, and return its ends."""
+def _swept(data: PhaseData, layout: _Layout, s: tuple, p: tuple) -> tuple[Array, Array, Array]:  # type: ignore[type-arg]
+    """Return the ends of one phase (t0, tf, x0, xf, q) as linear functions of its variations, and what it adds to Q and M."""
+    Q, M = np.zeros((layout.count, layout.count)), np.zeros((layout.count, layout.count))
     ph, grid = data.form, data.grid
     nx, nu, nl, ns = ph.x.numel(), ph.u.numel(), ph.l.numel(), s[1].size
     nX, n, h = nx + 1 + nl, grid.size - 1, np.diff(grid)
@@ -125,23 +130,23 @@ def _swept(data: PhaseData, k: int, layout: _Layout, s: tuple, p: tuple, Q: Arra
     stage, step = _maps(at, h, inner, weights, (nX, nu, ns))
     gains = _gains(step, data, (nX, nu, ns), h)
     state = np.zeros((nX, layout.count))
-    state[: nx + 1, layout.starts[k]] = np.eye(nx + 1)
+    state[: nx + 1, layout.starts[0]] = np.eye(nx + 1)
     begin = state.copy()
     size = np.concatenate([data.sizes[0], [data.sizes[2]]])
-    M[layout.starts[k], layout.starts[k]] += np.diag(size**-2.0)
-    M[layout.arcs[k], layout.arcs[k]] += np.eye(data.arcs.size - 1)
+    M[layout.starts[0], layout.starts[0]] += np.diag(size**-2.0)
+    M[layout.arcs[0], layout.arcs[0]] += np.eye(data.arcs.size - 1)
     arc_of = np.clip(np.searchsorted(data.arcs, grid[:-1] + 0.5 * h, side="right") - 1, 0, data.arcs.size - 2)
     inputs = np.zeros((nX + nu + ns + 1, layout.count))
     inputs[nX + nu : nX + nu + ns, layout.statics] = np.eye(ns)
     duration = float(grid[-1] - grid[0])
     for i in range(n):
         data.deadline.check()
-        column = slice(layout.controls[k].start + i * nu, layout.controls[k].start + (i + 1) * nu)
+        column = slice(layout.controls[0].start + i * nu, layout.controls[0].start + (i + 1) * nu)
         inputs[:nX] = state
         inputs[nX : nX + nu] = -gains[i] @ state
         inputs[nX : nX + nu, column] += np.eye(nu)
         inputs[nX + nu + ns] = 0.0
-        inputs[nX + nu + ns, layout.arcs[k].start + arc_of[i]] = 1.0
+        inputs[nX + nu + ns, layout.arcs[0].start + arc_of[i]] = 1.0
         here = slice(i * STAGES, (i + 1) * STAGES)
         for j, weight in enumerate(weights):
             local = np.vstack([stage[i, j] @ inputs, inputs[nX : nX + nu + ns]])  # (X, v, s)
@@ -152,7 +157,7 @@ def _swept(data: PhaseData, k: int, layout: _Layout, s: tuple, p: tuple, Q: Arra
         M += h[i] / duration * (scaled.T @ scaled)
         state = step[i] @ inputs
     rows = np.vstack([begin[nx : nx + 1], state[nx : nx + 1], begin[:nx], state[:nx], state[nx + 1 :]])
-    return _Ends(rows)
+    return rows, Q, M
 
 
 def _maps(at: Points, h: Array, inner: Array, weights: Array, sizes: tuple[int, int, int]) -> tuple[Array, Array]:
