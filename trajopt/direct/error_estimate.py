@@ -36,7 +36,7 @@ def _phase_estimate(solution: MeshSolution, view: PhaseView) -> Estimate:
     parameters = repeated_parameters(view, W.shape[1])
     all_outputs = np.asarray(kernel.constraints(W, D, parameters)).T  # one call for all: each costs more than its evaluations
     all_costs = np.asarray(kernel.objective(W, D, parameters)).T if kernel.objective_rows else np.zeros((W.shape[1], 0))
-    gaps = np.zeros_like(integrals)
+    gaps, violation = np.zeros_like(integrals), 0.0
     place = 0
     for rule, here in ph.grid.groups:
         at, weights, integration = gauss_quadrature(rule.between.at.size)
@@ -48,12 +48,13 @@ def _phase_estimate(solution: MeshSolution, view: PhaseView) -> Estimate:
         moved = X[:, :1] + widths[:, None, None] * (integration @ outputs[..., : ph.nx])
         reached = np.concatenate([between, view.values.X[ph.grid.first[here + 1]][:, None]], axis=1)
         errors[here] = np.nan_to_num((np.abs(moved - reached) / size).max(axis=(1, 2)), nan=np.inf)
-        errors[here] = np.maximum(errors[here], _residuals(view, between, outputs, g_size))
+        residuals = _residuals(view, between, outputs, g_size)
+        errors[here], violation = np.maximum(errors[here], residuals), max(violation, float(residuals.max()))
         if integrals.shape[1]:
             finer = np.concatenate([outputs[..., ph.outputs[3]], all_costs[rows].reshape(here.size, at.size, -1)], axis=2)
             gaps[here] = np.abs(widths[:, None] * (weights @ finer) - integrals[here])
         decay[here] = _decay(rule.nodes, X, size)
-    return Estimate(np.maximum(errors, _quadrature_errors(solution, view, integrals, gaps)), decay)
+    return Estimate(np.maximum(errors, _quadrature_errors(solution, view, integrals, gaps)), decay, violation)
 
 
 def _quadrature_errors(solution: MeshSolution, view: PhaseView, integrals: Array, gaps: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.direct.mesh import Mesh
-from trajopt.direct.mesh_solution import Estimate, MeshSolution
+from trajopt.direct.mesh_solution import MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.schemes import can_raise_degree, gauss_quadrature
 
@@ -74,7 +74,7 @@ def confirms(solution: MeshSolution, on_arcs: MeshSolution) -> bool:
 
 def judged_by(solution: MeshSolution, error: float, evidence: str) -> MeshSolution:
     """The solution with another estimate of its error, and the evidence for the history."""
-    estimates = tuple(Estimate(np.minimum(e.errors, error), e.decay) for e in solution.estimates)
+    estimates = tuple(replace(e, errors=np.minimum(e.errors, error)) for e in solution.estimates)
     return replace(solution, estimates=estimates, evidence=f"{evidence} to {error:.1e}")
 
 

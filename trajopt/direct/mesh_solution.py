@@ -41,6 +41,7 @@ class Estimate:
 
     errors: Array  # (intervals,) relative
     decay: Array  # (intervals,) factor by which successive Legendre coefficients of the states fall; small is smooth
+    violation: float = 0.0  # the largest error that violated limits between the nodes make
 
 
 @dataclass(frozen=True, eq=False)

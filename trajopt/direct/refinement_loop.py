@@ -112,8 +112,13 @@ def _stalls(before: MeshSolution, current: MeshSolution) -> bool:
 
 
 def _by_other_meshes(state: State, current: MeshSolution) -> tuple[State, MeshSolution | None]:
-    """The solution, if narrower intervals and higher degrees where the estimate is large both confirm it."""
+    """The solution, if narrower intervals and higher degrees where the estimate is large both confirm it.
+
+    They are no evidence for a solution that violates limits between its nodes.
+    """
     tolerance, others = state.method.tolerance, []
+    if max(e.violation for e in current.estimates) > tolerance / state.method.refinement.rough:  # the weight of limits
+        return state, None
     for change in (halved, raised):
         meshes = [change(v, e.errors > tolerance) for v, e in zip(current.phases, current.estimates, strict=True)]
         if not state.may_continue or any(mesh is None for mesh in meshes):

@@ -117,7 +117,11 @@ def solve_mesh(
     )
     losses = control_losses(solution)
     estimates = tuple(
-        Estimate(np.maximum(e.errors, loss.errors), np.where(loss.errors > e.errors, np.maximum(e.decay, loss.decay), e.decay))
+        replace(
+            e,
+            errors=np.maximum(e.errors, loss.errors),
+            decay=np.where(loss.errors > e.errors, np.maximum(e.decay, loss.decay), e.decay),
+        )
         for e, loss in zip(error_estimate(solution), losses, strict=True)
     )
     solution = replace(solution, estimates=estimates, seconds=time.perf_counter() - began)
