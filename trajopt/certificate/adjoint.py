@@ -21,6 +21,7 @@ from trajopt.certificate.state_constraints import (
     MultiplierCandidates,
     NearLimits,
     costates_at_breaks,
+    runs,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def fitted(e: PhaseConditions) -> Fit:
         # Inside the interval stationarity decides about the distribution of the multipliers.
         gap, costate[:, here], own = system.solved(here, given_by, (sides[0][:, k], sides[1][:, k]), 1.0)
         shares.put(int(k), given_by, sizes, own, float(np.abs(gap).max(initial=0.0)))
-    for first, last in _runs(constraints.intervals):
+    for first, last in runs(constraints.intervals):
         together = _together(system, first, last, costate, np.abs(left[:, first:last]).sum(axis=1))
         if together is not None:
             given_by, gap, costate[:, system.points(first, last)], sizes = together
@@ -141,16 +142,6 @@ def _count_jumps(system: CostateSystem, shares: _Shares, left: Array, after: NDA
         if missing > 0:
             left[:, k] += np.where(left[:, k] >= 0, np.abs(gap), -np.abs(gap))
         shares.add(int(k), which, sizes, missing)
-
-
-def _runs(active: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First and last interval of the stretches in which a constraint acts.
-
-    >>> _runs(np.array([True, True, False, True]))
-    [(0, 2), (3, 4)]
-    """
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], active.astype(int), [0]])))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _together(

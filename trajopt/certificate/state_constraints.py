@@ -50,7 +50,7 @@ class NearLimits:
     intervals: NDArray[np.bool_]
     near: NDArray[np.bool_]
     distance: Array
-    beyond: Array  # (constraints, intervals): how far a constraint exceeds its limit in an interval or beside it
+    beyond: Array  # (constraints, intervals): how far a touched constraint exceeds its limit in an interval or beside it
     jumps: Array  # of the costate, by a multiplier of one
     by_static: Array
     by_time: Array
@@ -90,7 +90,31 @@ class NearLimits:
         by_state, by_time = by(ph.form.x), by(ph.form.t)[..., 0]
         f = _everywhere(e, e.values(ph.form.f, e.given), e.values(ph.form.f, e.at_breaks))
         rate = _smaller_side(by_time + np.einsum("rkpi,ikp->rkp", by_state, f))
-        return NearLimits(intervals, allowed, distance, _exceeded(e, rows), -by_state, by(e.ham.s), by_time, rate)
+        exceeded = np.where(_on_boundary_arcs(allowed), 0.0, _exceeded(e, rows))
+        return NearLimits(intervals, allowed, distance, exceeded, -by_state, by(e.ham.s), by_time, rate)
+
+
+def runs(active: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First interval of each run in which a constraint acts, and the first behind it.
+
+    >>> runs(np.array([True, True, False, True]))
+    [(0, 2), (3, 4)]
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], active.astype(int), [0]])))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _on_boundary_arcs(near: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(rows, intervals): runs in which a row is near its limit all along an interval.
+
+    There multipliers are spread, and what the row exceeds at one point is not what all of them gain. The atom of a touch point
+    may stand beside its place, and what the row exceeds around it counts.
+    """
+    found = np.zeros(near.shape[:2], dtype=bool)
+    for row, here in enumerate(near):
+        for first, last in runs(here.any(axis=1)):
+            found[row, first:last] = here[first:last].all(axis=1).any()
+    return found
 
 
 def _exceeded(e: PhaseConditions, rows: Rows) -> Array:
