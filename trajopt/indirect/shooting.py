@@ -21,7 +21,7 @@ from trajopt.indirect.modes import roles_of_mode
 from trajopt.indirect.newton import NewtonEnd, NewtonResult, newton
 from trajopt.indirect.rollout import rollout
 from trajopt.indirect.start import Start
-from trajopt.indirect.structure_detection import start_of_solution
+from trajopt.indirect.structure_detection import NEAR_CONSTRAINT, start_of_solution
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Solution, Status
 
@@ -106,8 +106,14 @@ class Shooting:
             yield "", rollout(form, hams, guess, p, self.law_of)
             return
         yield "", start_of_solution(form, hams, guess, p, plain=self.law is not None)
-        if guess.arcs and self.law is None:
-            yield "the arcs that the curves of the guess show", start_of_solution(form, hams, replace(guess, arcs=()), p)
+        if self.law is not None:
+            return
+        bare = replace(guess, arcs=())
+        if guess.arcs:
+            yield "the arcs that the curves of the guess show", start_of_solution(form, hams, bare, p)
+        # The error of the cost is the square of that of the states: they may be farther from a limit than the estimate says.
+        coarse = replace(bare, error=NEAR_CONSTRAINT)
+        yield "the arcs that the curves of the guess show within larger distances", start_of_solution(form, hams, coarse, p)
 
     def _solve(self, run: _Run, starts: Iterator[tuple[str, Start]], begun: float) -> Solution:
         """Structure after structure, none of them twice, until an answer satisfies all inequalities."""
