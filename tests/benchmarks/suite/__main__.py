@@ -1,7 +1,7 @@
 """Run the suite and print one table; or compare two tables.
 
 python -m tests.benchmarks.suite [--only NAME,NUMBER,CLASS ...] [--quick] [--every-third] [--workers 1] [--limit 120]
-                                 [--python PYTHON] [--json FILE] [--resume] [--markdown FILE]
+                                 [--python PYTHON] [--json FILE] [--resume] [--show FILE]
 python -m tests.benchmarks.suite --compare BEFORE.json AFTER.json
 
 Each problem is solved with default settings in a process of its own that is ended after the time limit. ``--python`` names the
