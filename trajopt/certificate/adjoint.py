@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trajopt.certificate.phase_conditions import PhaseConditions
 
 Array = NDArray[np.float64]
-PROMISED = 1e-7  # of the cost, a tenth of the usual tolerance: a gain by controls at bounds for which intervals are fitted together
+PROMISED = 1e-7  # of the cost, a tenth of the usual tolerance: a gain by controls at bounds that has intervals fitted together
 
 
 @dataclass(frozen=True, eq=False)
