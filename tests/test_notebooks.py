@@ -17,7 +17,7 @@ def load_runner():
     return module
 
 
-LONG = dict.fromkeys(("05", "06", "07", "09"), pytest.mark.slow)
+LONG = dict.fromkeys(("02", "04", "05", "06", "07", "09"), pytest.mark.slow)
 
 runner = load_runner()
 named = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])

@@ -6,7 +6,7 @@ from trajopt import certify, solve
 from trajopt.catalogue import builder
 
 
-@pytest.mark.parametrize("name", ["platform-jump", "platform-highest"])
+@pytest.mark.parametrize("name", ["platform-jump", pytest.param("platform-highest", marks=pytest.mark.slow)])
 def test_jumps_are_certified(name):
     solution = solve(builder(name)()).check()
     certificate = certify(solution)

@@ -9,6 +9,7 @@ from trajopt import solve
 from trajopt.errors import ProblemError
 
 
+@pytest.mark.slow
 def test_continuation_to_lower_thrust_agrees_with_a_direct_solve():
     path = lower_thrust(0.1)
     assert path.complete
