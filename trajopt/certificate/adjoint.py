@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trajopt.certificate.phase_conditions import PhaseConditions
 
 Array = NDArray[np.float64]
+MOST_TOGETHER = 24  # intervals: the time of a fit grows with the cube of their number
 PROMISED = 1e-7  # of the cost, a tenth of the usual tolerance: a gain by controls at bounds that has intervals fitted together
 
 
@@ -155,7 +156,7 @@ def _together(
     """
     here = system.points(first, last)
     promised = system.promised(here, costate[:, here].T)
-    if last - first < 2 or promised <= PROMISED:
+    if not 2 <= last - first <= MOST_TOGETHER or promised <= PROMISED:
         return None
     given = system.joined(first, last)
     ends = system.ends[0][0][:, first], system.ends[0][1][:, last - 1]
