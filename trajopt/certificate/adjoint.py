@@ -154,9 +154,11 @@ def _together(
     A limit of a control and a state constraint may hold the same motion, as a closed valve and a full tank do. Their multipliers
     are not unique then, and those of the answer need not be such that the control stays at its limit.
     """
+    if not 2 <= last - first <= MOST_TOGETHER:
+        return None
     here = system.points(first, last)
     promised = system.promised(here, costate[:, here].T)
-    if not 2 <= last - first <= MOST_TOGETHER or promised <= PROMISED:
+    if promised <= PROMISED:
         return None
     given = system.joined(first, last)
     ends = system.ends[0][0][:, first], system.ends[0][1][:, last - 1]

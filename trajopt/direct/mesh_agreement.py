@@ -35,15 +35,10 @@ def cost_difference(one: MeshSolution, other: MeshSolution) -> float:
 def state_difference(one: MeshSolution, other: MeshSolution) -> float:
     """Of the times and the states."""
     largest = 0.0
-    at, weights, _ = gauss_quadrature(POINTS)
     for view, a, b in zip(one.phases, one.guess.phases, other.guess.phases, strict=True):
-        duration = a.tf - a.t0
-        breaks = (view.values.breaks - a.t0) / duration
-        widths = np.diff(breaks)
-        tau = (breaks[:-1, None] + widths[:, None] * at).ravel()
-        squares = ((a.x(tau) - b.x(tau)) / view.x_size) ** 2
-        states = np.sqrt((widths[:, None] * weights).ravel() @ squares)
-        times = max(abs(a.t0 - b.t0), abs(a.tf - b.tf)) / abs(duration)
+        tau, weights = _quadrature(view)
+        states = np.sqrt(weights @ ((a.x(tau) - b.x(tau)) / view.x_size) ** 2)
+        times = max(abs(a.t0 - b.t0), abs(a.tf - b.tf)) / abs(a.tf - a.t0)
         largest = max(largest, times, float(states.max(initial=0.0)))
     return largest
 
@@ -55,14 +50,19 @@ def control_difference(one: MeshSolution, other: MeshSolution) -> float:
     polynomial follows them in between.
     """
     largest = 0.0
-    at, weights, _ = gauss_quadrature(POINTS)
     for view, a, b in zip(one.phases, one.guess.phases, other.guess.phases, strict=True):
-        breaks = (view.values.breaks - a.t0) / (a.tf - a.t0)
-        widths = np.diff(breaks)
-        tau = (breaks[:-1, None] + widths[:, None] * at).ravel()
-        means = (widths[:, None] * weights).ravel() @ (np.abs(a.u(tau) - b.u(tau)) / view.u_size)
+        tau, weights = _quadrature(view)
+        means = weights @ (np.abs(a.u(tau) - b.u(tau)) / view.u_size)
         largest = max(largest, float(means.max(initial=0.0)))
     return largest
+
+
+def _quadrature(view: PhaseView) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points in all intervals of a phase, in [0, 1] of its duration, and their weights."""
+    at, weights, _ = gauss_quadrature(POINTS)
+    breaks = (view.values.breaks - view.values.breaks[0]) / (view.values.breaks[-1] - view.values.breaks[0])
+    widths = np.diff(breaks)[:, None]
+    return (breaks[:-1, None] + widths * at).ravel(), (widths * weights).ravel()
 
 
 def confirms(solution: MeshSolution, on_arcs: MeshSolution) -> bool:
