@@ -66,7 +66,7 @@ mechanism = tree.mechanism()
 time = casadi.SX.sym("t")
 turned, rate, acceleration = (casadi.Function("f", [time], [e]) for e in profile(time, np.pi / 2, 1.0))
 recursion = newton_euler(tree)
-inertia = casadi.Function("inertia", [mechanism.q, mechanism.v], [mechanism.mass, mechanism.bias])
+inertia = casadi.Function("inertia", [mechanism.q, mechanism.v], [mechanism.equations.mass, mechanism.equations.bias])
 
 
 def at(t):

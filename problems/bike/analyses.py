@@ -159,7 +159,7 @@ def holding_torques(place: np.ndarray, data: SevenLink = SEVEN_LINK) -> dict[str
     m = machine.mechanism
     zero = np.zeros(4)
     needed = np.array(m.inverse(place, zero, zero, np.zeros(3))).ravel()
-    directions = np.array(m.evaluate(casadi.jacobian(m.force, m.u), place, zero, np.zeros(3)))
+    directions = np.array(m.evaluate(casadi.jacobian(m.equations.force, m.u), place, zero, np.zeros(3)))
     torques = np.linalg.lstsq(directions, needed, rcond=None)[0]
     return {quantity.name: float(value) for quantity, value in zip(m.controls, torques, strict=True)}
 

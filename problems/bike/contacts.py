@@ -104,7 +104,7 @@ class OnWheels:
         ``stage`` is a symbol of the control law, its start, and its events: name, function, direction and the stage after it.
         """
         m, (symbol, stage_start, switches) = self.machine.mechanism, stage
-        force = casadi.substitute(m.force, m.u, torques) + self.stop_force[1]
+        force = casadi.substitute(m.equations.force, m.u, torques) + self.stop_force[1]
         motion = self.contacts.motion(force)
         time, x = SX.sym("t"), casadi.vertcat(m.q, m.v, self.contacts.modes, symbol)
         p = details.pop("p", SX(0, 1))
@@ -157,5 +157,5 @@ class OnWheels:
             "mass_centre_x": (centre[0], "m"),
             "mass_centre_y": (centre[1], "m"),
             "reach": (self.machine.seen(self.machine.posture.reach, m.q), "m"),
-            "energy": (m.energy, "J"),
+            "energy": (m.equations.energy, "J"),
         }

@@ -104,7 +104,7 @@ def _impact(ocp: Problem, jump: Jump, air: JumpPhase, stood: JumpPhase, posture:
     q, v = then(posture), then(stood.joint_rates)
     fall = casadi.vertcat(before(air.axle_rate), before(air.joint_rates))
     roll = casadi.vertcat(-radius * v[0], 0, v)  # braked, the wheel turns with the bicycle
-    M = m.evaluate(m.mass, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v))
+    M = m.evaluate(m.equations.mass, casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v))
     impulse = M @ (roll - fall)
     ocp.require(impulse[2] - radius * impulse[0], equals=0, name="impact: rise of the front")
     ocp.require(impulse[3:], equals=0, name="impact: joints")

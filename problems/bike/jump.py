@@ -301,7 +301,7 @@ def posture_acceleration(machine: Machine, q: Any, v: Any, torques: Any) -> Any:
     """Accelerations of (beta, ankle, knee, waist) in the air: the axle's own are eliminated, and gravity goes with them."""
     m = machine.mechanism
     place, rates = casadi.vertcat(0, 0, q), casadi.vertcat(0, 0, v)
-    M, pull = m.evaluate(m.mass, place, rates, torques), m.evaluate(m.force - m.bias, place, rates, torques)
+    M, pull = m.function(m.equations.mass, m.equations.force - m.equations.bias)(*m.arguments(place, rates, torques))
     total = machine.posture.mass + machine.wheel_mass  # the axle's block of M is this times the identity
     P, Q = M[2:, :2], M[2:, 2:]
     return solve_symmetric(Q - P @ P.T / total, pull[2:] - P @ pull[:2] / total)

@@ -18,7 +18,7 @@ from trajopt.show.drawing import Arrow, Disc, Drawing, Either, Ground, Mark, Rod
 FORCE = 6e-4  # m drawn for 1 N
 HEAD = 0.11  # m, the radius of the head; it weighs nothing of its own
 FRAME, RIDER, WHEEL, CENTRE, PUSH, PLATFORM = 0, 1, 2, 5, 3, 4  # colours
-BESIDE = (-0.68, 1.12)  # m, from where to where a platform is
+BESIDE = (-0.68, 1.25)  # m, from where to where a platform is
 SPOKE = -1.2  # rad, from the line between the axles
 CAPTION = "dot and trail: mass centre; arrows: forces of the ground"
 GROUND = Ground(((-100.0, 0.0), (100.0, 0.0)), 1.6)
@@ -98,7 +98,7 @@ def platform_drawing(
     One that comes with a ``speed`` (m/s) needs a longer platform.
     """
     top = SX.sym("height") if height is None else SX(height)
-    left, right = BESIDE[0], BESIDE[1] + 0.6 * (speed or 0.0)
+    left, right = BESIDE[0], BESIDE[1] + 0.9 * (speed or 0.0)
     platform = Rod(((left, 0), (left, top), (right, top), (right, 0)), PLATFORM, 2.0)
     shapes = (GROUND, platform, *_seven_link_shapes(data, top, front_brake, speed or 0.0))
     return Drawing(shapes, unit="m", caption=f"{CAPTION}; platform: beside the machine, its edge is no obstacle")

@@ -48,7 +48,7 @@ def flown(solution: Solution, gain: float = 50.0, front_brake: bool = True, spee
             tree = seven_link_tree(stance=False, rolling=rolling, front=front)
         torques = (*TORQUES, "wheel_torque") if rolling else TORQUES
         run = _run(tree, ph, torques, state, gain)
-        loop, n = tree.function(tree.position_residual[:2]), len(tree.coordinates)
+        loop, n = tree.function(tree.equations.position_residual[:2]), len(tree.coordinates)
         gap = max(gap, *(float(casadi.norm_2(loop(y[:n], y[n:], np.zeros(len(torques)), [], 0))) for y in run.y.T))
         state = run.y[:, -1]
     return Flown(float(state[1]) - SEVEN_LINK.wheel_radius, gap)
@@ -92,7 +92,7 @@ def _start(ph: PhaseSolution, tree: Mechanism) -> Any:
 
 def _run(tree: Mechanism, ph: PhaseSolution, torques: tuple[str, ...], state: np.ndarray, gain: float) -> Any:
     """A phase under the answer's torques, from a state (q, v)."""
-    wanted = -2 * gain * tree.velocity_residual - gain**2 * tree.position_residual
+    wanted = -2 * gain * tree.equations.velocity_residual - gain**2 * tree.equations.position_residual
     accelerations = tree.function(Augmented().motion(tree, wanted).acceleration)
     n = len(tree.coordinates)
 

@@ -127,7 +127,7 @@ def carried(machine: Machine, axle: Any, q: Any, v: Any, torques: Any, brake: bo
     m = machine.mechanism
     slopes, drift = casadi.jacobian(axle, q), casadi.jtimes(casadi.jtimes(axle, q, v), q, v)
     place, rates = casadi.vertcat(0, 0, q), casadi.vertcat(slopes @ v, v)
-    M, pull = m.evaluate(m.mass, place, rates, torques), m.evaluate(m.force - m.bias, place, rates, torques)
+    M, pull = m.function(m.equations.mass, m.equations.force - m.equations.bias)(*m.arguments(place, rates, torques))
     # (x, y, q)'' = S a + extra: where the front wheel rolls, the axle's acceleration along the platform is one of a.
     S, extra = casadi.vertcat(slopes, casadi.SX.eye(4)), casadi.vertcat(drift, casadi.SX.zeros(4, 1))
     if not brake:

@@ -140,9 +140,8 @@ def gliding(model: Mechanism, tree: Tree) -> Function:
     nu = SX.sym("nu", len(names) - 1)
     v = vertcat(nu[0] * cos(phi), nu[0] * sin(phi), nu[1:])
     T, turning = jacobian(v, nu), jtimes(v, q, v)  # v' = T nu' + turning
-    mass, bias, force, lift = substitute(
-        [densify(e) for e in (model.mass, model.bias, model.force, jacobian(height_momentum(tree), model.v))], [model.v], [v]
-    )
+    terms, lift = model.equations, jacobian(height_momentum(tree), model.v)
+    mass, bias, force, lift = substitute([densify(e) for e in (terms.mass, terms.bias, terms.force, lift)], [model.v], [v])
     missing = force - bias - mass @ turning
     rate = solve_symmetric(T.T @ mass @ T, T.T @ missing)
     acceleration = T @ rate + turning

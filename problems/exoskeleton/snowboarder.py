@@ -109,7 +109,7 @@ def with_muscles(system: System, tree: Tree, unilateral: bool = True) -> System:
     total = SX(len(model.coordinates), 1)
     for row, constraint in enumerate(model.rows):
         if constraint.name != "blade":
-            total += model.directions[:, row] * system.outputs[f"reaction_{constraint.name}"][0]
+            total += model.equations.directions[:, row] * system.outputs[f"reaction_{constraint.name}"][0]
     controls = {
         f"control_{c.name}": (total[k], "N" if c.unit == "m" else "N m")
         for k, c in enumerate(model.coordinates)

@@ -106,7 +106,7 @@ def test_moving_pivot_does_work_and_the_power_balance_holds(motion):
     for way in (None, Eliminated(("bar_x", "bar_y"))):
         found = motion(model.system(way), 2.0)
         assert abs(found.imbalance) < 1e-9
-    energy = model.system().function(model.energy)
+    energy = model.system().function(model.equations.energy)
     assert abs(float(energy(2.0, motion(model.system(), 2.0).x, [])) - float(energy(0.0, model.system().start, []))) > 0.1
 
 

@@ -19,7 +19,7 @@ def arm(constraints=()):
 
 def test_a_correct_model_passes_every_check():
     model = arm()
-    report = check_model(replace(model, inertia=Inertia(model.mass, model.bias)), samples=5)
+    report = check_model(replace(model, inertia=Inertia(model.equations.mass, model.equations.bias)), samples=5)
     assert report.ok
     assert [row.name for row in report.rows] == [
         "symmetry of M",
@@ -33,7 +33,7 @@ def test_a_correct_model_passes_every_check():
 
 def spoiled(change):
     model = arm()
-    return replace(model, inertia=Inertia(*change(model.mass, model.bias)))
+    return replace(model, inertia=Inertia(*change(model.equations.mass, model.equations.bias)))
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_eliminated_motion_keeps_velocity_conditions_exactly():
     velocities = casadi.vertcat(
         *[system.function(e)(0.7, system.start, []) for e in (system.x[3], system.x[4], system.outputs["z_rate"][0])]
     )
-    belt = model.function(model.velocity_residual)
+    belt = model.function(model.equations.velocity_residual)
     assert float(belt(system.start[:3], velocities, [], [], 0.7)) == pytest.approx(0.0, abs=1e-16)
 
 
@@ -186,9 +186,9 @@ def test_augmented_system_is_accurate_if_the_mass_matrix_is_singular(exoskeleton
         )
     ).starting_at({"psi1": math.pi / 2 - 0.1, "psi2": math.pi / 2, "q8": 0.2, "q9": 0.3, "q10": 0.1})
     position, v = model.start[0], model.starting_at(speeds=dict.fromkeys(("x0", "psi1", "psi2", "q8"), 0.1)).consistent().start[1]
-    M, A, bias, drift = (
-        np.array(e) for e in model.function(model.mass, model.matrix, model.bias, model.drift)(position, v, [], [], 0)
-    )
+    terms = model.equations
+    found = model.function(terms.mass, terms.matrix, terms.bias, terms.drift)(position, v, [], [], 0)
+    M, A, bias, drift = (np.array(e) for e in found)
     assert np.linalg.cond(M) > 1e15
     whole = np.block([[M, -A.T], [A, np.zeros((len(A), len(A)))]])
     expected = np.linalg.solve(whole, -np.vstack([bias, drift])).ravel()

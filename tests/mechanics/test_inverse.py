@@ -72,9 +72,9 @@ def loop():
 def test_torque_transform_maps_generalized_rates_to_closed_motions(loop):
     method, q, v = loop
     model = method.mechanism
-    assert np.array(model.evaluate(model.velocity_residual, q, v)).ravel() == pytest.approx([0, 0], abs=1e-15)
+    assert np.array(model.evaluate(model.equations.velocity_residual, q, v)).ravel() == pytest.approx([0, 0], abs=1e-15)
     W = method.transform(q)
-    assert np.array(model.evaluate(model.matrix, q, v)) @ W == pytest.approx(np.zeros((2, 3)), abs=1e-15)
+    assert np.array(model.evaluate(model.equations.matrix, q, v)) @ W == pytest.approx(np.zeros((2, 3)), abs=1e-15)
     assert W[[1, 2, 4]] == pytest.approx(np.eye(3))
 
 
@@ -88,7 +88,7 @@ def test_rates_of_a_driven_loop_follow_its_drive():
     for speed in (0.0, 0.7):
         v = method.rates([0.3, 0.4], [speed])
         assert v == pytest.approx([speed, (0.5 * 0.2 - 0.3 * speed) / 0.4], rel=1e-14)
-        assert float(model.evaluate(model.velocity_residual, [0.3, 0.4], v)) == pytest.approx(0.0, abs=1e-16)
+        assert float(model.evaluate(model.equations.velocity_residual, [0.3, 0.4], v)) == pytest.approx(0.0, abs=1e-16)
 
 
 def test_unit_vector_method_gives_the_augmented_accelerations(loop):

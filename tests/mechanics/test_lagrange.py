@@ -26,10 +26,10 @@ def two_link_arm():
 def test_arm_has_the_textbook_mass_matrix_and_bias():
     arm = two_link_arm()
     b, va, vb = 0.2, 0.7, -1.1
-    found = np.array(arm.evaluate(arm.mass, [0.3, b], [va, vb]))
+    found = np.array(arm.evaluate(arm.equations.mass, [0.3, b], [va, vb]))
     expected = np.array([[5 / 3 + np.cos(b), 1 / 3 + np.cos(b) / 2], [1 / 3 + np.cos(b) / 2, 1 / 3]])
     assert found == pytest.approx(expected, abs=1e-15)
-    bias = np.array(arm.evaluate(arm.bias, [0.3, b], [va, vb])).ravel()
+    bias = np.array(arm.evaluate(arm.equations.bias, [0.3, b], [va, vb])).ravel()
     s, weight2 = np.sin(b), 9.8 * 0.5 * np.sin(0.3 + b)
     assert bias[0] == pytest.approx(-0.5 * s * vb * (2 * va + vb) + 9.8 * 1.5 * np.sin(0.3) + weight2, abs=1e-14)
     assert bias[1] == pytest.approx(0.5 * s * va**2 + weight2, abs=1e-14)
@@ -43,7 +43,7 @@ def test_acceleration_takes_numbers_and_both_kinds_of_symbols_and_follows_contro
         x = kind.sym("x", 4)
         f = casadi.Function("f", [x], [arm.acceleration(x[:2], x[2:], 2.0, 3.7)])
         assert np.array(f(q + v)).ravel() == pytest.approx(at_numbers, rel=1e-15)
-    M, h = arm.evaluate(arm.mass, q, v), arm.evaluate(arm.bias, q, v, p=3.7)
+    M, h = arm.evaluate(arm.equations.mass, q, v), arm.evaluate(arm.equations.bias, q, v, p=3.7)
     assert np.array(M @ at_numbers + h).ravel() == pytest.approx([0.0, 2.0 + 0.11], abs=1e-14)
 
 
@@ -72,7 +72,7 @@ def test_drift_has_the_mixed_time_derivative():
     """h = x - t y needs h'' = x'' - t y'' - 2 y': twice the mixed term."""
     x, y, t = Coordinate("x"), Coordinate("y"), casadi.SX.sym("t")
     model = Mechanism("r", (x, y), (x.v**2 + y.v**2) / 2, constraints=(Holonomic("belt", x.q - t * y.q),), time=t)
-    assert float(model.evaluate(model.drift, [0, 0], [5.0, 3.0], t=2.0)) == -6.0
+    assert float(model.evaluate(model.equations.drift, [0, 0], [5.0, 3.0], t=2.0)) == -6.0
     a = np.array(model.acceleration([0, 0], [5.0, 3.0], t=2.0)).ravel()
     assert a[0] - 2.0 * a[1] - 6.0 == pytest.approx(0.0, abs=1e-14)
 

@@ -30,7 +30,7 @@ def system_of(model, contacts, force, start, until=2.0):
         x,
         states,
         vertcat(model.v, motion.acceleration, SX.zeros(len(touching.contacts))),
-        outputs=outputs | {"energy": (model.energy, "J")},
+        outputs=outputs | {"energy": (model.equations.energy, "J")},
         events=touching.events(motion, pull, t, x, SX(0, 1)),
         until=until,
     ).starting_at(start)

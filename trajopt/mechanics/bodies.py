@@ -15,7 +15,8 @@ import casadi
 
 from trajopt.errors import ModelError, suggest
 from trajopt.mechanics.constraints import Constraint
-from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity, column, symbolic, with_symbols
+from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity, symbolic, with_symbols
+from trajopt.mechanics.lagrange_equations import column
 
 GROUND = "ground"
 Point = tuple[float, float] | Callable[[casadi.SX], tuple[Any, Any]]

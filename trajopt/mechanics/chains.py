@@ -17,7 +17,8 @@ import numpy as np
 
 from trajopt.errors import ModelError, suggest
 from trajopt.mechanics.constraints import Constraint, Holonomic
-from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity, column, symbolic, with_symbols
+from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity, symbolic, with_symbols
+from trajopt.mechanics.lagrange_equations import column
 
 GROUND = "ground"
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
@@ -148,7 +149,7 @@ class Tree:
     ...     rod("lower", "upper", (Slide("x", 1.0), Turn("z", b)), mass=1.0, length=1.0),
     ... ), gravity=(9.81, 0, 0))
     >>> model = tree.mechanism()
-    >>> casadi.det(model.evaluate(model.mass, [0, 0], [0, 0]))
+    >>> casadi.det(model.evaluate(model.equations.mass, [0, 0], [0, 0]))
     DM(0.194444)
     """
 

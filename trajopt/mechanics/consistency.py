@@ -143,20 +143,21 @@ class _Evaluator:
 def _expressions(m: Mechanism, a: casadi.SX, r: casadi.SX) -> dict[str, casadi.SX]:
     lagrange = replace(m, inertia=None) if m.inertia else m
     size, dot, total = casadi.fabs, casadi.dot, casadi.sum1
-    E_q, E_v = casadi.gradient(m.energy, m.q), casadi.gradient(m.energy, m.v)
-    reaction = m.directions @ r
-    energy_rate = dot(E_q, m.v) + dot(E_v, a) + casadi.jacobian(m.energy, m.time)
-    power = dot(m.force + reaction, m.v) - casadi.jacobian(m.lagrangian, m.time)
+    terms = m.equations
+    E_q, E_v = casadi.gradient(terms.energy, m.q), casadi.gradient(terms.energy, m.v)
+    reaction = terms.directions @ r
+    energy_rate = dot(E_q, m.v) + dot(E_v, a) + casadi.jacobian(terms.energy, m.time)
+    power = dot(terms.force + reaction, m.v) - casadi.jacobian(terms.lagrangian, m.time)
     return {
-        "mass": m.mass,
-        "bias": m.bias,
-        "matrix": m.matrix,
-        "mass by Lagrange": lagrange.mass,
-        "bias by Lagrange": lagrange.bias,
+        "mass": terms.mass,
+        "bias": terms.bias,
+        "matrix": terms.matrix,
+        "mass by Lagrange": lagrange.equations.mass,
+        "bias by Lagrange": lagrange.equations.bias,
         "imbalance": energy_rate - power,
         "exchange": dot(size(E_q), size(m.v)) + dot(size(E_v), size(a)),  # scale of the imbalance
-        "residual": casadi.vertcat(m.mass @ a + m.bias - m.force - reaction, m.matrix @ a + m.drift),
-        "terms": total(size(m.mass) @ size(a)) + total(size(m.bias)) + total(size(m.matrix) @ size(a)),
+        "residual": casadi.vertcat(terms.mass @ a + terms.bias - terms.force - reaction, terms.matrix @ a + terms.drift),
+        "terms": total(size(terms.mass) @ size(a)) + total(size(terms.bias)) + total(size(terms.matrix) @ size(a)),
     }
 
 

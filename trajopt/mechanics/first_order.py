@@ -44,17 +44,17 @@ def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[
 
 def _undriven(mechanism: Mechanism) -> bool:
     """Whether only the forces can change the energy: nothing depends on time or drives the constraints."""
-    equations = casadi.vertcat(mechanism.lagrangian, mechanism.velocity_residual)
+    equations = casadi.vertcat(mechanism.equations.lagrangian, mechanism.equations.velocity_residual)
     timeless = not casadi.depends_on(equations, mechanism.time)
-    return timeless and all_ideal(mechanism.constraints) and casadi.SX(mechanism.offset).is_zero()
+    return timeless and all_ideal(mechanism.constraints) and casadi.SX(mechanism.equations.offset).is_zero()
 
 
 def _wanted(mechanism: Mechanism, law: Law | None) -> casadi.SX:
     k, m = len(mechanism.holonomic), len(mechanism.rows)
     if law is None:
         return casadi.SX(m, 1)
-    f = mechanism.velocity_residual
-    positions = law(mechanism.position_residual, f[:k], 2) if k else casadi.SX(0, 1)
+    f = mechanism.equations.velocity_residual
+    positions = law(mechanism.equations.position_residual, f[:k], 2) if k else casadi.SX(0, 1)
     velocities = law(f[k:], casadi.SX.zeros(m - k, 1), 1) if m > k else casadi.SX(0, 1)
     return casadi.vertcat(positions, velocities)
 
@@ -108,10 +108,11 @@ def _assemble(
 
 
 def _outputs(mechanism: Mechanism, motion: EquationsOfMotion) -> dict[str, tuple[casadi.SX, str]]:
-    total = mechanism.directions @ motion.reactions if mechanism.rows else casadi.SX(len(mechanism.coordinates), 1)
+    total = mechanism.equations.directions @ motion.reactions if mechanism.rows else casadi.SX(len(mechanism.coordinates), 1)
     # The energy changes by forces, reactions of driven constraints and explicit time dependence.
-    power = casadi.dot(mechanism.force + total, mechanism.v) - casadi.jacobian(mechanism.lagrangian, mechanism.time)
-    found = {"energy": (mechanism.energy, "J"), "power": (power, "W")}
+    terms = mechanism.equations
+    power = casadi.dot(terms.force + total, mechanism.v) - casadi.jacobian(terms.lagrangian, mechanism.time)
+    found = {"energy": (terms.energy, "J"), "power": (power, "W")}
     for k, c in enumerate(mechanism.coordinates):
         found[f"{c.name}_acceleration"] = (motion.acceleration[k], f"{c.unit}/s^2" if c.unit else "")
     for row, constraint in enumerate(mechanism.rows):
@@ -128,6 +129,6 @@ def _invariants(mechanism: Mechanism, closed: Any, *, reduced: bool, penalized: 
         # With dependent velocities eliminated the rate of a position condition is zero for all states: only its value drifts.
         found += [Invariant(c.name, closed(c.expression), 1 if reduced else 2) for c in mechanism.holonomic]
         found += [] if reduced else [Invariant(c.name, closed(c.expression), 1) for c in mechanism.nonholonomic]
-    if _undriven(mechanism) and closed(mechanism.force).is_zero() and not penalized:
-        found.append(Invariant("energy", closed(mechanism.energy), 0))
+    if _undriven(mechanism) and closed(mechanism.equations.force).is_zero() and not penalized:
+        found.append(Invariant("energy", closed(mechanism.equations.energy), 0))
     return tuple(found)

@@ -52,8 +52,9 @@ class Augmented:
 
     def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
         n, m = len(mechanism.coordinates), len(mechanism.rows)
-        pull, target = mechanism.force - mechanism.bias, wanted - mechanism.drift
-        M, A, B = mechanism.mass, mechanism.matrix, mechanism.directions
+        terms = mechanism.equations
+        pull, target = terms.force - terms.bias, wanted - terms.drift
+        M, A, B = terms.mass, terms.matrix, terms.directions
         weights = _weights(mechanism)
         if weights is not None:
             # M a = pull + B r and A a = target give (M + A^T W A) a = pull + A^T W target + B r. That matrix is definite wherever
@@ -89,9 +90,10 @@ class Eliminated:
 
     def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
         split = _Split.of(mechanism, self.dependent)
-        M, A, B = mechanism.mass, mechanism.matrix, mechanism.directions
+        terms = mechanism.equations
+        M, A, B = terms.mass, terms.matrix, terms.directions
         i, d, n = split.independent, split.dependent, len(mechanism.coordinates)
-        target = wanted - mechanism.drift
+        target = wanted - terms.drift
         # a = T a_i + s solves A a = target for any a_i; Z^T B = 0 removes the reactions.  For ideal constraints Z = T.
         slope = casadi.solve(A[:, d], casadi.horzcat(-A[:, i], target)) if d else casadi.SX(0, len(i) + 1)
         T, s = casadi.SX(n, len(i)), casadi.SX(n, 1)
@@ -100,7 +102,7 @@ class Eliminated:
         if not all_ideal(mechanism.constraints):
             Z = casadi.SX(n, len(i))
             Z[i, :], Z[d, :] = casadi.SX.eye(len(i)), -casadi.solve(B[d, :].T, B[i, :].T)
-        pull = mechanism.force - mechanism.bias - M @ s
+        pull = terms.force - terms.bias - M @ s
         free = casadi.solve(casadi.densify(Z.T @ M @ T), Z.T @ pull) if i else casadi.SX(0, 1)
         acceleration = T @ free + s
         return EquationsOfMotion(acceleration, _reactions(mechanism, d, acceleration), tuple(i), split.velocity)
@@ -134,7 +136,7 @@ class Chaplygin:
         split = _Split.of(mechanism, self.dependent)
         for k in split.dependent:
             c = mechanism.coordinates[k]
-            if casadi.depends_on(casadi.vertcat(split.velocity, mechanism.lagrangian), c.q):
+            if casadi.depends_on(casadi.vertcat(split.velocity, mechanism.equations.lagrangian), c.q):
                 raise ModelError(
                     f"'{mechanism.name}' has no Chaplygin form: the dependent coordinate '{c.name}' appears in it",
                     expected="a Lagrangian and constraints without the dependent coordinates",
@@ -165,11 +167,11 @@ class Penalty:
             )
 
     def motion(self, mechanism: Mechanism, wanted: casadi.SX) -> EquationsOfMotion:
-        h = casadi.vertcat(mechanism.position_residual, casadi.SX(len(mechanism.nonholonomic), 1))
-        reactions = -(self.stiffness * h + self.damping * mechanism.velocity_residual)
-        pull = mechanism.force - mechanism.bias + mechanism.directions @ reactions
+        h = casadi.vertcat(mechanism.equations.position_residual, casadi.SX(len(mechanism.nonholonomic), 1))
+        reactions = -(self.stiffness * h + self.damping * mechanism.equations.velocity_residual)
+        pull = mechanism.equations.force - mechanism.equations.bias + mechanism.equations.directions @ reactions
         return EquationsOfMotion(
-            solve_symmetric(mechanism.mass, pull), reactions, tuple(range(len(mechanism.coordinates))), mechanism.v
+            solve_symmetric(mechanism.equations.mass, pull), reactions, tuple(range(len(mechanism.coordinates))), mechanism.v
         )
 
 
@@ -185,7 +187,7 @@ class _Split:
     def of(mechanism: Mechanism, names: tuple[str, ...]) -> _Split:
         q, v = mechanism.start
         n, m = len(mechanism.coordinates), len(mechanism.rows)
-        A = np.array(mechanism.evaluate(mechanism.matrix, q, v))
+        A = np.array(mechanism.evaluate(mechanism.equations.matrix, q, v))
         if names:
             dependent = sorted(mechanism.index(name) for name in names)
         else:
@@ -201,8 +203,8 @@ class _Split:
         independent = [k for k in range(n) if k not in dependent]
         velocity = casadi.SX(mechanism.v)
         if m:
-            rows, free = mechanism.matrix, mechanism.v[independent]
-            velocity[dependent] = casadi.solve(rows[:, dependent], -(rows[:, independent] @ free + mechanism.offset))
+            rows, free = mechanism.equations.matrix, mechanism.v[independent]
+            velocity[dependent] = casadi.solve(rows[:, dependent], -(rows[:, independent] @ free + mechanism.equations.offset))
         return _Split(independent, dependent, velocity)
 
 
@@ -216,8 +218,8 @@ def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> 
     q, v, t, i, d = mechanism.q, mechanism.v, mechanism.time, split.independent, split.dependent
     v_i, phi = v[i], split.velocity[d]
     velocity = split.velocity
-    reduced = casadi.substitute(mechanism.lagrangian, v, velocity)  # L*
-    momentum_d = casadi.substitute(casadi.gradient(mechanism.lagrangian, v)[d], v, velocity) if d else casadi.SX(0, 1)
+    reduced = casadi.substitute(mechanism.equations.lagrangian, v, velocity)  # L*
+    momentum_d = casadi.substitute(casadi.gradient(mechanism.equations.lagrangian, v)[d], v, velocity) if d else casadi.SX(0, 1)
     B = casadi.jacobian(phi, v_i)  # (m, n - m)
 
     def along_motion(expression: casadi.SX) -> casadi.SX:
@@ -230,7 +232,7 @@ def _multiplier_free(mechanism: Mechanism, split: _Split, wanted: casadi.SX) -> 
     B_rate = casadi.reshape(along_motion(casadi.vec(B)), B.shape)
     # Voronets' coefficients, one column for each independent velocity; this is the key line.
     gamma = B_rate - phi_q[:, i] - phi_q[:, d] @ B
-    force = casadi.substitute(mechanism.force, v, velocity)
+    force = casadi.substitute(mechanism.equations.force, v, velocity)
     pull = force[i] + B.T @ force[d] + slope_q[i] + B.T @ slope_q[d] + gamma.T @ momentum_d - along_motion(momentum)
     free = casadi.solve(casadi.densify(casadi.jacobian(momentum, v_i)), pull) if i else casadi.SX(0, 1)
     acceleration = casadi.SX(len(mechanism.coordinates), 1)
@@ -249,12 +251,12 @@ def _weights(mechanism: Mechanism) -> np.ndarray | None:
     """Return W of M + A^T W A, scaled to M; zero if M is constant and definite, None if the sum is not definite."""
     # Parameters of a problem have no value here; definiteness is tested with all of them equal to one.
     p = [1.0 if symbolic(c.value) else c.value for c in mechanism.parameters]
-    M = np.array(mechanism.evaluate(mechanism.mass, *mechanism.start, p=p))
-    A = np.array(mechanism.evaluate(mechanism.matrix, *mechanism.start, p=p))
+    M = np.array(mechanism.evaluate(mechanism.equations.mass, *mechanism.start, p=p))
+    A = np.array(mechanism.evaluate(mechanism.equations.matrix, *mechanism.start, p=p))
     if not (np.all(np.isfinite(M)) and np.all(np.isfinite(A))):
         return None
     plain = np.zeros(len(A))
-    if _definite(M) and (len(A) == 0 or mechanism.mass.is_constant()):
+    if _definite(M) and (len(A) == 0 or mechanism.equations.mass.is_constant()):
         return plain
     weights = np.abs(np.diag(M)).mean() / np.maximum((A**2).sum(axis=1), 1e-300) if len(A) else plain
     return weights if _definite(M + A.T @ np.diag(weights) @ A) else None
@@ -270,5 +272,6 @@ def _reactions(mechanism: Mechanism, dependent: list[int], acceleration: casadi.
     """Return the reactions from the equations of the dependent coordinates."""
     if not dependent:
         return casadi.SX(0, 1)
-    missing = mechanism.mass @ acceleration + mechanism.bias - mechanism.force
-    return casadi.solve(mechanism.directions[dependent, :], missing[dependent])
+    terms = mechanism.equations
+    missing = terms.mass @ acceleration + terms.bias - terms.force
+    return casadi.solve(terms.directions[dependent, :], missing[dependent])

@@ -94,8 +94,8 @@ def impact(
     contact_velocity = casadi.vertcat(approach.normal_speed, approach.slip)
     J = casadi.jacobian(contact_velocity, mechanism.v)  # (2, n)
     n, m = len(mechanism.coordinates), len(mechanism.rows)
-    A = mechanism.matrix
-    whole = casadi.vertcat(casadi.horzcat(mechanism.mass, -A.T), casadi.horzcat(A, casadi.SX(m, m)))
+    A = mechanism.equations.matrix
+    whole = casadi.vertcat(casadi.horzcat(mechanism.equations.mass, -A.T), casadi.horzcat(A, casadi.SX(m, m)))
     response = casadi.solve(casadi.densify(whole), casadi.vertcat(casadi.densify(J).T, casadi.SX.zeros(m, 2)))[:n, :]
     after = mechanism.v + response @ law.impulse(contact_velocity, J @ response)
     return Event(f"{body.name} hits the ground", approach.gap, -1, casadi.vertcat(mechanism.q, after))

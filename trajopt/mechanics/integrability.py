@@ -51,7 +51,8 @@ def nonholonomy(mechanism: Mechanism, samples: int = 5, seed: int = 0) -> Integr
     if not rows:
         raise ModelError(f"'{mechanism.name}' has no velocity conditions", expected="constraints of the kind Nonholonomic")
     places = casadi.vertcat(mechanism.q, mechanism.time)
-    A = casadi.horzcat(mechanism.matrix, mechanism.offset)  # all rows: position conditions restrict the directions too
+    # All rows: position conditions restrict the directions too.
+    A = casadi.horzcat(mechanism.equations.matrix, mechanism.equations.offset)
     slopes = [casadi.jacobian(A[r, :].T, places) for r in rows]
     values = mechanism.function(A, *[slope - slope.T for slope in slopes])
     q, v = mechanism.start

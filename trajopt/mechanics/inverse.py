@@ -225,9 +225,9 @@ class ClosedLoop:
                 got=", ".join(self.generalized),
                 expected=f"{len(model.coordinates) - len(model.rows)} of them",
             )
-        J, drift, offset = (
-            np.array(e) for e in model.function(model.matrix, model.drift, model.offset)(*model.arguments(q, v, t=t))
-        )
+        terms = model.equations
+        found = model.function(terms.matrix, terms.drift, terms.offset)(*model.arguments(q, v, t=t))
+        J, drift, offset = (np.array(e) for e in found)
         if np.linalg.cond(J[:, s]) > 1e12:
             names = ", ".join(model.coordinates[k].name for k in s)
             raise ModelError(

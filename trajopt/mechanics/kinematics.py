@@ -44,9 +44,9 @@ def kinematics(mechanism: Mechanism, times: Sequence[float]) -> Kinematics:
             expected=f"{n}, one for each coordinate",
             hint="add Drive(...) elements, or use simulate(mechanism.system())",
         )
-    h = mechanism.function(mechanism.position_residual)
-    matrix, offset = mechanism.function(mechanism.matrix), mechanism.function(mechanism.offset)
-    drift = mechanism.function(mechanism.drift)
+    h = mechanism.function(mechanism.equations.position_residual)
+    matrix, offset = mechanism.function(mechanism.equations.matrix), mechanism.function(mechanism.equations.offset)
+    drift = mechanism.function(mechanism.equations.drift)
     q, at_rest = mechanism.start[0], np.zeros(n)
     v, a, before = np.zeros(n), np.zeros(n), None
     found = []

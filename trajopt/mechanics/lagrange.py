@@ -1,12 +1,4 @@
-"""Mechanisms: from energies, forces and constraints to equations of motion, by differentiation.
-
-With the Lagrangian L = T - V, the momentum dL/dv and the constraint rows A v + b = 0 (holonomic ones differentiated once):
-
-    M a + bias = Q + B r,    A a + drift = wanted
-
-M = d2L/dv2, bias = d2L/dvdq v + d2L/dvdt - dL/dq, r the reactions and B = A^T unless a constraint acts otherwise. ``wanted`` is
-zero for the exact motion, and what a stabilization law prescribes otherwise.
-"""
+"""Mechanisms: coordinates, energies, forces and constraints; accelerations, reactions and first-order systems that follow."""
 
 from __future__ import annotations
 
@@ -27,6 +19,7 @@ from trajopt.mechanics.constraints import (
     Vector,
     dependences,
 )
+from trajopt.mechanics.lagrange_equations import LagrangeEquations, column
 from trajopt.mechanics.statement import check_statement, consistent_start, require_values
 from trajopt.system import System, Variable
 
@@ -166,75 +159,6 @@ class Mechanism:
             raise ModelError(f"'{self.name}' has no coordinate '{name}'", expected=", ".join(names), hint=suggest(name, names))
         return names.index(name)
 
-    # Equations of motion ----------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def lagrangian(self) -> casadi.SX:
-        return casadi.SX(self.kinetic) - casadi.SX(self.potential)
-
-    @cached_property
-    def momentum(self) -> casadi.SX:
-        return casadi.gradient(self.lagrangian, self.v)
-
-    @cached_property
-    def energy(self) -> casadi.SX:
-        """v . dL/dv - L: the energy T + V of a mechanism whose kinetic energy is quadratic in v."""
-        return casadi.dot(self.momentum, self.v) - self.lagrangian
-
-    @cached_property
-    def mass(self) -> casadi.SX:
-        return self.inertia.mass if self.inertia else casadi.jacobian(self.momentum, self.v)
-
-    @cached_property
-    def bias(self) -> casadi.SX:
-        if self.inertia:
-            return self.inertia.bias
-        gyroscopic = casadi.jtimes(self.momentum, self.q, self.v) + casadi.jacobian(self.momentum, self.time)
-        return gyroscopic - casadi.gradient(self.lagrangian, self.q)
-
-    @cached_property
-    def force(self) -> casadi.SX:
-        """The generalized forces Q, (n,)."""
-        return column([self.forces.get(c.name, 0.0) for c in self.coordinates])
-
-    @cached_property
-    def position_residual(self) -> casadi.SX:
-        return column([c.expression for c in self.holonomic])
-
-    @cached_property
-    def velocity_residual(self) -> casadi.SX:
-        """A v + b: the rates of the holonomic constraints, then the nonholonomic constraints."""
-        h = self.position_residual
-        rate = casadi.jacobian(h, self.q) @ self.v + casadi.jacobian(h, self.time)
-        return casadi.vertcat(rate, *[c.expression for c in self.nonholonomic])
-
-    @cached_property
-    def matrix(self) -> casadi.SX:
-        """A, (m, n)."""
-        return casadi.jacobian(self.velocity_residual, self.v)
-
-    @cached_property
-    def offset(self) -> casadi.SX:
-        """b, (m,): what is left of A v + b at rest."""
-        return casadi.substitute(self.velocity_residual, self.v, casadi.SX.zeros(self.v.shape))
-
-    @cached_property
-    def drift(self) -> casadi.SX:
-        """A' v + b': what the second derivatives of the constraints hold besides A a. It contains 2 h_qt v and h_tt."""
-        f = self.velocity_residual
-        return casadi.jtimes(f, self.q, self.v) + casadi.jacobian(f, self.time)
-
-    @cached_property
-    def directions(self) -> casadi.SX:
-        """B, (n, m): the generalized force of a unit of each reaction."""
-        columns = []
-        for row, constraint in enumerate(self.rows):
-            if constraint.along is None:
-                columns.append(self.matrix[row, :].T)
-            else:
-                columns.append(column([constraint.along.get(c.name, 0.0) for c in self.coordinates]))
-        return casadi.horzcat(*columns) if columns else casadi.SX(len(self.coordinates), 0)
-
     # Numbers and functions --------------------------------------------------------------------------------------------------
 
     @property
@@ -285,6 +209,11 @@ class Mechanism:
         return self.functions.inverse(*self.arguments(q, v, u, p, t), a)
 
     @cached_property
+    def equations(self) -> LagrangeEquations:
+        """The terms of the equations of motion, as expressions."""
+        return LagrangeEquations(self)
+
+    @cached_property
     def functions(self) -> ModelFunctions:
         """The equations of motion as CasADi functions of (q, v, u, p, t)."""
         from trajopt.mechanics.model_functions import ModelFunctions
@@ -324,7 +253,7 @@ class Mechanism:
         """The constraints that follow from the others at a position (the starting one), by name."""
         require_values(self, "the rank of its constraints")
         position, velocity = self.start
-        A = np.array(self.evaluate(self.matrix, position if q is None else q, velocity, t=t))
+        A = np.array(self.evaluate(self.equations.matrix, position if q is None else q, velocity, t=t))
         return dependences(A, [c.name for c in self.rows])
 
     def system(self, formulation: Formulation | None = None, controls: Mapping[str, Any] | None = None, **details: Any) -> System:
@@ -340,13 +269,6 @@ class Mechanism:
             *(Variable(c.name, c.start, c.unit) for c in self.coordinates),
             *(Variable(c.rate, c.speed, c.rate_unit) for c in self.coordinates),
         )
-
-
-def column(entries: Any) -> casadi.SX:
-    """Numbers and expressions as a column."""
-    if isinstance(entries, (casadi.SX, casadi.DM, np.ndarray)):
-        return casadi.SX(entries)
-    return casadi.vertcat(*[casadi.SX(e) for e in entries]) if entries else casadi.SX(0, 1)
 
 
 def symbolic(value: Any) -> bool:

@@ -22,14 +22,15 @@ class ModelFunctions:
         """Acceleration, reactions, and the generalized force of all reactions."""
         m = self.mechanism
         motion = Augmented().motion(m, casadi.SX.zeros(len(m.rows), 1))
-        return m.function(motion.acceleration, motion.reactions, m.directions @ motion.reactions)
+        return m.function(motion.acceleration, motion.reactions, m.equations.directions @ motion.reactions)
 
     @cached_property
     def residual(self) -> casadi.Function:
         """The equations as a DAE of index 1, also of accelerations and reactions."""
         m = self.mechanism
         a, r = casadi.SX.sym("a", len(m.coordinates)), casadi.SX.sym("r", len(m.rows))
-        equations = casadi.vertcat(m.mass @ a + m.bias - m.force - m.directions @ r, m.matrix @ a + m.drift)
+        e = m.equations
+        equations = casadi.vertcat(e.mass @ a + e.bias - e.force - e.directions @ r, e.matrix @ a + e.drift)
         return casadi.Function("residual", [m.q, m.v, m.u, m.p, m.time, a, r], [equations])
 
     @cached_property
@@ -37,4 +38,5 @@ class ModelFunctions:
         """M a + bias - Q, also of accelerations."""
         m = self.mechanism
         a = casadi.SX.sym("a", len(m.coordinates))
-        return casadi.Function("inverse", [m.q, m.v, m.u, m.p, m.time, a], [m.mass @ a + m.bias - m.force])
+        e = m.equations
+        return casadi.Function("inverse", [m.q, m.v, m.u, m.p, m.time, a], [e.mass @ a + e.bias - e.force])

@@ -94,7 +94,7 @@ def consistent_start(mechanism: Mechanism, hold: Sequence[str], t: float) -> tup
         return q, v
     held = {mechanism.index(name) for name in hold}
     free = [k for k in range(q.size) if k not in held]
-    h = mechanism.position_residual
+    h = mechanism.equations.position_residual
     residual, slope = mechanism.function(h), mechanism.function(casadi.jacobian(h, mechanism.q))
 
     def full(values: Vector) -> Vector:
@@ -108,7 +108,7 @@ def consistent_start(mechanism: Mechanism, hold: Sequence[str], t: float) -> tup
     if mechanism.holonomic:
         names = [c.name for c in mechanism.holonomic]
         q = full(newton(lambda x: at(residual, full(x)).ravel(), lambda x: at(slope, full(x))[:, free], q[free], names))
-    A, b = at(mechanism.function(mechanism.matrix), q), at(mechanism.function(mechanism.offset), q).ravel()
+    A, b = at(mechanism.function(mechanism.equations.matrix), q), at(mechanism.function(mechanism.equations.offset), q).ravel()
     fixed = b + A @ v - A[:, free] @ v[free]  # contribution of the fixed velocities
     v[free] = nearest_velocity(A[:, free], fixed, v[free], [c.name for c in mechanism.rows])
     return q, v

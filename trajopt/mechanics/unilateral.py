@@ -147,10 +147,10 @@ class Unilateral:
     @cached_property
     def _response(self) -> casadi.SX:
         """Velocity changes of unit impulses, M^-1 J^T."""
-        return solve_symmetric(self.mechanism.mass, casadi.densify(self._jacobian).T)
+        return solve_symmetric(self.mechanism.equations.mass, casadi.densify(self._jacobian).T)
 
     def _free(self, force: casadi.SX) -> casadi.SX:
-        return solve_symmetric(self.mechanism.mass, force - self.mechanism.bias)
+        return solve_symmetric(self.mechanism.equations.mass, force - self.mechanism.equations.bias)
 
     def _solved(self, b: casadi.SX) -> casadi.SX:
         """Return the forces that satisfy the equations of the modes: W f + b = 0 in the constrained directions.

@@ -49,10 +49,10 @@ def test_the_impact_is_that_of_links_and_closures(hop):
     names = [c.name for c in tree.coordinates]
     start = dict(zip(JOINTS, q, strict=True)) | {"x": -data.wheel_radius * q[0], "y": data.wheel_radius}
     places = tree.starting_at(start).consistent(hold=("x", "y", *JOINTS)).start[0]
-    A = np.array(tree.evaluate(tree.matrix, places, np.zeros(len(names))))
-    M = np.array(tree.evaluate(tree.mass, places, np.zeros(len(names))))
+    A = np.array(tree.evaluate(tree.equations.matrix, places, np.zeros(len(names))))
+    M = np.array(tree.evaluate(tree.equations.mass, places, np.zeros(len(names))))
     loop = bike.seven_link_tree(stance=False)
-    B = np.array(loop.evaluate(loop.matrix, places, np.zeros(len(names))))  # the loop alone
+    B = np.array(loop.evaluate(loop.equations.matrix, places, np.zeros(len(names))))  # the loop alone
     known = dict(zip(JOINTS, before, strict=True)) | {"x": axle_rate[0], "y": axle_rate[1]}
     free = [k for k, name in enumerate(names) if name not in known]
     v = np.array([known.get(name, 0.0) for name in names])

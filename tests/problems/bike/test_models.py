@@ -66,14 +66,14 @@ def test_mass_matrix_and_bias_are_those_of_the_energies(machine):
     q = model.start[0] + 0.05 * RNG.standard_normal(model.q.numel())
     v = RNG.standard_normal(model.q.numel())
     for expression in ("mass", "bias"):
-        one, other = (np.array(m.evaluate(getattr(m, expression), q, v)) for m in (model, by_energies))
+        one, other = (np.array(m.evaluate(getattr(m.equations, expression), q, v)) for m in (model, by_energies))
         assert one == pytest.approx(other, abs=1e-10 * np.abs(other).max())
 
 
 def test_the_free_machine_conserves_energy():
     model = bike.five_link().mechanism.starting_at({"beta": 0.5, "torso": -0.3}, {"x": 0.5, "beta": -0.3, "torso": 0.4})
     run = simulate(model.system(), until=0.3)
-    first, last = (float(model.evaluate(model.energy, x[:3], x[3:])) for x in (run.x[0], run.x[-1]))
+    first, last = (float(model.evaluate(model.equations.energy, x[:3], x[3:])) for x in (run.x[0], run.x[-1]))
     assert last == pytest.approx(first, abs=1e-8)
     assert np.abs(run.x[-1] - run.x[0]).max() > 0.1
 
@@ -83,8 +83,8 @@ def test_power_of_the_torques_is_the_rate_of_the_energy():
     q, v = model.start[0], RNG.standard_normal(4)
     torques = np.array([100.0, -50.0, 30.0])
     a = _numbers(model.acceleration(q, v, torques))
-    rate = casadi.jtimes(model.energy, model.q, model.v) + casadi.jtimes(model.energy, model.v, casadi.DM(a))
-    power = float(casadi.dot(model.evaluate(model.force, q, v, torques), v))
+    rate = casadi.jtimes(model.equations.energy, model.q, model.v) + casadi.jtimes(model.equations.energy, model.v, casadi.DM(a))
+    power = float(casadi.dot(model.evaluate(model.equations.force, q, v, torques), v))
     assert float(model.evaluate(rate, q, v, torques)) == pytest.approx(power, rel=1e-10)
 
 

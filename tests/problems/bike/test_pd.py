@@ -81,7 +81,7 @@ def test_a_short_torque_lifts_the_front_which_lands_without_rebound():
     # The rear wheel keeps rolling, so the impulse at the front has a moment about the rear axle only: in the coordinates of the
     # machine that rolls, another model, the momenta of x and torso stay.
     model = bike.five_link().mechanism
-    mass = np.array(model.evaluate(model.mass, landing.before[[0, 3, 4]], np.zeros(3)))
+    mass = np.array(model.evaluate(model.equations.mass, landing.before[[0, 3, 4]], np.zeros(3)))
     momenta = mass @ (landing.after[[5, 8, 9]] - landing.before[[5, 8, 9]])
     assert momenta[[0, 2]] == pytest.approx(0.0, abs=1e-5)
     assert momenta[1] > 1.0

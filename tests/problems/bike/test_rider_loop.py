@@ -29,7 +29,7 @@ def test_rider_loop_start_has_the_residual_of_the_appendix_and_both_models_agree
     assert np.hypot(*miss) == pytest.approx(4.494e-4, abs=5e-8)
     found = motion(system, 0.2)
     model = rider_loop.mechanism()
-    gap_rate = model.evaluate(model.velocity_residual, found.x[:5], found.x[5:])
+    gap_rate = model.evaluate(model.equations.velocity_residual, found.x[:5], found.x[5:])
     assert np.abs(np.array(gap_rate)).max() < 1e-9
     assert abs(found.imbalance) < 1e-8
 
@@ -40,7 +40,7 @@ def test_rider_loop_augmented_form_passes_where_the_thesis_choice_is_singular(mo
     run = motion(rider_loop.build(), 0.3).run
     determinant = []
     for x in run.y.T:
-        J = np.array(model.evaluate(model.matrix, x[:5], x[5:10]))
+        J = np.array(model.evaluate(model.equations.matrix, x[:5], x[5:10]))
         determinant.append(np.linalg.det(J[:, [0, 3]]))
     crossing = np.flatnonzero(np.diff(np.sign(determinant)))
     assert len(crossing) == 1

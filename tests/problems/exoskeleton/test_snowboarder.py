@@ -87,7 +87,7 @@ def test_mass_matrix_is_the_one_of_the_appendix():
         document = _appendix_mass_matrix(q)
         mine = np.zeros(10)
         mine[order] = q
-        for mass in (model.mass, by_energies):
+        for mass in (model.equations.mass, by_energies):
             found = np.array(casadi.DM(model.evaluate(mass, mine, np.zeros(10))))[np.ix_(order, order)]
             assert found == pytest.approx(document, abs=1e-13)
 
@@ -107,7 +107,7 @@ def test_gravity_is_that_of_the_appendix_and_the_text_drops_parts_of_it():
     for kind in ("full", "slope", "foot"):
         model = with_potential(tree.mechanism(), tree, kind)
         at = [q[c.name] for c in model.coordinates]
-        values = -np.array(casadi.DM(model.evaluate(model.bias, at, np.zeros(10)))).ravel()
+        values = -np.array(casadi.DM(model.evaluate(model.equations.bias, at, np.zeros(10)))).ravel()
         pulls[kind] = {c.name: v for c, v in zip(model.coordinates, values, strict=True)}
     for name, value in expected.items():
         assert pulls["full"][name] == pytest.approx(value, rel=1e-13)
@@ -202,7 +202,7 @@ def test_multipliers_are_the_forces_and_torques_that_the_motion_takes():
     acceleration = (run.at(run.t[k] + h)[n:] - run.at(run.t[k] - h)[n:]) / (2 * h)
     needed = np.array(model.inverse(q, v, acceleration)).ravel()
     row = [r.name for r in model.rows].index("blade")
-    side = np.array(casadi.DM(model.evaluate(model.directions[:, row], q, v))).ravel() * run["reaction_blade"][k]
+    side = np.array(casadi.DM(model.evaluate(model.equations.directions[:, row], q, v))).ravel() * run["reaction_blade"][k]
     for j, c in enumerate(model.coordinates):
         control = run[f"control_{c.name}"][k] if f"control_{c.name}" in run.outputs else 0.0
         assert control + side[j] == pytest.approx(needed[j], abs=2e-4 * np.abs(needed).max())
