@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
 from trajopt.compiled.pointwise import Pointwise
+from trajopt.compiled.structure import SharedByStructure
 from trajopt.errors import UsageError, suggest
 from trajopt.labels import component_labels
 
@@ -233,11 +234,18 @@ class NormalForm:
 
     @cached_property
     def models(self) -> tuple[Pointwise, ...]:
-        """For each phase, the function (t, x, z, u, s, p) -> rows f, g, c, l."""
-        return tuple(
-            Pointwise(casadi.Function("model", [phase.t, phase.x, phase.z, phase.u, self.s, self.p], [phase.rows]))
-            for phase in self.phases
-        )
+        """For each phase, the function (t, x, z, u, s, p) -> rows f, g, c, l; identical phases share it."""
+        shared = SharedByStructure[Pointwise]()
+
+        def model(phase: PhaseForm) -> Pointwise:
+            inputs = [phase.t, phase.x, phase.z, phase.u, self.s, self.p]
+
+            def build() -> Pointwise:
+                return Pointwise(casadi.Function("model", inputs, [phase.rows]))
+
+            return shared.get(inputs, [phase.rows], build) if len(self.phases) > 1 else build()
+
+        return tuple(model(phase) for phase in self.phases)
 
     @property
     def endpoint_column(self) -> Any:

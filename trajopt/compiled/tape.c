@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDE = 32, NARROW = 4 }; /* lanes of a batch; narrow ones for the last few points, and for single ones */
+enum { WIDE = 32, NARROW = 8, SINGLE = 1 }; /* lanes of a batch: of many points, of the last few, of one */
 
 static const char *const NAMES[TAPE_OPERATIONS] = {
     "ASSIGN", "CONST", "INPUT", "OUTPUT",
@@ -162,12 +162,21 @@ static inline __attribute__((always_inline)) void run_lanes(const tape *t, int l
     }
 }
 
+/* Lanes of the next batch where so many points remain: a wide one costs as much as two narrow ones. */
+static int lanes_for(int64_t points) { return points > 2 * NARROW ? WIDE : points > SINGLE ? NARROW : SINGLE; }
+
 static inline __attribute__((always_inline)) void run_span(const tape *t, int64_t begin, int64_t end, int64_t count,
                                                            const tape_input *in, double *out, double *work) {
-    int64_t at = begin;
-    for (; end - at > NARROW; at += WIDE)
-        run_lanes(t, WIDE, at, end - at < WIDE ? (int)(end - at) : WIDE, count, in, out, work);
-    if (at < end) run_lanes(t, NARROW, at, (int)(end - at), count, in, out, work);
+    for (int64_t at = begin; at < end;) {
+        int lanes = lanes_for(end - at), used = end - at < lanes ? (int)(end - at) : lanes;
+        if (lanes == WIDE)
+            run_lanes(t, WIDE, at, used, count, in, out, work);
+        else if (lanes == NARROW)
+            run_lanes(t, NARROW, at, used, count, in, out, work);
+        else
+            run_lanes(t, SINGLE, at, used, count, in, out, work);
+        at += used;
+    }
 }
 
 typedef void span_function(const tape *, int64_t, int64_t, int64_t, const tape_input *, double *, double *);
@@ -200,7 +209,7 @@ static void run_part(int part, void *context) {
     const shared_run *s = context;
     int64_t begin = part * s->chunk, end = begin + s->chunk < s->count ? begin + s->chunk : s->count;
     if (begin >= end) return;
-    size_t lanes = end - begin > NARROW ? WIDE : NARROW;
+    size_t lanes = (size_t)lanes_for(end - begin);
     /* Zeros, not garbage: lanes that library functions skip are still read by arithmetic. */
     double *work = calloc((size_t)(s->t->slots > 0 ? s->t->slots : 1) * lanes, sizeof(double));
     if (!work) {
@@ -227,3 +236,7 @@ int tape_run(const tape *t, int64_t count, const tape_input *in, double *out, in
         if (short_of_memory[part]) return -1;
     return 0;
 }
+
+size_t tape_work_size(const tape *t) { return (size_t)(t->slots > 0 ? t->slots : 1) * SINGLE; }
+
+void tape_run_one(const tape *t, const tape_input *in, double *out, double *work) { choose()(t, 0, 1, 1, in, out, work); }

@@ -6,6 +6,7 @@
 #ifndef TRAJOPT_TAPE_H
 #define TRAJOPT_TAPE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The scalar operations; `tape_operation_name` gives CasADi's name of each (OP_ADD is "ADD"), from which the caller reads
@@ -51,5 +52,9 @@ int tape_check(const tape *t);
  * The points are divided among `threads` threads where the work is worth it; the results do not depend on their number.
  * Returns 0, or -1 where memory is short. */
 int tape_run(const tape *t, int64_t count, const tape_input *in, double *out, int threads);
+
+/* Evaluate at one point without allocating: out (outputs,), work (tape_work_size,), zeros before the first call. */
+void tape_run_one(const tape *t, const tape_input *in, double *out, double *work);
+size_t tape_work_size(const tape *t);
 
 #endif

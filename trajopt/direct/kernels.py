@@ -11,6 +11,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.compiled.structure import SharedByStructure
 from trajopt.nlp.program import Kernel, make_kernel
 from trajopt.normal_form import NormalForm, PhaseForm
 
@@ -51,6 +52,7 @@ class Kernels:
 def make_kernels(form: NormalForm) -> Kernels:
     """Differentiate what needs to be differentiated, once per problem."""
     ends = [part for ph in form.phases for part in ph.ends]
+    shared = SharedByStructure[Kernel]()  # identical phases have one kernel
     phases, integrals, unknown_integrals = [], [], []
     for i, phase in enumerate(form.phases):
         weights = casadi.gradient(form.phi, phase.ends.q) if phase.l.numel() else form.symbols(0, 1)
@@ -58,7 +60,7 @@ def make_kernels(form: NormalForm) -> Kernels:
         unknown = [j for j in range(phase.l.numel()) if j in in_conditions or _depends(weights[j], [*ends, form.s])]
         summed = [j for j in range(phase.l.numel()) if j not in unknown]
         cost = sum((weights[j] * phase.l[j] for j in summed), form.symbols(0)) if summed else form.symbols(0, 1)
-        phases.append(_phase_kernels(form, i, cost, tuple(unknown)))
+        phases.append(_phase_kernels(form, i, cost, tuple(unknown), shared))
         if summed:
             mask = np.zeros(phase.l.numel())
             mask[unknown] = 1.0
@@ -74,7 +76,9 @@ def make_kernels(form: NormalForm) -> Kernels:
     return Kernels(form, tuple(phases), endpoints, tuple(start_paths))
 
 
-def _phase_kernels(form: NormalForm, index: int, cost: Any, unknown: tuple[int, ...]) -> PhaseKernels:
+def _phase_kernels(
+    form: NormalForm, index: int, cost: Any, unknown: tuple[int, ...], shared: SharedByStructure[Kernel]
+) -> PhaseKernels:
     sym, phase = form.symbols, form.phases[index]
     start, end, theta = sym.sym("start"), sym.sym("end"), sym.sym("theta")
     span = end - start
@@ -89,7 +93,12 @@ def _phase_kernels(form: NormalForm, index: int, cost: Any, unknown: tuple[int, 
     def make(free: bool) -> Kernel:
         w = [*local, start, end] if free else local
         data = [theta] if free else [theta, start, end]
-        return _kernel(sym, "free" if free else "fixed", w, data, form.p, constraints, objective)
+        name, inputs = "free" if free else "fixed", [*w, casadi.vertcat(*data), form.p]
+
+        def build() -> Kernel:
+            return _kernel(sym, name, w, data, form.p, constraints, objective)
+
+        return shared.get(inputs, [constraints, objective], build) if len(form.phases) > 1 else build()
 
     affine = _affine(phase.rows, phase.u)
     state_paths = np.array([not _depends(phase.c[i], [phase.z, phase.u]) for i in range(phase.c.numel())], dtype=bool)

@@ -10,11 +10,13 @@ import casadi
 import numpy as np
 import scipy.integrate
 
+from trajopt.compiled.dop853 import Dop853Steps, dense_weights
+from trajopt.compiled.tapes import Tape
 from trajopt.errors import ModelError, SimulationError
 from trajopt.integrate.adaptive import NEAR_SINGULAR
 from trajopt.integrate.dense_output import Segment, hermite_piece
 from trajopt.integrate.fixed_step import Integrator, positive
-from trajopt.integrate.rates import Rate, check_finite, numpy_callable, spelled
+from trajopt.integrate.rates import DIVERGED, Rate, check_finite, numpy_callable, spelled
 from trajopt.integrate.tableaus import DOP853, Tableau
 
 CVODES_SHARE = 0.01  # fraction of the tolerance per step: errors of its many steps of low order accumulate
@@ -22,7 +24,10 @@ CVODES_SHARE = 0.01  # fraction of the tolerance per step: errors of its many st
 
 @dataclass(frozen=True)
 class Dop853(Integrator):
-    """SciPy's explicit 8(5,3) pair of Dormand and Prince with dense output of order 7, for smooth motions."""
+    """The explicit 8(5,3) pair of Dormand and Prince with dense output of order 7, for smooth motions.
+
+    Steps are those of SciPy; the compiled core takes them if the rate is an SX function.
+    """
 
     tolerance: float = 1e-10
 
@@ -40,7 +45,10 @@ class Dop853(Integrator):
     def pieces(
         self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
     ) -> Iterator[Segment]:
-        yield from _scipy_pieces(scipy.integrate.DOP853, self.tolerance, rate, (t0, x0, t1), project, {})
+        if rate.tape is None:
+            yield from _scipy_pieces(scipy.integrate.DOP853, self.tolerance, rate, (t0, x0, t1), project, {})
+        else:
+            yield from _tape_pieces(self.tolerance, rate, rate.tape, (t0, x0, t1), project)
 
 
 @dataclass(frozen=True)
@@ -83,19 +91,12 @@ def _scipy_pieces(
     check_finite(rate, t0, x0, "start from finite values")
     x = np.array(x0, dtype=float)
     projected = None if project is None else numpy_callable(project)
-    # SciPy warns of a smaller relative tolerance.
-    relative = max(tolerance, 100 * np.finfo(float).eps)
     with np.errstate(all="ignore"):
-        solver = solver_class(rate.call, t0, x.copy(), t1, rtol=relative, atol=tolerance, **options)
+        solver = solver_class(rate.call, t0, x.copy(), t1, rtol=_relative(tolerance), atol=tolerance, **options)
         while solver.status == "running":
             message = solver.step()
             if solver.status == "failed":
-                check_finite(rate, solver.t, solver.y, NEAR_SINGULAR)
-                raise SimulationError(
-                    f"the integration stops at t = {solver.t:.6g}",
-                    got=f"{spelled(rate, solver.y)}: {message}",
-                    hint=NEAR_SINGULAR,
-                )
+                raise _stopped(rate, solver.t, solver.y, str(message))
             dense = solver.dense_output()
             if projected is not None:
                 solver.y = projected(solver.t, solver.y)
@@ -103,6 +104,45 @@ def _scipy_pieces(
             check_finite(rate, solver.t, solver.y, NEAR_SINGULAR)
             yield Segment(np.array([solver.t_old, solver.t]), np.vstack([x, solver.y]), _transposed(dense))
             x = solver.y
+
+
+def _tape_pieces(
+    tolerance: float, rate: Rate, tape: Tape, leg: tuple[float, np.ndarray, float], project: casadi.Function | None
+) -> Iterator[Segment]:
+    """Run the compiled steps of DOP853, from the first step size of SciPy."""
+    t0, x0, t1 = leg
+    check_finite(rate, t0, x0, "start from finite values")
+    projected = None if project is None else numpy_callable(project)
+    relative = _relative(tolerance)
+    first = scipy.integrate.DOP853(rate.call, t0, np.array(x0, dtype=float), t1, rtol=relative, atol=tolerance)
+    steps = Dop853Steps(tape, (t0, t1), first.y, first.f, first.h_abs, relative, tolerance)
+    t, x = t0, steps.y.copy()
+    while t != t1:
+        dense = steps.step()
+        if dense is None:
+            raise _stopped(rate, t, x, "the step size is less than the spacing between numbers")
+        if projected is not None:
+            moved = projected(steps.t, steps.y)
+            steps.move(moved, rate.call(steps.t, moved))
+        if not (np.isfinite(steps.f).all() and np.abs(steps.y).max(initial=0.0) < DIVERGED):
+            check_finite(rate, steps.t, steps.y, NEAR_SINGULAR)
+        end, reached = steps.t, steps.y.copy()
+        yield Segment(np.array([t, end]), np.array([x, reached]), _dense_output(t, end, x, dense))
+        t, x = end, reached
+
+
+def _dense_output(start: float, end: float, x: np.ndarray, dense: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda times: x + dense_weights((times - start) / (end - start)) @ dense
+
+
+def _relative(tolerance: float) -> float:
+    """Return the relative tolerance; SciPy warns of a smaller one."""
+    return max(tolerance, 100 * float(np.finfo(float).eps))
+
+
+def _stopped(rate: Rate, t: float, x: np.ndarray, message: str) -> SimulationError:
+    check_finite(rate, t, x, NEAR_SINGULAR)
+    return SimulationError(f"the integration stops at t = {t:.6g}", got=f"{spelled(rate, x)}: {message}", hint=NEAR_SINGULAR)
 
 
 def _transposed(dense: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:

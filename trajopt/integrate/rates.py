@@ -14,6 +14,7 @@ import casadi
 import numpy as np
 
 from trajopt.compiled.pointwise import Pointwise
+from trajopt.compiled.tapes import Tape
 from trajopt.errors import ModelError, SimulationError
 from trajopt.system import System
 
@@ -48,6 +49,11 @@ class Rate:
         """Return a key for an unhashable value, and keep a reference to it so that the key stays unique."""
         self.compiled.setdefault(("kept", id(value)), value)
         return id(value)
+
+    @property
+    def tape(self) -> Tape | None:
+        """The tape of the rate; None without the compiled core or if the rate is not an SX function."""
+        return None if self.function is None else self.cached("many", self._many).tape
 
     def many(self, t: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Evaluate the rates at many points: (m,), (m, n) -> (m, n)."""

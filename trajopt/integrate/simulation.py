@@ -170,13 +170,17 @@ def drifts(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, Drift]:
 
 def deviation_norms(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
     """Return the norm of the deviation of each invariant along a motion: t (k,), x (k, n) -> (k,)."""
-    return {i.name: np.linalg.norm(_along(system, deviation(system, i), t, x), axis=1) for i in system.invariants}
+    values = _along(system, [deviation(system, i) for i in system.invariants], t, x)
+    return {i.name: np.linalg.norm(v, axis=1) for i, v in zip(system.invariants, values, strict=True)}
 
 
 def _outputs(system: System, t: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
-    values = {name: _along(system, expression, t, x) for name, (expression, _) in system.outputs.items()}
-    return {name: v[:, 0] if v.shape[1] == 1 else v for name, v in values.items()}
+    values = _along(system, [expression for expression, _ in system.outputs.values()], t, x)
+    return {name: v[:, 0] if v.shape[1] == 1 else v for name, v in zip(system.outputs, values, strict=True)}
 
 
-def _along(system: System, expression: casadi.SX, t: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return evaluate(Pointwise(function_of_state(system, casadi.SX(expression))), t, x)
+def _along(system: System, expressions: list[casadi.SX], t: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+    """Evaluate expressions along a motion by one function, so that they share their common terms."""
+    columns = [casadi.vec(casadi.SX(e)) for e in expressions]
+    values = evaluate(Pointwise(function_of_state(system, casadi.vertcat(casadi.SX(0, 1), *columns))), t, x)
+    return np.split(values, np.cumsum([c.numel() for c in columns])[:-1], axis=1) if columns else []
