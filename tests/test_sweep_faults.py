@@ -200,7 +200,7 @@ def test_two_sweeps_cannot_run_in_one_folder(folder):
 
 
 def test_a_killed_sweep_leaves_no_processes_and_resumes(folder):
-    sweeping = start("--over", "a=1:20:20", "--save", "rows", "--workers", "2", "--single")
+    sweeping = start("--over", "a=1:80:80", "--save", "rows", "--workers", "2", "--single")
     wait_for(lambda: Path("rows/sweep.sqlite").exists() and len(read_progress(Path("rows")).rows) >= 3)
     children = children_of(sweeping.pid)
     assert len(children) == 2
@@ -210,8 +210,8 @@ def test_a_killed_sweep_leaves_no_processes_and_resumes(folder):
     before = read_progress(Path("rows")).rows
     finished = {path.name for path in Path("rows").glob("a=*.nc")}
     assert {row.file for row in before.values()} <= finished
-    family = sweep("./model.py:build", {"a": [float(a) for a in range(1, 21)]}, method="direct", folder="rows", chained=False)
-    assert family["objective"].tolist() == pytest.approx([float(a * a) for a in range(1, 21)])
+    family = sweep("./model.py:build", {"a": [float(a) for a in range(1, 81)]}, method="direct", folder="rows", chained=False)
+    assert family["objective"].tolist() == pytest.approx([float(a * a) for a in range(1, 81)])
     assert sum(m.recalled for m in family.members) == len(finished)
     assert not list(Path("rows").glob(".*.part"))
 

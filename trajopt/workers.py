@@ -89,10 +89,11 @@ class Worker:
 
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in statement.paths if p)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in statement.paths)}
         environment.setdefault("OMP_NUM_THREADS", "1")  # parallelism is by processes
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from trajopt.row_process import main; main()"],
+            # -P: the same modules as here, not those of the working directory, such as a checkout without the compiled core.
+            [sys.executable, "-P", "-c", "from trajopt.row_process import main; main()"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, process_group=0,
         )  # fmt: skip
         _running.add(self)
