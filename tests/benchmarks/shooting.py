@@ -3,7 +3,8 @@
 ``python tests/benchmarks/shooting.py`` prints it, ``--write`` puts it into ``trajopt/indirect/README.md``; names choose problems,
 and the other lines of the table stay. ``--changed 20 --seed 1`` solves each problem of the models with random changes of its
 settings instead, and counts how many of those that collocation solves shooting confirms; ``--record FILE`` keeps each of these
-solves and goes on where an earlier run ended.
+solves and goes on where an earlier run ended. ``--answers FOLDER`` keeps the answers of collocation, which take most of the time,
+so that another run with ``--record`` to a new file repeats shooting alone.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from trajopt import Problem, builder, named_problems, solve
-from trajopt.comparison import Verdict
+from trajopt import Problem, builder, load, named_problems, solve
+from trajopt.comparison import Verdict, compare_methods
 from trajopt.errors import TrajoptError
 from trajopt.parameters import settings_of
+from trajopt.solution import Status
 from trajopt.solving import Both
 
 PAGE = Path(__file__).parents[2] / "trajopt" / "indirect" / "README.md"
@@ -30,8 +32,8 @@ CHANGES = "<!-- table of changed settings -->", "<!-- end of changed settings --
 HEAD = ("problem", "verdict", "arcs", "unknowns", "Newton steps", "direct s", "shooting s", "objectives", "initial costates")
 CHANGES_HEAD = ("problem", "changes", "solved by collocation", "confirmed", "longest shooting s")
 SIZE = re.compile(r"(\d+) arcs, \d+ segments, (\d+) unknowns")
-MODELS = ("exoskeleton", "bike robot")
-LIMIT = 600.0  # seconds for one problem
+MODELS = ("exoskeleton", "bike robot", "rocket")
+LIMIT = 600.0  # seconds for one problem by one method, unless given
 WITHIN = 0.1  # of a setting: how far it is changed
 VERDICTS = [verdict.name.lower().replace("_", " ") for verdict in Verdict]
 
@@ -56,14 +58,22 @@ class Row:
         return [self.name, self.verdict, *counts, *figures]
 
 
-def row_of(name: str, problem: Problem) -> Row:
-    """Solve one problem by both methods."""
+def row_of(name: str, problem: Problem, kept: Path | None = None, limit: float = LIMIT) -> Row:
+    """Solve one problem by both methods; ``kept`` is a file for the answer of collocation, or with it."""
     marks = [time.process_time()]
-    told = lambda line: marks.append(time.process_time()) if line == "shooting" else None  # noqa: E731
-    solution = solve(problem, Both(), time_limit=LIMIT, progress=told)
+    if kept is not None and kept.exists():
+        direct = load(kept)
+    else:
+        direct = solve(problem, Both().direct, time_limit=limit)
+        if kept is not None:
+            direct.save(kept)
     marks.append(time.process_time())
-    found = solution.comparison
-    if found is None or found.indirect is None:
+    indirect = None
+    if direct.status in (Status.SOLVED, Status.COARSE):
+        indirect = solve(problem, Both().indirect, direct, time_limit=limit)
+    marks.append(time.process_time())
+    found = compare_methods(direct, indirect, Both().agreement)
+    if found.indirect is None:
         return Row(name, "no direct answer", 0, 0, 0, marks[-1] - marks[0], 0.0, np.nan, np.nan)
     sizes = [SIZE.match(line) for line in found.indirect.log]
     unknowns = [int(size.group(2)) for size in sizes if size is not None]
@@ -83,15 +93,17 @@ def draws(name: str, count: int, seed: int) -> Iterator[dict[str, float]]:
         yield {key: value * (1 + WITHIN * random.uniform(-1, 1)) for key, value in numbers.items()}
 
 
-def changed(name: str, count: int, seed: int, record: Path | None) -> list[str]:
+def changed(name: str, given: argparse.Namespace) -> list[str]:
     """Of the changes that collocation solves: how many shooting confirms, and the longest time it took."""
+    count, seed, record = given.changed, given.seed, given.record
     known = {} if record is None or not record.exists() else dict(map(json.loads, record.read_text().splitlines()))
     rows = []
     for number, some in enumerate(draws(name, count, seed)):
         key = f"{name} {seed} {number}"
         if key not in known:
             try:
-                row = row_of(name, builder(name)(**some))
+                kept = None if given.answers is None else given.answers / f"{name}-{seed}-{number}.nc"
+                row = row_of(name, builder(name)(**some), kept, given.limit)
                 known[key] = [row.verdict, row.shooting, row.objectives]
             except TrajoptError as error:  # settings that contradict each other
                 known[key] = [str(error).splitlines()[0], 0.0, np.nan]
@@ -123,12 +135,14 @@ def main() -> None:
     parser.add_argument("--changed", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--record", type=Path)
+    parser.add_argument("--answers", type=Path)
+    parser.add_argument("--limit", type=float, default=LIMIT)
     given = parser.parse_args()
     problems = {name: entry for name, entry in named_problems().items() if entry.kind == "problem"}
     models = [name for name, entry in problems.items() if entry.family in MODELS]
     marks, head = (CHANGES, CHANGES_HEAD) if given.changed else (NAMED, HEAD)
     for name in given.names or (models if given.changed else problems):
-        line = changed(name, given.changed, given.seed, given.record) if given.changed else row_of(name, builder(name)()).cells()
+        line = changed(name, given) if given.changed else row_of(name, builder(name)()).cells()
         print(*line, flush=True)
         if given.write:
             PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), marks, head, [line]), encoding="utf-8")

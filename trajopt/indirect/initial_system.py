@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -32,7 +33,7 @@ from trajopt.indirect.start import (
     scales,
     weights_at,
 )
-from trajopt.indirect.transitions import slides
+from trajopt.indirect.transitions import refuse_chattering, slides
 from trajopt.normal_form import NormalForm
 
 Array = NDArray[np.float64]
@@ -125,6 +126,9 @@ def prepare(
     laws = _laws(hams, start, weights, p, options)
     if not start.own_costates:
         start = _with_own_costates(start, laws, weights, p)
+    for k, (one, two) in enumerate(pairwise(start.arcs)):
+        if one.phase == two.phase:
+            refuse_chattering((one, two), laws[k], laws[k + 1], (weights[one.phase], start.s, p))
     sizes, conditions = scales(form, start), independent_rows(form, hams, start, p)
     arcs: list[ShootingArc] = []
     nodes, flow_scales = [], []

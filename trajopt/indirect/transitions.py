@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from trajopt.indirect.control_law import ArcLaw
 from trajopt.indirect.equations import between_bound_and_constraint
+from trajopt.indirect.hamiltonian import UnsupportedError
 from trajopt.indirect.start import StartArc, node_values
 
 Array = NDArray[np.float64]
@@ -29,6 +30,41 @@ def slides(pair: tuple[StartArc, StartArc], before: ArcLaw, after: ArcLaw, fixed
     sides = [_law_values(arc, law, fixed) for arc, law in zip(pair, (before, after), strict=True)]
     jumps = [abs(sides[0].u[-1, i] - sides[1].u[0, i]) / (bound.upper[i] - bound.lower[i]) for i in which]
     return bool(max(jumps) < max(_vanishing(sides, (before, after), which), default=0.0))
+
+
+def refuse_chattering(pair: tuple[StartArc, StartArc], before: ArcLaw, after: ArcLaw, fixed: tuple[Array, ...]) -> None:
+    """Raise where a control jumps between its bound and a singular arc of even order.
+
+    With q the order of the singular arc and r that of the first discontinuous derivative of the control, q + r is odd on an
+    optimal trajectory (McDanell & Powers, Necessary conditions for joining optimal singular and nonsingular subarcs, SIAM J.
+    Control 9, 1971). A control that jumps (r = 0) to an arc of even order switches infinitely often before it: no finite
+    number of arcs is an answer. The control jumps if it is farther from its bound than the law moves it within a mesh interval,
+    by which the junction of a guess is uncertain.
+    """
+    for arc, law, other, end in ((pair[0], before, after, -1), (pair[1], after, before, 0)):
+        pairs = enumerate(zip(law.mode.roles, other.mode.roles, strict=True))
+        bounded = [i for i, (own, others) in pairs if own == "singular" and others in ("lower", "upper")]
+        if not bounded or len(law.switching) % 4:
+            continue
+        ph, junction = law.hamiltonian.phase, arc.start if end == 0 else arc.end
+        limits = {"lower": ph.u_bound.lower, "upper": ph.u_bound.upper}
+        values, interval = _law_values(arc, law, fixed).u, _interval_at(arc, junction)
+        nearby = np.abs(arc.times(np.linspace(0.0, 1.0, POINTS)) - junction) <= max(interval, (arc.end - arc.start) / POINTS)
+        for i in bounded:
+            jump = abs(values[end, i] - limits[other.mode.roles[i]][i])
+            if jump > np.ptp(values[nearby, i]):
+                raise UnsupportedError(
+                    f"control '{ph.u_names[i]}' of phase '{ph.name}' chatters at t = {junction:.4g}",
+                    got=f"a jump to a singular arc of order {len(law.switching) // 2}, which needs infinitely many switches",
+                    hint="the answer of collocation approximates it; a small cost on the control's square removes the chattering",
+                )
+
+
+def _interval_at(arc: StartArc, time: float) -> float:
+    """The length of the longest interval between knots that contains a time."""
+    last = int(np.searchsorted(arc.knots, time))
+    lengths = np.diff(arc.knots)[max(last - 1, 0) : last + 1]
+    return float(lengths.max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
