@@ -181,7 +181,7 @@ def solve(
         int | None, typer.Option("--max-passes", metavar="N", help="Maximum number of meshes; 1 disables refinement.")
     ] = None,
     backend: Annotated[
-        str | None, typer.Option("--backend", metavar="NAME", help="Solver of the nonlinear programs: compiled or ipopt.")
+        str | None, typer.Option("--backend", metavar="NAME", help="Solver of nonlinear programs: compiled (default) or ipopt.")
     ] = None,
     starts: Starts = 1, seed: Seed = 0,
 ) -> int:  # fmt: skip

@@ -171,6 +171,11 @@ def sound_guess(form: NormalForm, parameters: Array) -> Guess:
     return guess
 
 
+def has_user_guess(form: NormalForm) -> bool:
+    """True if the statement has a guess of a state or a control."""
+    return any(q.guess is not None for phase in form.phases for q in (*phase.states, *phase.algebraics, *phase.controls))
+
+
 def has_idle_controls(form: NormalForm, guess: Guess, parameters: Array) -> bool:
     """True if some control has no first-order effect along the whole guess, so that its gradient vanishes."""
     tau = np.linspace(0.1, 0.9, 5)

@@ -14,6 +14,7 @@ from trajopt.direct.strategy import solve_directly
 from trajopt.errors import UsageError
 from trajopt.guess import Guess, guess_from_solution
 from trajopt.nlp.backends import Ipopt
+from trajopt.nlp.interior_point import Compiled
 from trajopt.normal_form import NormalForm
 from trajopt.problem import Problem
 from trajopt.solution import Solution, Status
@@ -49,7 +50,7 @@ class Both:
         Largest relative difference of the objectives; replaced by ``tolerance`` of ``solve`` if that is larger.
     """
 
-    direct: Collocation = field(default_factory=lambda: Collocation(tolerance=3e-9, backend=Ipopt(tolerance=1e-13)))
+    direct: Collocation = field(default_factory=lambda: Collocation(tolerance=3e-9, backend=Compiled(tolerance=1e-13)))
     indirect: Shooting = field(default_factory=_shooting)
     agreement: float = 1e-6
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.schemes import Radau, Scheme
-from trajopt.nlp.backends import Backend, Ipopt
+from trajopt.nlp.backends import Backend
+from trajopt.nlp.interior_point import Compiled
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Collocation:
     mesh : Mesh or None
         The first mesh of every phase; None chooses it.
     backend : Backend
-        The solver of the nonlinear programs.
+        The solver of the nonlinear programs: the compiled core by default, or IPOPT where it is not built.
     tolerance : float
         Limit of the estimated relative error of states and cost. A solution that misses it is COARSE; infinity accepts any.
     max_passes : int
@@ -132,7 +133,7 @@ class Collocation:
 
     scheme: Scheme = field(default_factory=Radau)
     mesh: Mesh | None = None
-    backend: Backend = field(default_factory=Ipopt)
+    backend: Backend = field(default_factory=Compiled)
     tolerance: float = 1e-6
     max_passes: int = 20
     round_off: float = 1e-6

@@ -295,6 +295,6 @@ _ADVICE = {
     Outcome.TIME_LIMIT: "try: a longer time limit, a guess= closer to the answer, or a larger tolerance",
     Outcome.ITERATIONS: (
         "try: a guess= closer to the answer, scale= for variables of unusual size, or more iterations: "
-        "Collocation(backend=Ipopt(max_iterations=3000))"
+        "Collocation(backend=Compiled(max_iterations=3000))"
     ),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,10 @@ class _Search:
     points: NDArray[np.int_]
     smooth: NDArray[np.int_]  # controls that are varied
 
+    @cached_property
+    def rows(self) -> Array:
+        return hamiltonian_rows(self.view, self.view.times[self.points])
+
     def best(self, u: Array) -> tuple[Array, Array]:
         """(points, controls), (points,): the best controls away from ``u``, and by how much H falls, times the span's length."""
         limits = _ranges(self.view)
@@ -136,7 +141,7 @@ class _Search:
             np.asarray(of(inputs, data, parameters)).reshape(-1, choices, count)
             for of in (view.kernel.constraints, view.kernel.objective)
         )
-        H = np.einsum("pr,rcp->cp", hamiltonian_rows(view, view.times[self.points]), np.concatenate([outputs, costs]))
+        H = np.einsum("pr,rcp->cp", self.rows, np.concatenate([outputs, costs]))
         mixed = ~view.kernels.state_paths
         if mixed.any():
             c = outputs[ph.outputs[2]][mixed]

@@ -33,6 +33,7 @@ class PassKind(enum.Enum):
     ELASTIC = "least violation"
     OFF_CENTRE = "controls off centre"
     CONSTANT = "constant controls"
+    VARIED = "another start"
 
 
 @dataclass(frozen=True, eq=False)

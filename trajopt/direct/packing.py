@@ -151,8 +151,8 @@ class Layout:
     def endpoints(self, phase: int) -> tuple[slice, ...]:
         """Where t0, tf, x0, xf, z0, zf, u0, uf and q of a phase are in the endpoint column; the static variables follow it."""
         sizes = [[1, 1, ph.nx, ph.nx, ph.nz, ph.nz, ph.nu, ph.nu, ph.form.l.numel()] for ph in self.phases]
-        ends = np.cumsum([0, *sizes[phase]]) + sum(sum(other) for other in sizes[:phase])
-        return tuple(slice(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+        ends = itertools.accumulate(sizes[phase], initial=sum(sum(other) for other in sizes[:phase]))
+        return tuple(slice(a, b) for a, b in itertools.pairwise(ends))
 
 
 def make_layout(form: NormalForm, kernels: Kernels, scheme: Scheme, meshes: tuple[Mesh, ...]) -> Layout:

@@ -18,8 +18,9 @@ from trajopt.direct.mesh_agreement import confirms, control_difference, cost_dif
 from trajopt.direct.mesh_refinement import Bend, refine_mesh
 from trajopt.direct.mesh_solution import Estimate, MeshSolution, PassKind
 from trajopt.direct.phase_view import PhaseView
-from trajopt.direct.search import Pass, State, costs_more
+from trajopt.direct.search import Pass, State, costs_more, run
 from trajopt.direct.solve_mesh import solve_mesh
+from trajopt.direct.varied_starts import VARIED
 from trajopt.nlp.backends import Warm
 
 Array = NDArray[np.float64]
@@ -34,10 +35,12 @@ def refine(state: State) -> State:
     method, current = state.method, _with_all_errors(state.solution)
     state = state.corrected(current)
     solutions, accurate = [current], list[tuple[float, MeshSolution]]()  # with the errors of their costates
-    seen: list[CostateErrors] = []
     unconfirmed: tuple[MeshSolution, ...] = ()  # accurate solutions on arcs, with multipliers of the wrong sign
-    refusals, polishes = 0, 0
+    refusals, polishes, seen = 0, 0, list[CostateErrors]()
     while state.may_continue and current.usable and not _on_arcs(current):
+        state = _with_other_starts(state, solutions[0])
+        if state.solution is not current:
+            return _joined(state, refine(replace(state, passes=state.passes[-1:])))
         seen.append(costate_errors(current))
         proposal, suspects = proposed_arcs(current), tuple[Array, ...]()
         done = refusals > 0 and current.solved and current.error <= method.tolerance  # without arcs
@@ -72,9 +75,31 @@ def refine(state: State) -> State:
             if found is not None:
                 return state.corrected(found)
         solutions.append(current)
+    return state.with_best(_best(solutions, accurate))
+
+
+def _best(solutions: Sequence[MeshSolution], accurate: Sequence[tuple[float, MeshSolution]]) -> MeshSolution:
     if accurate:
-        return state.with_best(min(reversed(accurate), key=lambda pair: pair[0])[1])
-    return state.with_best(min(reversed(solutions), key=lambda one: (not one.solved, one.error)))
+        return min(reversed(accurate), key=lambda pair: pair[0])[1]
+    return min(reversed(solutions), key=lambda one: (not one.solved, one.error))
+
+
+def _with_other_starts(state: State, first: MeshSolution) -> State:
+    """Where refinement takes long, with a cheaper solution from another start, compared with the first on its mesh."""
+    if not state.solution.solved or any(event.name == VARIED.name for event in state.events):
+        return state
+    other = run(state.with_best(first), [VARIED], _cheaper_start)
+    return other if other.best is not first else other.with_best(state.solution)
+
+
+def _joined(state: State, later: State) -> State:
+    """The refinement of another start, which had a budget of meshes of its own, with the records of both."""
+    return replace(later, passes=state.passes[:-1] + later.passes)
+
+
+def _cheaper_start(trial: State, state: State) -> str:
+    new, old = trial.solution, state.solution
+    return "none is cheaper" if new is old else f"objective {new.objective:.9g} instead of {old.objective:.9g}"
 
 
 def _with_all_errors(solution: MeshSolution) -> MeshSolution:
@@ -100,7 +125,7 @@ def _enough(state: State, costates: CostateErrors, polishes: int, accurate: bool
 
 def _stalled(passes: Sequence[Pass], meshes: int) -> bool:
     """True if the last ``meshes`` passes did not halve the error."""
-    errors = [one.record.error for one in passes if one.kind is not PassKind.ARCS]
+    errors = [one.record.error for one in passes[1:] if one.kind is not PassKind.ARCS]
     return len(errors) > meshes + 1 and min(errors[-meshes:]) > 0.5 * min(errors[:-meshes])
 
 

@@ -22,6 +22,7 @@ from trajopt.direct.relaxation import MIXTURE
 from trajopt.direct.remedies import AFTER_REFINEMENT, BEFORE_REFINEMENT, NO_FIRST_INTEGRAL, no_first_integral
 from trajopt.direct.search import State, run
 from trajopt.direct.solve_mesh import Context, Progress
+from trajopt.direct.varied_starts import VARIED
 from trajopt.direct.verdict import verdict
 from trajopt.errors import UsageError, suggest
 from trajopt.guess import Guess, check_guess, sound_guess
@@ -29,7 +30,7 @@ from trajopt.nlp.backends import Outcome
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Solution
 
-REMEDIES = (*[remedy.name for remedy in (*ATTEMPTS, *BEFORE_REFINEMENT, *AFTER_REFINEMENT)], NO_FIRST_INTEGRAL)
+REMEDIES = (*[remedy.name for remedy in (*ATTEMPTS, *BEFORE_REFINEMENT, VARIED, *AFTER_REFINEMENT)], NO_FIRST_INTEGRAL)
 
 
 def solve_directly(
