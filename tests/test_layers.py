@@ -16,7 +16,7 @@ LAYERS = (
     {"errors", "deadline", "displays", "labels", "compiled"},
     {"netcdf", "hdf5_writer", "hdf5_reader"},
     {"system", "nlp", "bounds", "relations", "files", "catalogue", "parameters", "reference", "tables", "expression_text"},
-    {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate", "sizes", "arcs"},
+    {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate", "sizes", "arcs", "endpoint_links"},
     {
         "curve",
         "solution",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.bounds import Bound
+from trajopt.endpoint_links import EndpointValues
 from trajopt.errors import GuessError
 from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
 from trajopt.solution import Arc, PhaseSolution, Solution
@@ -40,8 +41,12 @@ class Guess:
     s: Array
 
 
-def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0, inside: float = 0.0) -> Guess:
+def plain_guess(
+    form: NormalForm, duration: float = 1.0, bend: float = 0.0, inside: float = 0.0, parameters: Array | None = None
+) -> Guess:
     """Return a guess from the statement: the user's guesses, else linear between boundary values, else the midpoint of bounds.
+
+    Affine equalities between endpoint values, also of different phases, give the values of further endpoints.
 
     Parameters
     ----------
@@ -51,20 +56,31 @@ def plain_guess(form: NormalForm, duration: float = 1.0, bend: float = 0.0, insi
         Shift of controls without a guess from the midpoint of their range, as a fraction of half the range.
     inside : float
         Minimum distance from a one-sided bound, without a guess: roots and logarithms are singular there.
+    parameters : array
+        Parameter values, if other than the declared ones.
     """
     phases, clock = [], 0.0
     reached: dict[str, Array] = {}  # final guess of each state in the preceding phases
-    for phase in form.phases:
-        t0, tf = _times(phase, clock, duration)
-        clock = tf
-        lift = _lift(phase, tf - t0)
-        lines = [_state_line(q, lift, reached.get(q.name), inside) for q in phase.states]
+    known = _stated_ends(form, form.parameter_values() if parameters is None else parameters)
+    for i, phase in enumerate(form.phases):
+        t0 = _start_time(phase, clock, known.of(i, "t0"))
+        known.set(i, "t0", np.array([t0]))
+        known.complete()
+        clock = tf = _end_time(phase, t0, duration, known.of(i, "tf"))
+        starts = _known_or_stated(known.of(i, "x0"), [q.start for q in phase.states])
+        ends = _known_or_stated(known.of(i, "xf"), [q.end for q in phase.states])
+        lift = _lift(starts, ends, tf - t0)
+        lines = [_state_line(q, starts[q.rows], ends[q.rows], lift, reached.get(q.name), inside) for q in phase.states]
+        x = _stack(lines)
+        for name, value in (("tf", np.array([tf])), ("x0", x(np.zeros(1))[0]), ("xf", x(np.ones(1))[0])):
+            known.set(i, name, value)
+        known.complete()
         if phase is not form.phases[-1]:
             reached.update({q.name: line(np.ones(1))[0] for q, line in zip(phase.states, lines, strict=True)})
         phases.append(
             PhaseGuess(
                 t0, tf,
-                _stack(lines),
+                x,
                 _stack([_constant_line(q, bend, inside) for q in phase.algebraics]),
                 _stack([_constant_line(q, bend, inside) for q in phase.controls]),
             )
@@ -159,11 +175,11 @@ def detoured(guess: Guess, amount: float) -> Guess:
 
 def sound_guess(form: NormalForm, parameters: Array) -> Guess:
     """Return the plain guess, or one away from the bounds if the model is not finite on it; raise if neither is finite."""
-    guess = plain_guess(form)
+    guess = plain_guess(form, parameters=parameters)
     try:
         check_guess(form, guess, parameters)
     except GuessError:
-        other = plain_guess(form, inside=1.0)
+        other = plain_guess(form, inside=1.0, parameters=parameters)
         with contextlib.suppress(GuessError):
             check_guess(form, other, parameters)
             return other
@@ -226,43 +242,73 @@ def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
             )
 
 
-def _times(phase: PhaseForm, clock: float, factor: float) -> tuple[float, float]:
-    t0 = _time_value(phase.start_time, clock)
+def _stated_ends(form: NormalForm, parameters: Array) -> EndpointValues:
+    """Return the endpoint values that are fixed or guessed, and what follows from them."""
+    known = EndpointValues(form, parameters)
+    for i, phase in enumerate(form.phases):
+        known.set(i, "t0", _given(phase.start_time))
+        known.set(i, "tf", _given(phase.end_time))
+        for name, tau, bounds in (("x0", 0.0, [q.start for q in phase.states]), ("xf", 1.0, [q.end for q in phase.states])):
+            given = np.concatenate([np.zeros(0), *[_given(bound) for bound in bounds]])
+            guessed = [np.full(q.size, np.nan) if q.guess is None else _user_line(q)(np.array([tau]))[0] for q in phase.states]
+            known.set(i, name, np.where(np.isnan(given), np.concatenate([np.zeros(0), *guessed]), given))
+    statics = [_given(q.bound) if q.guess is None else np.broadcast_to(_number(q, q.guess), (q.size,)) for q in form.statics]
+    known.set_statics(np.concatenate([np.zeros(0), *statics]))
+    known.complete()
+    return known
+
+
+def _given(bound: Bound) -> Array:
+    """Return the value that a bound guesses or fixes, else NaN."""
+    return bound.guess if bound.guess is not None else np.where(bound.fixed, bound.lower, np.nan)
+
+
+def _known_or_stated(known: Array, bounds: list[Bound]) -> Array:
+    stated = np.concatenate([np.zeros(0), *[_end_value(bound) for bound in bounds]])
+    return np.where(np.isnan(known), stated, known)
+
+
+def _start_time(phase: PhaseForm, clock: float, known: Array) -> float:
+    bound = phase.start_time
+    if bound.guess is not None:
+        return float(bound.guess[0])
+    return float(np.clip(known[0] if np.isfinite(known[0]) else clock, bound.lower[0], bound.upper[0]))
+
+
+def _end_time(phase: PhaseForm, t0: float, factor: float, known: Array) -> float:
     bound = phase.end_time
     if bound.guess is not None:
-        return t0, float(bound.guess[0])
-    if bound.fixed[0]:
-        return t0, float(bound.lower[0])
+        return float(bound.guess[0])
     low, high = max(float(bound.lower[0]) - t0, 0.0), float(bound.upper[0]) - t0
+    if bound.fixed[0]:
+        return float(bound.lower[0])
+    if known[0] > t0 and low <= known[0] - t0 <= high:
+        return float(known[0])
     if np.isfinite(high) and low > 0 and high / low > 10:
         length = np.sqrt(low * high)  # bounds that differ by orders of magnitude: the geometric mean
     elif np.isfinite(high):
         length = low + 0.5 * (high - low)
     else:
         length = max(2 * low, 1.0)
-    return t0, t0 + float(np.clip(length * factor, low, high))
+    return t0 + float(np.clip(length * factor, low, high))
 
 
-def _time_value(bound: Bound, clock: float) -> float:
-    if bound.guess is not None:
-        return float(bound.guess[0])
-    return float(np.clip(clock, bound.lower[0], bound.upper[0]))
-
-
-def _lift(phase: PhaseForm, duration: float) -> float:
+def _lift(starts: Array, ends: Array, duration: float) -> float:
     """Return the mean rate of the states with known boundary values, as final guess of states from zero to a free end.
 
     A guess of zero for such a state, for example a speed, often makes the equations singular.
     """
-    moves = [np.abs(_end_value(q.end) - _end_value(q.start)) for q in phase.states]
-    known = [m for move in moves for m in move if np.isfinite(m) and m > 0]
-    return float(np.mean(known)) / duration if known and duration > 0 else 1.0
+    moves = np.abs(ends - starts)
+    known = moves[np.isfinite(moves) & (moves > 0)]
+    return float(np.mean(known)) / duration if known.size and duration > 0 else 1.0
 
 
-def _state_line(q: NamedVector, lift: float, before: Array | None, inside: float) -> Callable[[Array], Array]:
+def _state_line(
+    q: NamedVector, start: Array, end: Array, lift: float, before: Array | None, inside: float
+) -> Callable[[Array], Array]:
+    """Return the user's guess, or a line between boundary values, NaN where unknown; ``before``: the end of the phase before."""
     if q.guess is not None:
         return _user_line(q)
-    start, end = _end_value(q.start), _end_value(q.end)
     if before is not None and before.size == q.size:
         start = np.where(np.isnan(start), before, start)
     end = np.where(np.isnan(end) & (start == 0) & ~np.isfinite(q.bound.upper), lift, end)

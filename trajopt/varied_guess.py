@@ -49,7 +49,7 @@ def few_varied_guesses(form: NormalForm, parameters: Array) -> Iterator[Guess]:
 
 
 def _drawn(form: NormalForm, parameters: Array, generator: np.random.Generator) -> Guess:
-    plain = plain_guess(form, duration=float(np.exp(generator.uniform(-1, 1) * np.log(STRETCH))))
+    plain = plain_guess(form, float(np.exp(generator.uniform(-1, 1) * np.log(STRETCH))), parameters=parameters)
     simulate, phases = bool(generator.integers(2)), []
     for i, (phase, start) in enumerate(zip(form.phases, plain.phases, strict=True)):
         u = _random_controls(phase, start, generator)

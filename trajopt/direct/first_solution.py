@@ -128,12 +128,12 @@ def _elastic_first(change: Callable[[State], Guess], state: State, keep_time: bo
 
 def _with_longer_duration(state: State) -> Guess:
     """A guess of phases that last ten times as long, with a detour."""
-    return detoured(plain_guess(state.context.form, duration=10), 1.0)
+    return detoured(plain_guess(state.context.form, duration=10, parameters=state.context.parameters), 1.0)
 
 
 def _duration_can_grow(state: State) -> bool:
     """True if phases may last longer than guessed."""
-    longer = plain_guess(state.context.form, duration=10)
+    longer = plain_guess(state.context.form, duration=10, parameters=state.context.parameters)
     lengths, before = (np.array([ph.tf - ph.t0 for ph in one.phases]) for one in (longer, state.guess))
     return _unsolved(state) and bool(np.all(lengths > 0) and np.any(2 * lengths > 3 * before))
 
@@ -149,7 +149,7 @@ def _idle(state: State) -> bool:
 
 
 def _off_centre(state: State) -> Guess:
-    return perturbed(plain_guess(state.context.form, bend=0.5))
+    return perturbed(plain_guess(state.context.form, bend=0.5, parameters=state.context.parameters))
 
 
 def _has_arcs(state: State) -> bool:

@@ -70,7 +70,9 @@ def _stayed(state: State) -> bool:
 def _off_centre(state: State) -> State:
     """Controls that begin away from the middle of their ranges; where one stayed there, states on a detour as well."""
     meshes = tuple(view.layout.mesh for view in state.solution.phases)
-    guess = detoured(plain_guess(state.context.form, bend=0.5), 1 / 3 if _stayed(state) else 0.0)
+    guess = detoured(
+        plain_guess(state.context.form, bend=0.5, parameters=state.context.parameters), 1 / 3 if _stayed(state) else 0.0
+    )
     return _tried(state, meshes, guess, PassKind.OFF_CENTRE)
 
 
@@ -119,7 +121,9 @@ def _poor_mesh(state: State) -> bool:
 
 
 def _finer_mesh(state: State) -> State:
-    return _joined(state, refine(first_solution(state.again(plain_guess(state.context.form), finer=3))))
+    return _joined(
+        state, refine(first_solution(state.again(plain_guess(state.context.form, parameters=state.context.parameters), finer=3)))
+    )
 
 
 def _solved_or_elastic(trial: State, state: State) -> bool:
