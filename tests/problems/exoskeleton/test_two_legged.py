@@ -131,8 +131,8 @@ def test_the_feet_stay_above_the_ground_and_the_step_is_that_of_a_walk(step):
     assert feet[-1, 1] == pytest.approx([0.68 - WALKER.foot_length, 0], abs=1e-8)
     assert step[-1][0] == pytest.approx(0.68 / 1.25)
     assert hips[-1, 0] - hips[0, 0] == pytest.approx(0.68, abs=1e-8)  # the body goes along
-    assert np.ptp(hips[:, 1]) == pytest.approx(0.0334, abs=5e-4)
-    assert np.degrees(max(q[7] - q[6] for _, q, *_ in step)) == pytest.approx(59, abs=1)
+    assert np.ptp(hips[:, 1]) == pytest.approx(0.0432, abs=5e-4)
+    assert np.degrees(max(q[7] - q[6] for _, q, *_ in step)) == pytest.approx(63, abs=1)
 
 
 def test_ground_reactions_are_within_the_friction_cone_under_the_sole(step):
@@ -141,7 +141,7 @@ def test_ground_reactions_are_within_the_friction_cone_under_the_sole(step):
         assert up > 300
         assert abs(along) <= 0.6 * up * (1 + 1e-3)
         assert -0.5 < moment < WALKER.foot_length * up
-        assert np.all(np.abs(torques) <= np.array([150, 120, 120, 120, 120, 150]) * (1 + 1e-6))
+        assert np.all(np.abs(torques) <= np.array([150, 60, 120, 120, 60, 150]) * (1 + 1e-6))
 
 
 def test_the_impact_leads_to_the_same_step_with_the_legs_exchanged(step):
@@ -154,5 +154,6 @@ def test_the_impact_leads_to_the_same_step_with_the_legs_exchanged(step):
     assert abs(impulse[0]) < 0.6 * impulse[1]
     assert 0 < impulse[2] < WALKER.foot_length * impulse[1]
     before = np.array(LEGS.swing_foot(q, v)[1]).ravel()
-    assert max(before[1], before[3]) < -0.1  # toe and heel come down
+    assert before[3] < -0.1  # the heel comes down,
+    assert before[1] <= before[3] + 1e-6  # and the toe was above it
     assert min(np.array(LEGS.swing_foot(start, rates)[1]).ravel()[[1, 3]]) > 0.1  # and the hind foot leaves
