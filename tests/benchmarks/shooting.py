@@ -74,7 +74,8 @@ def row_of(name: str, problem: Problem, kept: Path | None = None, limit: float =
     marks.append(time.process_time())
     found = compare_methods(direct, indirect, Both().agreement)
     if found.indirect is None:
-        return Row(name, "no direct answer", 0, 0, 0, marks[-1] - marks[0], 0.0, np.nan, np.nan)
+        ended = direct.status.name.lower().replace("_", " ")
+        return Row(name, f"no direct answer ({ended})", 0, 0, 0, marks[-1] - marks[0], 0.0, np.nan, np.nan)
     sizes = [SIZE.match(line) for line in found.indirect.log]
     unknowns = [int(size.group(2)) for size in sizes if size is not None]
     pairs = np.array(list((found.costates_initial or {}).values())).reshape(-1, 2)

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from trajopt.indirect.control_law import ArcLaw
 from trajopt.indirect.equations import (
     ActiveRow,
+    Equations,
     PhaseEnds,
     Replacement,
     boundary,
+    continuity_names,
     entrance,
     entrance_by_static,
     junction,
@@ -105,7 +107,7 @@ class ShootingSystem:
         )  # fmt: skip
 
     @cached_property
-    def _junctions(self) -> dict[int, Any]:
+    def _junctions(self) -> dict[int, Equations]:
         """Number of the later arc -> function."""
         functions = {}
         for numbers in self.of_phase:
@@ -114,9 +116,9 @@ class ShootingSystem:
         return functions
 
     @cached_property
-    def _entrances(self) -> dict[int, Any]:
+    def _entrances(self) -> dict[int, Equations]:
         """Arc number -> function, where the constraints that an arc meets depend on static variables."""
-        functions: dict[int, Any] = {}
+        functions: dict[int, Equations] = {}
         for numbers in self.of_phase:
             previous: ArcLaw | None = None
             for k in numbers:
@@ -129,21 +131,22 @@ class ShootingSystem:
         return functions
 
     @cached_property
-    def _boundary(self) -> Any:
+    def _boundary(self) -> Equations:
         firsts = [self.arcs[numbers[0]] for numbers in self.of_phase]
         lasts = [self.arcs[numbers[-1]] for numbers in self.of_phase]
         ends = [PhaseEnds(a.law, b.law, a.touched, a.implied) for a, b in zip(firsts, lasts, strict=True)]
         return boundary(self.form, ends, list(self.active), self.constant_H, self.replaced)
 
     @cached_property
-    def _consistency(self) -> dict[int, Any]:
+    def _consistency(self) -> dict[int, Equations]:
         """Arc number -> function (t, y, weight, s, p) -> E(v) and derivatives, for laws without a closed form."""
         functions = {}
         for k, arc in enumerate(self.arcs):
             law, ham = arc.law, arc.law.hamiltonian
             if law.v.numel():
                 y = _node_symbols(law)
-                functions[k] = with_derivatives("consistency", [ham.phase.t, y, ham.weight, ham.s, ham.p], [law.residual])
+                symbols = [ham.phase.t, y, ham.weight, ham.s, ham.p]
+                functions[k] = with_derivatives("consistency", symbols, [("control law", law.residual)])
         return functions
 
     def numbers(self, k: int, unknowns: Array) -> tuple[Array, Index]:
@@ -169,9 +172,15 @@ class ShootingSystem:
     def evaluate(self, unknowns: Array) -> tuple[Array, Any]:
         """Residual and sparse Jacobian; not a number where the flow leaves the domain of the model."""
         with np.errstate(all="ignore"):
-            return self._evaluate(unknowns)
+            out = self._rows(unknowns)
+        return out.residual(), out.matrix()
 
-    def _evaluate(self, unknowns: Array) -> tuple[Array, Any]:
+    def equation(self, row: int, unknowns: Array) -> Equation:
+        """What a row of the system says, and where."""
+        with np.errstate(all="ignore"):
+            return self._rows(unknowns).equation(row)
+
+    def _rows(self, unknowns: Array) -> _Rows:
         out = _Rows(self.layout.size)
         runs: list[FlowResult] = []
         for k, arc in enumerate(self.arcs):
@@ -186,14 +195,16 @@ class ShootingSystem:
             for a, b in pairwise(numbers_of_phase):
                 self._join(out, a, b, runs[a], unknowns)
         self._ends(out, runs, unknowns)
-        return out.residual(), out.matrix()
+        return out
 
     def _continuity(self, out: _Rows, k: int, run: FlowResult, unknowns: Array, columns: Index) -> None:
         nodes, n = self.layout.nodes[k], 2 * self.arcs[k].law.hamiltonian.phase.x.numel()
         count = nodes.shape[0] - 1
         if count == 0:
             return
-        rows = out.add(run.end[:-1, :n] - unknowns[nodes[1:, :n]]).reshape(count, n)
+        names, (t0, tf) = continuity_names(self.arcs[k].law.hamiltonian.phase), unknowns[columns[:2]]
+        times = t0 + (tf - t0) * self.arcs[k].grid.starts[1:]
+        rows = out.add(run.end[:-1, :n] - unknowns[nodes[1:, :n]], names, k, times).reshape(count, n)
         out.put(rows, nodes[:-1], run.by_start[:-1, :n])
         out.put(rows, np.broadcast_to(columns, (count, columns.size)), run.by_numbers[:-1, :n])
         out.put(rows, nodes[1:, :n], np.broadcast_to(-np.eye(n), (count, n, n)))
@@ -210,7 +221,7 @@ class ShootingSystem:
             np.asarray(d.full()) for d in self._consistency[k](t[None, :], unknowns[nodes].T, weight, s, self.p)
         ]
         by_t, by_y, by_w, by_s = (d.reshape(m, count, -1).transpose(1, 0, 2) for d in derivatives)
-        rows = out.add(value.T).reshape(count, m)
+        rows = out.add(value.T, self._consistency[k].names, k, t).reshape(count, m)
         by_times = np.concatenate([by_t * (1 - tau)[:, None, None], by_t * tau[:, None, None]], axis=2)
         out.put(rows, nodes, by_y)
         out.put(rows, np.broadcast_to(columns, (count, columns.size)), np.concatenate([by_times, by_w, by_s], axis=2))
@@ -224,7 +235,7 @@ class ShootingSystem:
         value, by_t, by_end, *by_rest = self._junctions[b](
             unknowns[time], run.end[-1, :size], unknowns[start], unknowns[jumps], unknowns[weights], unknowns[s], self.p
         )
-        rows = out.add(value.full())
+        rows = out.add(value.full(), self._junctions[b].names, b, unknowns[[time]])
         out.put(rows, np.array([time]), by_t.full())
         for columns, matrix in end:
             out.put(rows, columns, by_end.full() @ matrix[:size])
@@ -258,7 +269,7 @@ class ShootingSystem:
         inputs += [unknowns[layout.s], unknowns[layout.nu]]
         places += [_itself(layout.s), _itself(layout.nu)]
         value, *derivatives = self._boundary(*inputs, self.p)
-        rows = out.add(value.full())
+        rows = out.add(value.full(), self._boundary.names)
         for place, derivative in zip(places, derivatives, strict=True):
             by_input = derivative.full()
             used = np.flatnonzero(by_input.any(axis=1))
@@ -304,6 +315,15 @@ class ShootingSystem:
         return found, by_s, *places
 
 
+@dataclass(frozen=True)
+class Equation:
+    """What a row of the system says; the number of the arc and the time, if it belongs to one."""
+
+    text: str
+    arc: int | None = None
+    time: float | None = None
+
+
 class _Rows:
     """Residual rows and blocks of derivatives as they come."""
 
@@ -311,12 +331,22 @@ class _Rows:
         self.columns, self.count = columns, 0
         self.values: list[Array] = []
         self.triples: list[tuple[Index, Index, Array]] = []
+        self.origins: list[tuple[tuple[str, ...], int | None, Array]] = []  # of each block of values
 
-    def add(self, values: Array) -> Index:
+    def add(self, values: Array, names: tuple[str, ...], arc: int | None = None, times: Array | None = None) -> Index:
+        """Residuals with these names, once for each of the times."""
         flat = np.asarray(values, dtype=float).ravel()
         self.values.append(flat)
+        self.origins.append((names, arc, np.zeros(0) if times is None else times))
         self.count += flat.size
         return np.arange(self.count - flat.size, self.count, dtype=np.int64)
+
+    def equation(self, row: int) -> Equation:
+        starts = np.cumsum([0, *(v.size for v in self.values)])
+        block = int(np.searchsorted(starts, row, side="right")) - 1
+        names, arc, times = self.origins[block]
+        repeat, place = divmod(row - int(starts[block]), len(names))
+        return Equation(names[place], arc, float(times[repeat]) if times.size else None)
 
     def put(self, rows: Index, columns: Index, block: Array) -> None:
         """One block (rows, columns), or many side by side with a leading axis."""

@@ -15,7 +15,20 @@ import casadi
 from trajopt.indirect.control_law import ArcLaw
 from trajopt.indirect.first_integral_projection import ConservedIntegrals
 from trajopt.indirect.hamiltonian import BoundaryRow, Constraint
-from trajopt.normal_form import NormalForm
+from trajopt.normal_form import NormalForm, PhaseForm
+
+Row = tuple[str | tuple[str, ...], Any]  # what an equation says, for each component if it has several, and its residual
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """A function (inputs) -> residuals and their derivatives by each input but the last; ``names`` has the text of each row."""
+
+    function: Any
+    names: tuple[str, ...]
+
+    def __call__(self, *values: Any) -> Any:
+        return self.function(*values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,28 +90,38 @@ def jumped_costate(after: Side, door: EntryPoint, jumps: Any) -> Any:
     return costate
 
 
-def entry_equations(before: Side | None, after: Side, door: EntryPoint, jumps: Any) -> list[Any]:
+def entry_equations(before: Side | None, after: Side, door: EntryPoint, jumps: Any) -> list[Row]:
     """What must hold where an arc begins on a state constraint or becomes singular."""
     law, ham = after.law, after.law.hamiltonian
-    rows, place = [], 0
+    rows: list[Row] = []
+    place = 0
     for number, side in door.kept:
-        tangency = ham.constraints[number].tangency(side)
-        rows += [after.at(row) for row in tangency]
+        tangency, name = ham.constraints[number].tangency(side), ham.constraints[number].name
+        met = f"constraint '{name}' where it becomes active"
+        rows += [(_derivative(j) + met, after.at(row)) for j, row in enumerate(tangency)]
         place += len(tangency)
         # Equivalent to a control that is continuous (H regular) or to a vanishing switching function (H affine): with this jump
         # the controls on both sides are stationary for the costate before.
-        rows.append(jumps[place - 1] - after.at(law.multipliers[law.mode.active.index((number, side))]))
+        own = after.at(law.multipliers[law.mode.active.index((number, side))])
+        rows.append((f"jump of the costates where constraint '{name}' becomes active", jumps[place - 1] - own))
     for number, side in door.touched:
         constraint = ham.constraints[number]
-        rows += [after.at(constraint.expression - constraint.limit(side)), after.at(constraint.derivatives[1])]
+        touch = f"constraint '{constraint.name}' at its touch point"
+        rows.append((touch, after.at(constraint.expression - constraint.limit(side))))
+        rows.append((_derivative(1) + touch, after.at(constraint.derivatives[1])))
     were = before.law.mode.roles if before is not None else ("",) * len(law.mode.roles)
     for i, (was, role) in enumerate(zip(were, law.mode.roles, strict=True)):
         if role == "singular" and was != "singular":
-            rows += [after.at(derivative[law.singular_place(i)]) for derivative in law.switching]
+            name = f"switching function of control '{ham.phase.u_names[i]}'"
+            rows += [(_derivative(j) + name, after.at(d[law.singular_place(i)])) for j, d in enumerate(law.switching)]
     return rows
 
 
-def entrance_by_static(after: ArcLaw, door: EntryPoint) -> Any:
+def _derivative(order: int) -> str:
+    return f"derivative {order} of the " if order else ""
+
+
+def entrance_by_static(after: ArcLaw, door: EntryPoint) -> Equations:
     """Function (t, y, jumps, weight, s, p) -> what the conditions of an entrance add to the derivative of the cost by s."""
     ham = after.hamiltonian
     side = Side(after, ham.symbols.sym("t"), ham.symbols.sym("after", after.node_size))
@@ -106,10 +129,10 @@ def entrance_by_static(after: ArcLaw, door: EntryPoint) -> Any:
     met = [row for number, word in door.kept for row in ham.constraints[number].tangency(word)]
     met += [ham.constraints[number].expression for number, _ in door.touched]
     column = side.at(casadi.mtimes(casadi.jacobian(casadi.vertcat(*met), ham.s).T, jumps))
-    return with_derivatives("entrance", [side.t, side.y, jumps, ham.weight, ham.s, ham.p], [column])
+    return with_derivatives("entrance", [side.t, side.y, jumps, ham.weight, ham.s, ham.p], [("static variables", column)])
 
 
-def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...] = (), slides: bool = False) -> Any:
+def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...] = (), slides: bool = False) -> Equations:
     """Function (t, y before, y after, jumps, weight, s, p) -> residual and its derivatives by all but p.
 
     ``slides``: a control in which H is affine goes from a bound to a mixed constraint, or back, without a jump.
@@ -120,11 +143,18 @@ def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...]
     a, b = Side(before, t, sym.sym("before", before.node_size)), Side(after, t, sym.sym("after", after.node_size))
     door = entrance(before, after, touched)
     jumps = sym.sym("jumps", door.jumps(ham.constraints))
-    rows = [a.x - b.x, a.costate - jumped_costate(b, door, jumps), *entry_equations(a, b, door, jumps)]
+    rows: list[Row] = [(continuity_names(ham.phase), casadi.vertcat(a.x - b.x, a.costate - jumped_costate(b, door, jumps)))]
+    rows += entry_equations(a, b, door, jumps)
     rows += _multiplier_rows(a, b, slides)
     sliding = between_bound_and_constraint(before, after) if slides else []
-    rows += _switch_rows(a, b, sliding) + [a.at(a.law.u[i]) - b.at(b.law.u[i]) for i in sliding[:1]]
+    rows += _switch_rows(a, b, sliding)
+    rows += [(f"continuity of control '{ham.phase.u_names[i]}'", a.at(a.law.u[i]) - b.at(b.law.u[i])) for i in sliding[:1]]
     return with_derivatives("junction", [t, a.y, b.y, jumps, ham.weight, ham.s, ham.p], rows)
+
+
+def continuity_names(phase: PhaseForm) -> tuple[str, ...]:
+    """What says that (x, costate) are continuous, for each component."""
+    return (*(f"continuity of '{n}'" for n in phase.x_names), *(f"continuity of the costate of '{n}'" for n in phase.x_names))
 
 
 def between_bound_and_constraint(before: ArcLaw, after: ArcLaw) -> list[int]:
@@ -140,32 +170,37 @@ def between_bound_and_constraint(before: ArcLaw, after: ArcLaw) -> list[int]:
     return [i for i, roles in pairs if ham.affine[i] and roles[0] != roles[1] and "interior" in roles and "singular" not in roles]
 
 
-def _multiplier_rows(a: Side, b: Side, slides: bool) -> list[Any]:
+def _multiplier_rows(a: Side, b: Side, slides: bool) -> list[Row]:
     """Multipliers vanish where a constraint is left, and where a mixed constraint is met; not where a control slides."""
     constraints = a.law.hamiltonian.constraints
-    rows = []
+    names = [f"multiplier of constraint '{c.name}' where it is " for c in constraints]
+    rows: list[Row] = []
     for row, held in enumerate(a.law.mode.active):
         if held not in b.law.mode.active and not (slides and constraints[held[0]].order == 0):
-            rows.append(a.at(a.law.multipliers[row]))
+            rows.append((names[held[0]] + "left", a.at(a.law.multipliers[row])))
     for row, held in enumerate(b.law.mode.active):
         if held not in a.law.mode.active and constraints[held[0]].order == 0 and not slides:
-            rows.append(b.at(b.law.multipliers[row]))
+            rows.append((names[held[0]] + "met", b.at(b.law.multipliers[row])))
     return rows
 
 
-def _switch_rows(a: Side, b: Side, sliding: list[int]) -> list[Any]:
+def _switch_rows(a: Side, b: Side, sliding: list[int]) -> list[Row]:
     """What determines the time at which a control component changes its role, unless it slides."""
-    rows: list[Any] = []
+    rows: list[Row] = []
+    ham = a.law.hamiltonian
     same_constraints = set(a.law.mode.active) == set(b.law.mode.active)
     for i, (was, role) in enumerate(zip(a.law.mode.roles, b.law.mode.roles, strict=True)):
         if was == role or "singular" in (was, role) or i in sliding:
             continue
         if "interior" not in (was, role):
             # H is continuous; divided by the jump of the control this is the switching function where H is affine.
-            rows.append(a.at(a.law.stationarity[i]) if a.law.hamiltonian.affine[i] else a.at(a.law.H) - b.at(b.law.H))
+            slope = a.at(a.law.stationarity[i]) if ham.affine[i] else a.at(a.law.H) - b.at(b.law.H)
         elif same_constraints:
             # Continuity of H has a double root here; the control itself is continuous.
-            rows.append(a.at(a.law.stationarity[i]) if role == "interior" else b.at(b.law.stationarity[i]))
+            slope = a.at(a.law.stationarity[i]) if role == "interior" else b.at(b.law.stationarity[i])
+        else:
+            continue
+        rows.append((f"slope of H by control '{ham.phase.u_names[i]}' where its role changes", slope))
     return rows
 
 
@@ -186,7 +221,7 @@ class Replacement:
     kept: ConservedIntegrals
     costates: tuple[int, ...]
 
-    def rows(self, start: Side, end: Side, final_costate: Any) -> list[Any]:
+    def rows(self, start: Side, end: Side, final_costate: Any) -> list[Row]:
         """Their values with the final costates that transversality asks for are those that they have at the start.
 
         The flow does not enter, which amplifies errors of the unknowns; and with the costates that are left, and the integrals
@@ -195,8 +230,13 @@ class Replacement:
         ham = end.law.hamiltonian
         old = casadi.vertcat(ham.phase.t, ham.phase.x, ham.costate)
         last = casadi.substitute(self.kept.y, old, casadi.vertcat(end.t, end.x, final_costate))
-        others = [(end.costate - final_costate)[i] for i in range(final_costate.numel()) if i not in self.costates]
-        return [last - start.at(self.kept.y), *others]
+        names = transversality_names(ham.phase, "end")
+        others = [(name, (end.costate - final_costate)[i]) for i, name in enumerate(names) if i not in self.costates]
+        return [("first integrals", last - start.at(self.kept.y)), *others]
+
+
+def transversality_names(phase: PhaseForm, end: str) -> tuple[str, ...]:
+    return tuple(f"transversality of '{name}' at the {end} of phase '{phase.name}'" for name in phase.x_names)
 
 
 @dataclass(frozen=True)
@@ -210,7 +250,7 @@ class ActiveRow:
 def boundary(
     form: NormalForm, phases: list[PhaseEnds], active: list[ActiveRow], constant_H: tuple[bool, ...],
     replaced: tuple[Replacement | None, ...],
-) -> Any:  # fmt: skip
+) -> Equations:  # fmt: skip
     """Function of the endpoint values -> transversality conditions and boundary conditions, with derivatives.
 
     Inputs, for each phase: t0, tf, y at the start, y at the end, integrals found, derivative of H by s integrated, integrals,
@@ -218,8 +258,8 @@ def boundary(
     """
     sym = form.symbols
     nu = sym.sym("nu", len(active))
-    inputs, rows = [], []
-    old, new, pieces = [], [], []
+    inputs, old, new, pieces = [], [], [], []
+    rows: list[Row] = []
     for ph, ends in zip(form.phases, phases, strict=True):
         ham = ends.first.hamiltonian
         t0, tf = sym.sym("t0"), sym.sym("tf")
@@ -235,31 +275,44 @@ def boundary(
         inputs += [t0, tf, start.y, end.y, found, by_s, integrals, ham.weight, jumps]
         old += [ph.ends.t0, ph.ends.tf, ph.ends.x0, ph.ends.xf, ph.ends.q]
         new += [t0, tf, start.x, end.x, integrals]
-        rows += [integrals - found, *entry_equations(None, start, door, jumps)]
-        pieces.append((ph, ham, start, end, door, jumps, by_s))
+        rows += [(f"integrals of phase '{ph.name}'", integrals - found), *entry_equations(None, start, door, jumps)]
+        pieces.append((ph, start, end, door, jumps, by_s))
 
     def inserted(expression: Any) -> Any:
         return casadi.substitute(expression, casadi.vertcat(*old), casadi.vertcat(*new))
 
     G = form.phi + sum((nu[i] * a.row.expression for i, a in enumerate(active)), sym(0))
-    for (ph, ham, start, end, door, jumps, _), steady, instead in zip(pieces, constant_H, replaced, strict=True):
+    for (ph, start, end, door, jumps, _), steady, instead in zip(pieces, constant_H, replaced, strict=True):
         e = ph.ends
-        gradient = [inserted(casadi.gradient(G, symbol)) for symbol in (e.x0, e.xf, e.t0, e.tf)]
-        # Transversality (Bryson & Ho, 2.7 and 2.8); the integrand of H weighs as the integral does in the cost.
-        last_H = start.at(start.law.H) if steady else end.at(end.law.H)
-        rows.append(jumped_costate(start, door, jumps) + gradient[0])
-        rows += [end.costate - gradient[1]] if instead is None else instead.rows(start, end, gradient[1])
-        rows += [start.at(start.law.H) - gradient[2], last_H + gradient[3]]
+        gradients = [inserted(casadi.gradient(G, symbol)) for symbol in (e.x0, e.xf, e.t0, e.tf)]
+        rows += _transversality(start, end, jumped_costate(start, door, jumps), gradients, steady, instead)
         if e.q.numel():
-            rows.append(ham.weight - inserted(casadi.gradient(G, e.q)))
+            weight = start.law.hamiltonian.weight
+            rows.append((f"weights of integrals of phase '{ph.name}'", weight - inserted(casadi.gradient(G, e.q))))
     if form.s.numel():
         total = sum((by_s for *_, by_s in pieces), sym.zeros(form.s.numel()))
-        rows.append(inserted(casadi.gradient(G, form.s)) + total)
-    rows += [inserted(a.row.expression) - a.value for a in active]
+        rows.append(("static variables", inserted(casadi.gradient(G, form.s)) + total))
+    rows += [(f"condition '{a.row.name}'", inserted(a.row.expression) - a.value) for a in active]
     return with_derivatives("boundary", [*inputs, form.s, nu, form.p], rows)
 
 
-def with_derivatives(name: str, inputs: list[Any], rows: list[Any]) -> Any:
-    """A function with the stacked rows, and their derivatives by each input but the last (the parameters)."""
-    column = casadi.densify(casadi.vertcat(type(inputs[0])(0, 1), *rows))
-    return casadi.Function(name, inputs, [column, *[casadi.densify(casadi.jacobian(column, symbol)) for symbol in inputs[:-1]]])
+def _transversality(
+    start: Side, end: Side, first_costate: Any, gradients: list[Any], steady: bool, instead: Replacement | None
+) -> list[Row]:
+    """Transversality (Bryson & Ho, 2.7 and 2.8); ``gradients`` of G by x0, xf, t0 and tf."""
+    ph = start.law.hamiltonian.phase
+    names = [transversality_names(ph, side) for side in ("start", "end")]
+    rows: list[Row] = [(names[0], first_costate + gradients[0])]
+    rows += [(names[1], end.costate - gradients[1])] if instead is None else instead.rows(start, end, gradients[1])
+    last_H = start.at(start.law.H) if steady else end.at(end.law.H)
+    rows.append((f"H at the start of phase '{ph.name}'", start.at(start.law.H) - gradients[2]))
+    rows.append((f"H at the end of phase '{ph.name}'", last_H + gradients[3]))
+    return rows
+
+
+def with_derivatives(name: str, inputs: list[Any], rows: list[Row]) -> Equations:
+    """The stacked rows, and their derivatives by each input but the last (the parameters)."""
+    column = casadi.densify(casadi.vertcat(type(inputs[0])(0, 1), *[row for _, row in rows]))
+    texts = [text for text, row in rows for text in ((text,) * row.numel() if isinstance(text, str) else text)]
+    derivatives = [casadi.densify(casadi.jacobian(column, symbol)) for symbol in inputs[:-1]]
+    return Equations(casadi.Function(name, inputs, [column, *derivatives]), tuple(texts))

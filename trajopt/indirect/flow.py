@@ -101,6 +101,13 @@ class ArcFlow:
         return tau, y, numbers, casadi.densify(duration * casadi.substitute(law.rate, old, new))
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each component of the flow is."""
+        law, ph = self.law, self.law.hamiltonian.phase
+        known = [*[f"'{n}'" for n in ph.x_names], *[f"the costate of '{n}'" for n in ph.x_names]]
+        return (*known, *["a control"] * law.v.numel(), *["an integral"] * (law.size - len(known) - law.v.numel()))
+
+    @cached_property
     def _functions(self) -> RateFunctions:
         tau, y, numbers, rate = self._symbols
         function = casadi.Function("rate", [tau, y, numbers, self.law.hamiltonian.p], [rate])

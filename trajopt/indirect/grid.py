@@ -62,11 +62,7 @@ def choose_grid(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance
     tau, density, growth = _densities(flow, probe, numbers, p, tolerance)
     total = _cumulative(tau, density)
     if not total[-1] < MOST_STEPS:
-        raise GuessError(
-            "the Hamiltonian system cannot be followed along this guess",
-            got=f"more than {MOST_STEPS} steps",
-            hint="its costates or multipliers are far from a solution, or the control law is not defined on it",
-        )
+        raise _too_many_steps(flow, probe, (tau, 1.0 / density), numbers, p)
     most = int(min(STEPS, max(np.ceil(total[-1]), 1)))
     # A segment has a limited number of steps and a limited growth of errors, whichever comes first. Where growth makes segments
     # short they need few steps; a segment itself costs about as much as one.
@@ -81,6 +77,26 @@ def choose_grid(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance
     grid = np.interp(inner, total, tau)
     grid[:, 0], grid[:, -1] = bounds[:-1], bounds[1:]
     return Grid(grid)
+
+
+def _too_many_steps(flow: ArcFlow, probe: Probe, steps: tuple[Array, Array], numbers: Array, p: Array) -> GuessError:
+    """Name the component with the largest error where steps are shortest; it is noise if it does not fall with the step."""
+    worst = int(np.argmin(steps[1]))
+    tau, h = steps[0][worst : worst + 1], steps[1][worst : worst + 1] * (1.0 if steps[0][worst] < 0.5 else -1.0)
+    with np.errstate(all="ignore"):
+        y = flow.start(probe.values(tau), numbers).end
+        coarse, fine = (np.nan_to_num(flow.step(tau, part * h, y, numbers, p)[1][0] / probe.scale) for part in (16.0, 8.0))
+    component = int(np.argmax(fine))
+    # A truncation error of order eight falls by 2^8 with half the step, a rounding error by two.
+    noise = 0 < coarse[component] < 2.0**4 * fine[component]
+    t = numbers[0] + tau[0] * (numbers[1] - numbers[0])
+    return GuessError(
+        "the Hamiltonian system cannot be followed along this guess",
+        got=f"more than {MOST_STEPS} steps; shortest at t = {t:.6g}, for {flow.names[component]}",
+        hint="noise: rounding errors of the control law exceed the tolerance; try a larger one"
+        if noise
+        else "growth: costates or multipliers are far from a solution, or the control law is not defined there",
+    )
 
 
 def _densities(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance: float) -> tuple[Array, Array, Array]:

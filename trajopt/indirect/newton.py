@@ -54,6 +54,7 @@ class NewtonResult:
     damping: tuple[float, ...]
     condition: float
     remark: str = ""  # more about the end
+    worst: int | None = None  # the equation with the largest residual before the last correction
 
     @property
     def converged(self) -> bool:
@@ -110,6 +111,9 @@ class _Corrections:
     def norm(self, residual: Array) -> float:
         return float(np.max(np.abs(self.rows * residual), initial=0.0))
 
+    def worst(self, residual: Array) -> int | None:
+        return int(np.argmax(np.abs(self.rows * residual))) if residual.size else None
+
 
 def newton(
     system: System, start: Array, scale: Array, allowed: Callable[[Array, Array], float], *, tolerance: float, iterations: int
@@ -120,11 +124,13 @@ def newton(
     residuals: list[float] = []
     steps: list[float] = []
     dampings: list[float] = []
+    worst: int | None = None
 
     def ended(end: NewtonEnd, condition: float = float("nan"), remark: str = "") -> NewtonResult:
-        return NewtonResult(unknowns, end, tuple(residuals), tuple(steps), tuple(dampings), condition, remark)
+        return NewtonResult(unknowns, end, tuple(residuals), tuple(steps), tuple(dampings), condition, remark, worst)
 
     if not np.all(np.isfinite(residual)):
+        worst = int(np.argmin(np.isfinite(residual)))
         return ended(NewtonEnd.NOT_A_NUMBER)
     for _ in range(iterations):
         try:
@@ -133,6 +139,7 @@ def newton(
             return ended(NewtonEnd.SINGULAR)
         step = corrections(residual)
         length = float(np.linalg.norm(step) / np.sqrt(step.size))
+        worst = corrections.worst(residual)
         residuals.append(corrections.norm(residual))
         steps.append(length)
         if length < tolerance and residuals[-1] < np.sqrt(tolerance):
@@ -149,7 +156,8 @@ def newton(
         damping, unknowns, residual, matrix = trial
         dampings.append(damping)
         if _stalled(residuals):
-            return ended(NewtonEnd.STALLED, corrections.condition)
+            # With all equations satisfied, corrections that do not vanish are rounding errors of nearly dependent ones.
+            return ended(NewtonEnd.ROUNDING if residuals[-1] < tolerance else NewtonEnd.STALLED, corrections.condition)
     return ended(NewtonEnd.ITERATIONS)
 
 

@@ -15,6 +15,7 @@ from trajopt.errors import GuessError, TrajoptError
 from trajopt.indirect.answer import failed, read_solution
 from trajopt.indirect.check import VANISHED, Finding, findings, revised
 from trajopt.indirect.control_law import UserLaw
+from trajopt.indirect.diagnosis import ADVICE, diagnose
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians
 from trajopt.indirect.initial_system import ShootingProblem, prepare
 from trajopt.indirect.modes import roles_of_mode
@@ -206,10 +207,11 @@ class Shooting:
             status = _STATUS.get(result.end, Status.FAILED)
         elif status is Status.SOLVED and outcome.prepared.error(result.unknowns) > self.tolerance:
             status = Status.COARSE
-        explanation = [] if result.converged else [f"Newton's method for Pontryagin's conditions: {result.reason}."]
+        explanation = [] if result.converged else diagnose(outcome.prepared, result)
+        advice = [f"structure: {ADVICE['structure']}"] if wrong else []
         seconds = time.perf_counter() - begun
         return replace(
-            read_solution(outcome.prepared, result.unknowns, self), status=status, explanation=(*explanation, *wrong),
+            read_solution(outcome.prepared, result.unknowns, self), status=status, explanation=(*explanation, *wrong, *advice),
             log=tuple(log), iterations=outcome.iterations, seconds={"build": 0.0, "solve": seconds, "total": seconds},
         )  # fmt: skip
 
