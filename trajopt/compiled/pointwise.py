@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 # Times in units of one instruction of CasADi's interpreter:
-READ = 600  # to read one instruction of a function
+READ = 100  # to read one instruction of a function
 CALL = 12_000  # to call CasADi from Python
 
 
