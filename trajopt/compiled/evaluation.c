@@ -5,109 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sparse matrices from terms -------------------------------------------------------------------------------------- */
-
-/* Terms of a sparse matrix in the order in which they are found; source is -1 for constants. */
-typedef struct {
-    int64_t count, room;
-    int64_t *row, *column, *source;
-    double *coefficient;
-    int failed;
-} term_list;
-
-static void add_term(term_list *t, int64_t row, int64_t column, int64_t source, double coefficient) {
-    if (t->count == t->room) {
-        t->room = t->room ? 2 * t->room : 4096;
-        if (!grow(&t->row, t->room) || !grow(&t->column, t->room) || !grow(&t->source, t->room) ||
-            !grow_doubles(&t->coefficient, t->room)) {
-            t->failed = 1;
-            t->room = t->count;
-            return;
-        }
-    }
-    t->row[t->count] = row;
-    t->column[t->count] = column;
-    t->source[t->count] = source;
-    t->coefficient[t->count++] = coefficient;
-}
-
-static void free_terms(term_list *t) {
-    free(t->row);
-    free(t->column);
-    free(t->source);
-    free(t->coefficient);
-}
-
-/* order[k]: the k-th of `order_before` by ascending key; equal ones keep their order. Counting sort, keys below `keys`. */
-static int sort_by(int64_t count, int64_t keys, const int64_t *key, const int64_t *order_before, int64_t *order) {
-    int64_t *start = new_integers(keys + 1);
-    if (!start) return 0;
-    for (int64_t k = 0; k < count; k++) start[key[k] + 1]++;
-    for (int64_t k = 0; k < keys; k++) start[k + 1] += start[k];
-    for (int64_t k = 0; k < count; k++) {
-        int64_t term = order_before ? order_before[k] : k;
-        order[start[key[term]]++] = term;
-    }
-    free(start);
-    return 1;
-}
-
-static void free_placement(placement *m) {
-    free(m->start);
-    free(m->row);
-    free(m->column);
-    free(m->term_start);
-    free(m->source);
-    free(m->coefficient);
-    free(m->constant);
-}
-
-/* Compress the terms by columns; terms at one place add up. Returns whether there was memory. */
-static int place_terms(placement *m, int64_t rows, int64_t columns, const term_list *t) {
-    int64_t *by_row = new_integers(t->count), *order = new_integers(t->count);
-    m->columns = columns;
-    m->start = new_integers(columns + 1);
-    m->row = new_integers(t->count);
-    m->column = new_integers(t->count);
-    m->term_start = new_integers(t->count + 1);
-    m->source = new_integers(t->count);
-    m->coefficient = new_doubles(t->count);
-    m->constant = new_doubles(t->count);
-    int fine = !t->failed && by_row && order && m->start && m->row && m->column && m->term_start && m->source &&
-               m->coefficient && m->constant && sort_by(t->count, rows, t->row, NULL, by_row) &&
-               sort_by(t->count, columns, t->column, by_row, order);
-    for (int64_t k = 0; fine && k < t->count; k++) {
-        int64_t term = order[k], row = t->row[term], column = t->column[term], last = m->nonzeros - 1;
-        if (last < 0 || m->row[last] != row || m->column[last] != column) {
-            last = m->nonzeros++;
-            m->row[last] = row;
-            m->column[last] = column;
-            m->start[column + 1]++;
-            m->term_start[last] = m->terms;
-        }
-        if (t->source[term] < 0) {
-            m->constant[last] += t->coefficient[term];
-        } else {
-            m->source[m->terms] = t->source[term];
-            m->coefficient[m->terms++] = t->coefficient[term];
-        }
-    }
-    if (fine) {
-        m->term_start[m->nonzeros] = m->terms;
-        for (int64_t c = 0; c < columns; c++) m->start[c + 1] += m->start[c];
-    }
-    free(by_row);
-    free(order);
-    return fine;
-}
-
-static void sum_terms(const placement *m, const double *results, double *nonzeros) {
-    for (int64_t k = 0; k < m->nonzeros; k++) {
-        double sum = m->constant[k];
-        for (int64_t t = m->term_start[k]; t < m->term_start[k + 1]; t++) sum += m->coefficient[t] * results[m->source[t]];
-        nonzeros[k] = sum;
-    }
-}
+/* ---- where results go ---------------------------------------------------------------------------------------------------- */
 
 /* Where each nonzero of each place's Jacobian goes: A[:, row] x G[input, :]. */
 static void jacobian_terms(const program_block *b, int64_t offset, term_list *t) {
@@ -138,9 +36,28 @@ static void hessian_terms(const program_block *b, int64_t offset, term_list *t) 
         }
 }
 
-/* ---- the evaluation --------------------------------------------------------------------------------------------------- */
+/* Where each constraint row of each place goes. */
+static void constraint_terms(const program_block *b, int64_t offset, term_list *t) {
+    for (int64_t place = 0; place < b->count; place++)
+        for (int64_t r = 0; r < b->constraint_rows; r++) {
+            const int64_t line = place * b->constraint_rows + r;
+            for (int64_t s = b->scatter.start[line]; s < b->scatter.start[line + 1]; s++)
+                add_term(t, b->scatter.index[s], 0, offset + r * b->count + place, b->scatter.value[s]);
+        }
+}
 
-static int make_placements(evaluation *e) {
+/* Where each slope of each place's objective rows goes. */
+static void gradient_terms(const program_block *b, int64_t offset, term_list *t) {
+    for (int64_t k = 0; k < b->nonzeros[GRADIENT]; k++)
+        for (int64_t place = 0; place < b->count; place++) {
+            const int64_t line = place * b->inputs + b->column[GRADIENT][k];
+            const double weight = b->weights[place * b->objective_rows + b->row[GRADIENT][k]];
+            for (int64_t g = b->gather.start[line]; g < b->gather.start[line + 1]; g++)
+                add_term(t, b->gather.index[g], 0, offset + k * b->count + place, weight * b->gather.value[g]);
+        }
+}
+
+static int make_matrices(evaluation *e) {
     const program *p = e->p;
     term_list jacobian = {0}, hessian = {0};
     for (int64_t c = 0; c < p->unknowns; c++)
@@ -150,11 +67,64 @@ static int make_placements(evaluation *e) {
         jacobian_terms(&p->block[b], e->offset[JACOBIAN][b], &jacobian);
         hessian_terms(&p->block[b], e->offset[HESSIAN][b], &hessian);
     }
-    int fine = place_terms(&e->jacobian, p->constraints, p->unknowns, &jacobian) &&
-               place_terms(&e->hessian, p->unknowns, p->unknowns, &hessian);
+    const int fine = place_terms(&e->jacobian, p->constraints, p->unknowns, &jacobian) &&
+                     place_terms(&e->hessian, p->unknowns, p->unknowns, &hessian);
     free_terms(&jacobian);
     free_terms(&hessian);
     return fine;
+}
+
+/* `first`: where the unknowns begin in `results`. */
+static int make_vectors(evaluation *e, int64_t first) {
+    const program *p = e->p;
+    term_list constraints = {0}, gradient = {0};
+    for (int64_t c = 0; c < p->unknowns; c++)
+        for (int64_t k = p->linear.start[c]; k < p->linear.start[c + 1]; k++)
+            add_term(&constraints, p->linear.index[k], 0, first + c, p->linear.value[k]);
+    for (int64_t b = 0; b < p->blocks; b++) {
+        constraint_terms(&p->block[b], e->offset[CONSTRAINTS][b], &constraints);
+        gradient_terms(&p->block[b], e->offset[GRADIENT][b], &gradient);
+    }
+    const int fine = place_terms(&e->constraints, p->constraints, 1, &constraints) &&
+                     place_terms(&e->gradient, p->unknowns, 1, &gradient);
+    free_terms(&constraints);
+    free_terms(&gradient);
+    return fine;
+}
+
+/* Which inputs each function of each block reads: those of its tape, else all. Returns whether there was memory. */
+static int find_inputs(evaluation *e) {
+    const program *p = e->p;
+    int64_t most = 0, count = 0;
+    for (int64_t k = 0; k < p->blocks; k++) most += FUNCTIONS * p->block[k].inputs;
+    if (!(e->used = new_integers(most)) || !(e->used_start = new_integers(FUNCTIONS * p->blocks + 1))) return 0;
+    for (int64_t k = 0; k < p->blocks; k++)
+        for (int f = 0; f < FUNCTIONS; f++) {
+            const tape *t = p->block[k].function[f];
+            int64_t *list = e->used + count;
+            for (int64_t i = 0; i < p->block[k].inputs; i++) list[i] = t == NULL;
+            for (int32_t n = 0; t && n < t->instructions; n++)
+                if (t->operation[n] == TAPE_INPUT && t->first[n] == 0) list[t->second[n]] = 1;
+            int64_t found = 0;
+            for (int64_t i = 0; i < p->block[k].inputs; i++)
+                if (list[i]) list[found++] = i;
+            e->used_start[FUNCTIONS * k + f + 1] = count += found;
+        }
+    return 1;
+}
+
+/* ---- the evaluation --------------------------------------------------------------------------------------------------- */
+
+/* Threads are started if the most expensive function takes long enough. */
+static thread_team *make_team(const program *p) {
+    double most = 0;
+    for (int f = 0; f < FUNCTIONS; f++) {
+        double operations = 0;
+        for (int64_t k = 0; k < p->blocks; k++)
+            if (p->block[k].function[f]) operations += (double)p->block[k].function[f]->instructions * (double)p->block[k].count;
+        if (operations > most) most = operations;
+    }
+    return most > OPERATIONS_PER_THREAD ? team_new((int)p->threads) : NULL;
 }
 
 evaluation *evaluation_new(const program *p) {
@@ -177,71 +147,118 @@ evaluation *evaluation_new(const program *p) {
             if (results[f] > most) most = results[f];
         }
     }
-    fine = fine && (e->inputs = new_doubles(inputs)) && (e->results = new_doubles(most)) &&
-           (e->multipliers = new_doubles(multipliers)) && make_placements(e);
-    if (fine) return e;
+    fine = fine && (e->inputs = new_doubles(inputs)) && (e->results = new_doubles(most + p->unknowns)) &&
+           (e->multipliers = new_doubles(multipliers)) && make_matrices(e) && make_vectors(e, most) && find_inputs(e);
+    if (fine) {
+        e->unknowns = e->results + most;
+        e->team = make_team(p);
+        return e;
+    }
     evaluation_free(e);
     return NULL;
 }
 
 void evaluation_free(evaluation *e) {
     if (!e) return;
+    team_free(e->team);
     free_placement(&e->jacobian);
     free_placement(&e->hessian);
+    free_placement(&e->constraints);
+    free_placement(&e->gradient);
     free(e->inputs);
     free(e->results);
     free(e->multipliers);
+    free(e->used);
+    free(e->used_start);
     free(e->input_offset);
     for (int f = 0; f < FUNCTIONS; f++) free(e->offset[f]);
     free(e);
 }
 
-/* W = G y, input by input. */
-static void gather(const program_block *b, const double *y, double *inputs) {
-    for (int64_t place = 0; place < b->count; place++)
-        for (int64_t i = 0; i < b->inputs; i++) {
+/* One function of one block: what its parts share. */
+typedef struct {
+    const program *p;
+    const program_block *b;
+    int which;
+    const int64_t *used; /* (inputs_used,) inputs that the function reads */
+    int64_t inputs_used;
+    const double *y, *lambda; /* lambda and weight: for the Hessian */
+    double weight;
+    double *inputs, *multipliers, *result;
+    int parts;
+    int failed[MOST_THREADS];
+} block_run;
+
+/* W = G y at the places from `begin` to `end` - 1, input by input. */
+static void gather(const block_run *r, int64_t begin, int64_t end) {
+    const program_block *b = r->b;
+    for (int64_t place = begin; place < end; place++)
+        for (int64_t u = 0; u < r->inputs_used; u++) {
             double sum = 0;
-            const int64_t line = place * b->inputs + i;
+            const int64_t i = r->used[u], line = place * b->inputs + i;
             for (int64_t k = b->gather.start[line]; k < b->gather.start[line + 1]; k++)
-                sum += b->gather.value[k] * y[b->gather.index[k]];
-            inputs[i * b->count + place] = sum;
+                sum += b->gather.value[k] * r->y[b->gather.index[k]];
+            r->inputs[i * b->count + place] = sum;
         }
 }
 
 /* Multipliers of all rows of a block's kernel: A' lambda, then the weights of the objective. */
-static void gather_multipliers(const program_block *b, double weight, const double *lambda, double *multipliers) {
-    for (int64_t place = 0; place < b->count; place++) {
-        for (int64_t r = 0; r < b->constraint_rows; r++) {
+static void gather_multipliers(const block_run *r, int64_t begin, int64_t end) {
+    const program_block *b = r->b;
+    for (int64_t place = begin; place < end; place++) {
+        for (int64_t i = 0; i < b->constraint_rows; i++) {
             double sum = 0;
-            const int64_t line = place * b->constraint_rows + r;
+            const int64_t line = place * b->constraint_rows + i;
             for (int64_t k = b->scatter.start[line]; k < b->scatter.start[line + 1]; k++)
-                sum += b->scatter.value[k] * lambda[b->scatter.index[k]];
-            multipliers[r * b->count + place] = sum;
+                sum += b->scatter.value[k] * r->lambda[b->scatter.index[k]];
+            r->multipliers[i * b->count + place] = sum;
         }
-        for (int64_t r = 0; r < b->objective_rows; r++)
-            multipliers[(b->constraint_rows + r) * b->count + place] = weight * b->weights[place * b->objective_rows + r];
+        for (int64_t i = 0; i < b->objective_rows; i++)
+            r->multipliers[(b->constraint_rows + i) * b->count + place] = r->weight * b->weights[place * b->objective_rows + i];
     }
 }
 
-/* One function of one block at all its places. */
-static int run_block(evaluation *e, int64_t block, int which, const double *y, const double *multipliers, double *result) {
-    const program *p = e->p;
-    const program_block *b = &p->block[block];
-    double *inputs = e->inputs + e->input_offset[block];
-    gather(b, y, inputs);
-    if (!b->function[which]) return p->evaluate(block, which, inputs, multipliers, result);
+static const double OPERATIONS_PER_INPUT = 4; /* of threads.h: its operands are scattered in memory */
+
+static void run_places(int part, void *context) {
+    block_run *r = context;
+    const program_block *b = r->b;
+    const span places = span_of(part, r->parts, b->count, TAPE_UNIT);
+    gather(r, places.begin, places.end);
+    if (r->lambda) gather_multipliers(r, places.begin, places.end);
+    if (!b->function[r->which]) return;
     const tape_input in[4] = {
-        {inputs, b->count, 1}, {b->place_data, b->count, 1}, {p->parameter, 1, 0}, {multipliers, b->count, 1}};
-    return tape_run(b->function[which], b->count, in, result, (int)p->threads);
+        {r->inputs, b->count, 1}, {b->place_data, b->count, 1}, {r->p->parameter, 1, 0}, {r->multipliers, b->count, 1}};
+    r->failed[part] = tape_run_span(b->function[r->which], places.begin, places.end, b->count, in, r->result);
+}
+
+/* One function of all blocks at all their places, to `results`. lambda: NULL but for the Hessian. */
+static int run_blocks(evaluation *e, int which, const double *y, double weight, const double *lambda) {
+    const program *p = e->p;
+    for (int64_t k = 0; k < p->blocks; k++) {
+        const program_block *b = &p->block[k];
+        if (!b->nonzeros[which]) continue;
+        const int64_t *used = e->used_start + FUNCTIONS * k + which;
+        const tape *t = b->function[which];
+        block_run r = {.p = p, .b = b, .which = which, .used = e->used + used[0], .inputs_used = used[1] - used[0], .y = y,
+                       .lambda = lambda, .weight = weight, .inputs = e->inputs + e->input_offset[k],
+                       .multipliers = lambda ? e->multipliers : NULL, .result = e->results + e->offset[which][k]};
+        const double each = OPERATIONS_PER_INPUT * (double)r.inputs_used + (t ? t->instructions : 0);
+        r.parts = team_parts(e->team, each * (double)b->count);
+        team_run(e->team, r.parts, run_places, &r);
+        for (int part = 0; part < r.parts; part++)
+            if (r.failed[part]) return -1;
+        if (!t && p->evaluate(k, which, r.inputs, r.multipliers, r.result)) return -1;
+    }
+    return 0;
 }
 
 int evaluation_objective(evaluation *e, const double *y, double *f) {
     *f = 0;
+    if (run_blocks(e, OBJECTIVE, y, 0, NULL)) return -1;
     for (int64_t k = 0; k < e->p->blocks; k++) {
         const program_block *b = &e->p->block[k];
-        if (!b->objective_rows) continue;
-        double *result = e->results + e->offset[OBJECTIVE][k];
-        if (run_block(e, k, OBJECTIVE, y, NULL, result)) return -1;
+        const double *result = e->results + e->offset[OBJECTIVE][k];
         for (int64_t r = 0; r < b->objective_rows; r++)
             for (int64_t place = 0; place < b->count; place++)
                 *f += b->weights[place * b->objective_rows + r] * result[r * b->count + place];
@@ -250,59 +267,26 @@ int evaluation_objective(evaluation *e, const double *y, double *f) {
 }
 
 int evaluation_constraints(evaluation *e, const double *y, double *g) {
-    const program *p = e->p;
-    memset(g, 0, (size_t)p->constraints * sizeof(double));
-    for (int64_t c = 0; c < p->unknowns; c++)
-        for (int64_t k = p->linear.start[c]; k < p->linear.start[c + 1]; k++)
-            g[p->linear.index[k]] += p->linear.value[k] * y[c];
-    for (int64_t k = 0; k < p->blocks; k++) {
-        const program_block *b = &p->block[k];
-        if (!b->constraint_rows) continue;
-        double *result = e->results + e->offset[CONSTRAINTS][k];
-        if (run_block(e, k, CONSTRAINTS, y, NULL, result)) return -1;
-        for (int64_t place = 0; place < b->count; place++)
-            for (int64_t r = 0; r < b->constraint_rows; r++) {
-                const int64_t line = place * b->constraint_rows + r;
-                for (int64_t s = b->scatter.start[line]; s < b->scatter.start[line + 1]; s++)
-                    g[b->scatter.index[s]] += b->scatter.value[s] * result[r * b->count + place];
-            }
-    }
+    if (run_blocks(e, CONSTRAINTS, y, 0, NULL)) return -1;
+    memcpy(e->unknowns, y, (size_t)e->p->unknowns * sizeof(double));
+    sum_to_column(&e->constraints, e->team, e->results, g, e->p->constraints);
     return 0;
 }
 
 int evaluation_gradient(evaluation *e, const double *y, double *gradient) {
-    memset(gradient, 0, (size_t)e->p->unknowns * sizeof(double));
-    for (int64_t k = 0; k < e->p->blocks; k++) {
-        const program_block *b = &e->p->block[k];
-        if (!b->nonzeros[GRADIENT]) continue;
-        double *result = e->results + e->offset[GRADIENT][k];
-        if (run_block(e, k, GRADIENT, y, NULL, result)) return -1;
-        for (int64_t n = 0; n < b->nonzeros[GRADIENT]; n++)
-            for (int64_t place = 0; place < b->count; place++) {
-                const int64_t line = place * b->inputs + b->column[GRADIENT][n];
-                double slope = b->weights[place * b->objective_rows + b->row[GRADIENT][n]] * result[n * b->count + place];
-                for (int64_t g = b->gather.start[line]; g < b->gather.start[line + 1]; g++)
-                    gradient[b->gather.index[g]] += b->gather.value[g] * slope;
-            }
-    }
+    if (run_blocks(e, GRADIENT, y, 0, NULL)) return -1;
+    sum_to_column(&e->gradient, e->team, e->results, gradient, e->p->unknowns);
     return 0;
 }
 
 int evaluation_jacobian(evaluation *e, const double *y, double *nonzeros) {
-    for (int64_t k = 0; k < e->p->blocks; k++)
-        if (e->p->block[k].nonzeros[JACOBIAN] && run_block(e, k, JACOBIAN, y, NULL, e->results + e->offset[JACOBIAN][k]))
-            return -1;
-    sum_terms(&e->jacobian, e->results, nonzeros);
+    if (run_blocks(e, JACOBIAN, y, 0, NULL)) return -1;
+    sum_to_nonzeros(&e->jacobian, e->team, e->results, nonzeros);
     return 0;
 }
 
 int evaluation_hessian(evaluation *e, const double *y, double weight, const double *multipliers, double *nonzeros) {
-    for (int64_t k = 0; k < e->p->blocks; k++) {
-        const program_block *b = &e->p->block[k];
-        if (!b->nonzeros[HESSIAN]) continue;
-        gather_multipliers(b, weight, multipliers, e->multipliers);
-        if (run_block(e, k, HESSIAN, y, e->multipliers, e->results + e->offset[HESSIAN][k])) return -1;
-    }
-    sum_terms(&e->hessian, e->results, nonzeros);
+    if (run_blocks(e, HESSIAN, y, weight, multipliers)) return -1;
+    sum_to_nonzeros(&e->hessian, e->team, e->results, nonzeros);
     return 0;
 }

@@ -8,6 +8,7 @@
 #ifndef TRAJOPT_EVALUATION_H
 #define TRAJOPT_EVALUATION_H
 
+#include "placement.h"
 #include "tape.h"
 
 #include <stdint.h>
@@ -44,29 +45,21 @@ typedef struct {
     const double *parameter;
     const program_block *block;
     evaluate_function *evaluate;
-    int64_t threads;
+    int64_t threads; /* at most */
 } program;
-
-/* A sparse matrix whose nonzeros are linear in the kernels' results: nonzero k is constant[k] plus the sum of
- * coefficient[t] * result[source[t]], t = term_start[k] .. term_start[k + 1] - 1. Columns compressed, rows ascending. */
-typedef struct {
-    int64_t columns, nonzeros, terms;
-    int64_t *start;      /* (columns + 1,) */
-    int64_t *row;        /* (nonzeros,) */
-    int64_t *column;     /* (nonzeros,) */
-    int64_t *term_start; /* (nonzeros + 1,) */
-    int64_t *source;     /* (terms,) */
-    double *coefficient; /* (terms,) */
-    double *constant;    /* (nonzeros,) */
-} placement;
 
 typedef struct {
     const program *p;
-    placement jacobian; /* of g */
-    placement hessian;  /* of the Lagrangian, upper triangle */
-    double *inputs;     /* of all blocks, (inputs, count) each, one block after the other */
-    double *results;    /* of all blocks, room for the largest of the five functions */
+    placement jacobian;    /* of g */
+    placement hessian;     /* of the Lagrangian, upper triangle */
+    placement constraints; /* (constraints,) */
+    placement gradient;    /* (unknowns,) of f */
+    double *inputs;        /* of all blocks, (inputs, count) each, one block after the other */
+    double *results;       /* of all blocks, room for the largest of the five functions; then the unknowns */
+    double *unknowns;      /* the last part of `results` */
     double *multipliers;
+    int64_t *used, *used_start; /* inputs that function f of block b reads: from used_start[FUNCTIONS * b + f] on */
+    thread_team *team;
     int64_t *input_offset; /* (blocks,) */
     int64_t *offset[FUNCTIONS]; /* (blocks,) of each block's results */
 } evaluation;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDE = 32, NARROW = 8, SINGLE = 1 }; /* lanes of a batch: of many points, of the last few, of one */
+enum { WIDE = 32, NARROW = TAPE_UNIT, SINGLE = 1 }; /* lanes of a batch: of many points, of the last few, of one */
 
 static const char *const NAMES[TAPE_OPERATIONS] = {
     "ASSIGN", "CONST", "INPUT", "OUTPUT",
@@ -196,44 +196,40 @@ static span_function *choose(void) { return __builtin_cpu_supports("avx2") ? run
 static span_function *choose(void) { return run_baseline; }
 #endif
 
+int tape_run_span(const tape *t, int64_t begin, int64_t end, int64_t count, const tape_input *in, double *out) {
+    if (begin >= end) return 0;
+    const size_t lanes = (size_t)lanes_for(end - begin);
+    /* Zeros, not garbage: lanes that library functions skip are still read by arithmetic. */
+    double *work = calloc((size_t)(t->slots > 0 ? t->slots : 1) * lanes, sizeof(double));
+    if (!work) return -1;
+    choose()(t, begin, end, count, in, out, work);
+    free(work);
+    return 0;
+}
+
 typedef struct {
     const tape *t;
-    int64_t count, chunk; /* points in all, and in each part but the last: a multiple of WIDE */
+    int parts;
+    int64_t count;
     const tape_input *in;
     double *out;
-    span_function *run;
-    int *short_of_memory; /* (parts,) */
+    int failed[MOST_THREADS];
 } shared_run;
 
 static void run_part(int part, void *context) {
-    const shared_run *s = context;
-    int64_t begin = part * s->chunk, end = begin + s->chunk < s->count ? begin + s->chunk : s->count;
-    if (begin >= end) return;
-    size_t lanes = (size_t)lanes_for(end - begin);
-    /* Zeros, not garbage: lanes that library functions skip are still read by arithmetic. */
-    double *work = calloc((size_t)(s->t->slots > 0 ? s->t->slots : 1) * lanes, sizeof(double));
-    if (!work) {
-        s->short_of_memory[part] = 1;
-        return;
-    }
-    s->run(s->t, begin, end, s->count, s->in, s->out, work);
-    free(work);
+    shared_run *s = context;
+    const span points = span_of(part, s->parts, s->count, TAPE_UNIT);
+    s->failed[part] = tape_run_span(s->t, points.begin, points.end, s->count, s->in, s->out);
 }
 
-enum { MOST_THREADS = 64 };
-static const double WORTH_A_THREAD = 3e5; /* instructions times points: a tenth of a millisecond; a thread starts in a fifth of it */
-
 int tape_run(const tape *t, int64_t count, const tape_input *in, double *out, int threads) {
-    int short_of_memory[MOST_THREADS] = {0};
-    double most = (double)t->instructions * (double)count / WORTH_A_THREAD;
-    if (threads > MOST_THREADS) threads = MOST_THREADS;
-    if (threads > most) threads = (int)most;
-    if (threads < 1) threads = 1;
-    int64_t batches = (count + WIDE - 1) / WIDE;
-    shared_run s = {t, count, (batches + threads - 1) / threads * WIDE, in, out, choose(), short_of_memory};
-    run_in_threads(threads, run_part, &s);
-    for (int part = 0; part < threads; part++)
-        if (short_of_memory[part]) return -1;
+    const double operations = (double)t->instructions * (double)count, worth = operations / OPERATIONS_PER_THREAD;
+    thread_team *team = worth >= 2 ? team_new(threads < worth ? threads : (int)worth) : NULL;
+    shared_run s = {t, team_parts(team, operations), count, in, out, {0}};
+    team_run(team, s.parts, run_part, &s);
+    team_free(team);
+    for (int part = 0; part < s.parts; part++)
+        if (s.failed[part]) return -1;
     return 0;
 }
 

@@ -49,9 +49,14 @@ const char *tape_operation_name(int operation);
 int tape_check(const tape *t);
 
 /* Evaluate at `count` points. in: (inputs,); out: number o of point k goes to out[o * count + k].
- * The points are divided among `threads` threads where the work is worth it; the results do not depend on their number.
+ * The points are divided among at most `threads` threads; the results do not depend on their number.
  * Returns 0, or -1 where memory is short. */
 int tape_run(const tape *t, int64_t count, const tape_input *in, double *out, int threads);
+
+/* The same for the points `begin` to `end` - 1 of `count`, in the calling thread. */
+int tape_run_span(const tape *t, int64_t begin, int64_t end, int64_t count, const tape_input *in, double *out);
+
+enum { TAPE_UNIT = 8 }; /* points that are evaluated together at least, and in one cache line */
 
 /* Evaluate at one point without allocating: out (outputs,), work (tape_work_size,), zeros before the first call. */
 void tape_run_one(const tape *t, const tape_input *in, double *out, double *work);
