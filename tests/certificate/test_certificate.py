@@ -531,7 +531,7 @@ def test_a_certificate_of_the_direct_answer_alone_does_not_shoot(monkeypatch):
     assert result.exit_code == 0, result.output
     content = json.loads(result.stdout)
     assert "direct and indirect objectives" not in {c["name"] for c in content["checks"]}
-    assert (content["claim"], content["scope"]) == ("minimum", "local")
+    assert (content["claim"], content["scope"]) == ("minimum", "global")
 
 
 @pytest.mark.parametrize(("method", "scheme"), [("indirect", FEHLBERG), ("both", DOP853)])

@@ -23,8 +23,9 @@ from trajopt.certificate.motion import Reintegration, scheme_for
 from trajopt.certificate.multipliers import path_multipliers, with_multipliers
 from trajopt.certificate.phase_conditions import PhaseConditions, extremals
 from trajopt.certificate.sampled_solution import SampledSolution, along, not_finite
+from trajopt.certificate.scope_rows import global_scope
 from trajopt.certificate.second_order_rows import second_order
-from trajopt.certificate.table import Certificate, Check, failed, judged, skipped
+from trajopt.certificate.table import SCOPE, Certificate, Check, failed, judged, skipped
 from trajopt.deadline import Deadline, OutOfTime
 from trajopt.errors import UsageError
 from trajopt.normal_form import NormalForm
@@ -115,10 +116,13 @@ def certify(
         return Certificate(solution.problem, tuple(checks), settings=settings)
     deadline = Deadline(np.inf if time_limit is None else time_limit)
     whole = along(form, solution, deadline)
-    checks += _decided(_groups(whole, asked), deadline, progress)
+    bounds: list[float] = []
+    checks += _decided(_groups(whole, asked, bounds), deadline, progress)
     checks += agreement(form, solution, other, asked.asked, whole.sizes.cost)
     checks += published(form, solution, reference, asked.asked)
-    return Certificate(solution.problem, tuple(checks), settings=settings, optima=solution.optima)
+    return Certificate(
+        solution.problem, tuple(checks), settings=settings, optima=solution.optima, bound=bounds[0] if bounds else None
+    )
 
 
 def _decided(groups: Iterator[Group], deadline: Deadline, progress: Callable[[str], None] | None) -> list[Check]:
@@ -160,8 +164,8 @@ def _refused(solution: Solution) -> list[Check]:
     return [failed("finite values", f"not a number: {wrong}", "motion")] if wrong else []
 
 
-def _groups(whole: SampledSolution, asked: Tolerances) -> Iterator[Group]:
-    """Groups of checks in order: name, family, work. Later ones use what earlier ones computed."""
+def _groups(whole: SampledSolution, asked: Tolerances, bounds: list[float]) -> Iterator[Group]:
+    """Groups of checks in order: name, family, work. Later ones use what earlier ones computed; ``bounds`` gets a dual bound."""
     scheme = scheme_for(whole.solution.method)
     motions = [Reintegration(ph, scheme) for ph in whole.phases]
     yield (
@@ -190,10 +194,17 @@ def _groups(whole: SampledSolution, asked: Tolerances) -> Iterator[Group]:
         "costates",
         lambda: [*costate_equation(phases, asked.motion), *path_multipliers(phases, MULTIPLIERS * asked.motion)],
     )
-    yield "gains", "optimality", lambda: gains(computed, _refined(computed, phases, motions), asked.gain)
+    refined: list[SampledSolution] = []
+
+    def optimality() -> list[Check]:
+        refined.append(_refined(computed, phases, motions))
+        return gains(computed, extremals(refined[0]), asked.gain)
+
+    yield "gains", "optimality", optimality
     yield "H along time", "time", lambda: [along_time(phases, asked.hamiltonian), conserved(phases, asked.motion)]
     yield "forward validation", "validation", lambda: costate_motions(phases, scheme, asked.motion)
     yield "second order", "second order", lambda: second_order(computed, phases, asked.gain)
+    yield "dual bound", SCOPE, lambda: global_scope(refined[0] if refined else computed, asked.gain, bounds)
 
 
 def _prepared(whole: SampledSolution, phases: list[PhaseConditions]) -> str:
@@ -208,9 +219,7 @@ def _prepared(whole: SampledSolution, phases: list[PhaseConditions]) -> str:
     return ""
 
 
-def _refined(
-    whole: SampledSolution, phases: Sequence[PhaseConditions], motions: Sequence[Reintegration]
-) -> tuple[PhaseConditions, ...]:
+def _refined(whole: SampledSolution, phases: Sequence[PhaseConditions], motions: Sequence[Reintegration]) -> SampledSolution:
     """The same on the intervals of the integration too, except where state constraints act: there costates are fitted."""
     further = []
     for e, m in zip(phases, motions, strict=True):
@@ -218,7 +227,7 @@ def _refined(
         inside = np.clip(np.searchsorted(e.phase.breaks, steps, side="right") - 1, 0, e.phase.widths.size - 1)
         further.append(steps[~e.fit.active[inside]])
     refined = tuple(replace(ph, further=more) for ph, more in zip(whole.phases, further, strict=True))
-    return extremals(replace(whole, phases=refined))
+    return replace(whole, phases=refined)
 
 
 def _steps(m: Reintegration) -> np.ndarray:

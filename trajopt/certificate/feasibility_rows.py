@@ -209,12 +209,17 @@ def evaluated_integrands(ph: SampledPhase) -> Array:
     return evaluated(casadi.Function("l", inputs, [casadi.densify(form.l)]), *ph.sampled, ph.s, ph.p)
 
 
-def costs(whole: SampledSolution, tolerance: float) -> list[Check]:
-    """The cost and the integrals of the re-integrated motion against those of the file."""
+def objective(whole: SampledSolution) -> float:
+    """The objective as stated, with integrals computed anew."""
     form = whole.form
     symbols = [e for ph in form.phases for e in ph.ends]
     parts = np.split(whole.endpoints, np.cumsum([e.numel() for e in symbols])[:-1])
-    value = form.sense * float(casadi.Function("phi", [*symbols, form.s, form.p], [form.phi])(*parts, whole.s, whole.p))
+    return form.sense * float(casadi.Function("phi", [*symbols, form.s, form.p], [form.phi])(*parts, whole.s, whole.p))
+
+
+def costs(whole: SampledSolution, tolerance: float) -> list[Check]:
+    """The cost and the integrals of the re-integrated motion against those of the file."""
+    form, value = whole.form, objective(whole)
     gap = abs(value - whole.solution.objective) / _own_cost(whole, form.sense * value)
     rows = [judged(OBJECTIVE, gap, tolerance, f"{value:.10g}, the file says {whole.solution.objective:.10g}", "cost")]
     found = []

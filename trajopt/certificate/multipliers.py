@@ -91,13 +91,7 @@ def with_multipliers(whole: SampledSolution) -> SampledSolution:
 def _transversality(whole: SampledSolution) -> tuple[Array, Array]:
     """Rows that are linear in the multipliers of conditions, matrix . multipliers + right = 0, relative to the cost."""
     form, count = whole.form, len(whole.form.b_names)
-    ends = [e for ph in form.phases for e in ph.ends]
-    outputs = [casadi.densify(casadi.jacobian(v, e)) for v in (form.phi, form.b) for e in (*ends, form.s)]
-    parts = np.split(whole.endpoints, np.cumsum([e.numel() for e in ends])[:-1])
-    found = casadi.Function("slopes", [*ends, form.s, form.p], outputs)(*parts, whole.s, whole.p)
-    values = [np.asarray(o.full()) for o in found]
-    half = len(values) // 2
-    phi, b = np.hstack([v.reshape(1, -1) for v in values[:half]])[0], np.hstack([v.reshape(count, -1) for v in values[half:]])
+    phi, b = endpoint_slopes(whole)
     rows: list[tuple[Array, float]] = []
     ns, cost = whole.s.size, whole.sizes.cost
     by_static = [(b[:, phi.size - ns + i].copy(), float(phi[phi.size - ns + i])) for i in range(ns)]
@@ -117,6 +111,19 @@ def _transversality(whole: SampledSolution) -> tuple[Array, Array]:
     if not rows:
         return np.zeros((0, count)), np.zeros(0)
     return np.array([m for m, _ in rows]), np.array([r for _, r in rows])
+
+
+def endpoint_slopes(whole: SampledSolution) -> tuple[Array, Array]:
+    """Derivatives of the cost, and of each condition, by all endpoint values and then by static variables."""
+    form, count = whole.form, len(whole.form.b_names)
+    ends = [e for ph in form.phases for e in ph.ends]
+    outputs = [casadi.densify(casadi.jacobian(v, e)) for v in (form.phi, form.b) for e in (*ends, form.s)]
+    parts = np.split(whole.endpoints, np.cumsum([e.numel() for e in ends])[:-1])
+    found = casadi.Function("slopes", [*ends, form.s, form.p], outputs)(*parts, whole.s, whole.p)
+    values = [np.asarray(o.full()) for o in found]
+    half = len(values) // 2
+    phi, b = np.hstack([v.reshape(1, -1) for v in values[:half]])[0], np.hstack([v.reshape(count, -1) for v in values[half:]])
+    return phi, b
 
 
 def _phase_rows(

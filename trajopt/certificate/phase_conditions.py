@@ -37,6 +37,7 @@ class PhaseConditions:
     ham: Hamiltonian
     weight: Array
     cost: float  # the size of the cost
+    told_costate: Array | None = None  # at the quadrature points, where it is not that of the answer or the fitted one
 
     @property
     def symbols(self) -> list[Any]:
@@ -68,7 +69,7 @@ class PhaseConditions:
     @cached_property
     def points(self) -> tuple[Array, ...]:
         """The same with the fitted costate where state constraints are active."""
-        return *self.given[:4], self.fit.costate
+        return *self.given[:4], self.fit.costate if self.told_costate is None else self.told_costate
 
     @cached_property
     def fit(self) -> Fit:

@@ -23,6 +23,8 @@ FAMILIES = {
     "minimum": ("second order",),
 }
 AGREEMENT = "agreement"
+SCOPE = "scope"
+DUAL_BOUND = "gap to the dual bound"
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,9 @@ class Certificate:
     problem: str
     checks: tuple[Check, ...]
     asked: str = "extremal"
-    scope: str = "local"
     settings: Mapping[str, str] = field(default_factory=dict)
     optima: tuple[Optimum, ...] = ()  # distinct ones found from several starts, best first
+    bound: float | None = None  # of a convex problem: no admissible motion has a better objective
 
     def __repr__(self) -> str:
         return f"<Certificate of {str(self).splitlines()[0]}>"
@@ -93,7 +95,15 @@ class Certificate:
 
     def _proved(self, family: str) -> bool:
         rows = [check for check in self.checks if check.family == family]
+        if family in FAMILIES["minimum"] and self.scope == "global":  # no second-order condition is needed
+            return all(check.ok for check in rows)
         return bool(rows) and all(check.ok and check.applies for check in rows)
+
+    @property
+    def scope(self) -> str:
+        """``global`` where a dual bound is within the tolerance of the cost: no admissible motion is better; else ``local``."""
+        rows = [check for check in self.checks if check.name == DUAL_BOUND]
+        return "global" if rows and all(check.ok and np.isfinite(check.tolerance) for check in rows) else "local"
 
     @property
     def claim(self) -> str:
@@ -171,9 +181,11 @@ class Certificate:
             }
             for c in self.checks
         ]  # fmt: skip
+        gaps = [_number(c.value) for c in self.checks if c.name == DUAL_BOUND]
         return {
             "problem": self.problem, "ok": self.ok, "claim": self.claim, "scope": self.scope, "asked": self.asked,
-            "settings": dict(self.settings), "checks": rows, "advice": dict(advice(self.checks)),
+            "settings": dict(self.settings), "checks": rows, "advice": dict(advice(self.checks)), "bound": self.bound,
+            "gap": gaps[0] if gaps else None,
             "optima": [{"objective": o.objective, "status": o.status.name, "starts": list(o.starts)} for o in self.optima],
         }  # fmt: skip
 
