@@ -7,6 +7,7 @@ reaching it; ``pointing_region`` shows that area too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import radians
@@ -17,6 +18,8 @@ import scipy.optimize
 
 from problems.bike.models import FIVE_LINK, SEVEN_LINK, FiveLink, SevenLink, five_link, seven_link
 from trajopt.errors import UsageError
+
+POSTURES, EDGE = 401, 1e-9  # angles of a first search over a range, and how closely its ends are found (rad)
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,40 @@ def seven_link_centre(data: SevenLink) -> casadi.Function:
 
 def mass_centre_curve(rise_deg: float, data: FiveLink = FIVE_LINK, points: int = 401) -> Region:
     """The mass centres of the five-link machine at a rise of the front wheel, within the joint ranges (figure 4-7)."""
-    torso = np.linspace(*np.radians(data.waist_deg), points)
+    torso = np.linspace(*lean_range(rise_deg, data), points)
     centres, angles = _mapped(five_link_centre(data), np.array([np.full(points, radians(rise_deg)), torso]))
-    kept = _within(angles, (data.waist_deg, data.shoulder_deg, data.elbow_deg))
-    return Region(centres[kept], angles[kept], ("waist", "shoulder", "elbow"))
+    return Region(centres, angles, ("waist", "shoulder", "elbow"))
+
+
+def lean_range(rise_deg: float, data: FiveLink = FIVE_LINK) -> tuple[float, float]:
+    """The leans (rad) of the five-link rider at a rise of the front wheel, within the joint ranges."""
+    function, ranges = five_link_centre(data), (data.waist_deg, data.shoulder_deg, data.elbow_deg)
+    return reached_range(lambda torso: function([radians(rise_deg), torso])[1], ranges, data.waist_deg)
+
+
+def reached_range(
+    angles: Callable[[float], casadi.DM], ranges_deg: tuple[tuple[float, float], ...], over_deg: tuple[float, float]
+) -> tuple[float, float]:
+    """First and last value (rad) of one angle at which all joint angles are within their ranges; they must be so between them."""
+
+    def reached(angle: float) -> bool:
+        return bool(_within(np.array(angles(angle)).reshape(1, -1), ranges_deg)[0])
+
+    grid = np.linspace(*np.radians(over_deg), POSTURES)
+    found = np.flatnonzero([reached(angle) for angle in grid])
+    if found.size < 2 or found[-1] - found[0] >= found.size:
+        raise UsageError(
+            "no range of postures", got=f"{found.size} postures", expected="angles at which the hand reaches the bar"
+        )
+
+    def end(inside: int, outside: int) -> float:
+        good, bad = float(grid[inside]), float(grid[min(max(outside, 0), POSTURES - 1)])
+        while abs(good - bad) > EDGE:
+            middle = (good + bad) / 2
+            good, bad = (middle, bad) if reached(middle) else (good, middle)
+        return good
+
+    return end(found[0], found[0] - 1), end(found[-1], found[-1] + 1)
 
 
 def pointing_region(rise_deg: float, data: FiveLink = FIVE_LINK, points: int = 41) -> Region:

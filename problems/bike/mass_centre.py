@@ -9,12 +9,18 @@ from __future__ import annotations
 from math import pi, radians
 from typing import Any
 
-import numpy as np
 from casadi import SX, vertcat
 
-from problems.bike.analyses import five_link_centre, mass_centre_cloud, mass_centre_curve, pointing_region, seven_link_centre
+from problems.bike.analyses import (
+    five_link_centre,
+    lean_range,
+    mass_centre_cloud,
+    mass_centre_curve,
+    pointing_region,
+    reached_range,
+    seven_link_centre,
+)
 from problems.bike.models import FIVE_LINK, SEVEN_LINK, FiveLink, SevenLink
-from trajopt.errors import UsageError
 from trajopt.parameters import settable, setting
 from trajopt.system import System, Variable
 
@@ -26,8 +32,7 @@ def mass_centre_five(rise=setting(0.0, "deg", "rise of the front wheel", 0, 45),
     """The lean goes through all that the joint ranges allow, in one second."""
     lean = SX.sym("torso")
     centre, angles = five_link_centre(data)(vertcat(radians(rise), lean))
-    reached = mass_centre_curve(rise, data).angles[:, 0]
-    ends = _ends("mass-centre-five", reached, np.diff(np.radians(data.waist_deg))[0] / 400)
+    ends = lean_range(rise, data)
     joints = {name: angles[k + 1] for k, name in enumerate(("shoulder", "elbow"))}
     return _swept("mass-centre-five", lean, ends, centre, joints)
 
@@ -42,26 +47,12 @@ def mass_centre_seven(
     """The knee goes through all that the joint ranges allow at an ankle and a waist, in one second."""
     knee = SX.sym("knee")
     function = seven_link_centre(data)
-    centre, angles = function(vertcat(radians(rise), radians(ankle), knee, radians(waist)))
-    grid = np.linspace(*np.radians(data.knee_deg), 2001)
-    columns = np.stack([np.full(grid.size, radians(v)) for v in (rise, ankle, 0.0, waist)])
-    columns[2] = grid
-    found = np.array(function(columns)[1])
-    ranges = np.radians([data.shoulder_deg, data.elbow_deg])
-    with np.errstate(invalid="ignore"):  # postures out of the arm's reach are not numbers
-        kept = np.all((found[3:] >= ranges[:, :1]) & (found[3:] <= ranges[:, 1:]), axis=0)
-    ends = _ends("mass-centre-seven", grid[kept], grid[1] - grid[0])
+    beta, fixed = radians(rise), (radians(ankle), radians(waist))
+    centre, angles = function(vertcat(beta, fixed[0], knee, fixed[1]))
+    ranges = (data.ankle_deg, data.knee_deg, data.waist_deg, data.shoulder_deg, data.elbow_deg)
+    ends = reached_range(lambda angle: function([beta, fixed[0], angle, fixed[1]])[1], ranges, data.knee_deg)
     joints = {name: angles[k + 3] for k, name in enumerate(("shoulder", "elbow"))}
     return _swept("mass-centre-seven", knee, ends, centre, joints)
-
-
-def _ends(name: str, reached: np.ndarray, step: float) -> tuple[float, float]:
-    """First and last of the angles, which have to be without a gap."""
-    if reached.size < 2 or np.diff(reached).max() > 1.5 * step:
-        raise UsageError(
-            f"'{name}': no range of postures", got=f"{reached.size} postures", expected="angles at which the hand reaches the bar"
-        )
-    return float(reached[0]), float(reached[-1])
 
 
 def _swept(name: str, angle: SX, ends: tuple[float, float], centre: SX, joints: dict[str, SX]) -> System:

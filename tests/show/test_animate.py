@@ -279,6 +279,17 @@ def test_a_long_motion_is_sped_up_and_shows_the_factor():
     assert picture.axes.get_title(loc="left").endswith("sped up 500 times")
 
 
+def test_a_caption_of_several_lines_is_below_the_scene(swing):
+    caption = "dot and trail: mass centre; arrows: forces of the ground; " * 3
+    figure, picture = _canvas(scene(swing, Drawing(swing.system.drawing.shapes, caption=caption), 3))
+    (text,) = figure.texts
+    assert text.get_text().replace("\n", " ") == caption.strip()
+    extent, width = text.get_window_extent(), figure.canvas.get_width_height()[0]
+    ticks = picture.axes.get_tightbbox().y0
+    assert 0 <= extent.y0 < extent.y1 <= ticks
+    assert extent.x1 <= width
+
+
 def test_a_short_motion_is_slowed_and_shows_the_factor():
     motion = simulate(pendulum(), until=0.8)
     seen = scene(motion, motion.system.drawing)

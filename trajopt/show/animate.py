@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ Progress = Callable[[float], None]
 FILMS = (".gif", ".mp4")
 SIZE = 5.0  # inches, the longer side of an animation
 DPI = 100
+LINE, LETTER = 0.14, 0.052  # inches, a line of a caption and the mean width of its letters
 
 
 def animate(
@@ -160,23 +162,20 @@ def _stamp(seen: Scene, frame: int) -> str:
 
 
 def _canvas(seen: Scene) -> tuple[Figure, _Picture]:
+    """A figure for the frames; the caption is below the axes, where it covers nothing of the scene."""
     window = window_of(seen)
     width, height = window[1] - window[0], window[3] - window[2]
     scale = SIZE / max(width, height)
-    pixels = [2 * round(DPI * (scale * side + extra) / 2) for side, extra in ((width, 0.55), (height, 0.6))]  # even, for mp4
+    lines = textwrap.wrap(seen.caption, max(20, round(scale * width / LETTER)))
+    below = 0.25 + LINE * len(lines)  # inches
+    pixels = [
+        2 * round(DPI * (scale * side + extra) / 2) for side, extra in ((width, 0.55), (height, 0.35 + below))
+    ]  # even, for mp4
     figure = Figure(figsize=(pixels[0] / DPI, pixels[1] / DPI), dpi=DPI)
     FigureCanvasAgg(figure)
-    left, low, top, right = 0.45 * DPI / pixels[0], 0.25 * DPI / pixels[1], 0.35 * DPI / pixels[1], 0.1 * DPI / pixels[0]
+    left, low, top, right = 0.45 * DPI / pixels[0], below * DPI / pixels[1], 0.35 * DPI / pixels[1], 0.1 * DPI / pixels[0]
     picture = _Picture(figure.add_axes((left, low, 1 - left - right, 1 - low - top)), seen, window)
-    paper = {"facecolor": "white", "alpha": 0.8, "pad": 1.0, "edgecolor": "none"}
-    place = {
-        "transform": picture.axes.transAxes,
-        "ha": "left",
-        "va": "bottom",
-        "wrap": True,
-        "bbox": paper if seen.caption else None,
-    }
-    picture.axes.text(0.01, 0.012, seen.caption, fontsize=7, color=FAINT, **place)
+    figure.text(left, 0.04 * DPI / pixels[1], "\n".join(lines), fontsize=7, color=FAINT, ha="left", va="bottom")
     return figure, picture
 
 
