@@ -1,5 +1,6 @@
 """The compiled interior-point method: textbook programs with known solutions, comparison with IPOPT, and all outcomes."""
 
+import os
 import signal
 import threading
 import time
@@ -9,6 +10,7 @@ import casadi
 import numpy as np
 import pytest
 
+from tests.benchmarks.threads import chain, program_of
 from trajopt import builder, load, solve
 from trajopt.compiled.library import library
 from trajopt.deadline import Deadline
@@ -217,15 +219,43 @@ def test_limits_of_iterations_and_time():
     assert np.all(np.isfinite(result.y))
 
 
-def test_interruption():
-    """Ctrl-C stops at the iterate, in well under a second."""
-    began = []
+def large():
+    """A factorization of this program takes about a second: 100 states on 100 intervals."""
+    return program_of(chain(), 100)
+
+
+def interrupted(run, seconds=0.6):
+    """What ``run`` returns after Ctrl-C, and the processor time from there to its end. It comes after so much processor time."""
+    began, sent, running = time.process_time(), [], threading.Event()
 
     def stop():
-        time.sleep(0.3)
-        began.append(time.perf_counter())
-        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.05)
+        while time.process_time() < began + seconds and running.is_set():
+            time.sleep(0.005)
+        sent.append(time.process_time())
+        if running.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
 
+    running.set()
+    worker = threading.Thread(target=stop)
+    worker.start()
+    try:
+        return run(), time.process_time() - sent[0]
+    finally:
+        running.clear()
+        worker.join()
+
+
+def test_interruption_during_a_factorization():
+    """Ctrl-C stops within 0.1 s, at the last iterate. It was lost where Python handled it on its way into the callback."""
+    program = large()
+    (result, _), seconds = interrupted(lambda: Compiled().run(program))
+    assert result.outcome is Outcome.INTERRUPTED
+    assert seconds < 0.1
+    assert np.all(np.isfinite(result.y))
+
+
+def test_interruption_in_a_function_that_python_evaluates():
     p = program(lambda x: casadi.sumsqr(x) ** 2, None, np.full(3, 50.0))
     kernel = p.blocks[0].kernel
     hessian = kernel.hessian
@@ -238,11 +268,29 @@ def test_interruption():
             return hessian(*columns)
 
     object.__setattr__(kernel, "hessian", Waiting())
-    threading.Timer(0.0, stop).start()
-    result, _ = Compiled(tolerance=1e-300, max_iterations=10_000).run(p)
+    (result, _), seconds = interrupted(lambda: Compiled(tolerance=1e-300, max_iterations=10_000).run(p), 0.0)
     assert result.outcome is Outcome.INTERRUPTED
-    assert time.perf_counter() - began[0] < 0.5
+    assert seconds < 0.1
     assert np.all(np.isfinite(result.y))
+
+
+def test_what_a_signal_handler_raises_reaches_the_caller():
+    def handler(*_):
+        raise ArithmeticError("from the handler")
+
+    program, kept = large(), signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(ArithmeticError, match="from the handler"):
+            interrupted(lambda: Compiled().run(program), 0.2)
+    finally:
+        signal.signal(signal.SIGINT, kept)
+
+
+def test_a_time_limit_holds_during_a_factorization():
+    program, began = large(), time.process_time()
+    result, _ = Compiled().run(program, None, Deadline(0.5))
+    assert result.outcome is Outcome.TIME_LIMIT
+    assert time.process_time() - began < 0.6
 
 
 @pytest.mark.parametrize("name", ["brachistochrone", "bryson-denham", "goddard-cops", "launch-vehicle"])

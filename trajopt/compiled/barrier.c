@@ -152,30 +152,32 @@ static double best_centring(const iterate *w) {
 static double without_bounds(const iterate *w, int64_t i) { return w->dual[i] + w->z_lower[i] - w->z_upper[i]; }
 
 /* w->dual is the residual with z; the condensed system has the barrier's gradient in the place of z. */
-static void choose_freely(iterate *w) {
+static int choose_freely(iterate *w) {
     double *right = w->trial, *nothing = w->trial_c;
     for (int64_t i = 0; i < w->size; i++) right[i] = without_bounds(w, i);
-    kkt_direction(w, right, w->c, w->affine, w->affine_lambda);
+    if (kkt_direction(w, right, w->c, w->affine, w->affine_lambda)) return -1;
     for (int64_t i = 0; i < w->size; i++) right[i] = point_barrier_gradient(w, i, w->average);
     memset(nothing, 0, (size_t)w->s->rows * sizeof(double));
-    kkt_direction(w, right, nothing, w->centring, w->centring_lambda);
+    if (kkt_direction(w, right, nothing, w->centring, w->centring_lambda)) return -1;
     w->tau = fmax(0.99, 1 - w->error);
     w->mu = fmin(fmax(best_centring(w) * w->average, w->mu_min), w->mu_max);
     const double sigma = w->mu / w->average;
     for (int64_t i = 0; i < w->size; i++) w->dx[i] = w->affine[i] + sigma * w->centring[i];
     for (int64_t i = 0; i < w->s->rows; i++) w->dlambda[i] = w->affine_lambda[i] + sigma * w->centring_lambda[i];
     w->line_filter.count = 0;
+    return 0;
 }
 
-void barrier_direction(iterate *w) {
+int barrier_direction(iterate *w) {
     if (w->freely) {
-        choose_freely(w);
+        if (choose_freely(w)) return -1;
     } else {
         double *right = w->trial;
         for (int64_t i = 0; i < w->size; i++) right[i] = without_bounds(w, i) + point_barrier_gradient(w, i, w->mu);
-        kkt_direction(w, right, w->c, w->dx, w->dlambda);
+        if (kkt_direction(w, right, w->c, w->dx, w->dlambda)) return -1;
     }
     barrier_multipliers(w);
+    return 0;
 }
 
 void barrier_multipliers(iterate *w) {

@@ -22,6 +22,7 @@ typedef struct {
 
 struct factorization {
     int64_t size, entries;
+    watch *watched;
     front_tree *tree;
     int64_t *before;      /* (fronts,) the front before the subtree of each: its children are q - 1, before[q - 1], ... */
     int64_t *place_of;    /* (all front indices,) where the parent has each remaining row among its own indices; -1 for pivots */
@@ -84,12 +85,14 @@ static int place_entries(factorization *f, const int64_t *row, const int64_t *co
     return fine;
 }
 
-factorization *factorization_new(int64_t size, int64_t entries, const int64_t *row, const int64_t *column, const int64_t *mate) {
+factorization *factorization_new(int64_t size, int64_t entries, const int64_t *row, const int64_t *column, const int64_t *mate,
+                                 watch *w) {
     factorization *f = calloc(1, sizeof *f);
     if (!f) return NULL;
     f->size = size;
     f->entries = entries;
-    f->tree = front_tree_new(size, entries, row, column, mate);
+    f->watched = w;
+    f->tree = front_tree_new(size, entries, row, column, mate, w);
     int fine = f->tree && place_entries(f, row, column) && (f->diagonal_size = new_doubles(size)) &&
                (f->position = new_integers(size)) &&
                (f->front = calloc((size_t)(f->tree->fronts + 1), sizeof(factored_front)));
@@ -237,14 +240,17 @@ int factorization_compute(factorization *f, const double *values, double thresho
     for (int64_t e = 0; e < f->entries; e++) sum += fabs(values[e]);
     if (!isfinite(sum)) return -1;
     measure_columns(f, values);
-    for (int64_t q = 0; q < f->tree->fronts; q++)
+    for (int64_t q = 0; q < f->tree->fronts; q++) {
         if (factor_front(f, q, values, threshold, &top, report)) return -1;
+        const double n = (double)f->front[q].n;
+        if (is_stopped(f->watched, n * n * (double)(1 + f->front[q].pivots))) return -1;
+    }
     return 0;
 }
 
 /* ---- solution ----------------------------------------------------------------------------------------------------------- */
 
-void factorization_solve(factorization *f, double *b) {
+int factorization_solve(factorization *f, double *b) {
     double *x = f->work;
     for (int64_t q = 0; q < f->tree->fronts; q++) {
         const factored_front *front = &f->front[q];
@@ -252,6 +258,7 @@ void factorization_solve(factorization *f, double *b) {
         for (int64_t i = 0; i < front->n; i++) x[i] = b[index[i]];
         dense_forward(front->n, front->pivots, f->factors + front->factor, x);
         for (int64_t i = 0; i < front->n; i++) b[index[i]] = x[i];
+        if (is_stopped(f->watched, (double)(front->n * (1 + front->pivots)))) return -1;
     }
     for (int64_t q = f->tree->fronts - 1; q >= 0; q--) {
         const factored_front *front = &f->front[q];
@@ -259,5 +266,7 @@ void factorization_solve(factorization *f, double *b) {
         for (int64_t i = 0; i < front->n; i++) x[i] = b[index[i]];
         dense_backward(front->n, front->pivots, f->factors + front->factor, f->diagonals + front->diagonal, x);
         for (int64_t i = 0; i < front->pivots; i++) b[index[i]] = x[i];
+        if (is_stopped(f->watched, (double)(front->n * (1 + front->pivots)))) return -1;
     }
+    return 0;
 }

@@ -4,6 +4,8 @@
 #ifndef TRAJOPT_FACTORIZATION_H
 #define TRAJOPT_FACTORIZATION_H
 
+#include "watch.h"
+
 #include <stdint.h>
 
 typedef struct factorization factorization;
@@ -16,15 +18,17 @@ typedef struct {
     int64_t entries;  /* of L */
 } factorization_report;
 
-/* Arguments as in ordering.h; entries at one place add up. NULL where memory is short. */
-factorization *factorization_new(int64_t size, int64_t entries, const int64_t *row, const int64_t *column, const int64_t *mate);
+/* Arguments as in ordering.h; entries at one place add up. The watch, which may be NULL, can stop all that follows. NULL where it
+ * did, or where memory is short. */
+factorization *factorization_new(int64_t size, int64_t entries, const int64_t *row, const int64_t *column, const int64_t *mate,
+                                 watch *w);
 void factorization_free(factorization *f);
 
 /* values: (entries,). threshold: a pivot may make entries grow by 1/threshold at most; 0 < threshold <= 0.5.
- * Returns 0; -1 where memory is short or a value is not finite. */
+ * Returns 0; -1 where memory is short, a value is not finite, or the watch stopped it. */
 int factorization_compute(factorization *f, const double *values, double threshold, factorization_report *report);
 
-/* Solve A x = b in place, b: (size,). */
-void factorization_solve(factorization *f, double *b);
+/* Solve A x = b in place, b: (size,). Returns 0; -1 where the watch stopped it: b is neither then. */
+int factorization_solve(factorization *f, double *b);
 
 #endif

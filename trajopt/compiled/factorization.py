@@ -54,7 +54,7 @@ class Factorization:
         _check(size, *arrays)
         self.size, self.entries, self._core = size, arrays[0].size, core
         core.factorization_new.restype = _P
-        self._handle = _P(core.factorization_new(_I(size), _I(self.entries), *(_P(a.ctypes.data) for a in arrays)))
+        self._handle = _P(core.factorization_new(_I(size), _I(self.entries), *(_P(a.ctypes.data) for a in arrays), None))
         if not self._handle:
             raise MemoryError("analysis of a sparse matrix")
         weakref.finalize(self, core.factorization_free, self._handle)

@@ -39,15 +39,34 @@ static int has_diverged(const iterate *w) {
     return 0;
 }
 
+static const double SECONDS_BETWEEN_CALLS = 0.02; /* of the callback, while an iteration lasts */
+
+/* Whether the time is over or the callback stops the method; the `ask` of its watch. */
+static int is_over(void *context) {
+    scaled_program *s = context;
+    const double now = seconds_now();
+    if (s->stop) return 1;
+    if (now - s->began > s->options->seconds) {
+        s->stop = 1 + IP_TIME;
+    } else if (s->callback && now - s->asked > SECONDS_BETWEEN_CALLS) {
+        s->asked = now;
+        if (s->callback(NULL)) s->stop = 1 + IP_INTERRUPTED;
+    }
+    return s->stop != 0;
+}
+
+/* The status of a computation that did not end. */
+static int unfinished(const scaled_program *s) { return s->stop ? s->stop - 1 : IP_FAILED; }
+
 /* 0: go on; else 1 + status. */
 static int stops(iterate *w) {
     scaled_program *s = w->s;
-    const double objective = w->f / s->objective_scale;
+    const interior_point_progress progress = {s->report->iterations, w->f / s->objective_scale, w->violation, w->dual_error, w->mu};
     if (!w->outer && has_diverged(w)) return 1 + IP_DIVERGED;
     if (s->report->iterations >= s->options->max_iterations) return 1 + IP_ITERATIONS;
     if (seconds_now() - s->began > s->options->seconds) return 1 + IP_TIME;
-    if (s->callback && s->callback(s->report->iterations, objective, w->violation, w->dual_error, w->mu))
-        return 1 + IP_INTERRUPTED;
+    if (s->callback && s->callback(&progress)) return 1 + IP_INTERRUPTED;
+    s->asked = seconds_now();
     return 0;
 }
 
@@ -76,15 +95,15 @@ int run(iterate *w) {
         barrier_update(w);
         if (point_hessian(w) || kkt_factor(w)) {
             /* No shift gives the right inertia: the rows depend on each other here. */
-            if (w->outer) return IP_FAILED;
+            if (w->outer || w->s->stop) return unfinished(w->s);
             const int status = restore(w);
             if (status != IP_SOLVED) return status;
             continue;
         }
-        barrier_direction(w);
+        if (barrier_direction(w)) return unfinished(w->s);
         const int failed = line_search(w);
         w->s->report->iterations++;
-        if (failed < 0) return IP_FAILED;
+        if (failed < 0) return unfinished(w->s);
         if (failed) {
             if (w->error <= 1e-8 && !w->outer) return IP_SOLVED; /* rounding leaves no step */
             const int status = w->outer ? IP_FAILED : restore(w);
@@ -210,13 +229,16 @@ static void answer_of(iterate *w, const interior_point_answer *answer) {
 int interior_point_solve(const program *p, const interior_point_bounds *bounds, const interior_point_options *options,
                          interior_point_callback *callback, const interior_point_answer *answer, interior_point_report *report) {
     scaled_program s = {.p = p, .options = options, .callback = callback, .report = report, .began = seconds_now()};
+    s.asked = s.began;
+    s.watched = (watch){is_over, &s, 0};
     memset(report, 0, sizeof *report);
     iterate *w = NULL;
     int status = IP_FAILED;
     if (new_scaled_program(&s, bounds) && choose_scales(&s) &&
         (w = iterate_new(&s, count_slacks(bounds, p->constraints)))) {
         status = begin(w, bounds);
-        if (status == IP_SOLVED) status = kkt_new(&s, bounds) && !kkt_multipliers(w) ? run(w) : IP_FAILED;
+        if (status == IP_SOLVED)
+            status = !is_over(&s) && kkt_new(&s, bounds) && !kkt_multipliers(w) ? run(w) : unfinished(&s);
         answer_of(w, answer);
     }
     iterate_free(w);

@@ -47,8 +47,14 @@ typedef struct {
     double seconds_analysis, seconds_factorization, seconds_evaluation;
 } interior_point_report;
 
-/* Called once an iteration with the objective, the largest violation, the dual error and the barrier parameter; 1 stops. */
-typedef int interior_point_callback(int64_t iteration, double objective, double violation, double dual, double barrier);
+/* An iteration: the objective, the largest violation, the dual error and the barrier parameter. */
+typedef struct {
+    int64_t iteration;
+    double objective, violation, dual, barrier;
+} interior_point_progress;
+
+/* Called once an iteration, and with NULL several times a second while one lasts; 1 stops the method. */
+typedef int interior_point_callback(const interior_point_progress *progress);
 
 /* Returns report->status. callback may be NULL. */
 int interior_point_solve(const program *p, const interior_point_bounds *bounds, const interior_point_options *options,

@@ -29,7 +29,9 @@ typedef struct {
     const interior_point_options *options;
     interior_point_callback *callback;
     interior_point_report *report;
-    double began;
+    double began, asked;        /* times: of the start, and when the callback was called last */
+    int stop;                   /* 0; else 1 + the status with which to stop */
+    watch watched;              /* of the factorization: sets `stop` */
     int64_t free, rows;         /* unknowns that are not fixed, constraints */
     int64_t *unknown;           /* (free,) of the program */
     int64_t *free_of;           /* (unknowns,) -1 for fixed ones */
@@ -90,8 +92,9 @@ struct iterate {
 int kkt_new(scaled_program *s, const interior_point_bounds *bounds);
 /* Factor with the smallest shifts that give the right inertia, WB algorithm IC. 0, or -1 where none does. */
 int kkt_factor(iterate *w);
-/* Directions for given residuals: (size,) of the dual, (rows,) of the primal equations; dx (size,), dlambda (rows,). */
-void kkt_direction(iterate *w, const double *dual, const double *primal, double *dx, double *dlambda);
+/* Directions for given residuals: (size,) of the dual, (rows,) of the primal equations; dx (size,), dlambda (rows,). 0, or -1 where
+ * the method shall stop. */
+int kkt_direction(iterate *w, const double *dual, const double *primal, double *dx, double *dlambda);
 /* Least-squares multipliers of the rows, WB (36). */
 int kkt_multipliers(iterate *w);
 
@@ -114,14 +117,14 @@ void point_proximity(iterate *w, double proximity);
 void point_inside(iterate *w, double push);
 
 /* barrier.c */
-/* The barrier parameter of this iteration, and in free mode the direction. */
+/* The barrier parameter of this iteration; the direction, and in free mode the parameter too: 0, or -1 where the method shall stop. */
 void barrier_update(iterate *w);
-void barrier_direction(iterate *w);
+int barrier_direction(iterate *w);
 /* The direction of the multipliers of bounds for a given dx. */
 void barrier_multipliers(iterate *w);
 
 /* line_search.c */
-/* 0: a step was taken; 1: none is acceptable; -1: a function failed. */
+/* 0: a step was taken; 1: none is acceptable; -1: a function failed, or the method shall stop. */
 int line_search(iterate *w);
 /* The largest step that keeps multipliers of bounds positive, WB (15b). */
 double longest_dual(const iterate *w);

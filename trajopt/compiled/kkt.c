@@ -109,7 +109,7 @@ int kkt_new(scaled_program *s, const interior_point_bounds *bounds) {
                (s->residual = new_doubles(size)) && make_mates(s, bounds, mate);
     if (fine) {
         place_entries(s);
-        s->kkt = factorization_new(size, s->entries, s->entry_row, s->entry_column, mate);
+        s->kkt = factorization_new(size, s->entries, s->entry_row, s->entry_column, mate, &s->watched);
     }
     s->threshold = 1e-6;
     free(mate);
@@ -257,21 +257,22 @@ static double refine_residual(scaled_program *s) {
 }
 
 /* Iterative refinement until the residual ratio of IPOPT, 1e-10, or until it does not help. */
-static void solve_refined(scaled_program *s) {
+static int solve_refined(scaled_program *s) {
     const int64_t size = s->free + s->rows;
     memcpy(s->solution, s->right, (size_t)size * sizeof(double));
-    factorization_solve(s->kkt, s->solution);
+    if (factorization_solve(s->kkt, s->solution)) return -1;
     double before = INFINITY;
     for (int step = 0; step < 6; step++) {
         const double ratio = refine_residual(s);
         if (!(ratio > 1e-12) || ratio > 0.3 * before) break;
         before = ratio;
-        factorization_solve(s->kkt, s->residual);
+        if (factorization_solve(s->kkt, s->residual)) return -1;
         for (int64_t i = 0; i < size; i++) s->solution[i] += s->residual[i];
     }
+    return 0;
 }
 
-void kkt_direction(iterate *w, const double *dual, const double *primal, double *dx, double *dlambda) {
+int kkt_direction(iterate *w, const double *dual, const double *primal, double *dx, double *dlambda) {
     scaled_program *s = w->s;
     for (int64_t i = 0; i < s->free; i++) s->right[i] = -dual[i];
     for (int64_t i = 0; i < s->rows; i++) s->right[s->free + i] = -primal[i];
@@ -279,13 +280,14 @@ void kkt_direction(iterate *w, const double *dual, const double *primal, double 
         const double d = fmax(w->sigma[s->free + a] + w->shift, NO_DIAGONAL);
         s->right[s->free + w->row[a]] += w->sign[a] * dual[s->free + a] / d;
     }
-    solve_refined(s);
+    if (solve_refined(s)) return -1;
     memcpy(dx, s->solution, (size_t)s->free * sizeof(double));
     memcpy(dlambda, s->solution + s->free, (size_t)s->rows * sizeof(double));
     for (int64_t a = 0; a < w->attached; a++) {
         const double d = fmax(w->sigma[s->free + a] + w->shift, NO_DIAGONAL);
         dx[s->free + a] = -(dual[s->free + a] + w->sign[a] * dlambda[w->row[a]]) / d;
     }
+    return 0;
 }
 
 int kkt_multipliers(iterate *w) {
@@ -299,8 +301,7 @@ int kkt_multipliers(iterate *w) {
     memset(w->lambda, 0, (size_t)s->rows * sizeof(double));
     w->shift = w->row_shift = 0;
     fill(w, 0);
-    if (compute(w, &found)) return -1;
-    kkt_direction(w, w->dual, w->c, w->dx, w->dlambda);
+    if (compute(w, &found) || kkt_direction(w, w->dual, w->c, w->dx, w->dlambda)) return -1;
     double most = 0;
     for (int64_t i = 0; i < s->rows; i++) most = fmax(most, fabs(w->dlambda[i]));
     if (most <= 1e3 && found.zero == 0) memcpy(w->lambda, w->dlambda, (size_t)s->rows * sizeof(double));

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-INTERFACE = 3  # must equal `core_interface` of version.c; a library of other sources is not used
+INTERFACE = 4  # must equal `core_interface` of version.c; a library of other sources is not used
 SWITCH = "TRAJOPT_COMPILED"  # environment variable: 0 disables the core, a path selects another build
 
 

@@ -97,7 +97,7 @@ static double correct(iterate *w, search *s, double first_step, double violation
         double *right = w->trial;
         for (int64_t i = 0; i < w->size; i++)
             right[i] = w->dual[i] + w->z_lower[i] - w->z_upper[i] + point_barrier_gradient(w, i, w->mu);
-        kkt_direction(w, right, w->correction_c, w->correction, w->affine_lambda);
+        if (kkt_direction(w, right, w->correction_c, w->correction, w->affine_lambda)) return -1;
         step = longest(w, w->correction);
         const int good = acceptable(w, s, w->correction, step, first_step, &violation);
         if (good < 0) return -1;

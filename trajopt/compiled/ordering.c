@@ -192,7 +192,7 @@ static int eliminate(graph *g, int64_t k) {
     return eliminate_alike(g, k);
 }
 
-static int order_nodes(graph *g) {
+static int order_nodes(graph *g, watch *w) {
     int64_t left = 0;
     for (int64_t d = 0; d <= g->top; d++) g->head[d] = -1;
     for (int64_t k = g->nodes - 1; k >= 0; k--) {
@@ -203,8 +203,9 @@ static int order_nodes(graph *g) {
         int64_t degree = 0;
         while (g->head[degree] < 0) degree++;
         int64_t k = g->head[degree];
+        const double neighbours = (double)g->neighbours[k].count;
         take_out(g, k);
-        if (!eliminate(g, k)) return 0;
+        if (is_stopped(w, 10 * (1 + neighbours) * (1 + neighbours)) || !eliminate(g, k)) return 0;
     }
     return 1;
 }
@@ -422,13 +423,13 @@ static int new_graph(graph *g, int64_t size) {
            (g->degree = new_integers(size)) && (g->listed = calloc(n, 1));
 }
 
-front_tree *front_tree_new(int64_t size, int64_t entries, const int64_t *row, const int64_t *column, const int64_t *mate) {
+front_tree *front_tree_new(int64_t size, int64_t entries, const int64_t *row, const int64_t *column, const int64_t *mate, watch *w) {
     graph g;
     fronts_plan p;
     front_tree *t = calloc(1, sizeof *t);
     int fine = new_graph(&g, size);
     fine = new_plan(&p, size) && fine && t;
-    fine = fine && make_nodes(&g, mate) && make_neighbours(&g, entries, row, column) && set_last_apart(&g) && order_nodes(&g);
+    fine = fine && make_nodes(&g, mate) && make_neighbours(&g, entries, row, column) && set_last_apart(&g) && order_nodes(&g, w);
     if (fine) {
         plan_fronts(&g, &p, g.ordered < g.nodes);
         fine = fill_tree(t, &g, &p);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import time
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,17 @@ from trajopt.nlp.evaluation import CoreProgram, has_tapes
 from trajopt.nlp.program import Program
 
 _P, _I, _D = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
-CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, _I, _D, _D, _D, _D)
+CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, _P)
+
+
+class CProgress(ctypes.Structure):
+    """``interior_point_progress`` of interior_point.h."""
+
+    _fields_ = (("iteration", _I), *((name, _D) for name in ("objective", "violation", "dual", "barrier")))
+
+    def __str__(self) -> str:
+        errors = f"violation {self.violation:.1e} dual {self.dual:.1e} barrier {self.barrier:.1e}"
+        return f"{self.iteration:5d} {self.objective:.10e} {errors}"
 
 
 class COptions(ctypes.Structure):
@@ -91,21 +102,25 @@ class Compiled(Ipopt):
         """Run the compiled method without fallback and return its report too."""
         core, began = library(), time.perf_counter()
         assert core is not None
-        owned, report, watch = CoreProgram(program), InteriorPointReport(), _Watch(self.verbose)
+        owned, report, raised = CoreProgram(program), InteriorPointReport(), list[BaseException]()
+        watch = _watch(self.verbose, raised)
+        next(watch)
         bounds = [_array(a) for a in (program.lower, program.upper, program.g_lower, program.g_upper, program.start)]
         n, m = program.unknowns, program.constraints
         y, g, bound, constraint = np.array(program.start), np.full(m, np.nan), np.zeros(n), np.zeros(m)
         answer = [y, g, bound, constraint]
         options = self._options(program, warm, deadline)
         core.interior_point_solve(
-            ctypes.byref(owned.c), (_P * 5)(*(a.ctypes.data for a in bounds)), ctypes.byref(options), CALLBACK(watch),
+            ctypes.byref(owned.c), (_P * 5)(*(a.ctypes.data for a in bounds)), ctypes.byref(options), CALLBACK(watch.send),
             (_P * 4)(*(a.ctypes.data for a in answer)), ctypes.byref(report),
         )  # fmt: skip
         message, outcome = STATUS[report.status]
-        if isinstance(owned.failure, KeyboardInterrupt):
+        if owned.failure is not None:
+            raised.append(owned.failure)
+        for error in raised:
+            if not isinstance(error, KeyboardInterrupt):
+                raise error
             message, outcome = STATUS[5]
-        elif owned.failure is not None:
-            raise owned.failure
         outcome = without_minimum(outcome, report.objective)
         seconds = time.perf_counter() - began
         return Result(outcome, message, y, report.objective, g, bound, constraint, report.iterations, seconds, self.name), report
@@ -125,19 +140,24 @@ class Compiled(Ipopt):
         )
 
 
-class _Watch:
-    """Callback of each iteration. Python handles signals here; Ctrl-C stops the method."""
+def _watch(verbose: bool, raised: list[BaseException]) -> Generator[int, int | None, None]:
+    """Receive the address of each iteration's progress, or None while an iteration lasts; yield 1 to stop.
 
-    def __init__(self, verbose: bool) -> None:
-        self.verbose = verbose
-
-    def __call__(self, iteration: int, objective: float, violation: float, dual: float, barrier: float) -> int:
+    Python calls signal handlers when it enters a function that C has called. What they raise would be lost there, outside of any
+    ``try``. A generator is entered where it was left, which is within one.
+    """
+    stop = 0
+    while True:
         try:
-            if self.verbose:
-                print(f"{iteration:5d} {objective:.10e} violation {violation:.1e} dual {dual:.1e} barrier {barrier:.1e}")
-        except KeyboardInterrupt:
-            return 1
-        return 0
+            while True:
+                address = yield stop
+                if verbose and address:
+                    print(CProgress.from_address(address))
+        except GeneratorExit:
+            return
+        except BaseException as error:
+            raised.append(error)
+            stop = 1
 
 
 def _array(values: Any) -> Any:
