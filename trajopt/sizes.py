@@ -24,6 +24,7 @@ from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
 Array = NDArray[np.float64]
 INSTANTS = 64  # samples at which effects of one variable on others are evaluated
 STEP = 0.1  # displacement relative to a size, for difference quotients; small against curvature, large against round-off
+ROUND_OFF = 1e3 * np.finfo(float).eps  # relative: what moves less does not move
 STILL = 1e-6  # a variable that moves less, relative to its reach, is constant
 LEAST = 1e-3  # smallest size of a variable that moves, relative to its reach
 NOISE = 1e-12  # controls that change an integral by less, relative, are zero up to round-off
@@ -111,9 +112,12 @@ def _phase(form: NormalForm, k: int, at: Samples, s: Array, p: Array, statics: A
     own = np.concatenate([moved, variation])
     u = model.above_noise(u, ph.u_bound, variation)
     rates = np.r_[0:nx, nx + ng + nc : nx + ng + nc + ph.l.numel()]
+    # Values that are zero up to round-off have effects that are none either.
+    least = ROUND_OFF * np.append(_stated_magnitude(ph.x_bound, ph.x_start, ph.x_end), np.zeros(ph.l.numel()))
     for _ in range(PASSES):
         effect = model.effects([x, z, u, statics])  # (rows, variables)
         reach = model.reach(effect, rates, x)
+        reach = np.where(reach > least, reach, 0.0)
         found = np.where(own > STILL * reach, np.maximum(own, LEAST * reach), np.where(reach > 0, reach, np.nan))
         x_next, q = found[:nx], found[nx:]
         z, u = (_reaching(v, model, j, x_next, time) for j, v in ((2, z), (3, u)))
@@ -139,11 +143,23 @@ def _duration(ph: PhaseForm, at: Samples) -> float:
 def _moved_states(ph: PhaseForm, at: Samples) -> tuple[Array, Array]:
     """Return the distance that each state travels or must travel, as a size (NaN if zero) and as it is."""
     travelled = np.ptp(at.x, axis=1) if at.x.size else np.zeros(at.x.shape[0])
-    travelled = np.where(travelled > 1e3 * np.finfo(float).eps * np.abs(at.x).max(axis=1, initial=0.0), travelled, 0.0)
+    largest = np.maximum(np.abs(at.x).max(axis=1, initial=0.0), _stated_magnitude(ph.x_bound, ph.x_start, ph.x_end))
+    travelled = np.where(travelled > ROUND_OFF * largest, travelled, 0.0)
     start, end = ph.x_start, ph.x_end
     required = np.maximum(np.maximum(end.lower - start.upper, start.lower - end.upper), 0.0)
     moved = np.maximum(travelled, np.where(np.isfinite(required), required, 0.0))
     return np.where(moved > 0, moved, np.nan), moved
+
+
+def _stated_magnitude(bound: Bound, *ends: Bound) -> Array:
+    """Return the largest number that fixes a value; where none or only zero does, 1, or the width of narrower bounds.
+
+    A solver that looks for zero stops at the round-off of such numbers.
+    """
+    width = np.nan_to_num(_width(bound), nan=np.inf)
+    fixed = [np.where(end.fixed, np.abs(end.lower), 0.0) for end in ends]
+    stated = np.max([np.zeros(width.size), *fixed], axis=0)
+    return np.asarray(np.where(stated > 0, stated, np.minimum(width, 1.0)))
 
 
 def _moved_inputs(quantities: tuple[NamedVector, ...], values: Array) -> Array:
@@ -154,6 +170,7 @@ def _moved_inputs(quantities: tuple[NamedVector, ...], values: Array) -> Array:
     stays = spread <= 1e-5 * largest
     size = np.where(stays, largest, spread)
     lower, upper = (np.concatenate([getattr(q.bound, side) for q in quantities]) for side in ("lower", "upper"))
+    size = np.where(largest > ROUND_OFF * _stated_magnitude(Bound(lower, upper)), size, 0.0)
     both = np.isfinite(lower) & np.isfinite(upper)
     width = np.where(both, np.where(both, upper, 0.0) - np.where(both, lower, 0.0), 0.0)
     near = STILL * width

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from trajopt.certificate.feasibility_rows import conditions, place, worst
-from trajopt.certificate.hamiltonian_system import first_integrals
+from trajopt.certificate.hamiltonian_system import STATE, first_integrals
 from trajopt.certificate.minimum_of_h import HamiltonianMinimization
 from trajopt.certificate.phase_conditions import NEAR, PhaseConditions, endpoint_gradient
 from trajopt.certificate.sampled_solution import SampledSolution
@@ -20,7 +20,7 @@ from trajopt.certificate.table import Check, judged
 Array = NDArray[np.float64]
 CURVATURE = 0.01  # of cost over size squared: the least curvature of the cost along one value that a promised gain assumes
 ON_ARCS = 0.01  # relative: what costates that make H stationary inside an interval may miss at its end
-INSIDE = 100.0  # times the tolerance: collocation is less accurate inside intervals than where they meet
+INSIDE = 10.0  # times the tolerance: collocation is less accurate inside intervals than where they meet
 SUBOPTIMALITY = "estimated suboptimality"
 
 
@@ -55,7 +55,7 @@ def costate_equation(phases: Sequence[PhaseConditions], tolerance: float) -> lis
     return [
         *arcs,
         worst("costate equation", found, tolerance, remark, "costates"),
-        worst("sum of the defects of the costates", sums, 10 * tolerance, "", "costates"),
+        worst("sum of the defects of the costates", sums, tolerance, "", "costates"),
         worst("costates inside intervals", between, INSIDE * tolerance, "against the integral of their rates", "costates"),
     ]
 
@@ -204,7 +204,7 @@ def _limits_at_end(e: PhaseConditions, slope: Array, which: int, room: tuple[Arr
     rows, n, form = e.ham.of_states, slope.size, e.phase.form
     at = tuple(part[:, [[0, -1][which]]] for part in e.at_breaks)
     distance, side = e.distances(rows, at)
-    near = (distance[:, 0] <= NEAR * e.sizes_of(rows)) & (rows.of_path >= 0) if rows.size else np.zeros(0, dtype=bool)
+    near = (distance[:, 0] <= NEAR * e.sizes_of(rows)) & (rows.of_path != STATE) if rows.size else np.zeros(0, dtype=bool)
     active = np.flatnonzero(near)
     none = _EndLimits(np.zeros(n), np.zeros(e.ham.s.numel()), 0.0)
     if not active.size:

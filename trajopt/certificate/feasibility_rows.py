@@ -18,7 +18,6 @@ from trajopt.normal_form import stacked
 
 Array = NDArray[np.float64]
 OBJECTIVE = "objective of the re-integrated motion"
-REST = 1e-9  # of the size of the cost: what a motion that costs nothing is compared with
 NEAR_LIMIT = 0.05  # of a row's range: so close to a limit its largest value in an interval is refined
 
 
@@ -185,8 +184,11 @@ def with_integrals(whole: SampledSolution, motions: Sequence[Reintegration]) -> 
     return replace(whole, integrals=tuple(m.local[m.phase.form.x.numel() :].sum(axis=1) for m in motions))
 
 
-def _own_cost(whole: SampledSolution, value: float) -> float:
-    """The size of the cost of this motion alone: a system at rest may cost nothing, whatever its limits would allow."""
+def _own_cost(whole: SampledSolution, value: float, tolerance: float) -> float:
+    """The size of the cost of this motion alone: a system at rest may cost nothing, whatever its limits would allow.
+
+    A motion that is known up to a tolerance has a cost that is known up to its square, where that is least.
+    """
     from trajopt.certificate.phase_conditions import endpoint_gradient
 
     gradient = np.abs(endpoint_gradient(replace(whole, conditions=False))[0])
@@ -197,7 +199,7 @@ def _own_cost(whole: SampledSolution, value: float) -> float:
         inputs = np.concatenate([size.z, size.z, size.u, size.u])
         sizes += [np.full(2, size.time), size.x, size.x, inputs, variation[: form.l.numel()]]
     own = abs(value) + float(np.nan_to_num(gradient * np.concatenate(sizes)).sum())
-    return float(np.clip(own, REST * whole.sizes.cost, whole.sizes.cost))
+    return float(np.clip(own, tolerance * whole.sizes.cost, whole.sizes.cost))
 
 
 def evaluated_integrands(ph: SampledPhase) -> Array:
@@ -220,7 +222,7 @@ def objective(whole: SampledSolution) -> float:
 def costs(whole: SampledSolution, tolerance: float) -> list[Check]:
     """The cost and the integrals of the re-integrated motion against those of the file."""
     form, value = whole.form, objective(whole)
-    gap = abs(value - whole.solution.objective) / _own_cost(whole, form.sense * value)
+    gap = abs(value - whole.solution.objective) / _own_cost(whole, form.sense * value, tolerance)
     rows = [judged(OBJECTIVE, gap, tolerance, f"{value:.10g}, the file says {whole.solution.objective:.10g}", "cost")]
     found = []
     for ph, q, label in zip(whole.phases, whole.integrals or (), labels(whole), strict=True):

@@ -2,8 +2,8 @@
 
 H = w . l + costate . f, minimized over the controls; w are the derivatives of the cost, and of weighted conditions, by the
 integrals. Constraints of a phase are its path constraints and the bounds of its states and algebraic variables. A constraint
-that controls or algebraic variables enter is *mixed*; one of states and time alone is a *state constraint* and may make the
-costates jump.
+that controls enter, or algebraic variables that controls move, is *mixed*; one of states and time alone is a *state constraint*
+and may make the costates jump. Algebraic variables that the states alone determine, by 0 = g, are functions of the states.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.bounds import Bound
 from trajopt.errors import ProblemError
 from trajopt.normal_form import NormalForm, PhaseForm
 
 Array = NDArray[np.float64]
+STATE, ALGEBRAIC = -1, -2  # bounds, among path constraints
 
 
 class UndefinedHamiltonianError(ProblemError):
@@ -34,7 +36,8 @@ class Rows:
     lower: Array
     upper: Array
     names: tuple[str, ...]
-    of_path: NDArray[np.intp]  # the row of the path constraint each one is, or -1 for a bound
+    of_path: NDArray[np.intp]  # the row of the path constraint each one is; STATE or ALGEBRAIC for a bound
+    of_variable: NDArray[np.intp]  # the row of the variable of a bound
 
     @property
     def size(self) -> int:
@@ -63,28 +66,64 @@ class Hamiltonian:
 
     @cached_property
     def mixed(self) -> Rows:
-        """Path constraints that controls or algebraic variables enter."""
-        return self._rows([k for k in range(self.phase.c.numel()) if self._is_mixed(k)], ())
+        """Path constraints that controls enter, or algebraic variables that controls move."""
+        return self._rows([k for k in range(self.phase.c.numel()) if self._is_mixed(k)], [], [])
 
     @cached_property
     def of_states(self) -> Rows:
-        """Path constraints of states and time alone, then bounds of states."""
+        """Path constraints of states and time alone, then bounds of states, and of algebraic variables that states determine."""
         ph = self.phase
-        bounded = [i for i in range(ph.x.numel()) if np.isfinite(ph.x_bound.lower[i]) or np.isfinite(ph.x_bound.upper[i])]
-        return self._rows([k for k in range(ph.c.numel()) if not self._is_mixed(k)], bounded)
+        bounded = [
+            [i for i in range(b.size) if np.isfinite(b.lower[i]) or np.isfinite(b.upper[i])] for b in (ph.x_bound, ph.z_bound)
+        ]
+        determined = [i for i in bounded[1] if self.by_states[i]]
+        return self._rows([k for k in range(ph.c.numel()) if not self._is_mixed(k)], bounded[0], determined)
+
+    @cached_property
+    def by_states(self) -> NDArray[np.bool_]:
+        """(nz,): which algebraic variables the algebraic equations make functions of states and time."""
+        ph = self.phase
+        if not ph.z.numel() or ph.g.numel() != ph.z.numel():
+            return np.zeros(ph.z.numel(), dtype=bool)
+        z = self.as_functions
+        return np.array([not (ph.u.numel() and casadi.depends_on(z[i], ph.u)) for i in range(ph.z.numel())])
+
+    @cached_property
+    def as_functions(self) -> Any:
+        """The algebraic variables after a step of Newton's method for 0 = g.
+
+        On a motion that step is zero, so that they have their values; and their partial derivatives by states, time and static
+        variables are those of the functions that 0 = g defines.
+        """
+        ph = self.phase
+        return ph.z - casadi.solve(casadi.jacobian(ph.g, ph.z), ph.g)
+
+    @cached_property
+    def z_bound(self) -> Bound:
+        """Bounds of the algebraic variables that controls move; the others are open here, as state constraints they count."""
+        own = self.phase.z_bound
+        return Bound(np.where(self.by_states, -np.inf, own.lower), np.where(self.by_states, np.inf, own.upper))
 
     def _is_mixed(self, row: int) -> bool:
-        return bool(self.y.numel()) and bool(casadi.depends_on(self.phase.c[row], self.y))
+        ph, expression = self.phase, self.phase.c[row]
+        moved = [ph.z[i] for i in range(ph.z.numel()) if not self.by_states[i]]
+        return any(v.numel() and casadi.depends_on(expression, v) for v in (ph.u, *moved))
 
-    def _rows(self, path: list[int], states: Any) -> Rows:
+    def _rows(self, path: list[int], states: list[int], algebraics: list[int]) -> Rows:
         ph = self.phase
-        parts = [ph.c[k] for k in path] + [ph.x[i] for i in states]
+        parts = [ph.c[k] for k in path] + [ph.x[i] for i in states] + [ph.z[i] for i in algebraics]
+        expression = casadi.vertcat(*parts) if parts else self.symbols(0, 1)
+        if parts and self.by_states.any():
+            functions = casadi.vertcat(*[self.as_functions[i] if own else ph.z[i] for i, own in enumerate(self.by_states)])
+            expression = casadi.substitute(expression, ph.z, functions)
+        which = [(ph.c_bound, path), (ph.x_bound, states), (ph.z_bound, algebraics)]
         return Rows(
-            casadi.vertcat(*parts) if parts else self.symbols(0, 1),
-            np.concatenate([ph.c_bound.lower[path], ph.x_bound.lower[list(states)]]),
-            np.concatenate([ph.c_bound.upper[path], ph.x_bound.upper[list(states)]]),
-            (*[ph.c_names[k] for k in path], *[ph.x_names[i] for i in states]),
-            np.array([*path, *[-1] * len(states)], dtype=np.intp),
+            expression,
+            np.concatenate([bound.lower[some] for bound, some in which]),
+            np.concatenate([bound.upper[some] for bound, some in which]),
+            (*[ph.c_names[k] for k in path], *[ph.x_names[i] for i in states], *[ph.z_names[i] for i in algebraics]),
+            np.array([*path, *[STATE] * len(states), *[ALGEBRAIC] * len(algebraics)], dtype=np.intp),
+            np.array([*path, *states, *algebraics], dtype=np.intp),
         )
 
     def along(self, expression: Any) -> Any:

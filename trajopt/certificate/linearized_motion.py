@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trajopt.certificate.sampled_solution import SampledPhase, evaluated
 
 Array = NDArray[np.float64]
+LOST = float(np.log(1 / np.finfo(float).eps))  # exponent of a growth after which nothing is left of the start
 STAGES = 4  # Gauss points of an interval: order eight
 
 
@@ -86,3 +87,13 @@ class Linear:
         found.append((first, self.transitions.shape[0]))
         growths.append(float(np.abs(product).max(initial=0.0)))
         return found, np.array(growths)
+
+    @cached_property
+    def fastest_growth(self) -> float:
+        """The largest exponent by which a disturbance grows within an interval: real part of an eigenvalue times width."""
+        strength = np.abs(self.slopes).sum(axis=3).max(axis=2) * self.phase.widths[:, None]
+        fast = np.nonzero(strength > LOST)
+        if not fast[0].size:
+            return float(strength.max(initial=0.0))
+        rates = np.linalg.eigvals(self.slopes[fast]).real.max(axis=1)
+        return float((rates * self.phase.widths[fast[0]]).max())

@@ -81,8 +81,8 @@ class HamiltonianMinimization:
         """(nu + nz, 1): limits of the search."""
         ph = self.e.phase
         y = self.y
-        lower = np.concatenate([ph.form.u_bound.lower, ph.form.z_bound.lower])
-        upper = np.concatenate([ph.form.u_bound.upper, ph.form.z_bound.upper])
+        lower = np.concatenate([ph.form.u_bound.lower, self.e.ham.z_bound.lower])
+        upper = np.concatenate([ph.form.u_bound.upper, self.e.ham.z_bound.upper])
         reach = BEYOND * self.size
         lower = np.where(np.isfinite(lower), lower, y.min(axis=1) - reach)
         upper = np.where(np.isfinite(upper), upper, y.max(axis=1) + reach)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from trajopt.certificate.hamiltonian_system import Hamiltonian, Rows, hamiltonians
+from trajopt.certificate.hamiltonian_system import ALGEBRAIC, STATE, Hamiltonian, Rows, hamiltonians
 from trajopt.certificate.sampled_solution import SampledPhase, SampledSolution, evaluated
 
 if TYPE_CHECKING:
@@ -103,13 +103,10 @@ class PhaseConditions:
         return np.maximum(np.minimum(below, above), 0.0), side
 
     def sizes_of(self, rows: Rows) -> Array:
-        """Of constraint rows: those of the path constraints, or of the states whose bounds they are."""
-        ph, found = self.phase, []
-        states = [i for i in range(ph.form.x.numel()) if ph.form.x_names[i] in rows.names]
-        first = int((rows.of_path >= 0).sum())
-        for k, path in enumerate(rows.of_path):
-            found.append(ph.measure.c[path] if path >= 0 else ph.sizes[states[k - first]])
-        return np.array(found)
+        """Of constraint rows: those of the path constraints, or of the variables whose bounds they are."""
+        ph = self.phase
+        of = {STATE: ph.sizes, ALGEBRAIC: ph.measure.z}
+        return np.array([of.get(int(kind), ph.measure.c)[k] for kind, k in zip(rows.of_path, rows.of_variable, strict=True)])
 
     @cached_property
     def mixed_sides(self) -> Array:
@@ -132,8 +129,8 @@ class PhaseConditions:
         gradient = gradient + np.einsum("nji,jn->in", self.rate_slopes, costate - self.given[4])
         y = np.vstack([self.given[3], self.given[2]])
         size = np.concatenate([self.phase.spans, self.phase.measure.z])
-        lower = np.concatenate([ph.u_bound.lower, ph.z_bound.lower])[:, None]
-        upper = np.concatenate([ph.u_bound.upper, ph.z_bound.upper])[:, None]
+        lower = np.concatenate([ph.u_bound.lower, self.ham.z_bound.lower])[:, None]
+        upper = np.concatenate([ph.u_bound.upper, self.ham.z_bound.upper])[:, None]
         near = NEAR * size[:, None]
         free = (y > lower + near) & (y < upper - near)
         used = np.vstack([np.ones((ng, count), dtype=bool), self.mixed_sides != 0])

@@ -105,8 +105,39 @@ def _arcs(e: PhaseConditions) -> Array:
     u = e.at_breaks[3]
     if not u.shape[0] or count < 2:
         return ph.breaks[[0, -1]]
-    jump = np.abs(u[:, 1:count] - u[:, count : 2 * count - 1]) > JUMP * ph.spans[:, None]
+    step = u[:, 1:count] - u[:, count : 2 * count - 1]
+    jump = np.abs(step) > JUMP * ph.spans[:, None]
+    here = np.flatnonzero(jump.any(axis=0))
+    jump[:, here] &= _between_minima(e, here, step[:, here])
     return np.unique(np.concatenate([ph.breaks[[0, -1]], ph.breaks[1:-1][jump.any(axis=0)]]))
+
+
+def _between_minima(e: PhaseConditions, inner: NDArray[np.intp], step: Array) -> NDArray[np.bool_]:
+    """(nu, breaks): whether H may have a minimum on both sides of a step of the controls, each alone or all together.
+
+    Where H is strictly convex along a step it has one minimum, and the step is an error of the answer. Such a break moved
+    while the controls are kept is the same motion again: a variation without a second derivative.
+    """
+    count = e.phase.widths.size
+    before = tuple(part[:, count : 2 * count - 1][:, inner] for part in e.at_breaks)
+    multipliers = e._multipliers(e.points[4])[:, (inner + 1) * e.phase.times.shape[1] - 1]
+    found = np.zeros(step.shape, dtype=bool)
+    alone = np.eye(step.shape[0], dtype=bool)
+    for moved in (*alone, np.ones(step.shape[0], dtype=bool)):
+        direction = np.where(moved[:, None], step, 0.0)
+        H = [_augmented(e, (*before[:3], before[3] + share * direction, before[4]), multipliers) for share in (0.0, 0.5, 1.0)]
+        length = (np.abs(direction) / e.phase.spans[:, None]).max(axis=0)
+        convex = 4 * (H[0] + H[2] - 2 * H[1]) > FLAT * e.largest_terms * length**2
+        found[moved] |= (~convex & (length > JUMP))[None, :]
+    return found
+
+
+def _augmented(e: PhaseConditions, at: tuple[Array, ...], multipliers: Array) -> Array:
+    """H + multipliers . (algebraic equations, mixed constraints)."""
+    rows = casadi.vertcat(e.phase.form.g, e.ham.mixed.expression)
+    return np.asarray(
+        e.values(e.ham.H, at)[0] + (e.values(rows, at) * multipliers).sum(axis=0) if rows.numel() else e.values(e.ham.H, at)[0]
+    )
 
 
 def _stations(data: PhaseData) -> Array:

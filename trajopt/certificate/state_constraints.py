@@ -227,11 +227,17 @@ class CostateSystem:
         back = np.linalg.inv(flow)
         pulled = np.einsum("pij,rpj->rpi", back, near.jumps[:, k])  # jumps at every point, carried to the start
         rows, at = np.nonzero(near.near[:, k])
+        sign = np.ones(rows.size)
+        if k == e.phase.widths.size - 1:
+            # The last value of the answer's costates is before or behind the atom at the end of the phase: either way is open
+            # here, and transversality decides about the sign.
+            last_point = at == count + 1
+            rows, at, sign = np.append(rows, rows[last_point]), np.append(at, at[last_point]), np.append(sign, -sign[last_point])
         later = np.arange(count + 2)[None, :] >= at[:, None]
-        atoms = np.einsum("pij,mj,mp->mpi", flow, pulled[rows, at], later)
+        atoms = np.einsum("m,pij,mj,mp->mpi", sign, flow, pulled[rows, at], later)
         columns, mass = [atoms], [np.ones(rows.size)]
         parts = (near.distance, near.by_static, near.by_time, near.rate)
-        others = [tuple(part[rows, k, at] for part in parts)]
+        others = [(near.distance[rows, k, at], *((sign * part[rows, k, at].T).T for part in parts[1:]))]
         along = np.flatnonzero(near.near[:, k].all(axis=1))
         nodes, weights, integrals = gauss(count)
         shapes = bernstein(nodes)  # (functions, points)

@@ -153,7 +153,9 @@ def _swept(data: PhaseData, layout: _Layout, s: tuple, p: tuple) -> tuple[Array,
             bent = at.W[here][j] @ local + np.outer(at.g[here][j], inputs[nX + nu + ns])
             Q += h[i] * weight * (local.T @ bent)
             Q += h[i] * weight * np.outer(inputs[nX + nu + ns], at.g[here][j] @ local)
-        scaled = np.vstack([state[: nx + 1] / size[:, None], inputs[nX : nX + nu] / data.sizes[1][:, None]])
+        # What limits leave of the variations of the controls: a combination that they hold whole does nothing and has no size.
+        moved = (at.P[here] @ inputs[nX : nX + nu]) / data.sizes[1][None, :, None]
+        scaled = np.vstack([state[: nx + 1] / size[:, None], *(np.sqrt(weights)[:, None, None] * moved)])
         M += h[i] / duration * (scaled.T @ scaled)
         state = step[i] @ inputs
     rows = np.vstack([begin[nx : nx + 1], state[nx : nx + 1], begin[:nx], state[:nx], state[nx + 1 :]])

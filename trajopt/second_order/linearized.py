@@ -18,7 +18,7 @@ from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.normal_form import PhaseForm
 
 Array = NDArray[np.float64]
-RANK = 1e-9  # relative: smaller singular values of active limits are zero
+RANK = 1e-9  # relative: smaller singular values of active limits, and entries of their projector, are zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +127,7 @@ def _eliminated(data: PhaseData, times: Array, limit: Array, counts: tuple[int, 
     by_u = active[:, :, nx + 1 : nx + 1 + nu] * size[None, None, :]
     inverse = np.linalg.pinv(by_u, rcond=RANK)
     projector = np.eye(nu)[None] - inverse @ by_u
+    projector[np.abs(projector) < RANK] = 0.0  # round-off: a held control would seem to move a little, at no cost
     P = projector * size[None, :, None] / size[None, None, :]
     others = active.copy()
     others[:, :, nx + 1 : nx + 1 + nu] = 0.0
