@@ -194,3 +194,39 @@ def test_sag_between_mesh_points_is_no_gap():
     saw = lambda t: 5e-6 * np.abs(np.sin(np.pi * 40 * t)) * ((t > 0.2) & (t < 0.6)) + beside(0.2, 0.6, 1.0)(t)  # noqa: E731
     arcs = detect(sampled(saw), [])
     assert [arc.mode.active for arc in arcs] == [(), ((0, "upper"),), ()]
+
+
+def test_a_control_slides_into_its_bound_where_a_state_constraint_is_left():
+    """x' = 1 - t - u, x <= 3/8, u >= 0 gets cheaper: zero, then 1 - t on the limit, which it leaves at u = 0 with an atom of 2."""
+    ocp = Problem("late correction")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=2)
+    x = ph.state("x", start=0, upper=3 / 8)
+    u = ph.control("u", lower=0, upper=2)
+    ph.dynamics({x: 1 - t - u})
+    ocp.minimize(ph.integral((3 - t) * u))
+    solution = shot(ocp)
+    assert [arc.start for arc in solution.arcs] == pytest.approx([0, 0.5, 1], abs=1e-9)
+    assert solution.objective == pytest.approx(7 / 24, rel=1e-12)
+    costate = solution.costate("x")
+    assert costate(1 - 1e-9) == pytest.approx(2, abs=1e-6)
+    assert costate(1 + 1e-9) == pytest.approx(0, abs=1e-6)
+
+
+def test_a_control_slides_out_of_its_bound_where_a_state_constraint_is_met():
+    """x >= 3 t^2 - 2 t^3 rises faster than x may: x starts above it and meets it where its slope has fallen to u's bound."""
+    ocp = Problem("ahead of a slope")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=1)
+    x, u = ph.state("x"), ph.control("u", upper=1)
+    ph.dynamics({x: u})
+    ph.path(x - 3 * t**2 + 2 * t**3, lower=0, name="slope")
+    ocp.minimize(ph.integral(u**2 / 2) + 20 * ph.initial(x) ** 2)
+    solution = shot(ocp)
+    met, slope = 0.5 + 3**-0.5 / 2, np.polynomial.Polynomial([0, 6, -6])
+    on_the_slope = (slope**2 / 2).integ()
+    assert [arc.roles["u"] for arc in solution.arcs] == ["upper", "interior"]
+    assert solution.arcs[0].end == pytest.approx(met, abs=1e-10)
+    assert solution["x"](0.0) == pytest.approx(3**0.5 / 18, rel=1e-10)
+    exact = 20 / 108 + met / 2 + on_the_slope(1) - on_the_slope(met)
+    assert solution.objective == pytest.approx(exact, rel=1e-11)

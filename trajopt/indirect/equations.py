@@ -90,8 +90,10 @@ def jumped_costate(after: Side, door: EntryPoint, jumps: Any) -> Any:
     return costate
 
 
-def entry_equations(before: Side | None, after: Side, door: EntryPoint, jumps: Any) -> list[Row]:
-    """What must hold where an arc begins on a state constraint or becomes singular."""
+def entry_equations(
+    before: Side | None, after: Side, door: EntryPoint, jumps: Any, released: frozenset[int] = frozenset()
+) -> list[Row]:
+    """What must hold where an arc begins on a state constraint or becomes singular; not for the jump of those ``released``."""
     law, ham = after.law, after.law.hamiltonian
     rows: list[Row] = []
     place = 0
@@ -103,7 +105,8 @@ def entry_equations(before: Side | None, after: Side, door: EntryPoint, jumps: A
         # Equivalent to a control that is continuous (H regular) or to a vanishing switching function (H affine): with this jump
         # the controls on both sides are stationary for the costate before.
         own = after.at(law.multipliers[law.mode.active.index((number, side))])
-        rows.append((f"jump of the costates where constraint '{name}' becomes active", jumps[place - 1] - own))
+        if number not in released:
+            rows.append((f"jump of the costates where constraint '{name}' becomes active", jumps[place - 1] - own))
     for number, side in door.touched:
         constraint = ham.constraints[number]
         touch = f"constraint '{constraint.name}' at its touch point"
@@ -135,7 +138,7 @@ def entrance_by_static(after: ArcLaw, door: EntryPoint) -> Equations:
 def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...] = (), slides: bool = False) -> Equations:
     """Function (t, y before, y after, jumps, weight, s, p) -> residual and its derivatives by all but p.
 
-    ``slides``: a control in which H is affine goes from a bound to a mixed constraint, or back, without a jump.
+    ``slides``: a control goes from a bound to a constraint, or back, without a jump.
     """
     ham = after.hamiltonian
     sym = ham.symbols
@@ -144,9 +147,9 @@ def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...]
     door = entrance(before, after, touched)
     jumps = sym.sym("jumps", door.jumps(ham.constraints))
     rows: list[Row] = [(continuity_names(ham.phase), casadi.vertcat(a.x - b.x, a.costate - jumped_costate(b, door, jumps)))]
-    rows += entry_equations(a, b, door, jumps)
-    rows += _multiplier_rows(a, b, slides)
-    sliding = between_bound_and_constraint(before, after) if slides else []
+    sliding, released = (between_bound_and_constraint(before, after), _released(before, after)) if slides else ([], frozenset())
+    rows += entry_equations(a, b, door, jumps, released)
+    rows += _multiplier_rows(a, b, released)
     rows += _switch_rows(a, b, sliding)
     rows += [(f"continuity of control '{ham.phase.u_names[i]}'", a.at(a.law.u[i]) - b.at(b.law.u[i])) for i in sliding[:1]]
     return with_derivatives("junction", [t, a.y, b.y, jumps, ham.weight, ham.s, ham.p], rows)
@@ -158,28 +161,40 @@ def continuity_names(phase: PhaseForm) -> tuple[str, ...]:
 
 
 def between_bound_and_constraint(before: ArcLaw, after: ArcLaw) -> list[int]:
-    """Controls in which H is affine that go from a bound to a mixed constraint, or back.
+    """Controls that go from a bound to a constraint that becomes active, or back where it is left.
 
     At such a junction either the multiplier of the constraint vanishes (or a switching function, where it stays active) and the
-    control may jump; or the control is continuous: it slides along the constraint into its bound, and multipliers jump.
+    control may jump; or the control is continuous: it slides along the constraint into its bound. Then multipliers jump, and on a
+    state constraint, which it meets or leaves tangentially, the costate too.
     """
     ham = after.hamiltonian
-    if not any(ham.constraints[number].order == 0 for number, _ in (*before.mode.active, *after.mode.active)):
-        return []
-    pairs = enumerate(zip(before.mode.roles, after.mode.roles, strict=True))
-    return [i for i, roles in pairs if ham.affine[i] and roles[0] != roles[1] and "interior" in roles and "singular" not in roles]
+    mixed = any(ham.constraints[number].order == 0 for number, _ in (*before.mode.active, *after.mode.active))
+    found = []
+    for i, roles in enumerate(zip(before.mode.roles, after.mode.roles, strict=True)):
+        if roles[0] == roles[1] or "interior" not in roles or "singular" in roles:
+            continue
+        if ham.affine[i] if mixed else _released(before, after):
+            found.append(i)
+    return found
 
 
-def _multiplier_rows(a: Side, b: Side, slides: bool) -> list[Row]:
+def _released(before: ArcLaw, after: ArcLaw) -> frozenset[int]:
+    """The constraints whose multiplier a control that slides leaves undetermined at a junction, where they are met or left."""
+    constraints, changed = after.hamiltonian.constraints, {n for n, _ in set(before.mode.active) ^ set(after.mode.active)}
+    mixed = frozenset(number for number in changed if constraints[number].order == 0)
+    return mixed or frozenset(sorted(changed)[:1])
+
+
+def _multiplier_rows(a: Side, b: Side, released: frozenset[int]) -> list[Row]:
     """Multipliers vanish where a constraint is left, and where a mixed constraint is met; not where a control slides."""
     constraints = a.law.hamiltonian.constraints
     names = [f"multiplier of constraint '{c.name}' where it is " for c in constraints]
     rows: list[Row] = []
     for row, held in enumerate(a.law.mode.active):
-        if held not in b.law.mode.active and not (slides and constraints[held[0]].order == 0):
+        if held not in b.law.mode.active and held[0] not in released:
             rows.append((names[held[0]] + "left", a.at(a.law.multipliers[row])))
     for row, held in enumerate(b.law.mode.active):
-        if held not in a.law.mode.active and constraints[held[0]].order == 0 and not slides:
+        if held not in a.law.mode.active and constraints[held[0]].order == 0 and held[0] not in released:
             rows.append((names[held[0]] + "met", b.at(b.law.multipliers[row])))
     return rows
 

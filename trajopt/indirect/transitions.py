@@ -8,6 +8,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arcs import control_range
 from trajopt.indirect.control_law import ArcLaw
 from trajopt.indirect.equations import between_bound_and_constraint
 from trajopt.indirect.hamiltonian import UnsupportedError
@@ -18,7 +19,7 @@ POINTS = 21  # of an arc, among which the largest multiplier is looked for
 
 
 def slides(pair: tuple[StartArc, StartArc], before: ArcLaw, after: ArcLaw, fixed: tuple[Array, ...]) -> bool:
-    """Whether an affine control slides along a mixed constraint into its bound, or out of it, rather than jumps.
+    """Whether a control slides along a constraint into its bound, or out of it, rather than jumps.
 
     By the laws on both sides: what is nearer to zero at the junction, the jump of the control (in its range), or what vanishes if
     it jumps (in its largest value along the arc).
@@ -28,7 +29,9 @@ def slides(pair: tuple[StartArc, StartArc], before: ArcLaw, after: ArcLaw, fixed
         return False
     bound = after.hamiltonian.phase.u_bound
     sides = [_law_values(arc, law, fixed) for arc, law in zip(pair, (before, after), strict=True)]
-    jumps = [abs(sides[0].u[-1, i] - sides[1].u[0, i]) / (bound.upper[i] - bound.lower[i]) for i in which]
+    values = [np.concatenate([side.u[:, i] for side in sides]) for i in which]
+    ranges = [control_range(v, bound.lower[i], bound.upper[i]) for i, v in zip(which, values, strict=True)]
+    jumps = [abs(sides[0].u[-1, i] - sides[1].u[0, i]) / size for i, size in zip(which, ranges, strict=True)]
     return bool(max(jumps) < max(_vanishing(sides, (before, after), which), default=0.0))
 
 
@@ -84,6 +87,7 @@ def _vanishing(sides: list[_LawValues], laws: tuple[ArcLaw, ArcLaw], which: list
             if held not in other.mode.active and law.hamiltonian.constraints[held[0]].order == 0:
                 found.append(_relative(values.multipliers[:, row], end))
     if not found:
+        # The slope of H at the bound: it vanishes with the multiplier of a state constraint, too.
         ends = [(sides[0], -1) if laws[1].mode.roles[i] == "interior" else (sides[1], 0) for i in which]
         found = [_relative(values.stationarity[:, i], end) for (values, end), i in zip(ends, which, strict=True)]
     return found
