@@ -4,6 +4,7 @@ import functools
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from trajopt import Problem, builder, solve
@@ -118,3 +119,46 @@ def test_touches_in_the_wrong_order():
     assert solution.success, (solution.explanation, solution.log)
     assert solution.objective == pytest.approx(right.objective, rel=1e-9)
     assert [arc.start for arc in solution.arcs] == pytest.approx([arc.start for arc in right.arcs], abs=1e-8)
+
+
+def beam_on_an_obstacle():
+    """The obstacle's fourth derivative, the pressure in a contact, changes its sign: an arc, and a touch beyond."""
+    ocp = Problem("beam on an obstacle")
+    ph = ocp.phase()
+    t = ph.time(start=-1, end=1)
+
+    def obstacle(t):
+        return -(t**2) + t**4 / 8 - t**5 / 12
+
+    x, v = ph.state("x", start=obstacle(-1) + 0.1, end=obstacle(1) + 0.3), ph.state("v", start=0, end=0)
+    u = ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ph.path(x - obstacle(t), lower=0, name="obstacle")
+    ocp.minimize(ph.integral(u**2) / 2)
+    return ocp
+
+
+def test_a_boundary_arc_that_covers_a_touch():
+    """Its multiplier has the wrong sign near its end; the right structure has the same arc, shorter, and a touch."""
+    right = solve(beam_on_an_obstacle(), "both").check()
+    assert [arc.roles.get("obstacle") for arc in right.arcs] == [None, "lower", None, None]
+    first, held, _, last = right.arcs
+    wrong = replace(right, arcs=(first, replace(held, end=last.start), last))
+    solution = Shooting().solve(right.form, wrong)
+    assert solution.success, (solution.explanation, solution.log)
+    assert [arc.end for arc in solution.arcs] == pytest.approx([arc.end for arc in right.arcs], abs=1e-7)
+    assert solution.objective == pytest.approx(right.objective, rel=1e-10)
+
+
+def test_a_singular_arc_is_left_before_its_control_reaches_the_bound():
+    """Goddard's rocket with less thrust: upper, singular, upper, lower; the third arc is left out."""
+    rocket = builder("goddard-cops")(limit=3.529, final_mass=0.5504, drag=327.2, decay=535.7, c=0.4902)
+    right = solve(rocket, "direct").check()
+    first, last = right.arcs[0], right.arcs[-1]
+    wrong = (first, replace(first, start=first.end, end=last.start, roles={"T": "singular"}), last)
+    solution = Shooting().solve(right.form, replace(right, arcs=wrong))
+    assert solution.success, (solution.explanation, solution.log)
+    assert [arc.roles["T"] for arc in solution.arcs] == ["upper", "singular", "upper", "lower"]
+    thrust = solution["T"](np.linspace(0, solution.arcs[-1].end, 2001))
+    assert thrust.max() == pytest.approx(3.529, rel=1e-9)
+    assert solution.objective == pytest.approx(right.objective, rel=1e-8)

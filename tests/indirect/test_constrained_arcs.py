@@ -197,7 +197,7 @@ def test_sag_between_mesh_points_is_no_gap():
 
 
 def test_a_control_slides_into_its_bound_where_a_state_constraint_is_left():
-    """x' = 1 - t - u, x <= 3/8, u >= 0 gets cheaper: zero, then 1 - t on the limit, which it leaves at u = 0 with an atom of 2."""
+    """x' = 1 - t - u, x <= 3/8: u is zero, then 1 - t on the limit, which it leaves at u = 0; the measure has an atom of 2."""
     ocp = Problem("late correction")
     ph = ocp.phase()
     t = ph.time(start=0, end=2)

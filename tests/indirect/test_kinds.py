@@ -245,6 +245,21 @@ def test_tables_need_mx():
     assert values[0] == pytest.approx(values[1], rel=1e-5)
 
 
+@pytest.mark.parametrize("curved", [True, False])
+def test_tables_with_two_controls(curved):
+    """Both interior, or one of them at its bounds."""
+    grid = np.linspace(-1, 2, 31)
+    table = casadi.interpolant("table", "bspline", [grid], np.sin(grid))
+    values = []
+    for symbols, term in ((casadi.MX, table), (casadi.SX, casadi.sin)):
+        ocp, ph, _, x, v = double_integrator(symbols=symbols)
+        u, w = ph.control("u", lower=-20, upper=20), ph.control("w", lower=-1, upper=1)
+        ph.dynamics({x: v, v: u + w - term(x)})
+        ocp.minimize(ph.integral(u**2 + (20 * w**2 if curved else 0)))
+        values.append(shot(ocp).objective)
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+
+
 def test_phases_with_a_free_time_between():
     ocp = Problem("via")
     a, b = ocp.phase("out"), ocp.phase("back")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +34,8 @@ class Finding:
     touch: tuple[int, str] | None = None  # a state constraint that may only have to be touched
     peak: float = 0.0
     untouched: tuple[int, str] | None = None  # a touched constraint to be let go
+    saturates: bool = False  # a singular control reaches its bound
+    left: tuple[int, str] | None = None  # a state constraint of an arc that may have to be left and touched again
     row: tuple[str, str | None] | None = None  # an endpoint condition, and the side on which it should be held instead
 
     @property
@@ -68,7 +70,9 @@ def _controls(trace: ArcTrace, k: int) -> list[Finding]:
         slack = SLACK * (span if np.isfinite(span) else 1.0 + float(np.abs(u[:, :, i]).max()))
         if role in ("interior", "singular"):
             for side, beyond in (("lower", bound.lower[i] - u[:, :, i]), ("upper", u[:, :, i] - bound.upper[i])):
-                found += _where(trace, k, beyond, slack, f"control '{name}' is beyond its {side} bound", _with_role(i, side))
+                text = f"control '{name}' is beyond its {side} bound"
+                outside = _where(trace, k, beyond, slack, text, _with_role(i, side))
+                found += [replace(f, saturates=role == "singular") for f in outside]
         else:
             wrong = -slopes[:, :, i] if role == "lower" else slopes[:, :, i]
             other = ("upper" if role == "lower" else "lower") if affine[i] else "interior"
@@ -90,7 +94,9 @@ def _constraints(trace: ArcTrace, k: int) -> list[Finding]:
             row = [number for number, _ in mode.active].index(j)
             values = densities[:, :, row] * (1.0 if held[j] == "lower" else -1.0)
             text = f"constraint '{constraint.name}' is held at its {held[j]} limit, but its multiplier has the wrong sign"
-            found += _where(trace, k, values, SLACK * 10 * (1e-300 + float(np.abs(values).max())), text, _without(j))
+            wrong = _where(trace, k, values, SLACK * 10 * (1e-300 + float(np.abs(values).max())), text, _without(j))
+            left = (j, held[j]) if constraint.order is not None and constraint.order > 1 else None
+            found += [replace(f, left=left) for f in wrong]
             continue
         values = trace.of(_inserted(trace, constraint.expression))[:, :, 0]
         size = max(float(np.ptp(values)), float(np.abs(values).max()), 1e-12)
@@ -200,8 +206,12 @@ def _with_constraint(j: int, side: str) -> Callable[[Mode], Mode]:
     return lambda mode: Mode(mode.roles, tuple(sorted((*mode.active, (j, side)))))
 
 
-def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: tuple[Finding, ...]) -> Start | None:
-    """A start with another structure: without arcs that have vanished, and changed where an inequality fails."""
+def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: tuple[Finding, ...]) -> Iterator[Start]:
+    """Starts with other structures: without arcs that have vanished, and changed where an inequality fails.
+
+    A boundary arc whose multiplier has the wrong sign near one of its ends is too long. Without that part its structure is often
+    the same as before; the next start touches the constraint once more there.
+    """
     layout, gone = prepared.system.layout, set()
     short = VANISHED if converged else 100 * VANISHED
     for i, times in enumerate(layout.times):
@@ -213,18 +223,20 @@ def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: 
     # A multiplier at an end may have the wrong sign because of a wrong arc: arcs and touches come first.
     usable = [f for f in usable if f.row is None] or usable
     if not gone and not usable:
-        return None
+        return
     start = prepared.traced_start(unknowns) if converged else prepared.start
     kept = [(k, arc) for k, arc in enumerate(start.arcs) if k not in gone]
     if gone:
-        return replace(start, arcs=_merged([arc for _, arc in kept]))
+        yield replace(start, arcs=_merged([arc for _, arc in kept]))
+        return
     sides = {**start.sides, **dict(f.row for f in usable if f.row is not None)}
-    pieces = [piece for k, arc in kept for piece in _split(arc, [f for f in usable if f.arc == k])]
-    return replace(start, arcs=_merged(pieces), sides=sides)
+    for touching in (False, True):
+        pieces = [piece for k, arc in kept for piece in _split(arc, [f for f in usable if f.arc == k], touching)]
+        yield replace(start, arcs=_merged(pieces), sides=sides)
 
 
-def _split(arc: StartArc, found: list[Finding]) -> list[StartArc]:
-    """An arc cut at the worst finding on it, with its middle part changed."""
+def _split(arc: StartArc, found: list[Finding], touching: bool) -> list[StartArc]:
+    """An arc cut at the worst finding on it, with its middle part changed; ``touching``: divided by a touch where it is left."""
     gone = [f.untouched for f in found if f.untouched is not None]
     arc = replace(arc, touched=tuple(touch for touch in arc.touched if touch not in gone))
     found = [f for f in found if f.change is not None]
@@ -238,9 +250,31 @@ def _split(arc: StartArc, found: list[Finding]) -> list[StartArc]:
     snap = SNAP * (arc.end - arc.start)
     a = arc.start if finding.start - arc.start < snap else finding.start
     b = arc.end if arc.end - finding.end < snap else finding.end
+    a, b = _extended(arc, finding, a, b, touching)
     middle = replace(arc, mode=finding.change(arc.mode), start=a, end=b, touched=arc.touched if a == arc.start else ())
+    middles = [middle]
+    if touching and finding.left is not None:
+        # The constraint is touched next to where the arc ended: it is left all the sooner.
+        time = b - SNAP * (b - a) if b == arc.end else a + SNAP * (b - a)
+        middles = [replace(middle, end=time), replace(middle, start=time, touched=(finding.left,))]
     parts = [replace(arc, end=a)] if a > arc.start else []
-    return [*parts, middle, *([replace(arc, start=b, touched=())] if b < arc.end else [])]
+    return [*parts, *middles, *([replace(arc, start=b, touched=())] if b < arc.end else [])]
+
+
+def _extended(arc: StartArc, finding: Finding, a: float, b: float, touching: bool) -> tuple[float, float]:
+    """The part of an arc to be changed: where the finding lasts to an end of the arc, the change begins before the finding.
+
+    Let c (t - a) be what changes its sign. A control at its bound from a time t1 on has the switching function
+    c ((t - t1)^3 / 6 - (a - t1) (t - t1)^2 / 2), which returns to zero at b for t1 = a - (b - a) / 2: a singular arc is left
+    before its control reaches the bound. A constraint of order two that is left at t1 is touched again at b for
+    t1 = a - (b - a) 2/3.
+    """
+    share = 1 / 2 if finding.saturates else 2 / 3 if touching and finding.left is not None else 0.0
+    if b == arc.end and a > arc.start:
+        a = max(a - share * (b - a), 0.5 * (arc.start + a))
+    elif a == arc.start and b < arc.end:
+        b = min(b + share * (b - a), 0.5 * (arc.end + b))
+    return a, b
 
 
 def _merged(arcs: list[StartArc]) -> tuple[StartArc, ...]:

@@ -96,14 +96,15 @@ class ArcParts:
         self.interior = [i for i, r in enumerate(mode.roles) if r == "interior"]
         self.singular = [i for i, r in enumerate(mode.roles) if r == "singular"]
         self.free = self.interior + self.singular
-        u_free = sym.sym("u_free", len(self.free))
+        # Symbols of their own: of MX expressions only these can be differentiated and substituted by.
+        self.u_interior = sym.sym("u_interior", len(self.interior))
+        self.u_singular = sym.sym("u_singular", len(self.singular))
+        u_free = casadi.vertcat(self.u_interior, self.u_singular)
         self.u = _scattered(sym, mode.roles, self.free, u_free, self.at_bound, fixed)
         self.mu = sym.sym("mu", len(mode.active))
         self.kappa = sym.sym("kappa", ph.g.numel())
         self.v = casadi.vertcat(u_free, ph.z, self.kappa, self.mu)
         self.u_free = u_free
-        first = len(self.interior)
-        self.u_interior, self.u_singular = _pick(u_free, range(first)), _pick(u_free, range(first, len(self.free)))
         self.constraints = [(ham.constraints[i], side) for i, side in mode.active]
         self.adjoined = casadi.vertcat(sym(0, 1), *[_adjoined(c, side) for c, side in self.constraints])
         # The last derivative of a constraint is adjoined, not the constraint: stationarity alone then gives its multiplier.

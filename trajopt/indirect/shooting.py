@@ -147,17 +147,19 @@ class Shooting:
             best = outcome if best is None or outcome.rank <= best.rank else best
             if outcome.solved or run.deadline.over:
                 break
-            wanted = "; ".join(f.text for f in outcome.findings) or "arcs vanish", self._revision(outcome)
+            wanted = "; ".join(f.text for f in outcome.findings) or "arcs vanish", self._revision(outcome, tried)
         if best is None:
             assert failure is not None
             raise failure
         return self._answer(best, log, begun)
 
-    def _revision(self, outcome: _Outcome) -> Start | None:
+    def _revision(self, outcome: _Outcome, tried: set[object]) -> Start | None:
+        """A start with a structure that was not tried."""
         result = outcome.result
         if self.law is not None:
             return None
-        return revised(outcome.prepared, result.unknowns, result.converged, outcome.findings)
+        others = revised(outcome.prepared, result.unknowns, result.converged, outcome.findings)
+        return next((start for start in others if start.structure not in tried), None)
 
     def _attempt(self, run: _Run, start: Start) -> _Outcome:
         """Newton's method for one structure, on grids that follow the solution until its error is within the tolerance."""

@@ -106,7 +106,7 @@ def sample(ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Arr
     multipliers = ham.symbols.sym("mu", ph.c.numel())
     H = ham.H + casadi.dot(multipliers, ph.c)
     gradient = casadi.gradient(H, ph.u)
-    curvature = casadi.vertcat(ham.symbols(0, 1), *[casadi.jacobian(gradient[i], ph.u[i]) for i in range(ph.u.numel())])
+    curvature = casadi.diag(casadi.densify(casadi.jacobian(gradient, ph.u)))
     values = casadi.vertcat(ham.symbols(0, 1), *[c.expression for c in ham.constraints])
     symbols = [ph.t, ph.x, ham.costate, ph.u, ph.z, multipliers, ham.weight, ham.s, ham.p]
     function = casadi.Function("sampled", symbols, [casadi.densify(e) for e in (gradient, curvature, values)])
