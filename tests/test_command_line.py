@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import trajopt.commands.solve
 from problems.classical import brachistochrone
 from trajopt.__main__ import app
+from trajopt.catalogue import named_problems
 from trajopt.commands.building import build_problem
 from trajopt.solution import Status
 from trajopt.storage import load, save
@@ -419,13 +420,20 @@ def test_a_new_problem_can_be_shown_and_is_not_overwritten(folder):
 
 
 def test_entries_of_every_family_and_kind_can_be_shown():
-    from trajopt.catalogue import named_problems
-
     chosen = {(entry.family, entry.kind): name for name, entry in sorted(named_problems().items(), reverse=True)}
     assert len(chosen) > 7
     for name in chosen.values():
         result = run("show", name)
         assert result.exit_code == 0, result.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(named_problems()))
+def test_written_parameters_are_read_again(name, tmp_path):
+    first, second = tmp_path / "a.toml", tmp_path / "b.toml"
+    assert run("show", name, "--write-parameters", str(first)).exit_code == 0
+    assert run("show", name, "--parameters", str(first), "--write-parameters", str(second)).exit_code == 0
+    assert first.read_text() == second.read_text()
 
 
 def test_help_loads_no_numerical_package():

@@ -3,14 +3,15 @@
 import json
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from casadi import SX
 from typer.testing import CliRunner
 
-from trajopt import load
+from trajopt import Problem, load, solve
 from trajopt.__main__ import app
-from trajopt.errors import FileError, UsageError
-from trajopt.parameters import load_parameters, settable, setting, setting_field, settings_of, write_parameters
+from trajopt.errors import FileError, ProblemError, UsageError
+from trajopt.parameters import Setting, load_parameters, settable, setting, setting_field, settings_of, write_parameters
 
 FILE = """
 from dataclasses import dataclass
@@ -179,6 +180,30 @@ def test_show_prints_units_ranges_and_meanings_and_writes_a_file_that_solve_read
     assert run("show", "./mine.py:build", "--write-parameters", "mine.toml").exit_code == 0
     assert load_parameters("mine.toml") == {"distance": 1.0, "mass": 2.0, "limit": 9.0, "payload": 0.0}
     assert run("show", "./mine.py:build", "--parameters", "mine.toml").exit_code == 0
+
+
+def test_numbers_of_numpy_are_written_as_numbers(tmp_path):
+    rows = [Setting(np.float64(0.25), "m", "length", name="a"), Setting((np.float64(1), np.int64(2)), name="b")]
+    write_parameters(tmp_path / "a.toml", rows)
+    assert load_parameters(tmp_path / "a.toml") == {"a": 0.25, "b": (1.0, 2)}
+
+
+def test_a_parameter_of_a_problem_has_a_range():
+    ocp = Problem("cart")
+    ph = ocp.phase()
+    mass = ocp.parameter("mass", 2.0, "kg", lower=0.1, upper=10)
+    ph.time(start=0, end=1)
+    v, u = ph.state("v", start=0, end=1), ph.control("u", lower=-9, upper=9)
+    ph.dynamics({v: u / mass})
+    ocp.minimize(ph.integral(u**2))
+    assert solve(ocp, parameters={"mass": 3.0}).success
+    for value in (-3.0, 11.0):
+        with pytest.raises(UsageError, match=r"'mass' is out of range") as found:
+            solve(ocp, parameters={"mass": value})
+        assert found.value.expected == "0.1 to 10 kg"
+    with pytest.raises(ProblemError, match="out of range"):
+        Problem("cart").parameter("mass", 0.0, lower=0.1)
+    assert run("show", "wheelie-entry", "--set", "rider_mass=-5").exit_code == 2
 
 
 def test_wrong_keys_and_units_in_a_file_end_with_exit_code_2(mine):

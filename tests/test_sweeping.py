@@ -126,6 +126,13 @@ def test_if_the_neighbouring_guess_fails_a_member_is_solved_without_it(monkeypat
     assert sweep(build, {"height": HEIGHTS}).success
 
 
+@pytest.mark.parametrize("stored", [False, True])
+def test_the_report_counts_the_rows(tmp_path, stored):
+    told = []
+    sweep(build, {"height": HEIGHTS}, folder=tmp_path / "a" if stored else None, progress=told.append)
+    assert [line.split(":")[0] for line in told if "solved" in line] == ["1 of 3", "2 of 3", "3 of 3"]
+
+
 def test_an_interrupted_sweep_resumes(tmp_path, solves):
     solves["interrupt at"] = 3
     told = []

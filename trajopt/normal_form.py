@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from trajopt.bounds import Bound
 from trajopt.compiled.pointwise import Pointwise
 from trajopt.compiled.structure import SharedByStructure
-from trajopt.errors import UsageError, suggest
+from trajopt.errors import TrajoptError, UsageError, suggest
 from trajopt.labels import component_labels
 
 if TYPE_CHECKING:
@@ -66,12 +66,27 @@ class Linkage:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter, which can change without rebuilding the problem."""
+    """A parameter, which can change without rebuilding the problem, and the range of its values."""
 
     name: str
     value: NDArray[np.float64]
     unit: str
     symbol: Any
+    lower: float | None = None
+    upper: float | None = None
+
+    def check(self, value: Any, error: type[TrajoptError]) -> None:
+        """Raise an error unless ``value`` holds finite numbers within the range."""
+        try:
+            numbers = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            numbers = np.array(np.nan)
+        if not np.all(np.isfinite(numbers)):
+            raise error(f"parameter '{self.name}' is not a finite number", got=value)
+        low, high = (-np.inf if self.lower is None else self.lower), (np.inf if self.upper is None else self.upper)
+        if np.any(numbers < low) or np.any(numbers > high):
+            unit = f" {self.unit}" if self.unit else ""
+            raise error(f"parameter '{self.name}' is out of range", got=value, expected=f"{low:g} to {high:g}{unit}")
 
 
 @dataclass(frozen=True)
@@ -220,12 +235,7 @@ class NormalForm:
                 )
             if np.size(value) not in (1, known[name].value.size):
                 raise UsageError(f"parameter '{name}' has the wrong size", got=np.size(value), expected=known[name].value.size)
-            try:
-                finite = bool(np.all(np.isfinite(np.asarray(value, dtype=float))))
-            except (TypeError, ValueError):
-                finite = False
-            if not finite:
-                raise UsageError(f"parameter '{name}' is not a finite number", got=value)
+            known[name].check(value, UsageError)
         columns = [
             np.broadcast_to(np.asarray((overrides or {}).get(q.name, q.value), dtype=float).ravel(), q.value.shape)
             for q in self.parameters

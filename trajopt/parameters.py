@@ -313,4 +313,4 @@ def _toml(value: Any) -> str:
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, (str, bool)) or value is None:
         return f'"{value}"' if isinstance(value, str) else "true" if value else '"none"' if value is None else "false"
-    return repr(value)
+    return repr(int(value) if isinstance(value, numbers.Integral) else float(value))  # also of NumPy's numbers

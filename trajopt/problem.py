@@ -403,14 +403,16 @@ class Problem:
         """State the objective to maximize as an expression of initial, final and integral values."""
         self._set_objective(expression, -1)
 
-    def parameter(self, name: str, value: Any, unit: str = "") -> Any:
-        """Declare a parameter, a number or column that can change without rebuilding the problem."""
+    def parameter(self, name: str, value: Any, unit: str = "", *, lower: float | None = None, upper: float | None = None) -> Any:
+        """Declare a parameter, a number or column that can change without rebuilding the problem.
+
+        ``lower`` and ``upper`` limit the values that it may be given.
+        """
         values = np.atleast_1d(np.asarray(value, dtype=float)).ravel()
-        symbol = self._new(name, values.size, unit)
-        if not np.all(np.isfinite(values)):
-            raise ProblemError(f"parameter '{name}' is not a finite number", got=value)
-        self.parameters[name] = Parameter(name, values, unit, symbol)
-        return symbol
+        parameter = Parameter(name, values, unit, self._new(name, values.size, unit), lower, upper)
+        parameter.check(values, ProblemError)
+        self.parameters[name] = parameter
+        return parameter.symbol
 
     def variable(
         self, name: str, size: int = 1, *, lower: Any = None, upper: Any = None,

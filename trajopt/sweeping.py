@@ -267,11 +267,12 @@ class _Run:
             raise FileError(outcome.message.splitlines()[0], got="\n".join(outcome.message.splitlines()[1:]).strip() or None)
         row = self._row(index, outcome)
         member = self._member(index, row, outcome.solution)
+        line = self._line(member)
         if self.journal is None:
             self.found[index] = member
-            self.tell(self._line(member))
+            self.tell(line)
             return
-        self.unwritten.append((row, self._line(member)))
+        self.unwritten.append((row, line))
         self.flush(only_when_due=outcome.process != os.getpid())
         self.found[index] = member  # last, so that Ctrl-C during the write leaves it out
 
@@ -313,7 +314,7 @@ class _Run:
 
     def _line(self, member: Member) -> str:
         where = ", ".join(f"{name} = {word(member.settings[name])}" for name in self.plan.grid)
-        count = f"{len(self.found) + len(self.unwritten) + 1} of {len(self.plan.points)}: {where}"
+        count = f"{len(self.found) + 1} of {len(self.plan.points)}: {where}"
         if "objective" not in member.figures:
             return f"{count}: {member.status}: {(member.message.splitlines() or [''])[0]}"
         return f"{count}: {member.status}, objective {member.figures['objective']:.9g}, {member.figures['seconds']:.2f} s"

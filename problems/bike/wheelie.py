@@ -82,7 +82,7 @@ def state_entry(name: str, entry: EntryLimits, data: FiveLink = FIVE_LINK) -> tu
 def with_rider(ocp: Problem, data: FiveLink) -> FiveLink:
     """The machine with the rider's mass as a parameter of the problem."""
     usual = data.rider_mass
-    return data.with_rider(Quantity("rider_mass", usual, "kg", ocp.parameter("rider_mass", usual, unit="kg")))
+    return data.with_rider(Quantity("rider_mass", usual, "kg", ocp.parameter("rider_mass", usual, "kg", lower=1, upper=500)))
 
 
 def front_down(ocp: Problem, entry: EntryLimits, data: FiveLink = FIVE_LINK) -> tuple[Any, Any, Any]:

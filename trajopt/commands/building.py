@@ -146,11 +146,8 @@ def _own_settings(made: Problem | System) -> list[Setting]:
     if isinstance(made, System):
         variables = [*((v, "parameter") for v in made.parameters), *((v, "initial value") for v in made.states)]
         return [Setting(v.value, v.unit, meaning, name=v.name) for v, meaning in variables]
-    parameters = made.parameters.values()
-    return [
-        Setting(q.value.item() if q.value.size == 1 else tuple(q.value.ravel().tolist()), q.unit, "parameter", name=q.name)
-        for q in parameters
-    ]
+    values = {q.name: q.value.item() if q.value.size == 1 else tuple(q.value.ravel().tolist()) for q in made.parameters.values()}
+    return [Setting(values[q.name], q.unit, "parameter", q.lower, q.upper, name=q.name) for q in made.parameters.values()]
 
 
 def _problem(name: str, build: Callable[..., Any], problem: Any, rest: Mapping[str, Any]) -> tuple[Problem, dict[str, Any]]:
