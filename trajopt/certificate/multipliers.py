@@ -115,15 +115,14 @@ def _transversality(whole: SampledSolution) -> tuple[Array, Array]:
 
 def endpoint_slopes(whole: SampledSolution) -> tuple[Array, Array]:
     """Derivatives of the cost, and of each condition, by all endpoint values and then by static variables."""
-    form, count = whole.form, len(whole.form.b_names)
+    form = whole.form
     ends = [e for ph in form.phases for e in ph.ends]
     outputs = [casadi.densify(casadi.jacobian(v, e)) for v in (form.phi, form.b) for e in (*ends, form.s)]
     parts = np.split(whole.endpoints, np.cumsum([e.numel() for e in ends])[:-1])
     found = casadi.Function("slopes", [*ends, form.s, form.p], outputs)(*parts, whole.s, whole.p)
     values = [np.asarray(o.full()) for o in found]
     half = len(values) // 2
-    phi, b = np.hstack([v.reshape(1, -1) for v in values[:half]])[0], np.hstack([v.reshape(count, -1) for v in values[half:]])
-    return phi, b
+    return np.hstack(values[:half])[0], np.hstack(values[half:])
 
 
 def _phase_rows(
