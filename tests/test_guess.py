@@ -113,6 +113,23 @@ def test_a_phase_starts_at_the_end_of_the_previous_guess():
     assert guess.phases[1].x(np.zeros(1))[0, 0] == 2
 
 
+def test_a_free_start_before_a_given_end_leaves_time():
+    assert plain_guess(statement(time={"start": free(-5, 0), "end": 0}).finish()).phases[0].t0 == -2.5
+    assert plain_guess(statement(time={"start": free(upper=3), "end": 0}).finish()).phases[0].t0 == -1
+    assert plain_guess(statement(time={"start": free(-5, 3), "end": 1}).finish()).phases[0].t0 == 0
+
+
+def test_latest_start_of_a_transfer():
+    """The double integrator moves by one in two seconds at least, also where its end is given and its start is free."""
+    ocp = Problem("latest-start")
+    ph = ocp.phase()
+    t = ph.time(start=free(-5, 0), end=0)
+    x, v, u = ph.state("x", start=1, end=0), ph.state("v", start=0, end=0), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: v, v: u})
+    ocp.maximize(ph.initial(t))
+    np.testing.assert_allclose(solve(ocp).check().objective, -2, rtol=1e-6)
+
+
 def test_perturbed_moves_every_state_and_keeps_the_rest():
     form = statement(x={"start": 1, "end": 1}).finish()
     plain = plain_guess(form)

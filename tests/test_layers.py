@@ -24,6 +24,7 @@ LAYERS = (
         "family",
         "guess",
         "varied_guess",
+        "control_guess",
         "multistart",
         "rows",
         "journal",

@@ -272,7 +272,12 @@ def _start_time(phase: PhaseForm, clock: float, known: Array) -> float:
     bound = phase.start_time
     if bound.guess is not None:
         return float(bound.guess[0])
-    return float(np.clip(known[0] if np.isfinite(known[0]) else clock, bound.lower[0], bound.upper[0]))
+    start = float(np.clip(known[0] if np.isfinite(known[0]) else clock, bound.lower[0], bound.upper[0]))
+    last = float(phase.end_time.upper[0])
+    if start < last or bound.fixed[0]:
+        return start
+    # No time would be left: as far before the last end as an end would lie behind a start.
+    return last - 0.5 * (last - float(bound.lower[0])) if np.isfinite(bound.lower[0]) else last - 1.0
 
 
 def _end_time(phase: PhaseForm, t0: float, factor: float, known: Array) -> float:

@@ -64,7 +64,9 @@ def _rank(state: State) -> tuple[bool, bool, float]:
     """The less, the better: solved; a trajectory that obeys its equations at least; one that violates little."""
     solution = state.solution
     elastic = solution.outcome is Outcome.LEAST_VIOLATION
-    return not solution.solved, not elastic, total_violation(solution) if elastic else solution.violation
+    ended = solution.outcome is Outcome.ITERATIONS and solution.violation <= state.method.tolerance  # at a feasible trajectory
+    obeys = elastic or ended
+    return not solution.solved, not obeys, total_violation(solution) if elastic else solution.violation
 
 
 def _better(trial: State, state: State) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from trajopt.control_guess import start_guess
 from trajopt.direct.control_error import last_coefficients
 from trajopt.direct.explain import violations
 from trajopt.direct.first_solution import first_solution
@@ -121,9 +122,8 @@ def _poor_mesh(state: State) -> bool:
 
 
 def _finer_mesh(state: State) -> State:
-    return _joined(
-        state, refine(first_solution(state.again(plain_guess(state.context.form, parameters=state.context.parameters), finer=3)))
-    )
+    guess = start_guess(state.context.form, state.context.parameters)
+    return _joined(state, refine(first_solution(state.again(guess, finer=3))))
 
 
 def _solved_or_elastic(trial: State, state: State) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from trajopt.control_guess import start_guess
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.first_solution import ATTEMPTS, first_solution
@@ -25,7 +26,7 @@ from trajopt.direct.solve_mesh import Context, Progress
 from trajopt.direct.varied_starts import VARIED
 from trajopt.direct.verdict import verdict
 from trajopt.errors import UsageError, suggest
-from trajopt.guess import Guess, check_guess, sound_guess
+from trajopt.guess import Guess, check_guess
 from trajopt.nlp.backends import Outcome
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Solution
@@ -57,7 +58,7 @@ def solve_directly(
     context = Context.start(form, method, values, progress, deadline)  # presolve
     context = replace(context, interim=partial(_interim, form, guess))
     first = start if guess is None else guess
-    state = search(State(context, sound_guess(form, values) if first is None else first, guess is not None))
+    state = search(State(context, start_guess(form, values) if first is None else first, guess is not None))
     state = run(state, [no_first_integral(form, search)], describe)
     if not state.chattering and any(event.name == MIXTURE for event in state.events):
         state = state.corrected(with_excess(state.solution))
