@@ -1,9 +1,13 @@
 """The row "normality": whether variations change all conditions, so that multipliers are unique."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from trajopt import Problem, certify, solve
+from trajopt import Problem, certify, free, solve
+from trajopt.certificate.agreement import agreement
+from trajopt.certificate.table import COST_MULTIPLIER
 from trajopt.second_order import Accessory, dependent_conditions
 
 
@@ -31,6 +35,31 @@ def pinned():
     return ocp
 
 
+def tunnel(shorter=False):
+    """A fall through a planet: the last speed follows from the energy, to second order only, where it is zero."""
+    ocp = Problem("tunnel")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 20))
+    x, y = ph.state("x", start=1, end=-0.5), ph.state("y", start=0, end=3**0.5 / 2)
+    v = ph.state("v", start=0, lower=0)
+    a, b = ph.control("a", lower=-1, upper=1), ph.control("b", lower=-1, upper=1)
+    ph.dynamics({x: v * a, y: v * b, v: -(x * a + y * b)})
+    ph.path(a**2 + b**2, equals=1)
+    ocp.minimize(ph.final(t) + ph.integral(v) if shorter else ph.final(t))
+    return ocp
+
+
+def undecided():
+    """Only rest is admissible, but the second variation of its abnormal multipliers has no control in it."""
+    ocp = Problem("undecided")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, y, u = ph.state("x", start=0), ph.state("y", start=0, end=0), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: u, y: x**2})
+    ocp.minimize(ph.integral((u - 1) ** 2))
+    return ocp
+
+
 def remark(problem):
     return next(check.remark for check in certify(solve(problem)).checks if check.name == "normality")
 
@@ -45,6 +74,53 @@ def remark(problem):
 )
 def test_dependent_conditions_are_reported(problem, expected):
     assert expected in remark(problem)
+
+
+def test_a_rigid_motion_is_a_minimum_of_any_cost():
+    certificate = certify(solve(pinned()))
+    assert certificate.claim == "minimum", str(certificate)
+    assert "rigid" in certificate[COST_MULTIPLIER].remark
+    assert "abnormal: the conditions hold with cost multiplier zero" in certificate[COST_MULTIPLIER].remark
+
+
+def test_an_end_that_other_conditions_hold_to_second_order_asks_for_no_transversality():
+    certificate = certify(solve(tunnel()))
+    assert certificate.claim == "minimum", str(certificate)
+    assert "other conditions hold the last v at its limit" in certificate[COST_MULTIPLIER].remark
+
+
+def test_an_abnormal_problem_does_not_certify_a_motion_of_higher_cost():
+    quickest, shorter = solve(tunnel()).check(), solve(tunnel(shorter=True)).check()
+    ph = shorter.phases["main"]
+    wrong = replace(shorter, objective=ph.tf, form=quickest.form, phases={"main": replace(ph, integrals=np.zeros(0))})
+    assert wrong.objective > 1.002 * quickest.objective
+    certificate = certify(wrong)
+    assert certificate.claim == "feasible", str(certificate)
+
+
+def test_an_abnormal_answer_that_is_not_decided_gets_no_misleading_advice():
+    certificate = certify(solve(undecided()))
+    assert certificate.claim == "feasible", str(certificate)
+    assert COST_MULTIPLIER in {check.name for check in certificate.checks}
+    advice = certificate.to_json()["advice"]
+    assert any("cost multiplier of zero" in text for text in advice.values())
+    assert not any("A better answer is near" in text for text in advice.values())
+
+
+def test_a_wrong_answer_of_a_normal_problem_is_not_called_abnormal():
+    right = solve(block())
+    ph = right.phases["main"]
+    costates = {name: replace(c, values=tuple(1.1 * v for v in c.values)) for name, c in ph.costates.items()}
+    certificate = certify(replace(right, phases={"main": replace(ph, costates=costates)}))
+    assert certificate.claim == "feasible"
+    assert COST_MULTIPLIER not in {check.name for check in certificate.checks}
+
+
+@pytest.mark.parametrize(("unique", "applies"), [(True, True), (False, False)])
+def test_methods_are_compared_in_what_is_unique(unique, applies):
+    solution = solve(block())
+    rows = agreement(solution.form, solution, solution, 1e-6, 1.0, unique)
+    assert [row.applies for row in rows][:2] == [True, applies]
 
 
 def test_combinations_of_conditions_that_no_variation_changes():

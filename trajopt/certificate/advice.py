@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trajopt.certificate.table import Check
+from trajopt.certificate.table import CLAIM_OF, COST_MULTIPLIER, Check
 
 FINER = "Solve to a smaller tolerance (--tolerance 1e-8); a value that does not fall with it is a real defect."
 BETTER = "A better answer is near: solve again from another guess, or try --starts 20."
@@ -33,6 +33,10 @@ ADVICE = {
     "Kelley's condition": f"The singular arc maximizes the cost. {BETTER}",
     "second variation": f"There is a conjugate point: a nearby motion costs less. {BETTER}",
 }
+DEGENERATE = (
+    "The conditions depend on each other here: Pontryagin's conditions hold with a cost multiplier of zero for motions of "
+    "any cost, and prove nothing about it. State end values that others imply, or leave out conditions that follow from others."
+)
 OF_FAMILY = {
     "motion": f"The states do not follow the dynamics with these controls and parameters. {FINER}",
     "costates": f"The costates do not satisfy the costate equation of this motion. {FINER}",
@@ -49,8 +53,11 @@ def advice(checks: Iterable[Check]) -> list[tuple[str, str]]:
     'phases'
     """
     found: dict[str, str] = {}
+    checks = list(checks)
+    abnormal = any(check.name == COST_MULTIPLIER for check in checks)
     for check in checks:
         text = "" if check.ok else ADVICE.get(check.name, OF_FAMILY.get(check.family, ""))
+        text = DEGENERATE if text and abnormal and CLAIM_OF.get(check.family) == "extremal" else text
         if text and text not in found.values():
             found[check.name] = text
     return list(found.items())

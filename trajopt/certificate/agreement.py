@@ -15,8 +15,13 @@ OBJECTIVES = "direct and indirect objectives"
 DIGITS = 1e-6  # of published costates, which are printed with fewer than objectives
 
 
-def agreement(form: NormalForm, solution: Solution, other: Solution | None, tolerance: float, cost: float) -> list[Check]:
-    """Objectives, initial costates and switching times of two methods that share nothing but the statement."""
+def agreement(
+    form: NormalForm, solution: Solution, other: Solution | None, tolerance: float, cost: float, unique: bool = True
+) -> list[Check]:
+    """Objectives, initial costates and switching times of two methods that share nothing but the statement.
+
+    Costates are compared where the multipliers are ``unique``.
+    """
     if other is None:
         return []
     if not other.success:
@@ -26,13 +31,15 @@ def agreement(form: NormalForm, solution: Solution, other: Solution | None, tole
     remark = f"{solution.objective:.12g} and {other.objective:.12g}"
     return [
         judged(OBJECTIVES, gap, max(1e-9, 0.1 * tolerance), remark, AGREEMENT),
-        _initial_costates(form, solution, other, tolerance),
+        _initial_costates(form, solution, other, tolerance, unique),
         _switches(form, solution, other, tolerance),
     ]
 
 
-def _initial_costates(form: NormalForm, a: Solution, b: Solution, tolerance: float) -> Check:
+def _initial_costates(form: NormalForm, a: Solution, b: Solution, tolerance: float, unique: bool) -> Check:
     name, gaps = "direct and indirect initial costates", [0.0]
+    if not unique:
+        return skipped(name, "the multipliers are not unique: two right answers may have different ones", AGREEMENT)
     ph = form.phases[0]
     both = [s.phase(ph.name) for s in (a, b)]
     if any(q.name not in one.costates for q in ph.states for one in both):

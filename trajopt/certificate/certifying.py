@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trajopt.certificate.abnormal import Abnormality, abnormal_rows
 from trajopt.certificate.agreement import agreement, published
 from trajopt.certificate.canonical import costate_motions
 from trajopt.certificate.extremal_rows import along_time, conserved, costate_equation, gains
@@ -25,7 +26,7 @@ from trajopt.certificate.phase_conditions import PhaseConditions, extremals
 from trajopt.certificate.sampled_solution import SampledSolution, along, not_finite
 from trajopt.certificate.scope_rows import global_scope
 from trajopt.certificate.second_order_rows import second_order
-from trajopt.certificate.table import SCOPE, Certificate, Check, failed, judged, skipped
+from trajopt.certificate.table import NORMALITY, SCOPE, Certificate, Check, failed, judged, skipped
 from trajopt.deadline import Deadline, OutOfTime
 from trajopt.errors import UsageError
 from trajopt.normal_form import NormalForm
@@ -121,17 +122,20 @@ def certify(
     deadline = Deadline(np.inf if time_limit is None else time_limit)
     whole = along(form, solution, deadline)
     bounds: list[float] = []
-    checks += _decided(_groups(whole, asked, bounds), deadline, progress)
-    checks += agreement(form, solution, other, asked.asked, whole.sizes.cost)
+    _decide(_groups(whole, asked, checks, bounds), checks, deadline, progress)
+    unique = all(check.value == 0 for check in checks if check.name == NORMALITY)
+    checks += agreement(form, solution, other, asked.asked, whole.sizes.cost, unique)
     checks += published(form, solution, reference, asked.asked)
     return Certificate(
         solution.problem, tuple(checks), settings=settings, optima=solution.optima, bound=bounds[0] if bounds else None
     )
 
 
-def _decided(groups: Iterator[Group], deadline: Deadline, progress: Callable[[str], None] | None) -> list[Check]:
-    """The rows of all groups; a group that is not decided before the deadline is one row that says so."""
-    checks: list[Check] = []
+def _decide(groups: Iterator[Group], checks: list[Check], deadline: Deadline, progress: Callable[[str], None] | None) -> None:
+    """Add the rows of all groups; a group that is not decided before the deadline is one row that says so.
+
+    A row replaces an earlier one of the same name.
+    """
     family, late = "", f"no time left of {deadline.seconds:g} s"
     try:
         for name, family, work in groups:
@@ -139,12 +143,17 @@ def _decided(groups: Iterator[Group], deadline: Deadline, progress: Callable[[st
                 progress(name)
             try:
                 deadline.check()
-                checks += work()
+                rows = work()
             except OutOfTime:
-                checks.append(skipped(name, late, family))
+                rows = [skipped(name, late, family)]
+            places = {check.name: k for k, check in enumerate(checks)}
+            for row in rows:
+                if row.name in places:
+                    checks[places[row.name]] = row
+                else:
+                    checks.append(row)
     except OutOfTime:  # in what later groups need: their families have no row, so that their claims are not proved
         checks.append(skipped("further checks", late, family))
-    return checks
 
 
 def _settings(form: NormalForm, solution: Solution, tolerance: float) -> dict[str, str]:
@@ -168,7 +177,7 @@ def _refused(solution: Solution) -> list[Check]:
     return [failed("finite values", f"not a number: {wrong}", "motion")] if wrong else []
 
 
-def _groups(whole: SampledSolution, asked: Tolerances, bounds: list[float]) -> Iterator[Group]:
+def _groups(whole: SampledSolution, asked: Tolerances, so_far: list[Check], bounds: list[float]) -> Iterator[Group]:
     """Groups of checks in order: name, family, work. Later ones use what earlier ones computed; ``bounds`` gets a dual bound."""
     scheme = scheme_for(whole.solution.method)
     motions = [Reintegration(ph, scheme) for ph in whole.phases]
@@ -200,14 +209,16 @@ def _groups(whole: SampledSolution, asked: Tolerances, bounds: list[float]) -> I
     )
     refined: list[SampledSolution] = []
 
-    def optimality() -> list[Check]:
-        refined.append(_refined(computed, phases, motions))
-        return gains(computed, extremals(refined[0]), asked.gain)
+    def optimality(abnormal: Abnormality | None = None) -> list[Check]:
+        if not refined:
+            refined.append(_refined(computed, phases, motions))
+        return gains(computed, extremals(refined[0]), asked.gain, abnormal.held if abnormal else frozenset())
 
     yield "gains", "optimality", optimality
     yield "H along time", "time", lambda: [along_time(phases, asked.costates), conserved(phases, asked.motion)]
     yield "forward validation", "validation", lambda: costate_motions(phases, scheme, asked.motion)
     yield "second order", "second order", lambda: second_order(computed, phases, asked.gain)
+    yield "normality", NORMALITY, lambda: abnormal_rows(computed, phases, so_far, optimality)
     yield "dual bound", SCOPE, lambda: global_scope(refined[0] if refined else computed, asked.gain, bounds)
 
 

@@ -145,18 +145,31 @@ class PhaseDual:
         nu = self.form.u.numel()
         return (*self.e.given[:2], self.y[nu:], self.y[:nu], self.costate, *self.e.fixed, self.m)
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are algebraic equations or mixed constraints."""
+        return bool(self._rows.numel())
+
     def linearize(self) -> None:
         """Choose controls and multipliers about which H is linearized, from the costate as it is."""
+        self.about_answer()
+        if self.form.u.numel() and not self.has_rows:
+            self._minimize()
+            self._update_rest()
+
+    def about_answer(self) -> None:
+        """Linearize about the controls of the answer."""
         e = self.e
         self.y = np.vstack([e.given[3], e.given[2]])
         self.m = np.zeros((self._rows.numel(), e.given[0].size))
-        if self._rows.numel():
+        if self.has_rows:
             self.m = e._multipliers(self.costate)
             sides, ng = e.mixed_sides, self.form.g.numel()
             wrong = (self.m[ng:] * sides < 0) & (np.abs(sides) == 1)
             self.m[ng:] = np.where(wrong | (sides == 0), 0.0, self.m[ng:])
-        elif self.form.u.numel():
-            self._minimize()
+        self._update_rest()
+
+    def _update_rest(self) -> None:
         self._rest = self._functions[0](*self._at()).reshape(self.count, -1).T
 
     def _minimize(self) -> None:

@@ -60,8 +60,16 @@ def costate_equation(phases: Sequence[PhaseConditions], tolerance: float) -> lis
     ]
 
 
-def gains(whole: SampledSolution, phases: Sequence[PhaseConditions], tolerance: float) -> list[Check]:
-    """How much could be gained to first order, relative to the size of the cost; the sum is the estimated suboptimality."""
+def gains(
+    whole: SampledSolution,
+    phases: Sequence[PhaseConditions],
+    tolerance: float,
+    held: frozenset[tuple[int, int, int]] = frozenset(),
+) -> list[Check]:
+    """How much could be gained to first order, relative to the size of the cost; the sum is the estimated suboptimality.
+
+    ``held`` are ends that act as given: phase, 0 for the first or 1 for the last state, its row.
+    """
     controls, on_arcs, worst_at, parts = 0.0, 0.0, (0.0, ""), []
     for e in phases:
         gap = HamiltonianMinimization(e).gap
@@ -75,7 +83,7 @@ def gains(whole: SampledSolution, phases: Sequence[PhaseConditions], tolerance: 
         parts.append((e.fit.slack / e.cost, f"state constraints{_label(phases, e)}"))
         parts.append((_mixed_slack(e), f"path constraints{_label(phases, e)}"))
     slack = sum(value for value, _ in parts)
-    ends = _ends(whole, phases)
+    ends = _ends(whole, phases, held)
     switches = _switches(phases)
     at_ends, at_switches = (sum(value for value, _ in part) for part in (ends, switches))
     total = controls + on_arcs + slack + at_ends + at_switches
@@ -145,15 +153,18 @@ def _sides(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.arange(1, count), np.arange(count, 2 * count - 1)
 
 
-def _ends(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> list[tuple[float, str]]:
+def _ends(
+    whole: SampledSolution, phases: Sequence[PhaseConditions], held: frozenset[tuple[int, int, int]]
+) -> list[tuple[float, str]]:
     """Gains promised by end values, end times, static variables and inequality conditions that are free to move."""
     ends, statics = endpoint_gradient(whole)
     found: list[tuple[float, str]] = []
     first, by_static = 0, statics.copy()
     cost = whole.sizes.cost
-    for e in phases:
+    for k, e in enumerate(phases):
         ph, nx, label = e.phase, e.phase.form.x.numel(), _label(phases, e)
-        more, limits = _end_states(e, ends[first + 2 : first + 2 + 2 * nx], label)
+        given = np.array([[(k, which, i) in held for i in range(nx)] for which in (0, 1)])
+        more, limits = _end_states(e, ends[first + 2 : first + 2 + 2 * nx], label, given)
         found += more
         begin, end = (H + sign * limit.by_time for H, sign, limit in zip(_hamiltonian_at_ends(e), (-1, 1), limits, strict=True))
         for slope, t, own, word in (
@@ -183,8 +194,13 @@ class _EndLimits:
     by_time: float
 
 
-def _end_states(e: PhaseConditions, ends: Array, label: str) -> tuple[list[tuple[float, str]], tuple[_EndLimits, _EndLimits]]:
-    """Slopes of the cost by the first and the last state, up to multipliers of constraints that are active there."""
+def _end_states(
+    e: PhaseConditions, ends: Array, label: str, given: NDArray[np.bool_]
+) -> tuple[list[tuple[float, str]], tuple[_EndLimits, _EndLimits]]:
+    """Slopes of the cost by the first and the last state, up to multipliers of constraints that are active there.
+
+    ``given`` (2, nx) are those that cannot move.
+    """
     ph, nx = e.phase, e.phase.form.x.numel()
     costates = ph.costate(np.array([ph.given.t0]))[:, 0], ph.costate(np.array([ph.given.tf]), left=True)[:, 0]
     x = ph.x(np.array([ph.given.t0]))[:, 0], ph.x(np.array([ph.given.tf]), left=True)[:, 0]
@@ -192,6 +208,7 @@ def _end_states(e: PhaseConditions, ends: Array, label: str) -> tuple[list[tuple
     for which, slope in enumerate((ends[:nx] + costates[0], ends[nx:] - costates[1])):
         bound = (ph.form.x_start, ph.form.x_end)[which]
         down, up = np.maximum(x[which] - bound.lower, 0.0), np.maximum(bound.upper - x[which], 0.0)
+        down, up = np.where(given[which], 0.0, down), np.where(given[which], 0.0, up)
         limits.append(_limits_at_end(e, slope, which, (down, up)))
         gain = first_order_gain(slope + limits[-1].by_state, down, up, ph.sizes, e.cost)
         word = ("initial", "final")[which]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trajopt.certificate.feasibility_rows import conditions, worst
 from trajopt.certificate.phase_conditions import PhaseConditions
 from trajopt.certificate.sampled_solution import SampledSolution, evaluated
-from trajopt.certificate.table import Check, judged, skipped
+from trajopt.certificate.table import NORMALITY, Check, judged, skipped
 from trajopt.second_order import Accessory, PhaseData, definiteness, dependent_conditions, kelley_matrices
 from trajopt.second_order.accessory import accessory
 from trajopt.second_order.linearized import points
@@ -20,7 +20,6 @@ from trajopt.second_order.linearized import points
 Array = NDArray[np.float64]
 FAMILY = "second order"
 VARIATION = "second variation"
-NORMALITY = "normality"
 MOST_INTERVALS, MOST_VARIATIONS = 120, 480
 ON_BOUND = 1e-4  # of a control's size
 JUMP = 1e-3  # of a control's size, from one interval to the next
@@ -34,8 +33,8 @@ def second_order(whole: SampledSolution, phases: Sequence[PhaseConditions], tole
     """Second-order conditions, as far as the theory covers the answer."""
     reason = _not_covered(phases)
     try:
-        data = [_phase_data(e) for e in phases]
-        found = [_curvatures(e, one, whole) for e, one in zip(phases, data, strict=True)]
+        data = [phase_data(e) for e in phases]
+        found = [curvatures(e, one, whole) for e, one in zip(phases, data, strict=True)]
     except np.linalg.LinAlgError:
         return [skipped(VARIATION, "the algebraic equations do not determine the algebraic variables", FAMILY)]
     worst_curvature = [(max(0.0, -float(c.min(initial=0.0))), f"at t = {t:.6g}") for c, t, _ in found]
@@ -45,7 +44,7 @@ def second_order(whole: SampledSolution, phases: Sequence[PhaseConditions], tole
     if reason or singular:
         return [*rows, skipped(VARIATION, reason or singular, FAMILY)]
     problem = accessory(
-        whole.form, data, (whole.s, whole.p, whole.multipliers), whole.endpoints, _fixed(whole, phases),
+        whole.form, data, (whole.s, whole.p, whole.multipliers), whole.endpoints, fixed_values(whole, phases),
         (whole.sizes.s, whole.sizes.cost),
     )  # fmt: skip
     return [*rows, _normality(problem), _variation(whole, problem)]
@@ -61,7 +60,7 @@ def _not_covered(phases: Sequence[PhaseConditions]) -> str:
     return ""
 
 
-def _phase_data(e: PhaseConditions) -> PhaseData:
+def phase_data(e: PhaseConditions) -> PhaseData:
     ph, form = e.phase, e.phase.form
     breaks, arcs = ph.breaks, _arcs(e)
     most = max(8, min(MOST_INTERVALS, MOST_VARIATIONS // max(form.u.numel(), 1)))
@@ -144,7 +143,7 @@ def _stations(data: PhaseData) -> Array:
     return np.asarray((data.grid[:-1, None] + np.diff(data.grid)[:, None] * STATIONS[None, :]).ravel())
 
 
-def _curvatures(e: PhaseConditions, data: PhaseData, whole: SampledSolution) -> tuple[Array, float, NDArray[np.bool_]]:
+def curvatures(e: PhaseConditions, data: PhaseData, whole: SampledSolution) -> tuple[Array, float, NDArray[np.bool_]]:
     """The least curvature of H along free controls at many times, when it is least, and which free controls have none."""
     times, nu = _stations(data), data.form.u.numel()
     if not nu:
@@ -219,12 +218,12 @@ def _kelley_value(e: PhaseConditions, times: Array, result: tuple[int, Any], con
 
 
 def _normality(problem: Accessory) -> Check:
-    """Whether the multipliers of the conditions are unique. Both cases are extremals, so this row never fails."""
+    """How many combinations of the conditions no variation changes. Both cases are extremals, so this row never fails."""
     count, dependent = problem.C.shape[0], dependent_conditions(problem).shape[0]
     if not dependent:
-        return judged(NORMALITY, 0.0, 0.0, "normal: variations change all conditions, multipliers are unique", FAMILY)
+        return judged(NORMALITY, 0.0, np.inf, "normal: variations change all conditions, multipliers are unique", FAMILY)
     remark = f"variations change only {count - dependent} of {count} conditions independently: multipliers are not unique"
-    return judged(NORMALITY, 0.0, 0.0, remark, FAMILY)
+    return judged(NORMALITY, float(dependent), np.inf, remark, FAMILY)
 
 
 def _variation(whole: SampledSolution, problem: Accessory) -> Check:
@@ -240,7 +239,7 @@ def _variation(whole: SampledSolution, problem: Accessory) -> Check:
     return judged(VARIATION, max(0.0, -found.least), 0.0, remark, FAMILY)
 
 
-def _fixed(
+def fixed_values(
     whole: SampledSolution, phases: Sequence[PhaseConditions]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Which endpoint values, conditions and static variables do not vary: given ones, and those on a limit."""

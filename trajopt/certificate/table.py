@@ -25,6 +25,9 @@ FAMILIES = {
 AGREEMENT = "agreement"
 SCOPE = "scope"
 DUAL_BOUND = "gap to the dual bound"
+NORMALITY = "normality"
+COST_MULTIPLIER = "cost multiplier"
+ABNORMAL = "abnormal: the conditions hold with cost multiplier zero"
 
 
 @dataclass(frozen=True)

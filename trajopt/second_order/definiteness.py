@@ -12,6 +12,7 @@ from trajopt.second_order.accessory import Accessory
 
 Array = NDArray[np.float64]
 RANK = 1e-10  # relative: rows of the constraints below that are dependent
+DEPENDENT = 1e-6  # relative: what the accuracy of an answer leaves of conditions that depend on each other
 HELD = 1e-12  # relative: variations that do nothing, of controls that limits hold
 
 
@@ -42,7 +43,7 @@ def definiteness(problem: Accessory, cost: float) -> Definiteness:
 
 def eigenvalues(problem: Accessory) -> Array:
     """All of them, in ascending order."""
-    basis = _moving(problem)
+    basis = allowed(problem)
     C = problem.C @ basis
     lengths = np.abs(C).max(axis=1, initial=0.0)
     C = C[lengths > 0] / lengths[lengths > 0][:, None] if C.size else C
@@ -71,15 +72,15 @@ def dependent_conditions(problem: Accessory) -> Array:
     >>> np.round(np.abs(dependent_conditions(twice)), 4)
     array([[0.7071, 0.7071]])
     """
-    C = problem.C @ _moving(problem)
+    C = problem.C @ allowed(problem)
     lengths = np.abs(C).max(axis=1, initial=0.0)
     C = C / np.where(lengths > 0, lengths, 1.0)[:, None]
     left, singular, _ = np.linalg.svd(C, full_matrices=True)
-    rank = int((singular > RANK * float(singular.max(initial=0.0))).sum())
+    rank = int((singular > DEPENDENT * float(singular.max(initial=0.0))).sum())
     return np.asarray(left[:, rank:].T)
 
 
-def _moving(problem: Accessory) -> Array:
+def allowed(problem: Accessory) -> Array:
     """Units of the variations that do something: columns of Q or C that are not zero, scaled by M."""
     scale = np.sqrt(np.maximum(np.diag(problem.M), 1e-300))
     does = (np.abs(problem.Q).max(axis=0, initial=0.0) > 0) | (
