@@ -70,33 +70,65 @@ class Curve:
             return float(flat[0, 0]) if self.size == 1 else flat[0]
         return flat[:, 0] if self.size == 1 else flat
 
+    @staticmethod
+    def grouped(
+        breaks: Array,
+        groups: Sequence[tuple[Array, NDArray[np.intp], Array]],
+        lower: Array | None = None,
+        upper: Array | None = None,
+    ) -> Curve:
+        """Return a curve from groups of pieces with the same nodes: (nodes, numbers of the pieces, (pieces, nodes, size))."""
+        count = breaks.size - 1
+        group_of, place_in = np.empty(count, dtype=np.intp), np.empty(count, dtype=np.intp)
+        nodes, values = [np.zeros(0)] * count, [np.zeros((0, 0))] * count
+        for group, (at, pieces, of) in enumerate(groups):
+            group_of[pieces], place_in[pieces] = group, np.arange(pieces.size)
+            for k, value in zip(pieces.tolist(), of, strict=True):
+                nodes[k], values[k] = at, value
+        curve = Curve(breaks, tuple(nodes), tuple(values), lower, upper)
+        curve.__dict__["_groups"] = group_of, place_in, [(at, of) for at, _, of in groups]
+        return curve
+
     def evaluate(self, times: Array, order: int = 0, left: bool = False) -> Array:
         """Evaluate values (order 0) or derivatives (order 1), (m,) -> (m, size); ``left`` takes the left limit at breaks."""
+        first, last = float(self.breaks[0]), float(self.breaks[-1])
         # Round-off scales with the times, not with the duration.
-        slack = 1e-9 * abs(self.breaks[-1] - self.breaks[0]) + 1e-12 * np.abs(self.breaks).max()
-        if times.size and (times.min() < self.breaks[0] - slack or times.max() > self.breaks[-1] + slack):
+        slack = 1e-9 * abs(last - first) + 1e-12 * max(abs(first), abs(last))
+        if times.size and (times.min() < first - slack or times.max() > last + slack):
             raise UsageError(
                 "time outside the trajectory",
                 got=f"{times.min():g} to {times.max():g}",
                 expected=f"{self.breaks[0]:g} to {self.breaks[-1]:g}",
             )
-        which = np.clip(np.searchsorted(self.breaks, times, side="left" if left else "right") - 1, 0, len(self.nodes) - 1)
-        starts, widths = self.breaks[which], np.diff(self.breaks)[which]
-        tau = np.clip((times - starts) / np.where(widths > 0, widths, 1.0), 0.0, 1.0)
-        result = np.empty((times.size, self.size))
+        which = self.breaks.searchsorted(times, side="left" if left else "right") - 1
+        which = np.minimum(np.maximum(which, 0), len(self.nodes) - 1)
+        widths = self._widths[which]
+        tau = np.minimum(np.maximum((times - self.breaks[which]) / widths, 0.0), 1.0)
         group_of, place_in, groups = self._groups
-        kinds = group_of[which]
-        for kind in np.unique(kinds):
-            here = np.flatnonzero(kinds == kind)
-            nodes, values = groups[kind]
-            result[here] = np.einsum("mn,mns->ms", lagrange_basis(nodes, tau[here], order), values[place_in[which[here]]])
+        series = _legendre(tau, max(nodes.size for nodes, _ in groups), order)
+        if len(groups) == 1:
+            nodes, values = groups[0]
+            result = _interpolated(series @ inverse_legendre(tuple(nodes.tolist())), values[place_in[which]])
+        else:
+            result, kinds, columns = np.empty((times.size, self.size)), group_of[which], series.T
+            for kind, (nodes, values) in enumerate(groups):
+                here = (kinds == kind).nonzero()[0]
+                if here.size:
+                    basis = columns[: nodes.size, here].T @ inverse_legendre(tuple(nodes.tolist()))
+                    result[here] = _interpolated(basis, values[place_in[which[here]]])
         if order:
-            result /= np.where(widths > 0, widths, 1.0)[:, None] ** order
+            result /= widths[:, None] ** order
         if order == 0 and self.lower is not None:
             result = np.maximum(result, self.lower)
         if order == 0 and self.upper is not None:
             result = np.minimum(result, self.upper)
         return result
+
+    @cached_property
+    def _widths(self) -> Array:
+        """(n,): 1 for a piece without width."""
+        widths = self.breaks[1:] - self.breaks[:-1]
+        return np.where(widths > 0, widths, 1.0)
 
     def clipped_at(self) -> Array:
         """Return the times inside pieces at which the polynomial reaches a bound, where clipping makes a kink."""
@@ -180,6 +212,11 @@ def _side_by_side(curves: list[Curve]) -> Curve:
     return Curve(curves[0].breaks, curves[0].nodes, values, lower, upper)
 
 
+def _interpolated(basis: Array, values: Array) -> Array:
+    """(m, n), (m, n, size) -> (m, size)"""
+    return np.asarray(np.einsum("mn,mns->ms", basis, values))
+
+
 def lagrange_basis(nodes: Array, at: Array, order: int = 0) -> Array:
     """Evaluate the n Lagrange polynomials of the nodes, or their derivatives, at m points: (m, n) array.
 
@@ -198,8 +235,19 @@ def inverse_legendre(nodes: tuple[float, ...]) -> Array:
 
 def _legendre(at: Array, count: int, order: int) -> Array:
     # Shifted Legendre polynomials are well conditioned for the degrees used in collocation.
-    basis = np.polynomial.legendre
     if order == 0:
-        return np.asarray(basis.legvander(2 * at - 1, count - 1), dtype=float)
+        return _legendre_values(2 * at - 1, count)
+    basis = np.polynomial.legendre
     columns = [basis.legval(2 * at - 1, basis.legder(np.eye(count)[k], order)) * 2.0**order for k in range(count)]
     return np.stack(columns, axis=1)
+
+
+def _legendre_values(x: Array, count: int) -> Array:
+    """(m, count): the Legendre polynomials by their recurrence; ``legvander`` spends most of its time on its checks."""
+    values = np.empty((count, *x.shape))
+    values[0] = 1.0
+    if count > 1:
+        values[1] = x
+    for n in range(2, count):
+        values[n] = (values[n - 1] * x * (2 * n - 1) - values[n - 2] * (n - 1)) / n
+    return np.moveaxis(values, 0, -1)

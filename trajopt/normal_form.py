@@ -110,6 +110,38 @@ class NamedVector:
         return component_labels(self.name, self.size, self.names)
 
 
+@dataclass(frozen=True, eq=False)
+class StatedSizes:
+    """What a statement says about the sizes of quantities, by component."""
+
+    scale: NDArray[np.float64]  # NaN where none is given
+    ends: NDArray[np.float64]  # the largest finite boundary value; 0 without one
+    bound: NDArray[np.float64]  # the largest finite bound; 0 without one
+
+    @staticmethod
+    def of(quantities: tuple[NamedVector, ...]) -> StatedSizes:
+        scales = [np.nan if q.scale is None else np.asarray(q.scale, dtype=float).ravel() for q in quantities]
+        scale = [np.broadcast_to(s, (q.size,)) for s, q in zip(scales, quantities, strict=True)]
+        bound, start, end = (stacked([getattr(q, of) for q in quantities]) for of in ("bound", "start", "end"))
+        return StatedSizes(np.concatenate([np.zeros(0), *scale]), np.maximum(_largest(start), _largest(end)), _largest(bound))
+
+    @cached_property
+    def limits(self) -> NDArray[np.float64]:
+        """Scales, boundary values and bounds, the first that is given; one without any of these."""
+        return self.with_scale(np.where(self.ends > 0, self.ends, self.bound))
+
+    def with_scale(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sizes, one for those that are zero to round-off, and the scale where it is given."""
+        sizes = np.where(sizes > np.finfo(float).eps, sizes, 1.0)
+        return np.where(np.isnan(self.scale), sizes, self.scale)
+
+
+def _largest(bound: Bound) -> NDArray[np.float64]:
+    """(size,): the size of the largest finite limit; 0 where there is none."""
+    sides = np.abs([bound.lower, bound.upper])
+    return np.asarray(np.where(np.isfinite(sides), sides, 0.0).max(axis=0))
+
+
 @dataclass(frozen=True)
 class InvariantForm:
     name: str
@@ -192,6 +224,18 @@ class PhaseForm:
     def x_end(self) -> Bound:
         return stacked([q.end.meet(q.bound) for q in self.states])
 
+    @cached_property
+    def state_sizes(self) -> StatedSizes:
+        return StatedSizes.of(self.states)
+
+    @cached_property
+    def algebraic_sizes(self) -> StatedSizes:
+        return StatedSizes.of(self.algebraics)
+
+    @cached_property
+    def control_sizes(self) -> StatedSizes:
+        return StatedSizes.of(self.controls)
+
     @property
     def x_names(self) -> tuple[str, ...]:
         return component_names(self.states)
@@ -256,6 +300,10 @@ class NormalForm:
             return shared.get(inputs, [phase.rows], build) if len(self.phases) > 1 else build()
 
         return tuple(model(phase) for phase in self.phases)
+
+    @cached_property
+    def static_sizes(self) -> StatedSizes:
+        return StatedSizes.of(self.statics)
 
     @property
     def endpoint_column(self) -> Any:

@@ -19,7 +19,10 @@ def library() -> ctypes.CDLL | None:
     if path is None or os.environ.get(SWITCH) == "0":
         return None
     loaded = ctypes.CDLL(str(path))
-    return loaded if _interface(loaded) == INTERFACE else None
+    if _interface(loaded) != INTERFACE:
+        return None
+    loaded.tape_run.argtypes = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+    return loaded
 
 
 def description() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -32,9 +33,15 @@ class Pointwise:
            [ 9., 16.]])
     """
 
-    def __init__(self, function: casadi.Function) -> None:
-        self.function = _of_columns(function)
+    def __init__(self, function: casadi.Function | Callable[[], casadi.Function]) -> None:
+        """``function``: or what builds it at the first use."""
+        self._given = function
         self._spent = 0  # time of evaluations by CasADi, in instructions
+
+    @cached_property
+    def function(self) -> casadi.Function:
+        """With dense columns as inputs and outputs."""
+        return _of_columns(self._given if isinstance(self._given, casadi.Function) else self._given())
 
     @cached_property
     def tape(self) -> Tape | None:
@@ -55,7 +62,8 @@ class Pointwise:
         if len(counts) > 1:
             raise ValueError(f"{self.function.name()}: arguments have {sorted(counts)} points")
         count = counts.pop() if counts else max((a.shape[1] for a in columns), default=1)
-        result = self.tape.run(columns, count) if self._pays(count) and self.tape else self._by_casadi(columns, count)
+        tape = self.tape if self._pays(count) else None
+        result = self._by_casadi(columns, count) if tape is None else tape.run(columns, count)
         if len(self._output_sizes) == 1:
             return result
         return tuple(np.split(result, np.cumsum(self._output_sizes)[:-1]))
@@ -78,8 +86,8 @@ class Pointwise:
 
 def _of_columns(f: casadi.Function) -> casadi.Function:
     """Return the function with dense columns as inputs and outputs."""
-    if all(f.size2_in(i) == 1 and f.sparsity_in(i).is_dense() for i in range(f.n_in())) and all(
-        f.size2_out(i) == 1 and f.sparsity_out(i).is_dense() for i in range(f.n_out())
+    if all(f.size_in(i) == (f.nnz_in(i), 1) for i in range(f.n_in())) and all(
+        f.size_out(i) == (f.nnz_out(i), 1) for i in range(f.n_out())
     ):
         return f
     kind: Any = casadi.SX if f.is_a("SXFunction") else casadi.MX

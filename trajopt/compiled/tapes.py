@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import casadi
 import numpy as np
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from trajopt.compiled.library import library, threads
 
 Array = NDArray[np.float64]
+
+THREADED = 100_000  # instructions times points; below, tape.c never starts a thread
 
 _INT, _DOUBLE = ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_double)
 
@@ -42,6 +44,10 @@ class Tape:
     input_sizes: tuple[int, ...]
     outputs: int
 
+    @cached_property
+    def address(self) -> int:
+        return ctypes.addressof(self.c)
+
     def run(self, arguments: list[Array], count: int) -> Array:
         """Return the results at ``count`` points: (outputs, count).
 
@@ -50,14 +56,13 @@ class Tape:
         core = library()
         assert core is not None
         inputs = (CInput * max(len(arguments), 1))()
-        for c, a in zip(inputs, arguments, strict=False):
-            step, along = a.strides
-            c.data, c.component_step, c.point_step = a.ctypes.data, step // 8, along // 8 if a.shape[1] > 1 else 0
+        for k, a in enumerate(arguments):
+            if a.size:
+                step, along = a.strides
+                inputs[k] = CInput(a.ctypes.data, step // 8, along // 8 if a.shape[1] > 1 else 0)
         result = np.empty((self.outputs, count))
-        failed = core.tape_run(
-            ctypes.byref(self.c), ctypes.c_int64(count), inputs, ctypes.c_void_p(result.ctypes.data), threads()
-        )
-        if failed:
+        workers = threads() if self.c.instructions * count > THREADED else 1
+        if core.tape_run(self.address, count, inputs, result.ctypes.data, workers):
             raise MemoryError("evaluation of a model")
         return result
 

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from trajopt.arcs import FREE
 from trajopt.curve import inverse_legendre
 from trajopt.direct.arc_structure import decided, near_limit
-from trajopt.direct.costates import costate_curve
-from trajopt.direct.interpolation import control_curve, repeated_parameters, state_curve
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.schemes import gauss_quadrature
@@ -110,7 +108,7 @@ def with_control_error(solution: MeshSolution) -> MeshSolution:
     estimates = tuple(
         replace(e, errors=np.maximum(e.errors, loss * share)) for e, loss in zip(solution.estimates, losses, strict=True)
     )
-    return replace(solution, estimates=estimates)
+    return solution.judged(estimates)
 
 
 def _losses_between(view: PhaseView) -> Array:
@@ -121,7 +119,7 @@ def _losses_between(view: PhaseView) -> Array:
         return np.zeros(ph.mesh.intervals)
     # Losses are of second order in the error of a control: where its last Legendre coefficient is small they vanish.
     least = view.method.refinement.rough * np.sqrt(view.method.tolerance)
-    where = np.flatnonzero((last_coefficients(view) > least) & free_intervals(view))
+    where = np.flatnonzero((last_coefficients(view) > least) & view.free_intervals)
     if not where.size:
         return np.zeros(ph.mesh.intervals)
     rules = [gauss_quadrature(ph.grid.rules[k].points.size + 2) for k in where]
@@ -143,10 +141,13 @@ def _losses_at_limits(view: PhaseView) -> Array:
     smooth = ~view.kernels.affine
     if not smooth.any() or ph.nz or ph.mesh.roles is not None:
         return np.zeros(ph.mesh.intervals)
+    busy = ~view.free_intervals
+    if not busy.any():
+        return np.zeros(ph.mesh.intervals)
     curvature = np.maximum(_by_interval(view, view.control_curvature), 0.0)
     inside = np.logical_or.reduceat(view.inside(view.values.U), ph.grid.first_point, axis=0)
     losses = 0.5 * curvature * _last_coefficients(view) ** 2
-    return np.asarray(np.where(inside & smooth & ~free_intervals(view)[:, None], losses, 0.0).sum(axis=1))
+    return np.asarray(np.where(inside & smooth & busy[:, None], losses, 0.0).sum(axis=1))
 
 
 def last_coefficients(view: PhaseView) -> Array:
@@ -179,31 +180,17 @@ def _half_steps(slopes: Array, curvature: Array, inside: Bools) -> Array:
     return result
 
 
-def free_intervals(view: PhaseView) -> Bools:
-    """(intervals,): where no bound of a state and no path constraint has a multiplier; there costates are smooth."""
-    ph, costates, least = view.layout, view.costates, view.method.round_off
-    size = np.abs(costates.points).max(axis=0)
-    active = np.abs(view.state_multipliers) > least * np.where(size > 0, size, 1.0)
-    active[[0, -1]] = False  # boundary values
-    busy = np.array([active[ph.grid.first[k] : ph.grid.first[k + 1] + 1].any() for k in range(ph.mesh.intervals)])
-    if ph.nc:
-        largest = np.abs(costates.path).max(axis=0)
-        bound = np.abs(costates.path) > least * np.where(largest > 0, largest, 1.0)
-        busy |= np.logical_or.reduceat(np.asarray(bound.any(axis=1)), ph.grid.first_point)
-    return ~busy
-
-
 def control_derivatives(view: PhaseView, times: Array, interval: NDArray[np.int_]) -> tuple[Array, Array, Array]:
     """(places, controls), (places, controls, controls): H_u and H_uu at times of the phase; and the controls there.
 
     For phases without algebraic variables, where no path constraint is active.
     """
     ph, values, kernel = view.layout, view.values, view.kernel
-    u, x = control_curve(view).evaluate(times), state_curve(view).evaluate(times)
+    u, x = view.control_curve.evaluate(times), view.state_curve.evaluate(times)
     spans = values.spans[ph.mesh.spans[1][interval][:, None] + np.arange(2)]
     length = spans[:, 1] - spans[:, 0]
     inputs = ph.inputs(x, np.zeros((times.size, 0)), u, view.statics, spans).T
-    at = inputs, ph.data((times - spans[:, 0]) / length, spans), repeated_parameters(view, times.size)
+    at = inputs, ph.data((times - spans[:, 0]) / length, spans), view.parameters
     rows = hamiltonian_rows(view, times)
     slopes = np.zeros((times.size, kernel.inputs))
     for of, (row, column), offset in (
@@ -227,7 +214,7 @@ def hamiltonian_rows(view: PhaseView, times: Array) -> Array:
     integrals = -ph.integral_rows(view.constraint_multipliers)
     return np.hstack(
         [
-            costate_curve(view).evaluate(times),
+            view.costate_curve.evaluate(times),
             np.zeros((times.size, ph.nc)),
             np.broadcast_to(integrals, (times.size, integrals.size)),
             np.ones((times.size, view.kernel.objective_rows)),

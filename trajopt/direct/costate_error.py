@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import lagrange_basis
 from trajopt.direct.collocation import Refinement
-from trajopt.direct.costates import costate_curve
-from trajopt.direct.interpolation import repeated_parameters, sampled
+from trajopt.direct.interpolation import sampled
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.mesh_refinement import Bend
 from trajopt.direct.mesh_solution import MeshSolution
@@ -95,10 +94,11 @@ def _equation_errors(of: LimitMultipliers, least: float) -> Array:
     groups = [(rule, here) for rule, here in _without_active_limits(of, least) if here.size]
     if not groups:
         return found
-    curve = costate_curve(view)
+    curve = view.costate_curve
     densities = np.concatenate([view.costates.algebraic, np.where(view.kernels.state_paths, 0.0, view.costates.path)], axis=1)
     integrals = -ph.integral_rows(view.constraint_multipliers)
-    _, W, D = sampled(view, [(here, rule.between) for rule, here in groups])
+    everywhere = sum(here.size for _, here in groups) == ph.mesh.intervals
+    _, W, D = view.between if everywhere else sampled(view, [(here, rule.between) for rule, here in groups])
     rows = []
     for rule, here in groups:
         between, points = rule.between, ph.grid.first_point[here][:, None] + np.arange(rule.points.size)
@@ -133,7 +133,7 @@ def _without_active_limits(of: LimitMultipliers, least: float) -> list[tuple[Any
 def _state_derivatives(view: PhaseView, W: Array, D: Array, rows: Array) -> Array:
     """(places, nx): the derivative by the states of what is evaluated at a place, constraint rows weighted, cost added."""
     kernel, nx = view.kernel, view.layout.nx
-    at = W, D, repeated_parameters(view, W.shape[1])
+    at = W, D, view.parameters
     result = np.zeros((W.shape[1], nx))
     parts = [(kernel.constraint_pattern, kernel.constraint_jacobian, rows)]
     if kernel.objective_rows:

@@ -85,13 +85,10 @@ def _at_shared_nodes(view: PhaseView, mu: Array) -> Array:
 
 def costate_curve(view: PhaseView) -> Curve:
     """Polynomials through the costates at both nodes and at the collocation points between them."""
-    ph, costates = view.layout, view.costates
-    nodes, pieces = [np.zeros(0)] * ph.mesh.intervals, [np.zeros((0, ph.nx))] * ph.mesh.intervals
+    ph, costates, groups = view.layout, view.costates, []
     for rule, here in ph.grid.groups:
-        inside = np.flatnonzero((rule.points > 0) & (rule.points < 1))
-        at = np.concatenate([[0.0], rule.points[inside], [1.0]])
+        inside, at = rule.costate_nodes
         stages = costates.points[ph.grid.first_point[here][:, None] + inside]
         parts = costates.nodes[here][:, None], stages, costates.before[here][:, None]
-        for k, piece in zip(here.tolist(), np.concatenate(parts, axis=1), strict=True):
-            nodes[k], pieces[k] = at, piece
-    return Curve(view.values.breaks, tuple(nodes), tuple(pieces))
+        groups.append((at, here, np.concatenate(parts, axis=1)))
+    return Curve.grouped(view.values.breaks, groups)

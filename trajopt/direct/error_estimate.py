@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import inverse_legendre
-from trajopt.direct.interpolation import node_values, repeated_parameters, sampled
+from trajopt.direct.interpolation import node_values
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.scaling import row_sizes
@@ -30,12 +30,11 @@ def error_estimate(solution: MeshSolution) -> tuple[Estimate, ...]:
 def _phase_estimate(solution: MeshSolution, view: PhaseView) -> Estimate:
     ph, kernel, size = view.layout, view.kernel, view.x_size
     errors, decay = np.zeros(ph.mesh.intervals), np.ones(ph.mesh.intervals)
-    g_size = row_sizes(view.block, view.y, view.parameters, np.abs(view.y))[ph.outputs[1]]
+    g_size = row_sizes(view.block, view.y, view.parameters, np.abs(view.y))[ph.outputs[1]] if ph.ng else np.zeros(0)
     integrals = _integrals_by_interval(view)
-    x, W, D = sampled(view, [(here, rule.between) for rule, here in ph.grid.groups])
-    parameters = repeated_parameters(view, W.shape[1])
-    all_outputs = np.asarray(kernel.constraints(W, D, parameters)).T  # one call for all: each costs more than its evaluations
-    all_costs = np.asarray(kernel.objective(W, D, parameters)).T if kernel.objective_rows else np.zeros((W.shape[1], 0))
+    x, W, D = view.between
+    all_outputs = kernel.constraints(W, D, view.parameters).T  # one call for all: each costs more than its evaluations
+    all_costs = kernel.objective(W, D, view.parameters).T if kernel.objective_rows else np.zeros((W.shape[1], 0))
     gaps, violation = np.zeros_like(integrals), 0.0
     place = 0
     for rule, here in ph.grid.groups:

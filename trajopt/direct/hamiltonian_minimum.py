@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.direct.control_error import free_intervals, hamiltonian_rows
+from trajopt.direct.control_error import hamiltonian_rows
 from trajopt.direct.mesh_solution import MeshSolution
 from trajopt.direct.phase_view import PhaseView
 
@@ -62,13 +62,13 @@ def with_excess(solution: MeshSolution) -> MeshSolution:
     for view, estimate, other in zip(solution.phases, solution.estimates, others, strict=True):
         losses = np.maximum.reduceat(other.losses, view.layout.grid.first_point)
         estimates.append(replace(estimate, errors=np.maximum(estimate.errors, share * losses)))
-    return replace(solution, estimates=tuple(estimates))
+    return solution.judged(tuple(estimates))
 
 
 def _other_minimum(view: PhaseView) -> OtherMinimum:
     ph = view.layout
     controls, losses = view.values.U.copy(), np.zeros(ph.grid.points)
-    smooth, free = np.flatnonzero(~view.kernels.affine), np.flatnonzero(free_intervals(view)[ph.grid.interval_of])
+    smooth, free = np.flatnonzero(~view.kernels.affine), np.flatnonzero(view.free_intervals[ph.grid.interval_of])
     if not smooth.size or ph.nz or not free.size:  # algebraic variables move with the controls: H alone does not decide
         return OtherMinimum(controls, losses)
     search = _Search(view, free, smooth)
@@ -88,7 +88,13 @@ class _Search:
 
     @cached_property
     def rows(self) -> Array:
-        return hamiltonian_rows(self.view, self.view.times[self.points])
+        """(rows of the kernel, points)"""
+        return np.ascontiguousarray(hamiltonian_rows(self.view, self.view.times[self.points]).T)
+
+    @cached_property
+    def _tiles(self) -> dict[int, tuple[Array, Array]]:
+        """Inputs and data of the kernel for some number of choices at each point; the controls are written into them."""
+        return {}
 
     def best(self, u: Array) -> tuple[Array, Array]:
         """(points, controls), (points,): the best controls away from ``u``, and by how much H falls, times the span's length."""
@@ -135,15 +141,18 @@ class _Search:
     def _values(self, controls: Array) -> Array:
         """(choices, points): H times the span's length; infinite where controls violate a path constraint."""
         view, ph, (choices, count) = self.view, self.view.layout, controls.shape[:2]
-        inputs, data, parameters = (np.tile(part[:, self.points], choices) for part in view.arguments)
+        if choices not in self._tiles:
+            inputs, data = (np.tile(part[:, self.points], choices) for part in view.arguments[:2])
+            self._tiles[choices] = inputs, data
+        inputs, data = self._tiles[choices]
         inputs[ph.control_inputs] = controls.reshape(choices * count, -1).T
-        outputs, costs = (
-            np.asarray(of(inputs, data, parameters)).reshape(-1, choices, count)
-            for of in (view.kernel.constraints, view.kernel.objective)
-        )
-        H = np.einsum("pr,rcp->cp", self.rows, np.concatenate([outputs, costs]))
+        outputs = np.asarray(view.kernel.constraints(inputs, data, view.parameters)).reshape(-1, choices, count)
+        H = np.einsum("rp,rcp->cp", self.rows[: outputs.shape[0]], outputs)
+        if view.kernel.objective_rows:
+            costs = np.asarray(view.kernel.objective(inputs, data, view.parameters)).reshape(-1, choices, count)
+            H += np.einsum("rp,rcp->cp", self.rows[outputs.shape[0] :], costs)
         mixed = ~view.kernels.state_paths
-        if mixed.any():
+        if mixed.size and mixed.any():
             c = outputs[ph.outputs[2]][mixed]
             margin = view.method.round_off * np.maximum(np.abs(c).max(axis=(1, 2)), 1.0)
             low, high = (ph.form.c_bound.lower[mixed] - margin), (ph.form.c_bound.upper[mixed] + margin)

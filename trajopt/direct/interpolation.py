@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve
-from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.schemes import Places, integration_matrix
+
+if TYPE_CHECKING:
+    from trajopt.direct.phase_view import PhaseView
 
 Array = NDArray[np.float64]
 
@@ -24,29 +27,26 @@ def sampled(view: PhaseView, where: Sequence[tuple[NDArray[np.int_], Places]]) -
 
     Gives the states (places, nx), and the kernel's inputs and data, group by group and interval by interval.
     """
-    ph, values = view.layout, view.values
-    x, z, u = [], [], []
+    ph, values, mesh = view.layout, view.values, view.layout.mesh
+    x, z, u, times, intervals = [], [], [], [], []
     for here, to in where:
         count, points = here.size * to.at.size, ph.grid.first_point[here][:, None] + np.arange(to.from_points.shape[1])
         nodes = node_values(view, here, to.from_nodes.shape[1])
         x.append(np.einsum("mn,kni->kmi", to.from_nodes, nodes).reshape(count, ph.nx))
-        z.append((to.from_points @ values.Z[points]).reshape(count, ph.nz))
+        z.append((to.from_points @ values.Z[points]).reshape(count, ph.nz) if ph.nz else np.zeros((count, 0)))
         u.append((to.from_points @ values.U[points]).reshape(count, ph.nu))
+        starts = mesh.breaks[here][:, None]
+        times.append((starts + (mesh.breaks[here + 1][:, None] - starts) * to.at).ravel())
+        intervals.append(here.repeat(to.at.size))
     states, bound, within = np.concatenate(x), ph.form.u_bound, ph.form.x_bound
-    interval = np.concatenate([np.repeat(here, to.at.size) for here, to in where])
-    at = np.concatenate([np.tile(to.at, here.size) for here, to in where])
-    normalised = ph.mesh.breaks[interval] + np.diff(ph.mesh.breaks)[interval] * at
-    knots, span = ph.mesh.spans[0], ph.mesh.spans[1][interval]
-    theta = (normalised - knots[span]) / (knots[span + 1] - knots[span])
+    knots, span = mesh.spans[0], mesh.spans[1][np.concatenate(intervals)]
+    theta = (np.concatenate(times) - knots[span]) / (knots[span + 1] - knots[span])
     spans = values.spans[span[:, None] + np.arange(2)]
-    # What is beyond a bound may have no value: a table ends there, a root. That it is beyond counts by itview.
-    inside = np.clip(states, within.lower, within.upper), np.clip(np.concatenate(u), bound.lower, bound.upper)
-    W = ph.inputs(inside[0], np.concatenate(z), inside[1], view.statics, spans)
+    # What is beyond a bound may have no value: a table ends there, a root. That it is beyond counts by itself.
+    x_inside = np.minimum(np.maximum(states, within.lower), within.upper)
+    u_inside = np.minimum(np.maximum(np.concatenate(u), bound.lower), bound.upper)
+    W = ph.inputs(x_inside, np.concatenate(z), u_inside, view.statics, spans)
     return states, W.T, ph.data(theta, spans)
-
-
-def repeated_parameters(view: PhaseView, places: int) -> Array:
-    return np.repeat(view.parameters[:, None], places, axis=1)
 
 
 def state_curve(view: PhaseView) -> Curve:
@@ -54,8 +54,9 @@ def state_curve(view: PhaseView) -> Curve:
     ph, values = view.layout, view.values
     if ph.grid.shares_nodes:
         return _integrated(view)
-    nodes = tuple(r.nodes for r in ph.grid.rules)
-    return Curve(values.breaks, nodes, tuple(values.X[f : f + n.size] for f, n in zip(ph.grid.first[:-1], nodes, strict=True)))
+    return Curve.grouped(
+        values.breaks, [(rule.nodes, here, node_values(view, here, rule.nodes.size)) for rule, here in ph.grid.groups]
+    )
 
 
 def _integrated(view: PhaseView) -> Curve:
@@ -76,12 +77,16 @@ def _integrated(view: PhaseView) -> Curve:
 
 def point_curve(view: PhaseView, of: Array) -> Curve:
     """The polynomials through values at the collocation points."""
-    ph = view.layout
-    pieces = tuple(of[ph.grid.points_of(k)] for k in range(ph.mesh.intervals))
-    return Curve(view.values.breaks, tuple(r.points for r in ph.grid.rules), pieces)
+    return Curve.grouped(view.values.breaks, _pieces(view, of))
 
 
 def control_curve(view: PhaseView) -> Curve:
     """The control polynomials, kept within their bounds; of full degree even where fewer unknowns describe them."""
-    bound, curve = view.layout.form.u_bound, point_curve(view, view.values.U)
-    return Curve(curve.breaks, curve.nodes, curve.values, bound.lower, bound.upper)
+    bound = view.layout.form.u_bound
+    return Curve.grouped(view.values.breaks, _pieces(view, view.values.U), bound.lower, bound.upper)
+
+
+def _pieces(view: PhaseView, of: Array) -> list[tuple[Array, NDArray[np.int_], Array]]:
+    """Of each degree: points, intervals, and the values (intervals, points, size) from those at all collocation points."""
+    first = view.layout.grid.first_point
+    return [(rule.points, here, of[first[here][:, None] + np.arange(rule.points.size)]) for rule, here in view.layout.grid.groups]

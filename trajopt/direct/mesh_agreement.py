@@ -75,7 +75,7 @@ def confirms(solution: MeshSolution, on_arcs: MeshSolution) -> bool:
 def judged_by(solution: MeshSolution, error: float, evidence: str) -> MeshSolution:
     """The solution with another estimate of its error, and the evidence for the history."""
     estimates = tuple(replace(e, errors=np.minimum(e.errors, error)) for e in solution.estimates)
-    return replace(solution, estimates=estimates, evidence=f"{evidence} to {error:.1e}")
+    return solution.judged(estimates, evidence=f"{evidence} to {error:.1e}")
 
 
 def halved(view: PhaseView, where: NDArray[np.bool_]) -> Mesh:

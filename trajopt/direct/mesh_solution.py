@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import Curve
-from trajopt.direct.interpolation import control_curve, point_curve, state_curve
+from trajopt.direct.interpolation import point_curve
 from trajopt.direct.packing import Layout
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.scaling import cost_reach
@@ -121,6 +121,12 @@ class MeshSolution:
             size = max(size, method.round_off * self.cost_reach)
         return size if size > 0 else np.inf
 
+    def judged(self, estimates: tuple[Estimate, ...], **changes: Any) -> MeshSolution:
+        """The solution with other estimated errors; what does not depend on them is not computed again."""
+        other = replace(self, estimates=estimates, **changes)
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+        return other
+
     @property
     def objective(self) -> float:
         return self.result.f * self.layout.form.sense
@@ -128,7 +134,7 @@ class MeshSolution:
     @cached_property
     def guess(self) -> Guess:
         """The solution as a guess for another mesh."""
-        return Guess(tuple(_phase_guess(view, control_curve(view)) for view in self.phases), self.layout.statics(self.y))
+        return Guess(tuple(_phase_guess(view, view.control_curve) for view in self.phases), self.layout.statics(self.y))
 
     def stepped_guess(self, controls: list[Array] | None = None) -> Guess:
         """The solution as a guess, each of its controls (or others), by phase (points, controls), kept around its point."""
@@ -169,4 +175,4 @@ def _phase_guess(view: PhaseView, controls: Curve | _Steps) -> PhaseGuess:
     def along(curve: Any) -> Any:
         return lambda tau: curve.evaluate(t0 + np.asarray(tau) * (tf - t0))
 
-    return PhaseGuess(t0, tf, along(state_curve(view)), along(point_curve(view, view.values.Z)), along(controls))
+    return PhaseGuess(t0, tf, along(view.state_curve), along(point_curve(view, view.values.Z)), along(controls))

@@ -109,7 +109,7 @@ class PhaseLayout:
 
     # The inputs and outputs of the kernel at a point.
 
-    def inputs(self, x: Array, z: Array, u: Array, s: Array, spans: Array) -> Array:
+    def inputs(self, x: Vector, z: Vector, u: Vector, s: Vector, spans: Vector) -> Vector:
         """(places, inputs of the kernel) from x, z, u of each place, the static variables, and start and end of its span."""
         shared = np.broadcast_to(s, (x.shape[0], s.size))
         return np.hstack([x, z, u, shared, *([spans] if self.free_time else [])])

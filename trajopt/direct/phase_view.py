@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.curve import Curve
 from trajopt.direct.collocation import Collocation
-from trajopt.direct.costates import Costates, costates_of
+from trajopt.direct.costates import Costates, costate_curve, costates_of
+from trajopt.direct.interpolation import control_curve, sampled, state_curve
 from trajopt.direct.kernels import PhaseKernels
 from trajopt.direct.packing import PhaseLayout, PhaseValues
-from trajopt.direct.scaling import limit_sizes
 from trajopt.nlp.program import Block, Kernel, arguments
 
 Array = NDArray[np.float64]
@@ -44,12 +45,12 @@ class PhaseView:
     @cached_property
     def x_size(self) -> Array:
         """(nx,)"""
-        return _size(self.values.X, limit_sizes(self.layout.form.states))
+        return _size(self.values.X, self.layout.form.state_sizes.limits)
 
     @cached_property
     def u_size(self) -> Array:
         """(nu,)"""
-        return _size(self.values.U, limit_sizes(self.layout.form.controls))
+        return _size(self.values.U, self.layout.form.control_sizes.limits)
 
     @cached_property
     def u_range(self) -> Array:
@@ -115,6 +116,42 @@ class PhaseView:
     @cached_property
     def costates(self) -> Costates:
         return costates_of(self)
+
+    @cached_property
+    def free_intervals(self) -> Bools:
+        """(intervals,): where no bound of a state and no path constraint has a multiplier; there costates are smooth."""
+        ph, costates, least = self.layout, self.costates, self.method.round_off
+        size = np.abs(costates.points).max(axis=0)
+        active = np.asarray((np.abs(self.state_multipliers) > least * np.where(size > 0, size, 1.0)).any(axis=1))
+        active[[0, -1]] = False  # boundary values
+        before = np.concatenate([[0], active.cumsum()])  # number of active nodes before each
+        busy = before[ph.grid.first[1:] + 1] > before[ph.grid.first[:-1]]
+        if ph.nc:
+            largest = np.abs(costates.path).max(axis=0)
+            bound = np.abs(costates.path) > least * np.where(largest > 0, largest, 1.0)
+            busy |= np.logical_or.reduceat(np.asarray(bound.any(axis=1)), ph.grid.first_point)
+        return np.asarray(~busy)
+
+    # Polynomials.
+
+    @cached_property
+    def state_curve(self) -> Curve:
+        return state_curve(self)
+
+    @cached_property
+    def control_curve(self) -> Curve:
+        return control_curve(self)
+
+    @cached_property
+    def costate_curve(self) -> Curve:
+        return costate_curve(self)
+
+    @cached_property
+    def between(self) -> tuple[Array, Array, Array]:
+        """States, and inputs and data of the kernel, at the Gauss points between the collocation points of all intervals."""
+        return sampled(self, [(here, rule.between) for rule, here in self.layout.grid.groups])
+
+    # Derivatives.
 
     @cached_property
     def control_slopes(self) -> Array:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.bounds import Bound
 from trajopt.direct.packing import Layout, PhaseLayout
-from trajopt.nlp.program import Block, Program, arguments, cost_at
-from trajopt.normal_form import NamedVector
+from trajopt.nlp.program import Block, Program, arguments, costs_at
+from trajopt.normal_form import StatedSizes
 
 Array = NDArray[np.float64]
 
@@ -21,23 +20,30 @@ def scales(layout: Layout, program: Program, negligible: float) -> tuple[Array, 
     y, unknowns = program.start, np.ones(layout.unknowns)
     for ph, block in zip(layout.phases, program.blocks, strict=False):
         reach = _reach(ph, block, program)
-        ph.states(unknowns)[:] = _sizes(ph.form.states, ph.states(y), reach, negligible)
-        ph.algebraics(unknowns)[:] = _sizes(ph.form.algebraics, ph.algebraics(y), None, negligible)
-        u = _control_sizes(ph, ph.controls(y))
-        count = ph.control_grid.count.ravel()
-        by_interval = np.repeat(np.tile(u, ph.mesh.intervals), count)
-        ph.control_unknowns(unknowns)[:] = np.tile(u, ph.grid.points) if ph.grid.shares_nodes else by_interval
+        ph.states(unknowns)[:] = _sizes(ph.form.state_sizes, ph.states(y), reach, negligible)
+        if ph.nz:
+            ph.algebraics(unknowns)[:] = _sizes(ph.form.algebraic_sizes, ph.algebraics(y), None, negligible)
+        if ph.nu:
+            ph.control_unknowns(unknowns)[:] = _by_unknown(ph, _control_sizes(ph.form.control_sizes, ph.controls(y)))
         ph.span_times(unknowns)[:] = _or_one(np.ptp(ph.span_times(y)))
-        ph.integral_values(unknowns)[:] = _or_one(np.abs(ph.integral_values(y)))
-    layout.statics(unknowns)[:] = _sizes(layout.form.statics, layout.statics(y)[None, :], None, negligible)
+        if ph.nq:
+            ph.integral_values(unknowns)[:] = _or_one(np.abs(ph.integral_values(y)))
+    if layout.form.statics:
+        layout.statics(unknowns)[:] = _sizes(layout.form.static_sizes, layout.statics(y)[None, :], None, negligible)
     return unknowns, _rows(layout, program, unknowns)
+
+
+def _by_unknown(ph: PhaseLayout, u: Array) -> Array:
+    """(control unknowns,) from one number for each control."""
+    if ph.grid.shares_nodes:
+        return np.tile(u, ph.grid.points)
+    return np.repeat(np.tile(u, ph.mesh.intervals), ph.control_grid.count.ravel())
 
 
 def cost_reach(program: Program, y: Array, unknowns: Array) -> float:
     """By how much the cost changes from ``y`` if every unknown changes by its size; 0 where that has no value."""
-    here = cost_at(program, y)
-    changes = [abs(cost_at(program, y + sign * unknowns) - here) for sign in (-1.0, 1.0)]
-    return max((change for change in changes if np.isfinite(change)), default=0.0)
+    here, *others = costs_at(program, (y, y - unknowns, y + unknowns))
+    return max((abs(other - here) for other in others if np.isfinite(other - here)), default=0.0)
 
 
 def _or_one(sizes: Array | float) -> Array:
@@ -45,40 +51,16 @@ def _or_one(sizes: Array | float) -> Array:
     return np.where(np.asarray(sizes) > np.finfo(float).eps, sizes, 1.0)
 
 
-def _sizes(quantities: tuple[NamedVector, ...], values: Array, reach: Array | None, negligible: float) -> Array:
-    sizes = np.ones(sum(q.size for q in quantities))
-    for q in quantities:
-        if q.scale is not None:
-            sizes[q.rows] = np.broadcast_to(np.asarray(q.scale, dtype=float).ravel(), (q.size,))
-            continue
-        size = np.maximum(np.abs(values[:, q.rows]).max(axis=0), _largest(q.start, q.end))
-        limit = _largest(q.bound)
-        fallback = np.where(limit > 0, limit, np.zeros(q.size) if reach is None else reach[q.rows])
-        sizes[q.rows] = _or_one(np.where(size > np.minimum(negligible * fallback, 1.0), size, fallback))
-    return sizes
+def _sizes(stated: StatedSizes, values: Array, reach: Array | None, negligible: float) -> Array:
+    """(quantities,): from values (places, quantities) and what the statement says; ``reach`` where it gives no bound."""
+    size = np.maximum(np.abs(values).max(axis=0), stated.ends)
+    fallback = stated.bound if reach is None else np.where(stated.bound > 0, stated.bound, reach)
+    return stated.with_scale(np.where(size > np.minimum(negligible * fallback, 1.0), size, fallback))
 
 
-def limit_sizes(quantities: tuple[NamedVector, ...]) -> Array:
-    """The sizes of quantities from their scales, boundary values and bounds; one without any of these."""
-    return _sizes(quantities, np.zeros((1, sum(q.size for q in quantities))), None, 0.0)
-
-
-def _control_sizes(ph: PhaseLayout, values: Array) -> Array:
+def _control_sizes(stated: StatedSizes, values: Array) -> Array:
     """The larger of a control's finite bounds; without any, its guess; without either, one."""
-    sizes = np.ones(ph.nu)
-    for q in ph.form.controls:
-        if q.scale is not None:
-            sizes[q.rows] = np.broadcast_to(np.asarray(q.scale, dtype=float).ravel(), (q.size,))
-            continue
-        limit = _largest(q.bound)
-        sizes[q.rows] = _or_one(np.where(limit > 0, limit, np.abs(values[:, q.rows]).max(axis=0)))
-    return sizes
-
-
-def _largest(*bounds: Bound) -> Array:
-    """(size,): the size of the largest finite limit; 0 where there is none."""
-    sides = np.abs([side for bound in bounds for side in (bound.lower, bound.upper)])
-    return np.asarray(np.where(np.isfinite(sides), sides, 0.0).max(axis=0))
+    return stated.with_scale(np.where(stated.bound > 0, stated.bound, np.abs(values).max(axis=0)))
 
 
 def _reach(ph: PhaseLayout, block: Block, program: Program) -> Array:

@@ -52,6 +52,20 @@ class Rule:
         return self.support if self.defects == self.degree else self.support[:-1]
 
     @cached_property
+    def own_defects(self) -> tuple[NDArray[np.int_], Array] | None:
+        """The one defect that the rate at each point enters, and its factor; None if a rate enters several."""
+        if np.any(np.count_nonzero(self.Q, axis=0) != 1):
+            return None
+        defect = np.argmax(self.Q != 0, axis=0)
+        return defect, self.Q[defect, np.arange(self.points.size)]
+
+    @cached_property
+    def costate_nodes(self) -> tuple[NDArray[np.int_], Array]:
+        """The collocation points inside the interval, and the nodes of the costates' polynomial: these and both ends."""
+        inside = np.flatnonzero((self.points > 0) & (self.points < 1))
+        return inside, np.concatenate([[0.0], self.points[inside], [1.0]])
+
+    @cached_property
     def at_ends(self) -> tuple[Array, Array]:
         """The values at 0 and at 1 of the Lagrange polynomials on the collocation points."""
         return lagrange_basis(self.points, np.zeros(1))[0], lagrange_basis(self.points, np.ones(1))[0]

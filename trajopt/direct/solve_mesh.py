@@ -124,7 +124,7 @@ def solve_mesh(
         )
         for e, loss in zip(error_estimate(solution), losses, strict=True)
     )
-    solution = replace(solution, estimates=estimates, seconds=time.perf_counter() - began)
+    solution = solution.judged(estimates, seconds=time.perf_counter() - began)
     record = solution.record
     if kind is not PassKind.FEASIBLE:
         context.offer(solution)  # before it is reported: an interruption returns what was reported
@@ -164,7 +164,7 @@ def _solve_with_angle_bounds(
     sizes, rows = scales(layout, inside, method.negligible)
     result = context.solve(scaled(inside, sizes, rows), warm)
     for _ in range(method.max_passes):
-        if result.outcome is not Outcome.SOLVED:
+        if result.outcome is not Outcome.SOLVED or inside is program:  # without angles
             break
         around = angle_bounded(layout, context.kernels, replace(program, start=result.y * sizes), reach)
         if not at_angle_bound(inside, around, method.round_off):

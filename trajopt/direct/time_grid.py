@@ -67,6 +67,15 @@ class TimeGrid:
         return np.asarray(np.searchsorted(self.first_point, np.arange(self.points), side="right") - 1)
 
     @cached_property
+    def own_defects(self) -> tuple[Index, Array] | None:
+        """(points,), (points,): the one defect of its interval that the rate at a point enters, and its factor there."""
+        own = [rule.own_defects for rule in self.rules]
+        if self.shares_nodes or any(one is None for one in own):
+            return None
+        defects, factors = zip(*(one for one in own if one is not None), strict=True)
+        return np.concatenate(defects), np.concatenate(factors) * self.widths[self.interval_of]
+
+    @cached_property
     def widths(self) -> Array:
         """(intervals,) as fractions of their spans."""
         knots, span_of = self.mesh.spans
@@ -120,8 +129,22 @@ class ControlGrid:
         first = self.offset[interval, control]
         return u[first : first + self.count[interval, control]]
 
+    @cached_property
+    def complete(self) -> bool:
+        """True if every control has a value at every collocation point."""
+        return self.grid.shares_nodes or bool((self.count == self.grid.sizes[:, None]).all())
+
+    def numbers(self, u: Vector) -> Vector:
+        """(points, controls): of a complete description, the values at the collocation points."""
+        if self.grid.shares_nodes or self.count.shape[1] <= 1:
+            return u.reshape(self.grid.points, -1) if u.size else np.zeros((self.grid.points, 0), dtype=u.dtype)
+        points, of = np.arange(self.grid.points), self.grid.interval_of
+        return u[self.offset[of] + (points - self.grid.first_point[of])[:, None]]
+
     def at_points(self, u: Array) -> Array:
         """(points, controls): the controls at the collocation points."""
+        if self.complete:
+            return np.array(self.numbers(u))
         shape = self.grid.points, self.count.shape[1]
         rows, columns, values = self.entries
         return np.asarray(np.bincount(rows, values * u[columns], shape[0] * shape[1]), dtype=float).reshape(shape)

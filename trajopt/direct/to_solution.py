@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from trajopt.arcs import SIDES
 from trajopt.curve import Curve
-from trajopt.direct.costates import costate_curve
-from trajopt.direct.interpolation import control_curve, point_curve, state_curve
+from trajopt.direct.interpolation import point_curve
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.normal_form import NamedVector
@@ -34,10 +33,10 @@ def _phase_solution(solution: MeshSolution, view: PhaseView, estimate: Estimate)
         name=form.name,
         t0=values.t0,
         tf=values.tf,
-        states=_by_name(form.states, state_curve(view)),
-        controls=_by_name(form.controls, control_curve(view)),
+        states=_by_name(form.states, view.state_curve),
+        controls=_by_name(form.controls, view.control_curve),
         algebraics=_by_name(form.algebraics, point_curve(view, values.Z)),
-        costates=_by_name(form.states, costate_curve(view)),
+        costates=_by_name(form.states, view.costate_curve),
         path_multipliers={name: path.rows(slice(r, r + 1)) for r, name in enumerate(form.c_names)},
         integrals=_integrals(solution, view),
         breaks=values.breaks,

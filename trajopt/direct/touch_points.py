@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import inverse_legendre
 from trajopt.direct.collocation import Refinement
-from trajopt.direct.interpolation import repeated_parameters, sampled
+from trajopt.direct.interpolation import sampled
 from trajopt.direct.phase_view import PhaseView
 
 Array = NDArray[np.float64]
@@ -78,11 +78,9 @@ class LimitMultipliers:
         count = ph.grid.rules[k].points.size + 3
         at = 0.5 - 0.5 * np.cos(np.pi * np.arange(count) / (count - 1))
         x, W, D = sampled(view, [(np.array([k]), ph.grid.rules[k].places(at))])
-        if column < ph.nx:
-            values = x[:, column]
-        else:
-            values = np.asarray(view.kernel.constraints(W, D, repeated_parameters(view, count)))[ph.ng + column]
-        return np.asarray(inverse_legendre(tuple(at.tolist())) @ values)
+        if column >= ph.nx:
+            x = view.kernel.constraints(W, D, view.parameters)[ph.ng :].T
+        return np.asarray(inverse_legendre(tuple(at.tolist())) @ x[:, column])
 
     def near_limit(self, column: int, side: int) -> NDArray[np.bool_]:
         """(state points,): where a constraint is at a limit."""

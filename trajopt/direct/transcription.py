@@ -12,7 +12,7 @@ from trajopt.curve import lagrange_basis
 from trajopt.direct.kernels import Kernels, PhaseKernels
 from trajopt.direct.packing import Layout, PhaseLayout
 from trajopt.nlp.program import Block, Program, arguments
-from trajopt.nlp.sparse_rows import SparseRows, compressed
+from trajopt.nlp.sparse_rows import SparseRows, compressed, one_each
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int_]
@@ -64,9 +64,13 @@ def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Bloc
 def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> SparseRows:
     """The inputs of the kernel at every collocation point from the unknowns."""
     number = np.arange(layout.unknowns)
+    complete = ph.control_grid.complete
     none = np.full((ph.grid.points, ph.nu), -1)  # controls may be sums of several unknowns
+    u = ph.control_grid.numbers(ph.control_unknowns(number)) if complete else none
     spans = ph.span_times(number)[point_span[:, None] + np.arange(2)]
-    of = ph.inputs(ph.states(number)[ph.grid.point_state], ph.algebraics(number), none, layout.statics(number), spans)
+    of = ph.inputs(ph.states(number)[ph.grid.point_state], ph.algebraics(number), u, layout.statics(number), spans)
+    if complete:
+        return one_each(of.ravel(), np.ones(of.size), layout.unknowns)
     rows = np.flatnonzero(of.ravel() >= 0)
     u_rows, u_columns, u_values = ph.control_grid.entries
     point, component = u_rows // max(ph.nu, 1), u_rows % max(ph.nu, 1)
@@ -82,6 +86,8 @@ def _scatter(ph: PhaseLayout, layout: Layout) -> SparseRows:
     """Constraint rows from the outputs of the kernel at every collocation point."""
     number = np.arange(layout.constraints)
     _, algebraic, path, integrands = ph.outputs
+    if ph.grid.own_defects is not None:
+        return _scatter_one_each(ph, layout, *ph.grid.own_defects)
     output = np.arange(ph.grid.points * integrands.stop).reshape(ph.grid.points, integrands.stop)
     rows, columns, values = [], [], []
     for rule, here in ph.grid.groups:
@@ -102,6 +108,18 @@ def _scatter(ph: PhaseLayout, layout: Layout) -> SparseRows:
         values.append(np.ones(of.size))
     triplets = np.concatenate(columns), np.concatenate(rows), np.concatenate(values)
     return compressed(*triplets, (output.size, layout.constraints))
+
+
+def _scatter_one_each(ph: PhaseLayout, layout: Layout, defects: Index, factors: Array) -> SparseRows:
+    """Constraint rows from the outputs of the kernel, if every output enters one row only."""
+    number, (rates, algebraic, path, integrands) = np.arange(layout.constraints), ph.outputs
+    shape = ph.grid.points, integrands.stop
+    rows, values = np.empty(shape, dtype=int), np.ones(shape)
+    rows[:, rates] = ph.defect_rows(number)[defects + ph.defect_first[ph.grid.interval_of]]
+    values[:, rates] = factors[:, None]
+    rows[:, algebraic], rows[:, path] = ph.algebraic_rows(number), ph.path_rows(number)
+    rows[:, integrands], values[:, integrands] = ph.integral_rows(number), -ph.grid.weights[:, None]
+    return one_each(rows.ravel(), values.ravel(), layout.constraints)
 
 
 def _linear_part(ph: PhaseLayout, layout: Layout) -> Triplets:
@@ -126,32 +144,33 @@ def _linear_part(ph: PhaseLayout, layout: Layout) -> Triplets:
 
 def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
     number = np.arange(layout.unknowns)
-    entries: list[tuple[int, Index, Array]] = []  # place in the endpoint column, unknowns and their factors
+    entries: list[tuple[Index, Index, Array]] = []  # places in the endpoint column, unknowns and their factors
     last = 0
     for i, (ph, kernel) in enumerate(zip(layout.phases, kernels.phases, strict=True)):
-        t0, tf, x0, xf, z0, zf, u0, uf, q = layout.endpoints(i)
+        t0, _, _, xf, z0, zf, u0, uf, q = layout.endpoints(i)
         times, states = ph.span_times(number), ph.states(number)
-        for place, of in ((t0, times[:1]), (tf, times[-1:]), (x0, states[0]), (xf, states[-1])):
-            entries += [(place.start + j, of[j : j + 1], np.ones(1)) for j in range(of.size)]
+        ends = np.concatenate([times[[0, -1]], states[0], states[-1]])  # t0, tf, x0, xf
+        entries.append((np.arange(t0.start, xf.stop), ends, np.ones(ends.size)))
         for side, (interval, z, u) in enumerate(((0, z0, u0), (ph.mesh.intervals - 1, zf, uf))):
             basis, points = ph.grid.rules[interval].at_ends[side], ph.grid.points_of(interval)
             # Algebraic variables and controls at the ends continue their polynomials.
-            entries += [(z.start + j, ph.algebraics(number)[points, j], basis) for j in range(ph.nz)]
+            for j in range(ph.nz):
+                entries.append((np.full(basis.size, z.start + j), ph.algebraics(number)[points, j], basis))
             for j in range(ph.nu):
                 nodes = ph.control_grid.nodes(interval, j)
                 own = basis if nodes is ph.grid.rules[interval].points else lagrange_basis(nodes, np.array([float(side)]))[0]
-                entries.append((u.start + j, ph.control_on(number, interval, j), own))
+                entries.append((np.full(own.size, u.start + j), ph.control_on(number, interval, j), own))
         # Other integrals are summed into the cost directly; their place in the endpoint column stays zero.
-        values = ph.integral_values(number)
-        entries += [(q.start + j, values[k : k + 1], np.ones(1)) for k, j in enumerate(kernel.unknown_integrals)]
+        if kernel.unknown_integrals:
+            places = q.start + np.array(kernel.unknown_integrals)
+            entries.append((places, ph.integral_values(number), np.ones(places.size)))
         last = q.stop
-    entries += [(last + j, one, np.ones(1)) for j, one in enumerate(layout.statics(number)[:, None])]
-    rows = np.concatenate([np.full(of.size, place) for place, of, _ in entries])
-    columns, factors = (np.concatenate(part) for part in list(zip(*entries, strict=True))[1:])
-    gather = compressed(rows, columns, factors, (last + layout.form.s.numel(), layout.unknowns))
+    statics = layout.statics(number)
+    entries.append((last + np.arange(statics.size), statics, np.ones(statics.size)))
+    rows, columns, factors = (np.concatenate(part) for part in zip(*entries, strict=True))
+    gather = compressed(rows, columns, factors, (last + statics.size, layout.unknowns))
     conditions = layout.condition_rows(np.arange(layout.constraints))
-    count = conditions.size
-    scatter = compressed(np.arange(count), conditions, np.ones(count), (count, layout.constraints))
+    scatter = one_each(conditions, np.ones(conditions.size), layout.constraints)
     return Block(kernels.endpoints, 1, gather, np.zeros((0, 1)), scatter, np.ones(1))
 
 

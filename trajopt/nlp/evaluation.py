@@ -72,6 +72,40 @@ class Pattern:
     rows: Index
 
 
+class CoreKernel:
+    """A kernel in the structures of evaluation.h: a block without what depends on its points."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.c, self._arrays = CBlock(), list[Any]()
+        self.c.inputs, self.c.data = kernel.inputs, kernel.data
+        self.c.constraint_rows, self.c.objective_rows = kernel.constraint_rows, kernel.objective_rows
+        self.has_tapes = True
+        patterns = (None, None, kernel.constraint_pattern, kernel.objective_pattern, kernel.hessian_pattern)
+        sizes = (kernel.constraint_rows, kernel.objective_rows, *(0 if p is None else p[0].size for p in patterns[2:]))
+        for i, (function, pattern, size) in enumerate(zip(functions(kernel), patterns, sizes, strict=True)):
+            self.c.nonzeros[i] = size
+            if pattern is not None:
+                arrays = [np.ascontiguousarray(a, dtype=np.int64) for a in pattern]
+                self.c.row[i], self.c.column[i] = (a.ctypes.data for a in arrays)
+                self._arrays += arrays
+            if size and function.tape is not None:
+                self.c.function[i] = function.tape.address
+                self._arrays.append(function.tape)
+            elif size:
+                self.has_tapes = False
+
+
+_core_kernels: weakref.WeakKeyDictionary[Kernel, CoreKernel] = weakref.WeakKeyDictionary()
+
+
+def _core_kernel(kernel: Kernel) -> CoreKernel:
+    """Return the kernel for the core, made once for all programs with it."""
+    made = _core_kernels.get(kernel)
+    if made is None:
+        made = _core_kernels[kernel] = CoreKernel(kernel)
+    return made
+
+
 class CoreProgram:
     """A program in the structures of evaluation.h, with the arrays that they point to."""
 
@@ -89,19 +123,12 @@ class CoreProgram:
         )  # fmt: skip
 
     def _fill(self, c: CBlock, block: Block) -> None:
-        kernel = block.kernel
-        c.inputs, c.data, c.count = kernel.inputs, kernel.data, block.count
-        c.constraint_rows, c.objective_rows = kernel.constraint_rows, kernel.objective_rows
+        of_kernel = _core_kernel(block.kernel)
+        self._arrays.append(of_kernel)
+        ctypes.pointer(c)[0] = of_kernel.c
+        c.count = block.count
         c.gather, c.scatter = self._lines(block.gather), self._lines(block.scatter)
         c.place_data, c.weights = self._pointer(block.data), self._pointer(block.weights)
-        patterns = (None, None, kernel.constraint_pattern, kernel.objective_pattern, kernel.hessian_pattern)
-        sizes = (kernel.constraint_rows, kernel.objective_rows, *(0 if p is None else p[0].size for p in patterns[2:]))
-        for i, (function, pattern, size) in enumerate(zip(functions(kernel), patterns, sizes, strict=True)):
-            c.nonzeros[i] = size
-            if pattern is not None:
-                c.row[i], c.column[i] = (self._pointer(a, np.int64) for a in pattern)
-            if size and function.tape is not None:
-                c.function[i] = ctypes.addressof(function.tape.c)
 
     def _evaluate(self, block: int, which: int, inputs: int, multipliers: int | None, result: int) -> int:
         """Evaluate one function of a block at all its points by CasADi; called from C."""
@@ -124,7 +151,7 @@ class CoreProgram:
     def _pointer(self, values: Any, kind: Any = np.float64) -> int:
         array = np.ascontiguousarray(values, dtype=kind)
         self._arrays.append(array)
-        return int(array.ctypes.data)
+        return array.ctypes.data
 
 
 class Evaluation:
@@ -175,7 +202,7 @@ def functions(kernel: Kernel) -> tuple[Pointwise, ...]:
 
 def has_tapes(program: Program) -> bool:
     """True if the core evaluates all functions of a program itself."""
-    return all(f.tape is not None for block in program.blocks for f in functions(block.kernel) if f.function.nnz_out())
+    return all(_core_kernel(block.kernel).has_tapes for block in program.blocks)
 
 
 def _pattern(c: CPlacement) -> Pattern:

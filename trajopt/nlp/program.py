@@ -11,6 +11,7 @@ only kernels are differentiated, once per problem and not once per mesh.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +25,7 @@ from trajopt.nlp.sparse_rows import SparseRows, compressed
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """A function of w (unknowns), d (data of the point) and p (parameters), with first and second derivatives.
 
@@ -58,8 +59,8 @@ def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: 
     gradient = casadi.jtimes(rows, w, multipliers, True) if rows.numel() else type(w)(w.numel(), 1)
     hessian = casadi.triu(casadi.jacobian(casadi.densify(gradient), w, {"symmetric": True}))
 
-    def function(label: str, inputs: list[Any], output: Any) -> Pointwise:
-        return Pointwise(casadi.Function(f"{name}_{label}", inputs, [output]))
+    def function(label: str, output: Any, *more: Any) -> Pointwise:
+        return Pointwise(lambda: casadi.Function(f"{name}_{label}", [w, d, p, *more], [output]))
 
     return Kernel(
         inputs=w.numel(),
@@ -67,11 +68,11 @@ def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: 
         parameters=p.numel(),
         outputs=rows.numel(),
         objective_rows=objective.numel(),
-        constraints=function("c", [w, d, p], casadi.densify(constraints)),
-        objective=function("o", [w, d, p], casadi.densify(objective)),
-        constraint_jacobian=function("jc", [w, d, p], _nonzeros(jacobian_c)),
-        objective_jacobian=function("jo", [w, d, p], _nonzeros(jacobian_o)),
-        hessian=function("h", [w, d, p, multipliers], _nonzeros(hessian)),
+        constraints=function("c", casadi.densify(constraints)),
+        objective=function("o", casadi.densify(objective)),
+        constraint_jacobian=function("jc", _nonzeros(jacobian_c)),
+        objective_jacobian=function("jo", _nonzeros(jacobian_o)),
+        hessian=function("h", _nonzeros(hessian), multipliers),
         constraint_pattern=_pattern(jacobian_c),
         objective_pattern=_pattern(jacobian_o),
         hessian_pattern=_pattern(hessian),
@@ -123,15 +124,26 @@ class Functions:
 
 
 def arguments(block: Block, y: Array, parameters: Array) -> tuple[Array, Array, Array]:
-    """Return the arguments of the block's kernel at ``y``: inputs, data and parameters, one column per point."""
+    """Return the arguments of the block's kernel at ``y``: inputs and data, one column per point, and the parameters."""
     kernel = block.kernel
     inputs = block.gather.along(y).reshape(block.count, kernel.inputs).T
-    return inputs, block.data.reshape(kernel.data, block.count), np.repeat(parameters[:, None], block.count, axis=1)
+    return inputs, block.data.reshape(kernel.data, block.count), parameters
 
 
 def cost_at(program: Program, y: Array) -> float:
-    blocks = [b for b in program.blocks if b.weights.size]
-    return float(sum(b.weights @ b.kernel.objective(*arguments(b, y, program.parameters)).T.ravel() for b in blocks))
+    return costs_at(program, (y,))[0]
+
+
+def costs_at(program: Program, points: Sequence[Array]) -> list[float]:
+    """Return the objective at several points, by one call of each kernel."""
+    costs = np.zeros(len(points))
+    for block in program.blocks:
+        if block.weights.size:
+            inputs = np.hstack([arguments(block, y, program.parameters)[0] for y in points])
+            data = np.tile(block.data.reshape(block.kernel.data, block.count), len(points))
+            values = block.kernel.objective(inputs, data, program.parameters)
+            costs += values.T.reshape(len(points), -1) @ block.weights
+    return [float(cost) for cost in costs]
 
 
 def constraints_at(program: Program, y: Array) -> Array:

@@ -85,3 +85,8 @@ def compressed(lines: ArrayLike, indices: ArrayLike, values: ArrayLike, shape: t
     pointers = np.zeros(shape[0] + 1, dtype=np.int64)
     np.cumsum(np.bincount(line, minlength=shape[0]), out=pointers[1:])
     return SparseRows(pointers, index, data, shape[1])
+
+
+def one_each(indices: Index, data: Array, width: int) -> SparseRows:
+    """Build a matrix with one entry in each line."""
+    return SparseRows(np.arange(indices.size + 1), indices, data, width)
