@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -186,6 +186,29 @@ class Curve:
             )
         index = self.components.index(component) if isinstance(component, str) else component % self.size
         return self.rows(slice(index, index + 1), self.unit)
+
+
+class NamedCurves(Mapping[str, Curve]):
+    """The curves of named parts of a curve, each taken out of it at its first use."""
+
+    def __init__(self, curve: Curve, parts: Mapping[str, tuple[slice, str, tuple[str, ...]]]) -> None:
+        """``parts``: rows, unit and names of the components, by name."""
+        self._curve, self._parts = curve, parts
+        self._curves: dict[str, Curve] = {}
+
+    def __getitem__(self, name: str) -> Curve:
+        if name not in self._curves:
+            self._curves[name] = self._curve.rows(*self._parts[name])
+        return self._curves[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 def joined(curves: Sequence[Curve]) -> tuple[Curve, ...]:

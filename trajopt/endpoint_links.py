@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,9 +67,15 @@ class EndpointValues:
 
     def __init__(self, form: NormalForm, parameters: Array) -> None:
         self._links = endpoint_links(form, parameters)
-        self._phases = [_places(phase, first) for phase, first in zip(form.phases, _first(form), strict=False)]
-        self._statics = slice(_first(form)[-1], None)
-        self._values = np.full(_unknowns(form).numel(), np.nan)
+        first = _first(form)
+        self._phases = [_places(phase, start) for phase, start in zip(form.phases, first, strict=False)]
+        self._statics = slice(first[-1], None)
+        self._values = np.full(first[-1] + form.s.numel(), np.nan)
+
+    @property
+    def linked(self) -> bool:
+        """True if values may imply others."""
+        return self._links is not None
 
     def of(self, phase: int, name: str) -> Array:
         """Return the values of "t0", "tf", "x0" or "xf" of a phase."""
@@ -97,9 +104,10 @@ def _unknowns(form: NormalForm) -> Any:
 
 def _first(form: NormalForm) -> list[int]:
     """Return where the endpoint values of each phase begin, and where those of the last end."""
-    return [0, *np.cumsum([phase.ends.column.numel() for phase in form.phases]).tolist()]
+    return list(itertools.accumulate((sum(part.numel() for part in phase.ends) for phase in form.phases), initial=0))
 
 
 def _places(phase: PhaseForm, first: int) -> dict[str, slice]:
-    bounds = first + np.concatenate([[0], np.cumsum([part.numel() for part in phase.ends])])
-    return {name: slice(int(bounds[k]), int(bounds[k + 1])) for k, name in enumerate(("t0", "tf", "x0", "xf"))}
+    ends = phase.ends
+    bounds = itertools.accumulate((part.numel() for part in (ends.t0, ends.tf, ends.x0, ends.xf)), initial=first)
+    return {name: slice(a, b) for name, (a, b) in zip(("t0", "tf", "x0", "xf"), itertools.pairwise(bounds), strict=True)}

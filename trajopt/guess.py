@@ -72,9 +72,10 @@ def plain_guess(
         lift = _lift(starts, ends, tf - t0)
         lines = [_state_line(q, starts[q.rows], ends[q.rows], lift, reached.get(q.name), inside) for q in phase.states]
         x = _stack(lines)
-        for name, value in (("tf", np.array([tf])), ("x0", x(np.zeros(1))[0]), ("xf", x(np.ones(1))[0])):
-            known.set(i, name, value)
-        known.complete()
+        if known.linked:
+            for name, value in (("tf", np.array([tf])), ("x0", x(np.zeros(1))[0]), ("xf", x(np.ones(1))[0])):
+                known.set(i, name, value)
+            known.complete()
         if phase is not form.phases[-1]:
             reached.update({q.name: line(np.ones(1))[0] for q, line in zip(phase.states, lines, strict=True)})
         phases.append(
@@ -198,7 +199,7 @@ def has_idle_controls(form: NormalForm, guess: Guess, parameters: Array) -> bool
     for phase, model, start in zip(form.phases, form.models, guess.phases, strict=True):
         x, z, u = start.x(tau).T, start.z(tau).T, start.u(tau).T
         times = (start.t0 + tau * (start.tf - start.t0))[None, :]
-        shared = [np.repeat(column[:, None], tau.size, axis=1) for column in (guess.s, parameters)]
+        shared = guess.s, parameters
         rates = len(phase.x_names)
         for j in range(u.shape[0]):
             moved = [np.asarray(model(times, x, z, _shifted(u, j, d), *shared))[:rates] for d in (-STEP, STEP, 1.0)]
@@ -224,7 +225,7 @@ def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
             )
         x, z, u = start.x(tau), start.z(tau), start.u(tau)
         times = start.t0 + tau * (start.tf - start.t0)
-        shared = [np.repeat(column[:, None], tau.size, axis=1) for column in (guess.s, parameters)]
+        shared = guess.s, parameters
         values = np.asarray(model(times[None, :], x.T, z.T, u.T, *shared))
         # End points are often singular by design (rest, a pole), and no equation is collocated at the start.
         bad = np.argwhere(~np.isfinite(values[:, 1:-1]))
@@ -248,10 +249,15 @@ def _stated_ends(form: NormalForm, parameters: Array) -> EndpointValues:
     for i, phase in enumerate(form.phases):
         known.set(i, "t0", _given(phase.start_time))
         known.set(i, "tf", _given(phase.end_time))
-        for name, tau, bounds in (("x0", 0.0, [q.start for q in phase.states]), ("xf", 1.0, [q.end for q in phase.states])):
+        guesses = [np.full((2, q.size), np.nan) if q.guess is None else _user_line(q)(np.array([0.0, 1.0])) for q in phase.states]
+        for name, bounds, guessed in zip(
+            ("x0", "xf"),
+            ([q.start for q in phase.states], [q.end for q in phase.states]),
+            np.concatenate([np.zeros((2, 0)), *guesses], axis=1),
+            strict=True,
+        ):
             given = np.concatenate([np.zeros(0), *[_given(bound) for bound in bounds]])
-            guessed = [np.full(q.size, np.nan) if q.guess is None else _user_line(q)(np.array([tau]))[0] for q in phase.states]
-            known.set(i, name, np.where(np.isnan(given), np.concatenate([np.zeros(0), *guessed]), given))
+            known.set(i, name, np.where(np.isnan(given), guessed, given))
     statics = [_given(q.bound) if q.guess is None else np.broadcast_to(_number(q, q.guess), (q.size,)) for q in form.statics]
     known.set_statics(np.concatenate([np.zeros(0), *statics]))
     known.complete()
@@ -356,7 +362,7 @@ def _user_line(q: NamedVector) -> Callable[[Array], Array]:
 
 def _sampled(q: NamedVector, function: Callable[[float], Any], tau: Array) -> Array:
     """Evaluate a guess at m times, (m, size), with one check for all: single checks take half the time on fine meshes."""
-    raw = [function(float(a)) for a in tau]
+    raw = [function(a) for a in tau.tolist()]
     try:
         values = np.array(raw, dtype=float).reshape(len(raw), -1)
     except (TypeError, ValueError):

@@ -135,9 +135,11 @@ def _with_longer_duration(state: State) -> Guess:
 
 def _duration_can_grow(state: State) -> bool:
     """True if phases may last longer than guessed."""
+    if not _unsolved(state):
+        return False
     longer = plain_guess(state.context.form, duration=10, parameters=state.context.parameters)
     lengths, before = (np.array([ph.tf - ph.t0 for ph in one.phases]) for one in (longer, state.guess))
-    return _unsolved(state) and bool(np.all(lengths > 0) and np.any(2 * lengths > 3 * before))
+    return bool(np.all(lengths > 0) and np.any(2 * lengths > 3 * before))
 
 
 def _free_time(form: NormalForm) -> bool:
@@ -146,8 +148,8 @@ def _free_time(form: NormalForm) -> bool:
 
 def _idle(state: State) -> bool:
     """True if some control has no effect on the guess, to first order: all least-violation solutions would be the same."""
-    idle = not state.given and has_idle_controls(state.context.form, state.guess, state.context.parameters)
-    return _unsolved(state) and idle
+    context = state.context
+    return _unsolved(state) and not state.given and has_idle_controls(context.form, state.guess, context.parameters)
 
 
 def _off_centre(state: State) -> Guess:

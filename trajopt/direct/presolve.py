@@ -343,9 +343,8 @@ def _integrals(form: NormalForm, index: int, parameters: Array, states: Index, s
     scales[states] = sizes[:, None]
     scales = scales * 10 ** generator.uniform(-1.0, 1.0, x.shape)  # what happens far away only counts, too
     x, z, u = _within(phase.x_bound, x, scales), _within(phase.z_bound, z), _within(phase.u_bound, u)
-    p = np.repeat(parameters[:, None], places, axis=1)
     t, s = _within(_time_range(phase), t), _within(stacked([q.bound for q in form.statics]), s)
-    rates = np.asarray(form.models[index](t, x, z, u, s, p))[states] / sizes[:, None]
+    rates = np.asarray(form.models[index](t, x, z, u, s, parameters))[states] / sizes[:, None]
     x = x[states] / sizes[:, None]
     regular = np.all(np.isfinite(rates), axis=0)
     if regular.sum() <= count:
@@ -365,9 +364,14 @@ def _time_range(phase: PhaseForm) -> Bound:
 
 def _within(bound: Bound, values: Array, sizes: Array | float = 1.0) -> Array:
     """Numbers from -1 to 1 spread over what bounds allow, or over a size from a bound, or about zero."""
+    if not values.size:
+        return values
     lower, upper = bound.lower[:, None], bound.upper[:, None]
+    below, above = np.isfinite(lower), np.isfinite(upper)
     away = np.abs(values) * sizes
+    beyond = np.where(below, lower + away, np.where(above, upper - away, np.sign(values) * away))
+    if not (below & above).any():
+        return beyond
     with np.errstate(invalid="ignore"):
         between = lower + (upper - lower) * (0.5 + 0.5 * values)
-    beyond = np.where(np.isfinite(lower), lower + away, np.where(np.isfinite(upper), upper - away, np.sign(values) * away))
-    return np.where(np.isfinite(lower) & np.isfinite(upper), between, beyond)
+    return np.where(below & above, between, beyond)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.arcs import SIDES
-from trajopt.curve import Curve
+from trajopt.curve import Curve, NamedCurves
 from trajopt.direct.interpolation import point_curve
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
@@ -28,7 +28,6 @@ def phase_solutions(solution: MeshSolution) -> dict[str, PhaseSolution]:
 
 def _phase_solution(solution: MeshSolution, view: PhaseView, estimate: Estimate) -> PhaseSolution:
     form, values = view.layout.form, view.values
-    path = point_curve(view, view.costates.path)
     return PhaseSolution(
         name=form.name,
         t0=values.t0,
@@ -37,7 +36,7 @@ def _phase_solution(solution: MeshSolution, view: PhaseView, estimate: Estimate)
         controls=_by_name(form.controls, view.control_curve),
         algebraics=_by_name(form.algebraics, point_curve(view, values.Z)),
         costates=_by_name(form.states, view.costate_curve),
-        path_multipliers={name: path.rows(slice(r, r + 1)) for r, name in enumerate(form.c_names)},
+        path_multipliers=_path_multipliers(view),
         integrals=_integrals(solution, view),
         breaks=values.breaks,
         degrees=tuple(int(d) for d in view.layout.mesh.degrees),
@@ -46,12 +45,19 @@ def _phase_solution(solution: MeshSolution, view: PhaseView, estimate: Estimate)
     )
 
 
+def _path_multipliers(view: PhaseView) -> Mapping[str, Curve]:
+    names = view.layout.form.c_names
+    if not names:
+        return {}
+    return NamedCurves(point_curve(view, view.costates.path), {name: (slice(r, r + 1), "", ()) for r, name in enumerate(names)})
+
+
 def _integrals(solution: MeshSolution, view: PhaseView) -> Array:
     """The integrals of a phase by the scheme's own quadrature, in the order in which they were declared."""
     ph, values, count = view.layout, view.values, view.layout.form.l.numel()
     if not count:
         return np.zeros(0)
-    shared = [np.repeat(column[:, None], ph.grid.points, axis=1) for column in (view.statics, view.parameters)]
+    shared = view.statics, view.parameters
     model = solution.layout.form.models[view.index]
     rows = np.asarray(model(view.times[None, :], values.X[ph.grid.point_state].T, values.Z.T, values.U.T, *shared))
     return np.asarray(rows[-count:] @ (ph.grid.weights * view.lengths[ph.grid.interval_of]))
@@ -88,7 +94,7 @@ def condition_multipliers(solution: MeshSolution) -> dict[str, float]:
 
 
 def _by_name(quantities: tuple[NamedVector, ...], curve: Curve) -> Mapping[str, Curve]:
-    return {q.name: curve.rows(q.rows, q.unit, q.names) for q in quantities}
+    return NamedCurves(curve, {q.name: (q.rows, q.unit, q.names) for q in quantities})
 
 
 def _role(role: int, affine: bool) -> str:
