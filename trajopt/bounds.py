@@ -115,10 +115,12 @@ def _spread(value: Any, size: int, what: str) -> NDArray[np.float64]:
     if array.size not in (1, size):
         hint = "free(lower, upper) bounds it" if size == 1 and array.size == 2 else None
         raise ProblemError(f"{what}: wrong number of values", got=array.size, expected=size, hint=hint)
-    return np.broadcast_to(array, (size,)).astype(float)
+    return array.copy() if array.size == size else np.full(size, array[0])
 
 
 def _checked(bound: Bound, what: str) -> Bound:
+    if ((bound.lower <= bound.upper) & (bound.lower < INFINITY) & (bound.upper > -INFINITY)).all():
+        return bound
     if np.any(np.isnan(bound.lower)) or np.any(np.isnan(bound.upper)):
         raise ProblemError(f"{what}: a bound is not a number", got=str(bound))
     wrong = bound.lower > bound.upper
@@ -129,9 +131,7 @@ def _checked(bound: Bound, what: str) -> Bound:
             got=(float(bound.lower[i]), float(bound.upper[i])),
             expected="lower <= upper",
         )
-    if np.any(np.isposinf(bound.lower)) or np.any(np.isneginf(bound.upper)):
-        raise ProblemError(f"{what} cannot be satisfied", got=str(bound), expected="finite limits, or -inf below and inf above")
-    return bound
+    raise ProblemError(f"{what} cannot be satisfied", got=str(bound), expected="finite limits, or -inf below and inf above")
 
 
 def _interval(lower: float, upper: float) -> str:

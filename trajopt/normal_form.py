@@ -8,6 +8,7 @@ over all phases b_lo <= b(e, s, p) <= b_hi and the cost phi(e, s, p), minimized,
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -371,7 +372,7 @@ class _Stacking:
 
     def column(self, name: str, parts: list[Any]) -> Any:
         if parts and self.symbols is casadi.SX:
-            return casadi.vertcat(*parts)
+            return parts[0] if len(parts) == 1 and type(parts[0]) is casadi.SX else casadi.vertcat(*parts)
         sizes = [part.numel() for part in parts]
         column = self.symbols.sym(name, sum(sizes))
         if parts:
@@ -457,12 +458,10 @@ def _durations(problem: Problem) -> list[Condition]:
 
 
 def _quantities(declared: list[Declared]) -> tuple[NamedVector, ...]:
-    starts = np.concatenate([[0], np.cumsum([d.size for d in declared])]).astype(int)
+    starts = itertools.accumulate((d.size for d in declared), initial=0)
     return tuple(
-        NamedVector(
-            d.name, d.size, d.unit, slice(int(a), int(a) + d.size), d.bound, d.guess, d.scale, d.start, d.end, d.components
-        )
-        for d, a in zip(declared, starts[:-1], strict=True)
+        NamedVector(d.name, d.size, d.unit, slice(a, a + d.size), d.bound, d.guess, d.scale, d.start, d.end, d.components)
+        for d, a in zip(declared, starts, strict=False)
     )
 
 

@@ -53,7 +53,7 @@ class NamedSX(_Named, casadi.SX):
     """Symbol of a problem with ``symbols=casadi.SX``."""
 
     def __init__(self, label: str, size: int = 1, unit: str = "", components: Sequence[str] = ()) -> None:
-        casadi.SX.__init__(self, casadi.SX.sym(label, size))
+        vars(self).update(vars(casadi.SX.sym(label, size)))  # the symbol itself: SX.__init__ takes ten times as long to copy it
         self.label, self.unit, self.components = label, unit, tuple(components)
 
     __hash__ = _Named.__hash__

@@ -5,6 +5,7 @@ Higher degrees where the solution is smooth, narrower intervals where it is not,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -41,11 +42,12 @@ def refine_mesh(mesh: Mesh, estimate: Estimate, method: Collocation, bends: Sequ
     sources: list[int] = []
     moves: dict[int, int] = {}
     most = method.refinement.max_degree if can_raise_degree(method.scheme) else 0
-    for k in range(mesh.intervals):
-        a, b, degree, error = mesh.breaks[k], mesh.breaks[k + 1], int(mesh.degrees[k]), estimate.errors[k]
+    places, errors, decay = mesh.breaks.tolist(), estimate.errors.tolist(), estimate.decay.tolist()
+    for k, degree in enumerate(mesh.degrees.tolist()):
+        a, b, error = places[k], places[k + 1], errors[k]
         pieces, new_degree = 1, degree
         if error > method.tolerance:
-            pieces, new_degree = _division(degree, error / method.tolerance, float(estimate.decay[k]), most, method.refinement)
+            pieces, new_degree = _division(degree, error / method.tolerance, decay[k], most, method.refinement)
         inner = [a + (b - a) * (i + 1) / pieces for i in range(pieces - 1)]
         if cuts.get(k):
             inner, new_degree = cuts[k], degree
@@ -110,11 +112,11 @@ def _division(degree: int, factor: float, decay: float, most: int, refinement: R
     n pieces divide the error by n ** (degree + 1) and the decay of the coefficients by n; where these hardly fall, there may be
     a kink, and higher degrees do not reduce the error. The cost of an interval grows with the square of its degree.
     """
-    excess, choices = np.log10(min(factor, 1 / EPSILON)) + 1.0, []
+    excess, choices = math.log10(min(factor, 1 / EPSILON)) + 1.0, []
     for pieces in range(1, refinement.max_pieces + 1):
-        missing = excess - (degree + 1) * np.log10(pieces)
+        missing = excess - (degree + 1) * math.log10(pieces)
         smooth = decay < refinement.smooth_decay
-        further = int(np.ceil(max(missing, 0.0) / -np.log10(max(decay, EPSILON) / pieces))) if smooth else most
+        further = math.ceil(max(missing, 0.0) / -math.log10(max(decay, EPSILON) / pieces)) if smooth else most
         if missing <= 0 or degree + further <= most:
             raised = degree + (further if missing > 0 else 0)
             choices.append((pieces * raised**2, pieces, raised))

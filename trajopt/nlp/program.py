@@ -55,9 +55,9 @@ def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: 
     """Differentiate the function and return its kernel."""
     rows = casadi.vertcat(constraints, objective)
     multipliers = type(w).sym("multipliers", rows.numel())
-    jacobian_c, jacobian_o = casadi.jacobian(constraints, w), casadi.jacobian(objective, w)
+    jacobian_c, jacobian_o = (casadi.jacobian(e, w) if e.numel() else type(w)(0, w.numel()) for e in (constraints, objective))
     gradient = casadi.jtimes(rows, w, multipliers, True) if rows.numel() else type(w)(w.numel(), 1)
-    hessian = casadi.triu(casadi.jacobian(casadi.densify(gradient), w, {"symmetric": True}))
+    hessian = casadi.triu(casadi.jacobian(_dense(gradient), w, {"symmetric": True}))
 
     def function(label: str, output: Any, *more: Any) -> Pointwise:
         return Pointwise(lambda: casadi.Function(f"{name}_{label}", [w, d, p, *more], [output]))
@@ -68,8 +68,8 @@ def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: 
         parameters=p.numel(),
         outputs=rows.numel(),
         objective_rows=objective.numel(),
-        constraints=function("c", casadi.densify(constraints)),
-        objective=function("o", casadi.densify(objective)),
+        constraints=function("c", _dense(constraints)),
+        objective=function("o", _dense(objective)),
         constraint_jacobian=function("jc", _nonzeros(jacobian_c)),
         objective_jacobian=function("jo", _nonzeros(jacobian_o)),
         hessian=function("h", _nonzeros(hessian), multipliers),
@@ -323,7 +323,7 @@ def _across(columns: SparseRows, vector: Any) -> Any:
 
 
 def _nonzeros(matrix: Any) -> Any:
-    return casadi.reshape(matrix.nz[:], matrix.nnz(), 1) if matrix.nnz() else type(matrix)(0, 1)
+    return type(matrix)(casadi.Sparsity.dense(matrix.nnz(), 1), matrix.nz[:]) if matrix.nnz() else type(matrix)(0, 1)
 
 
 def _pattern(matrix: Any) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
