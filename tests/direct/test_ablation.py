@@ -165,6 +165,19 @@ def aircraft():
     return ocp
 
 
+def coast():
+    """Two burns of least fuel and a coast between them, on which the direction of thrust, a unit vector, has no effect."""
+    ocp = Problem("coast")
+    ph = ocp.phase()
+    ph.time(start=0, end=4)
+    x, v = ph.state("x", size=2, start=[1, 0.5], end=[0, 0]), ph.state("v", size=2, start=[0, 0], end=[0, 0])
+    thrust, direction = ph.control("thrust", lower=0, upper=1), ph.control("direction", size=2, lower=-1.1, upper=1.1)
+    ph.dynamics({x: v, v: thrust * direction})
+    ph.path(direction[0] ** 2 + direction[1] ** 2, equals=1, name="unit vector")
+    ocp.minimize(ph.integral(thrust))
+    return ocp
+
+
 NEEDED = {
     "a detour of +1": disc_ahead,
     "10 times the time": sideways,
@@ -172,6 +185,7 @@ NEEDED = {
     "least violation, controls off centre": square,
     "a detour of -1": robertson,
     "controls off centre": either_side,
+    "settled controls": coast,
     "constant controls": square,
     "varied starts": aircraft,
     "a finer first mesh": apollo,
@@ -179,7 +193,11 @@ NEEDED = {
     "without first integrals": train_with_buffer,
 }
 BACKENDS = {"a detour of +1": Ipopt()}  # the compiled method finds the way past the disc from the saddle itself
-ENOUGH = {"a detour of +1": 5, "constant controls": 5}  # meshes; without it as many as there are would be used up
+ENOUGH = {
+    "a detour of +1": 5,
+    "settled controls": 5,
+    "constant controls": 5,
+}  # meshes; without it as many as there are would be used up
 # There is no solve without the first; the last two tests have the problems of the others.
 STARTS = {"first attempt", "the arcs of the guess", "least violation first"}
 

@@ -157,7 +157,7 @@ def _next_on_arcs(state: State, current: MeshSolution, meshes: Meshes, first: bo
     if first and any(mesh.held is not None and mesh.held.any() for mesh in meshes[0]):
         warm = state.context.barrier_after_feasible  # the ends of boundary arcs may be far off yet
     entered = tuple(with_entries(mesh, view) for mesh, view in zip(meshes[0], current.phases, strict=True))
-    return solve_mesh(state.context, entered, current.guess, warm, meshes[1], PassKind.ARCS)
+    return solve_mesh(state.context.quick, entered, current.guess, warm, meshes[1], PassKind.ARCS)
 
 
 def _refined_arcs(current: MeshSolution, joins: list[tuple[int, ...]]) -> Meshes:

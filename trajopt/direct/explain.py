@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trajopt.direct.elastic import condition_origin, condition_weight, end_required
 from trajopt.direct.mesh_solution import MeshSolution
 from trajopt.direct.phase_view import PhaseView
+from trajopt.direct.undetermined import undetermined_lines
 from trajopt.nlp.backends import Outcome
 from trajopt.nlp.program import Program, arguments
 from trajopt.normal_form import ConditionKind
@@ -78,9 +79,9 @@ class Violation:
 def explain(solution: MeshSolution, status: Status) -> tuple[str, ...]:
     """One line for each thing to know, the most important first."""
     if status is Status.SOLVED:
-        return ()
+        return tuple(undetermined_lines(solution))
     if status is Status.COARSE:
-        return _coarse(solution)
+        return (*_coarse(solution), *undetermined_lines(solution))
     if status is Status.TIME_LIMIT and solution.solved:
         return _coarse(solution)[0], _ADVICE[Outcome.TIME_LIMIT]
     lines = [f"{name.text}: its {what} is not a number" for what, name in _not_numbers(solution)[:3]]

@@ -34,6 +34,7 @@ class PassKind(enum.Enum):
     OFF_CENTRE = "controls off centre"
     CONSTANT = "constant controls"
     VARIED = "another start"
+    SETTLED = "settled controls"
 
 
 @dataclass(frozen=True, eq=False)

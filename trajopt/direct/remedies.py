@@ -10,14 +10,15 @@ import numpy as np
 from trajopt.control_guess import start_guess
 from trajopt.direct.control_error import last_coefficients
 from trajopt.direct.explain import violations
-from trajopt.direct.first_solution import first_solution
+from trajopt.direct.first_solution import first_meshes, first_solution
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.presolve import violated_limits
 from trajopt.direct.refinement_loop import refine
 from trajopt.direct.relaxation import MIXTURE, mixture_helps, mixture_of_controls, not_more_costly
-from trajopt.direct.search import Remedy, State
+from trajopt.direct.search import Remedy, State, costs_more
 from trajopt.direct.solve_mesh import Context, solve_mesh
+from trajopt.direct.undetermined import settling_of
 from trajopt.guess import Guess, detoured, plain_guess
 from trajopt.nlp.backends import Outcome
 from trajopt.normal_form import NormalForm
@@ -93,6 +94,26 @@ def _constant(state: State) -> State:
     return _tried(state, meshes, state.solution.stepped_guess(), PassKind.CONSTANT)
 
 
+def _undetermined(state: State) -> bool:
+    """True if the cost does not determine some control, which keeps the mesh from being accurate."""
+    inaccurate = _several_meshes(state) and state.solution.error > state.method.tolerance
+    return inaccurate and settling_of(state.solution) is not None
+
+
+def _settled(state: State) -> State:
+    settling = settling_of(state.solution)
+    assert settling is not None
+    # The regularization is strictly convex in these controls: they do not switch.
+    pairs = zip(state.context.kernels.phases, settling.controls, strict=True)
+    phases = tuple(replace(kernels, affine=kernels.affine & ~chosen) for kernels, chosen in pairs)
+    context = replace(state.context, settling=settling, kernels=replace(state.context.kernels, phases=phases))
+    return _tried(replace(state, context=context), first_meshes(context), state.solution.guess, PassKind.SETTLED)
+
+
+def _as_cheap(trial: State, state: State) -> bool:
+    return trial.solution.solved and not costs_more(trial.solution, state.solution)
+
+
 def _cheaper(trial: State, state: State) -> bool:
     return trial.solution.solved and trial.solution.result.f < state.solution.result.f
 
@@ -104,6 +125,7 @@ def _far_more_accurate(trial: State, state: State) -> bool:
 
 BEFORE_REFINEMENT = (
     Remedy("controls off centre", _symmetric, _off_centre, _cheaper),
+    Remedy("settled controls", _undetermined, _settled, _as_cheap),
     Remedy("constant controls", _jumping, _constant, _far_more_accurate),
 )
 

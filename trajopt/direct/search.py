@@ -117,9 +117,8 @@ def run(state: State, remedies: Iterable[Remedy], describe: Callable[[State, Sta
         outcome = Outcome.FAILED if trial.best is None else trial.best.outcome
         event = Trial(remedy.name, outcome, adopted, describe(trial, state))
         state.context.progress(event.line)
-        state = replace(
-            trial, best=trial.best if adopted else state.best, guess=state.guess, given=state.given, finer=state.finer
-        )
+        best, context = (trial.best, trial.context) if adopted else (state.best, state.context)
+        state = replace(trial, best=best, context=context, guess=state.guess, given=state.given, finer=state.finer)
         state = replace(state, events=(*state.events, event))
     return state
 

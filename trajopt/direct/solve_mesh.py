@@ -23,9 +23,10 @@ from trajopt.direct.phase_view import PhaseView, point_derivatives
 from trajopt.direct.presolve import presolve
 from trajopt.direct.scaling import scales
 from trajopt.direct.transcription import transcribe
+from trajopt.direct.undetermined import Settling, settled
 from trajopt.guess import Guess
 from trajopt.nlp.backends import Ipopt, Outcome, Result, Warm
-from trajopt.nlp.program import Program, arguments, scaled, without_cost
+from trajopt.nlp.program import Program, arguments, cost_at, scaled, without_cost
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Solution
 
@@ -46,6 +47,7 @@ class Context:
     progress: Progress
     deadline: Deadline = UNLIMITED
     interim: Callable[[Context, MeshSolution], Solution] | None = None  # an interrupted Solution of a mesh solution
+    settling: Settling | None = None  # of controls that the cost does not determine
 
     @staticmethod
     def start(
@@ -151,6 +153,14 @@ def _phase_views(
     )  # fmt: skip
 
 
+def _solve(context: Context, layout: Layout, program: Program, warm: Warm | None) -> Result:
+    """The answer to a program in units of its sizes, with its own cost, not that of the regularization."""
+    if context.settling is None:
+        return context.solve(program, warm)
+    result = context.solve(settled(program, layout, context.settling), warm)
+    return replace(result, f=cost_at(program, result.y))
+
+
 def _solve_with_angle_bounds(
     context: Context, layout: Layout, program: Program, warm: Warm | None
 ) -> tuple[Program, Array, Array, Result]:
@@ -162,14 +172,14 @@ def _solve_with_angle_bounds(
     reach = 4 * np.pi / 3
     inside = angle_bounded(layout, context.kernels, program, reach)
     sizes, rows = scales(layout, inside, method.negligible)
-    result = context.solve(scaled(inside, sizes, rows), warm)
+    result = _solve(context, layout, scaled(inside, sizes, rows), warm)
     for _ in range(method.max_passes):
         if result.outcome is not Outcome.SOLVED or inside is program:  # without angles
             break
         around = angle_bounded(layout, context.kernels, replace(program, start=result.y * sizes), reach)
         if not at_angle_bound(inside, around, method.round_off):
             break
-        after = context.solve(scaled(around, sizes, rows), context.barrier_after_feasible)
+        after = _solve(context, layout, scaled(around, sizes, rows), context.barrier_after_feasible)
         if after.outcome not in (Outcome.SOLVED, Outcome.INTERRUPTED, Outcome.TIME_LIMIT):
             break  # the next mesh has angle bounds of its own
         inside, result = around, replace(after, iterations=result.iterations + after.iterations)
