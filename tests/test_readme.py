@@ -131,6 +131,6 @@ def test_the_page_of_classical_problems_has_their_references():
 
     page = (ROOT / "problems/classical/README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z-]+)` \|.*?\|.*?\| ([\d.]+) \|", page, re.MULTILINE)
-    assert len(rows) == 16
+    assert len(rows) == 17
     for name, optimum in rows:
         assert import_module(named_problems()[name].target.split(":")[0]).REFERENCE.objective == float(optimum), name

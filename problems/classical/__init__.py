@@ -28,6 +28,7 @@ CATALOGUE = {
     "bryson-denham": Entry(
         "problems.classical.bryson_denham:build", "state constraints", "bounce back before a wall with the least effort"
     ),
+    "biped-step": Entry("problems.classical.biped_step:build", "mechanisms", "a step of five links with the least torques"),
     "cart-pole": Entry("problems.classical.cart_pole:build", "mechanisms", "swing up a pole on a cart"),
     "launch-vehicle": Entry(
         "problems.classical.launch_vehicle:build", "spaceflight", "the most mass into a transfer orbit, four phases"
