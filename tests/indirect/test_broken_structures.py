@@ -162,3 +162,11 @@ def test_a_singular_arc_is_left_before_its_control_reaches_the_bound():
     thrust = solution["T"](np.linspace(0, solution.arcs[-1].end, 2001))
     assert thrust.max() == pytest.approx(3.529, rel=1e-9)
     assert solution.objective == pytest.approx(right.objective, rel=1e-8)
+
+
+def test_a_boundary_arc_that_vanishes_becomes_a_touch(answers):
+    """The second structure is the right one already."""
+    right = answers("bryson-denham", (("wall", 0.2),))
+    solution = Shooting(structures=2).solve(right.form, replace(right, arcs=tuple(touch_as_arc(right.arcs))))
+    assert solution.success, (solution.explanation, solution.log)
+    assert solution.objective == pytest.approx(right.objective, rel=1e-9)

@@ -209,7 +209,7 @@ def _with_constraint(j: int, side: str) -> Callable[[Mode], Mode]:
 def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: tuple[Finding, ...]) -> Iterator[Start]:
     """Starts with other structures: without arcs that have vanished, and changed where an inequality fails.
 
-    A boundary arc whose multiplier has the wrong sign near one of its ends is too long. Without that part its structure is often
+    A boundary arc that vanishes may be a touch. One whose multiplier has the wrong sign near one of its ends is too long. Without that part its structure is often
     the same as before; the next start touches the constraint once more there.
     """
     layout, gone = prepared.system.layout, set()
@@ -221,18 +221,48 @@ def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: 
         gone.update(vanished if len(vanished) < len(numbers) else vanished[1:])
     usable = [f for f in found if f.revises]
     # A multiplier at an end may have the wrong sign because of a wrong arc: arcs and touches come first.
-    usable = [f for f in usable if f.row is None] or usable
+    usable = _once([f for f in usable if f.row is None] or usable)
     if not gone and not usable:
         return
     start = prepared.traced_start(unknowns) if converged else prepared.start
     kept = [(k, arc) for k, arc in enumerate(start.arcs) if k not in gone]
     if gone:
+        yield replace(start, arcs=_merged(_with_touches(prepared, start.arcs, gone)))
         yield replace(start, arcs=_merged([arc for _, arc in kept]))
         return
     sides = {**start.sides, **dict(f.row for f in usable if f.row is not None)}
     for touching in (False, True):
         pieces = [piece for k, arc in kept for piece in _split(arc, [f for f in usable if f.arc == k], touching)]
         yield replace(start, arcs=_merged(pieces), sides=sides)
+
+
+def _once(found: list[Finding]) -> list[Finding]:
+    """The findings without those of a constraint that is beyond its limit on both sides of a junction, except for the worst."""
+    kept: list[Finding] = []
+    for finding in sorted(found, key=lambda f: -f.size):
+        beside = [f for f in kept if f.touch is not None and f.touch == finding.touch and abs(f.arc - finding.arc) == 1]
+        if not any(f.end == finding.start or f.start == finding.end for f in beside):
+            kept.append(finding)
+    return kept
+
+
+def _with_touches(prepared: ShootingProblem, arcs: tuple[StartArc, ...], gone: set[int]) -> list[StartArc]:
+    """The arcs that are left, with a touch in the place of each constraint of order two or more that was held between them."""
+    found: list[StartArc] = []
+    touched: list[tuple[int, str]] = []
+    time = 0.0
+    for k, arc in enumerate(arcs):
+        constraints = prepared.hams[arc.phase].constraints
+        if k in gone:
+            touched += [a for a in arc.mode.active if (constraints[a[0]].order or 0) > 1 and a not in touched]
+            time = 0.5 * (arc.start + arc.end)
+            continue
+        if found and found[-1].phase == arc.phase:
+            new = [a for a in touched if a not in (*found[-1].mode.active, *arc.mode.active, *arc.touched)]
+            arc = replace(arc, start=time, touched=(*arc.touched, *new)) if new else arc
+        touched = []
+        found.append(arc)
+    return found
 
 
 def _split(arc: StartArc, found: list[Finding], touching: bool) -> list[StartArc]:
