@@ -209,8 +209,8 @@ def _with_constraint(j: int, side: str) -> Callable[[Mode], Mode]:
 def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: tuple[Finding, ...]) -> Iterator[Start]:
     """Starts with other structures: without arcs that have vanished, and changed where an inequality fails.
 
-    A boundary arc that vanishes may be a touch. One whose multiplier has the wrong sign near one of its ends is too long. Without that part its structure is often
-    the same as before; the next start touches the constraint once more there.
+    A boundary arc that vanishes may be a touch. One whose multiplier has the wrong sign near one of its ends is too long. Without
+    that part its structure is often the same as before; the next start touches the constraint once more there.
     """
     layout, gone = prepared.system.layout, set()
     short = VANISHED if converged else 100 * VANISHED
