@@ -72,7 +72,11 @@ def _other_minimum(view: PhaseView) -> OtherMinimum:
     if not smooth.size or ph.nz or not free.size:  # algebraic variables move with the controls: H alone does not decide
         return OtherMinimum(controls, losses)
     search = _Search(view, free, smooth)
-    found, gains = search.best(controls[free])
+    found, gains = search.best(controls[free], _ranges(view))
+    used = _used_ranges(view)
+    if used is not None:
+        near, more = search.best(controls[free], used)
+        found, gains = np.where((more > gains)[:, None], near, found), np.maximum(gains, more)
     losses[free] = ph.grid.weights[free] * gains
     controls[free] = found
     return OtherMinimum(controls, losses)
@@ -96,9 +100,8 @@ class _Search:
         """Inputs and data of the kernel for some number of choices at each point; the controls are written into them."""
         return {}
 
-    def best(self, u: Array) -> tuple[Array, Array]:
+    def best(self, u: Array, limits: tuple[Array, Array]) -> tuple[Array, Array]:
         """(points, controls), (points,): the best controls away from ``u``, and by how much H falls, times the span's length."""
-        limits = _ranges(self.view)
         spacing = (limits[1] - limits[0]) / (self.view.method.search.samples - 1)
         choices, here = self._candidates(u, limits), np.arange(u.shape[0])
         values = np.where(_distant(choices, u, spacing), self._values(choices), np.inf)
@@ -167,6 +170,17 @@ def _ranges(view: PhaseView) -> tuple[Array, Array]:
     low = np.where(np.isfinite(bound.lower), bound.lower, np.minimum(-reach, bound.upper - reach))
     high = np.where(np.isfinite(bound.upper), bound.upper, np.maximum(reach, bound.lower + reach))
     return np.where(np.isfinite(low), low, -reach), np.where(np.isfinite(high), high, reach)
+
+
+def _used_ranges(view: PhaseView) -> tuple[Array, Array] | None:
+    """The ranges that the controls of the solution take, where samples between their bounds are too far apart for these."""
+    low, high = _ranges(view)
+    least, most = view.values.U.min(axis=0), view.values.U.max(axis=0)
+    varies = most - least > view.method.refinement.rough * view.u_size
+    narrow = varies & (2 * (most - least) < high - low)
+    if not narrow.any():
+        return None
+    return np.where(narrow, least, low), np.where(narrow, most, high)
 
 
 def _distant(choices: Array, U: Array, spacing: Array) -> Bools:

@@ -84,9 +84,12 @@ def mixture_of_controls(state: State) -> State:
 
 
 def not_more_costly(trial: State, state: State) -> bool:
-    """As accurate, and not dearer; the value of the relaxed problem counts in any case."""
+    """As accurate as the old solution, which is off by what its Hamiltonian exceeds the smallest, and not dearer.
+
+    The value of the relaxed problem counts in any case.
+    """
     new, old = trial.solution, state.solution
-    within = new.error <= max(state.method.tolerance, old.error)
+    within = new.error <= max(state.method.tolerance, old.error, excess(old))
     return bool(trial.chattering) or (new is not old and new.solved and within and not costs_more(new, old))
 
 
