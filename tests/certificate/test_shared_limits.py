@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.benchmarks.suite.chemical import ethanol_fed_batch
 from tests.benchmarks.suite.singular import tumour
 from trajopt import certify, solve
 from trajopt.certificate import adjoint
@@ -12,3 +13,8 @@ def test_a_closed_valve_and_a_full_tank_need_multipliers_that_are_fitted_togethe
     if not together:
         monkeypatch.setattr(adjoint, "MOST_TOGETHER", 0)
     assert certify(solve(tumour())).ok is together
+
+
+def test_a_full_tank_beside_another_limit_that_is_near_gets_less_weight_of_stationarity():
+    """Sugar comes near zero while the tank is full: its multipliers would serve stationarity and miss the ends."""
+    assert certify(solve(ethanol_fed_batch())).ok
