@@ -27,6 +27,7 @@ from trajopt.certificate.sampled_solution import SampledSolution, along, not_fin
 from trajopt.certificate.scope_rows import global_scope
 from trajopt.certificate.second_order_rows import second_order
 from trajopt.certificate.table import NORMALITY, SCOPE, Certificate, Check, failed, judged, skipped
+from trajopt.certificate.tape_rows import compiled_tapes
 from trajopt.deadline import Deadline, OutOfTime
 from trajopt.errors import UsageError
 from trajopt.normal_form import NormalForm
@@ -181,6 +182,7 @@ def _groups(whole: SampledSolution, asked: Tolerances, so_far: list[Check], boun
     """Groups of checks in order: name, family, work. Later ones use what earlier ones computed; ``bounds`` gets a dual bound."""
     scheme = scheme_for(whole.solution.method)
     motions = [Reintegration(ph, scheme) for ph in whole.phases]
+    yield "compiled tapes", "motion", lambda: compiled_tapes(whole)
     yield (
         "re-integration",
         "motion",

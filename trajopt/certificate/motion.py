@@ -6,6 +6,7 @@ scheme asks for. The scheme is one that the solver did not use.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from trajopt.certificate.linearized_motion import Linear
 from trajopt.certificate.sampled_solution import SampledPhase, evaluated
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.integrate.fixed_step import combine
 from trajopt.integrate.rates import FLAT_INSTRUCTIONS
 from trajopt.integrate.tableaus import DOP853, FEHLBERG, Tableau
@@ -161,19 +163,22 @@ class Reintegration:
         inputs = self._inputs(steps)
         after = ph.starts[steps.interval] + (steps.start + steps.width) * ph.widths[steps.interval]
         drift = np.zeros((0 if self._deviation is None else self._deviation.numel_out(0), 1))
+        corrected, projection, deviation = (
+            None if function is None else Pointwise(function) for function in (self.after_step, self._projection, self._deviation)
+        )
         for j in range(int(counts.max())):
             ph.deadline.check()
             here = np.flatnonzero(counts > j)
             at = begin[here] + j
             x[:, here] = self._advance(x[:, here], steps.some(at), tuple(part[:, at] for part in inputs))[0]
-            if self.after_step is not None:
-                x[:n, here] = evaluated(self.after_step, after[at][None, :], x[:n, here])
-            if self._deviation is None or self._projection is None:
+            if corrected is not None:
+                x[:n, here] = evaluated(corrected, after[at][None, :], x[:n, here])
+            if deviation is None or projection is None:
                 continue
             known = t0[None, here], start[:, here], ph.s, ph.p
             if stabilized:
-                x[:n, here] = evaluated(self._projection, after[at][None, :], x[:n, here], *known)
-            gap = evaluated(self._deviation, after[at][None, :], x[:n, here], *known)
+                x[:n, here] = evaluated(projection, after[at][None, :], x[:n, here], *known)
+            gap = evaluated(deviation, after[at][None, :], x[:n, here], *known)
             drift = np.maximum(drift, np.abs(gap).max(axis=1, keepdims=True))
         return Integrated(x[:n], drift.ravel() / self._deviation_sizes)
 
@@ -260,25 +265,40 @@ class Reintegration:
         h = steps.width * self.phase.widths[steps.interval]
         with np.errstate(all="ignore"):
             found = self._step(x, h[None, :], *(inputs or self._inputs(steps)), self.phase.s, self.phase.p)
-        outputs: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)  # a scheme may have no error estimate
-        return np.asarray(outputs[0].full()), [np.asarray(e.full()) for e in outputs[1:]]
+        outputs: tuple[Array, ...] = found if isinstance(found, tuple) else (found,)  # a scheme may have no error estimate
+        return outputs[0], list(outputs[1:])
 
     @cached_property
-    def _step(self) -> casadi.Function:
-        """A whole step of the scheme as one compiled call."""
+    def _step(self) -> Callable[..., Any]:
+        """A whole step of the scheme: as one tape where the rates are short, by tapes of the rates where they are long."""
         ph, table = self.phase.form, self.scheme
-        flat = self.rate.is_a("SXFunction") and self.rate.n_instructions() * table.stages <= FLAT_INSTRUCTIONS
-        sym: Any = casadi.SX.sym if flat else casadi.MX.sym
+        scalar = self.rate.is_a("SXFunction")
+        if scalar and self.rate.n_instructions() * table.stages > FLAT_INSTRUCTIONS:
+            return self._step_by_stages
+        sym: Any = casadi.SX.sym if scalar else casadi.MX.sym
         n, nz, nu = ph.x.numel(), ph.z.numel(), ph.u.numel()
         x, h, t = sym("x", n + ph.l.numel()), sym("h"), sym("t", table.stages)
         z, u = sym("z", nz * table.stages), sym("u", nu * table.stages)
         s, p = sym("s", self.phase.s.size), sym("p", self.phase.p.size)
+        outputs = self._stages(self.rate, (x, h, t, z, u, s, p))
+        return Pointwise(casadi.Function("step", [x, h, t, z, u, s, p], [casadi.densify(o) for o in outputs]))
+
+    def _step_by_stages(self, *inputs: Array) -> tuple[Array, ...]:
+        return tuple(self._stages(self._rate_of_columns, inputs))
+
+    @cached_property
+    def _rate_of_columns(self) -> Pointwise:
+        return Pointwise(self.rate)
+
+    def _stages(self, rate: Callable[..., Any], inputs: tuple[Any, ...]) -> list[Any]:
+        """The end of a step and its error estimates, of symbols or of columns."""
+        (x, h, t, z, u, s, p), table = inputs, self.scheme
+        n, nz, nu = (v.numel() for v in (self.phase.form.x, self.phase.form.z, self.phase.form.u))
         k: list[Any] = []
         for i in range(table.stages):
             stage = x + h * combine(table.a[i], k) if i else x
-            k.append(self.rate(t[i], stage[:n], z[i * nz : (i + 1) * nz], u[i * nu : (i + 1) * nu], s, p))
-        outputs = [x + h * combine(table.b, k), *[h * combine(row, k) for row in table.errors]]
-        return casadi.Function("step", [x, h, t, z, u, s, p], [casadi.densify(o) for o in outputs])
+            k.append(rate(t[i : i + 1], stage[:n], z[i * nz : (i + 1) * nz], u[i * nu : (i + 1) * nu], s, p))
+        return [x + h * combine(table.b, k), *[h * combine(row, k) for row in table.errors]]
 
 
 def _size_of(errors: list[Array], sizes: Array) -> Array:

@@ -19,6 +19,7 @@ from scipy.optimize import nnls
 
 from trajopt.certificate.hamiltonian_system import ALGEBRAIC, STATE, Hamiltonian, Rows, hamiltonians
 from trajopt.certificate.sampled_solution import SampledPhase, SampledSolution, evaluated
+from trajopt.compiled.pointwise import Pointwise
 
 if TYPE_CHECKING:
     from trajopt.certificate.adjoint import Fit
@@ -216,10 +217,10 @@ class PhaseConditions:
         m = self.ham.symbols.sym("multipliers", rows.numel())
         whole = self.ham.H + (casadi.dot(m, rows) if rows.numel() else 0)
         outputs = [self.ham.H, *[casadi.gradient(whole, v) if v.numel() else v for v in (ph.x, self.ham.s, ph.t)]]
-        function = casadi.Function("augmented", [*self.symbols, m], [casadi.densify(o) for o in outputs])
+        function = Pointwise(casadi.Function("augmented", [*self.symbols, m], [casadi.densify(o) for o in outputs]))
         with np.errstate(all="ignore"):
             found = function(*at, *self.fixed, multipliers)
-        return {name: np.asarray(value.full()) for name, value in zip(("H", "x", "s", "t"), found, strict=True)}
+        return dict(zip(("H", "x", "s", "t"), found, strict=True))
 
     @cached_property
     def gradients(self) -> dict[str, Array]:

@@ -11,6 +11,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.compiled.pointwise import Pointwise
 from trajopt.curve import Curve, joined
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.errors import UsageError
@@ -266,10 +267,11 @@ def columns(curves: tuple[Curve, ...], times: Array, left: bool = False) -> Arra
     return np.concatenate([curve.evaluate(times, left=left).T for curve in curves])
 
 
-def evaluated(function: casadi.Function, *arguments: Array) -> Array:
+def evaluated(function: casadi.Function | Pointwise, *arguments: Array) -> Array:
     """One output at many columns; an input of one column serves all."""
+    compiled = function if isinstance(function, Pointwise) else Pointwise(function)
     with np.errstate(all="ignore"):
-        return np.asarray(function(*arguments).full())
+        return np.asarray(compiled(*arguments))
 
 
 def beyond(values: Array, lower: Array, upper: Array) -> Array:

@@ -63,7 +63,7 @@ class Pointwise:
             raise ValueError(f"{self.function.name()}: arguments have {sorted(counts)} points")
         count = counts.pop() if counts else max((a.shape[1] for a in columns), default=1)
         tape = self.tape if self._pays(count) else None
-        result = self._by_casadi(columns, count) if tape is None else tape.run(columns, count)
+        result = self.by_casadi(columns, count) if tape is None else tape.run(columns, count)
         if len(self._output_sizes) == 1:
             return result
         return tuple(np.split(result, np.cumsum(self._output_sizes)[:-1]))
@@ -76,7 +76,8 @@ class Pointwise:
         self._spent += CALL + instructions * count
         return bool(self._spent > READ * instructions)
 
-    def _by_casadi(self, columns: list[Array], count: int) -> Array:
+    def by_casadi(self, columns: list[Array], count: int) -> Array:
+        """Evaluate by CasADi's interpreter; arguments are (size, count) or (size, 1)."""
         sizes = self._output_sizes
         if count == 0:
             return np.zeros((sum(sizes), 0))
