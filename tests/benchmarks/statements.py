@@ -1,4 +1,5 @@
-"""The five problems that every package is given, free of any package: rates take the functions of whatever module they get."""
+"""Five problems that every package is given, free of any package: rates take the functions of whatever module they get. The sixth
+is in ``biped.py``, for some of them."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import biped
 import numpy as np
 
 INF = math.inf
@@ -97,7 +99,7 @@ def _ascent(x: Any, u: Any, m: Any) -> list[Any]:
     return [vr, vt * vt / r - 1 / (r * r) + thrust * m.sin(u), -vr * vt / r + thrust * m.cos(u), -0.0749 + 0 * r]
 
 
-STATEMENTS = {
+STATEMENTS: dict[str, Any] = {
     "P1": Statement(
         title="brachistochrone", rates=_fall, start=(0, 10, 0), end=(10, 5, None), lower=(-INF,) * 3, upper=(INF,) * 3,
         control=(0.01, 3.13), final_time=(0.1, 10, 2), guess=lambda s: [10 * s, 10 - 5 * s, 9.9 * s],
@@ -124,4 +126,5 @@ STATEMENTS = {
         guess=lambda s: [1 + 0.5 * s, 0.4 * s * (1 - s), 1 - 0.19 * s, 1 - 0.2487 * s], control_guess=lambda s: 0.4 + 5.5 * s,
         end_cost=lambda x, t: -x[0], end_condition=lambda x: x[2] * x[2] * x[0] - 1, reference=-1.52527770065,
     ),
+    "P6": biped,  # its title, its reference, and functions of its own
 }  # fmt: skip

@@ -3,11 +3,12 @@
 import math
 
 import asset_asrl as asset
+import biped
 import numpy as np
 from stopwatch import Answer, main
 
 functions, control = asset.VectorFunctions, asset.OptimalControl
-SEGMENTS = {"P1": 8, "P2": 60, "P3": 16, "P4": 50, "P5": 16}
+SEGMENTS = {"P1": 8, "P2": 60, "P3": 16, "P4": 50, "P5": 16, "P6": 8}
 
 
 class Dynamics(control.ODEBase):
@@ -17,7 +18,37 @@ class Dynamics(control.ODEBase):
         super().__init__(functions.stack(rates) if len(rates) > 1 else rates[0], s.size, 1)
 
 
+class BipedDynamics(control.ODEBase):
+    def __init__(self):
+        arguments = control.ODEArguments(10, 4)
+        x, u = [arguments.XVar(i) for i in range(10)], [arguments.UVar(i) for i in range(4)]
+        M, right = biped.equations(x[:5], x[5:], u, functions)
+        inverse = functions.ColMatrix([functions.stack(column) for column in M]).inverse()  # M is symmetric
+        super().__init__(functions.stack([arguments.XVec().tail(5), inverse * functions.stack(right)]), 10, 4)
+
+
+def make_biped(segments):
+    guess = [[*np.concatenate(biped.guess(tau)), biped.TIME * tau, 0, 0, 0, 0] for tau in np.linspace(0, 1, 51)]
+    phase = BipedDynamics().phase("LGL5", guess, segments)
+    phase.addBoundaryValue("Front", [10], [0])
+    phase.addBoundaryValue("Back", [10], [biped.TIME])
+    both = functions.Arguments(20)
+    ends = [[both[k + i] for i in range(5)] for k in (0, 5, 10, 15)]
+    phase.addEqualCon("FrontandBack", functions.stack(biped.equalities(*ends, functions)), list(range(10)))
+    phase.addInequalCon("FrontandBack", functions.stack(biped.inequalities(*ends, functions)), list(range(10)))
+    angles = functions.Arguments(5)
+    phase.addInequalCon("Path", functions.stack(biped.knees([angles[i] for i in range(5)])), list(range(5)))
+    limits = [biped.ANGLE] * 5 + [biped.RATE] * 5 + [None] + [biped.TORQUE] * 4
+    for i, limit in enumerate(limits):
+        if limit is not None:
+            phase.addLUVarBound("Path", i, -limit, limit, 1.0)
+    phase.addIntegralObjective(functions.Arguments(4).squared_norm(), range(11, 15))
+    return phase
+
+
 def make_phase(problem, s, segments):
+    if problem == "P6":
+        return make_biped(segments)
     n = s.size
     singular, layered = problem == "P2", problem == "P4"
     samples = np.linspace(0, 1, 2001 if singular or layered else 101)
@@ -88,7 +119,7 @@ def on_fixed_mesh(s, segments):
 def optimise(phase, problem, s):
     flag = phase.optimize()
     trajectory = np.array(phase.returnTraj())
-    objective = {"P1": trajectory[-1, s.size], "P2": -trajectory[-1, 0], "P5": -trajectory[-1, 0]}
+    objective = {"P1": trajectory[-1, 3], "P2": -trajectory[-1, 0], "P5": -trajectory[-1, 0]}
     ending = str(flag).split(".")[-1].lower()
     if ending not in ("converged", "acceptable"):
         raise RuntimeError(f"ended with {flag}")

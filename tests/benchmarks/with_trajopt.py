@@ -2,6 +2,7 @@
 
 import math
 
+import biped
 import casadi
 from stopwatch import Answer, main
 
@@ -11,6 +12,8 @@ from trajopt.direct.mesh import Mesh
 
 
 def build(title, s):
+    if title == "P6":
+        return build_biped()
     ocp = Problem(title)
     ph = ocp.phase()
     t = ph.time(start=0, end=free(*s.time_limits, guess=s.time_guess) if s.free_time else s.time_guess)
@@ -25,6 +28,23 @@ def build(title, s):
     if s.end_condition is not None:
         ocp.require(ph.final(s.end_condition(states)), equals=0, name="end")
     ocp.minimize(ph.integral(s.running_cost(states, u)) if s.running_cost else ph.final(s.end_cost(states, t)))
+    return ocp
+
+
+def build_biped():
+    ocp = Problem("P6")
+    ph = ocp.phase()
+    ph.time(start=0, end=biped.TIME)
+    q = ph.state("q", 5, lower=-biped.ANGLE, upper=biped.ANGLE, guess=lambda tau: biped.guess(tau)[0])
+    v = ph.state("v", 5, lower=-biped.RATE, upper=biped.RATE, guess=lambda tau: biped.guess(tau)[1])
+    u = ph.control("u", 4, lower=-biped.TORQUE, upper=biped.TORQUE)
+    M, right = biped.equations(q, v, u, casadi)
+    ph.dynamics({q: v, v: casadi.solve(casadi.vertcat(*[casadi.horzcat(*row) for row in M]), casadi.vertcat(*right))})
+    ends = ph.initial(q), ph.initial(v), ph.final(q), ph.final(v)
+    ocp.require(casadi.vertcat(*biped.equalities(*ends, casadi)), equals=0, name="step")
+    ocp.require(casadi.vertcat(*biped.inequalities(*ends, casadi)), upper=0, name="foot")
+    ph.path(casadi.vertcat(*biped.knees(q)), upper=0, name="knees")
+    ocp.minimize(ph.integral(casadi.sumsqr(u)))
     return ocp
 
 
