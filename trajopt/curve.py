@@ -26,7 +26,7 @@ class Curve:
         Breakpoints between the pieces.
     nodes : n arrays
         Interpolation nodes of each piece, in [0, 1].
-    values : n arrays, each (number of nodes, size)
+    values : n arrays, each (number of nodes, size), or (number of nodes,) for a scalar
     lower, upper : (size,) arrays or None
         Values are clipped to these bounds: polynomials overshoot between nodes if a control is at its bound.
     components : tuple of str
@@ -46,6 +46,16 @@ class Curve:
     upper: Array | None = None
     unit: str = ""
     components: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Accept lists, and values of a scalar curve without their second dimension."""
+        arrays = self.breaks, *self.nodes, *self.values
+        if all(type(part) is np.ndarray for part in arrays) and all(v.ndim == 2 for v in self.values):
+            return
+        values = tuple(np.asarray(v, dtype=float) for v in self.values)
+        object.__setattr__(self, "breaks", np.asarray(self.breaks, dtype=float))
+        object.__setattr__(self, "nodes", tuple(np.asarray(n, dtype=float) for n in self.nodes))
+        object.__setattr__(self, "values", tuple(v[:, None] if v.ndim == 1 else v for v in values))
 
     @property
     def size(self) -> int:

@@ -128,6 +128,9 @@ def _phase(form: NormalForm, k: int, at: Samples, s: Array, p: Array, statics: A
     x, z, u = (_stated(quantities, v) for quantities, v in ((ph.states, x), (ph.algebraics, z), (ph.controls, u)))
     effect = model.effects([x, z, u, statics])
     reach = model.reach(effect, rates, x)
+    if ph.start_time.fixed.all() and ph.end_time.fixed.all():
+        # What an integrand has by itself stays as it is over a given time; its variables contribute the rest.
+        variation = np.where(reach[nx:] > 0, np.minimum(variation, reach[nx:]), variation)
     q = np.where(variation > STILL * reach[nx:], np.maximum(variation, LEAST * reach[nx:]), reach[nx:])
     total = np.nansum(effect, axis=1)
     g, c = total[nx : nx + ng], total[nx + ng : nx + ng + nc]

@@ -94,7 +94,8 @@ def fitted(e: PhaseConditions) -> Fit:
 
 
 def _defects(e: PhaseConditions, between: Array, whole: Array) -> Array:
-    """(nx, intervals): the least change of the costates at both ends of an interval with which the equation holds over it.
+    """(nx, intervals): the least change of the costates at both ends of an interval with which the equation holds over it,
+    with the sign of what is missing.
 
     Inside an interval the answer's costates are less accurate than at its ends, so that the equation, which is linear, is solved
     from the start of the interval, as correction of those costates. Where it amplifies what it starts from, the end is reached
@@ -125,7 +126,7 @@ def _defects(e: PhaseConditions, between: Array, whole: Array) -> Array:
         flow = np.eye(n)[None] + change[:, :, :n]
         gap = (whole[:, here] / size[:, None]).T - change[:, :, n]
         ends = np.linalg.solve(np.eye(n)[None] + flow @ flow.transpose(0, 2, 1), gap[:, :, None])
-        found[:, here] = (np.abs(ends) + np.abs(flow.transpose(0, 2, 1) @ ends))[:, :, 0].T
+        found[:, here] = np.copysign((np.abs(ends) + np.abs(flow.transpose(0, 2, 1) @ ends))[:, :, 0], gap).T
     return found
 
 

@@ -12,6 +12,7 @@ BETTER = "A better answer is near: solve again from another guess, or try --star
 ADVICE = {
     "solver status": "The solver did not finish. Read its message first; `trajopt solve NAME -v` shows its log.",
     "phases": "There is no trajectory to check. Certify the file that `trajopt solve NAME --save FILE.nc` writes.",
+    "answer to this problem": "The file belongs to another statement, or was not written whole. Certify it with its own problem.",
     "finite values": "Values are not numbers or not defined on the whole phase: the file is damaged or incomplete.",
     "states inside intervals": f"Between the nodes the curve of a state is not the integral of its rate. {FINER}",
     "bounds and path constraints": f"A limit is exceeded at the time that the remark names. {FINER}",

@@ -23,11 +23,12 @@ from trajopt.certificate.hamiltonian_system import UndefinedHamiltonianError
 from trajopt.certificate.motion import Reintegration, scheme_for
 from trajopt.certificate.multipliers import path_multipliers, with_multipliers
 from trajopt.certificate.phase_conditions import PhaseConditions, extremals
-from trajopt.certificate.sampled_solution import SampledSolution, along, not_finite
+from trajopt.certificate.sampled_solution import SampledSolution, along
 from trajopt.certificate.scope_rows import global_scope
 from trajopt.certificate.second_order_rows import second_order
 from trajopt.certificate.table import NORMALITY, SCOPE, Certificate, Check, failed, judged, skipped
 from trajopt.certificate.tape_rows import compiled_tapes
+from trajopt.certificate.well_formed import misfit, not_finite
 from trajopt.deadline import Deadline, OutOfTime
 from trajopt.errors import UsageError
 from trajopt.normal_form import NormalForm
@@ -115,11 +116,11 @@ def certify(
     if form is None:
         raise UsageError("certify: a solution from a file does not have its problem", hint="certify(solution, problem)")
     asked = Tolerances(TOLERANCE if tolerance is None else tolerance)
-    settings = _settings(form, solution, asked.asked)
     checks = [judged("solver status", float(not solution.success), 0.0, solution.status.value, "solver")]
-    checks += _refused(solution)
+    checks += _refused(form, solution)
     if any(not check.ok for check in checks[1:]):
-        return Certificate(solution.problem, tuple(checks), settings=settings)
+        return Certificate(solution.problem, tuple(checks), settings=_common_settings(solution, asked.asked))
+    settings = _settings(form, solution, asked.asked)
     deadline = Deadline(np.inf if time_limit is None else time_limit)
     whole = along(form, solution, deadline)
     bounds: list[float] = []
@@ -157,12 +158,18 @@ def _decide(groups: Iterator[Group], checks: list[Check], deadline: Deadline, pr
         checks.append(skipped("further checks", late, family))
 
 
-def _settings(form: NormalForm, solution: Solution, tolerance: float) -> dict[str, str]:
-    """What the verdict depends on."""
+def _common_settings(solution: Solution, tolerance: float) -> dict[str, str]:
+    """What the verdict of any answer depends on."""
     own = f", the answer was solved to {solution.tolerance:g}" if np.isfinite(solution.tolerance) else ""
     found = {"tolerance": f"{tolerance:g}{own}", "method": solution.method}
     if solution.settings:
         found["settings"] = ", ".join(f"{name} = {value}" for name, value in solution.settings.items())
+    return found
+
+
+def _settings(form: NormalForm, solution: Solution, tolerance: float) -> dict[str, str]:
+    """The same with the parameters."""
+    found = _common_settings(solution, tolerance)
     for q in form.parameters:
         value = np.asarray(solution.parameters.get(q.name, q.value), dtype=float).ravel()
         text = ", ".join(f"{v:.10g}" for v in value)
@@ -171,9 +178,12 @@ def _settings(form: NormalForm, solution: Solution, tolerance: float) -> dict[st
     return found
 
 
-def _refused(solution: Solution) -> list[Check]:
+def _refused(form: NormalForm, solution: Solution) -> list[Check]:
     if not solution.phases:
         return [failed("phases", "the answer has none", "motion")]
+    wrong = misfit(form, solution)
+    if wrong:
+        return [failed("answer to this problem", wrong, "motion")]
     wrong = not_finite(solution)
     return [failed("finite values", f"not a number: {wrong}", "motion")] if wrong else []
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from trajopt.compiled.pointwise import Pointwise
 from trajopt.curve import Curve, joined
 from trajopt.deadline import UNLIMITED, Deadline
-from trajopt.errors import UsageError
 from trajopt.normal_form import NormalForm, PhaseForm
 from trajopt.sizes import PhaseSizes, Samples, Sizes, sizes
 from trajopt.solution import PhaseSolution, Solution
@@ -196,59 +195,13 @@ class SampledSolution:
 
 
 def along(form: NormalForm, solution: Solution, deadline: Deadline = UNLIMITED) -> SampledSolution:
-    """The columns of a solution, checked against the problem it should answer."""
-    missing = [ph.name for ph in form.phases if ph.name not in solution.phases]
-    if missing:
-        raise UsageError(
-            f"this is no answer to problem '{form.name}'",
-            got=f"phases {', '.join(solution.phases) or 'none'}",
-            expected=", ".join(ph.name for ph in form.phases),
-        )
+    """The columns of a solution that fits the problem (``well_formed.misfit``)."""
     p = form.parameter_values({k: v for k, v in solution.parameters.items() if k in {q.name for q in form.parameters}})
-    for q in form.statics:
-        if np.size(solution.variables.get(q.name, ())) != q.size:
-            raise UsageError(f"this is no answer to problem '{form.name}': it has no static variable '{q.name}' of size {q.size}")
     s = np.concatenate([np.zeros(0), *[np.asarray(solution.variables[q.name], dtype=float).ravel() for q in form.statics]])
     phases = tuple(SampledPhase(ph, solution.phase(ph.name), s, p, form.s, form.p, deadline=deadline) for ph in form.phases)
-    for ph in phases:
-        for quantities, group in (
-            (ph.form.states, ph.given.states),
-            (ph.form.controls, ph.given.controls),
-            (ph.form.algebraics, ph.given.algebraics),
-        ):
-            for q in quantities:
-                if q.name not in group or group[q.name].size != q.size:
-                    raise UsageError(
-                        f"this is no answer to problem '{form.name}': phase '{ph.form.name}' has no '{q.name}' of size {q.size}"
-                    )
     whole = SampledSolution(form, solution, phases, s, p)
     measured = tuple(replace(ph, own=own) for ph, own in zip(phases, whole.sizes.phases, strict=True))
     return replace(whole, phases=measured, own=whole.sizes)
-
-
-def not_finite(solution: Solution) -> str:
-    """The first quantity of an answer that is not a number, or whose times do not increase; empty where there is none."""
-    for ph in solution.phases.values():
-        if not (np.isfinite(ph.t0) and np.isfinite(ph.tf)):
-            return f"the times of phase '{ph.name}'"
-        if not ph.tf > ph.t0:
-            return f"the duration of phase '{ph.name}', {ph.tf - ph.t0:g}"
-        groups = (ph.states, ph.controls, ph.algebraics, ph.costates, ph.path_multipliers)
-        for word, group in zip(("", "", "", "costate of ", "multiplier of "), groups, strict=True):
-            for name, curve in group.items():
-                slack = 1e-9 * (ph.tf - ph.t0) + 1e-12 * max(abs(ph.t0), abs(ph.tf))
-                if not all(np.all(np.isfinite(part)) for part in (curve.breaks, *curve.values, *curve.nodes)):
-                    return f"{word}{name} of phase '{ph.name}'"
-                if curve.breaks.size < 2 or np.any(np.diff(curve.breaks) < -slack):
-                    return f"{word}{name} of phase '{ph.name}', whose times do not increase"
-                if curve.breaks[0] > ph.t0 + slack or curve.breaks[-1] < ph.tf - slack:
-                    return f"{word}{name} of phase '{ph.name}', known from {curve.breaks[0]:g} to {curve.breaks[-1]:g} only"
-        if not np.all(np.isfinite(ph.integrals)):
-            return f"the integrals of phase '{ph.name}'"
-    for name, value in {**solution.variables, **solution.parameters, **solution.multipliers}.items():
-        if not np.all(np.isfinite(np.asarray(value, dtype=float))):
-            return name
-    return "" if np.isfinite(solution.objective) else "the objective"
 
 
 def _knots(curve: Curve) -> Array:

@@ -103,26 +103,26 @@ def phase_shorter_than_its_curves():
     return ocp, right, replace(right, phases={"main": replace(main, tf=0.9)})
 
 
-@planted("files", "refused")
+@planted("files", "answer to this problem")
 def no_static_variable():
     ocp, right = chosen()
     return ocp, right, replace(right, variables={})
 
 
-@planted("files", "refused")
+@planted("files", "answer to this problem")
 def no_control():
     ocp, right = move()
     main = right.phases["main"]
     return ocp, right, replace(right, phases={"main": replace(main, controls={})})
 
 
-@planted("files", "refused")
+@planted("files", "answer to this problem")
 def state_of_another_size():
     ocp, right = move()
     return ocp, right, changed(right, states={"x": lambda t: np.vstack([t, t])})
 
 
-@planted("files", "refused")
+@planted("files", "answer to this problem")
 def phase_of_another_name():
     ocp, right = move()
     main = right.phases["main"]
