@@ -31,7 +31,7 @@ ROUND_OFF = float(np.sqrt(np.finfo(float).eps))
 
 def control_losses(solution: MeshSolution) -> tuple[Estimate, ...]:
     """By phase: what the controls at the collocation points lose, relative to the cost."""
-    held = [_reduced_curvature(view) + _switching_and_decided(view) for view in solution.phases]
+    held = [_reduced_curvature(view) + _switching_and_decided(view) + _kept_at_jumps(view) for view in solution.phases]
     singular = [_singular_losses(view) for view in solution.phases]
     size = solution.relative_to_cost(max(float(loss.max()) for loss in (*held, *singular)))
     estimates = []
@@ -94,6 +94,29 @@ def _reduced_curvature(view: PhaseView) -> Array:
     slopes, curvature = view.control_slopes, view.control_curvature
     inside = view.inside(view.values.U) & (curvature > 0) & reduced
     return _by_interval(view, np.where(inside, 0.5 * slopes**2 / np.where(inside, curvature, 1.0), 0.0).sum(axis=1))
+
+
+def jumps(view: PhaseView) -> Bools:
+    """(intervals,): where a smooth control that path constraints limit changes by a third of its size within a short time."""
+    ph, smooth = view.layout, ~view.kernels.affine & ~view.kernels.equated
+    if view.kernels.state_paths.all() or not smooth.any() or ph.mesh.roles is not None or ph.grid.shares_nodes:
+        return np.zeros(ph.mesh.intervals, dtype=bool)
+    narrow = np.diff(ph.mesh.breaks) < view.method.refinement.rough**2
+    first, U = ph.grid.first_point, view.values.U[:, smooth]
+    low, high = (function.reduceat(U, first, axis=0) for function in (np.minimum, np.maximum))
+    before, after = U[np.maximum(first - 1, 0)], U[np.minimum(np.append(first[1:], U.shape[0]), U.shape[0] - 1)]
+    spread = np.maximum(np.maximum(high, before), after) - np.minimum(np.minimum(low, before), after)
+    return np.asarray(narrow & (3 * spread > view.u_size[smooth]).any(axis=1))
+
+
+def _kept_at_jumps(view: PhaseView) -> Array:
+    """(intervals,): what smooth controls lose to first order where they are constant although they jump."""
+    ph, smooth = view.layout, ~view.kernels.affine
+    constant = smooth & (ph.control_grid.count == 1) & (ph.grid.sizes > 1)[:, None]
+    if ph.mesh.control_points is None or ph.mesh.roles is not None or not ph.nc or not constant.any():
+        return np.zeros(ph.mesh.intervals)
+    losses = _by_interval(view, np.abs(view.control_slopes) * view.u_size)
+    return np.asarray(np.where(constant, losses, 0.0).sum(axis=1))
 
 
 def with_control_error(solution: MeshSolution) -> MeshSolution:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.curve import inverse_legendre
-from trajopt.direct.interpolation import node_values
+from trajopt.direct.interpolation import node_values, sampled
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.scaling import row_sizes
@@ -53,6 +53,8 @@ def _phase_estimate(solution: MeshSolution, view: PhaseView) -> Estimate:
             finer = np.concatenate([outputs[..., ph.outputs[3]], all_costs[rows].reshape(here.size, at.size, -1)], axis=2)
             gaps[here] = np.abs(widths[:, None] * (weights @ finer) - integrals[here])
         decay[here] = _decay(rule.nodes, X, size)
+    at_starts = _residuals_at_starts(view)
+    errors, violation = np.maximum(errors, at_starts), max(violation, float(at_starts.max()))
     return Estimate(np.maximum(errors, _quadrature_errors(solution, view, integrals, gaps)), decay, violation)
 
 
@@ -79,6 +81,18 @@ def _integrals_by_interval(view: PhaseView) -> Array:
     return integrals
 
 
+def _residuals_at_starts(view: PhaseView) -> Array:
+    """(intervals,): how far path constraints on controls leave their bounds at the starts of intervals."""
+    ph, errors = view.layout, np.zeros(view.layout.mesh.intervals)
+    if view.kernels.state_paths.all() or ph.grid.shares_nodes:
+        return errors
+    groups = [(here, rule.start) for rule, here in ph.grid.groups]
+    _, W, D = sampled(view, groups)
+    outputs = view.kernel.constraints(W, D, view.parameters).T
+    errors[np.concatenate([here for here, _ in groups])] = _path_residuals(view, outputs[:, None])
+    return errors
+
+
 def _residuals(view: PhaseView, x: Array, outputs: Array, g_size: Array) -> Array:
     """(intervals,): how far states and path constraints leave their bounds, and algebraic equations zero, between the nodes.
 
@@ -91,11 +105,16 @@ def _residuals(view: PhaseView, x: Array, outputs: Array, g_size: Array) -> Arra
         g = np.abs(outputs[..., ph.outputs[1]]) / g_size
         worst = np.maximum(worst, np.nan_to_num(g.max(axis=(1, 2)), nan=np.inf))
     if ph.nc:
-        c = outputs[..., ph.outputs[2]]
-        reach = np.maximum(1.0, np.abs(c).max(axis=(0, 1)))
-        excess = np.maximum(np.maximum(ph.form.c_bound.lower - c, c - ph.form.c_bound.upper), 0.0) / reach
-        worst = np.maximum(worst, weight * np.nan_to_num(excess.max(axis=(1, 2)), nan=np.inf))
+        worst = np.maximum(worst, _path_residuals(view, outputs))
     return np.asarray(worst)
+
+
+def _path_residuals(view: PhaseView, outputs: Array) -> Array:
+    """(intervals,): weighted violations of path constraints, from the outputs (intervals, places, rows) of the kernel."""
+    ph, c = view.layout, outputs[..., view.layout.outputs[2]]
+    reach = np.maximum(1.0, np.abs(c).max(axis=(0, 1)))
+    excess = np.maximum(np.maximum(ph.form.c_bound.lower - c, c - ph.form.c_bound.upper), 0.0) / reach
+    return np.asarray(np.nan_to_num(excess.max(axis=(1, 2)), nan=np.inf) / view.method.refinement.rough)
 
 
 def _decay(support: Array, X: Array, size: Array) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trajopt.direct.arc_refinement import Proposal, arc_meshes, proposed_arcs, solve_on_arcs
 from trajopt.direct.arc_structure import decided
-from trajopt.direct.control_error import with_control_error
+from trajopt.direct.control_error import jumps, with_control_error
 from trajopt.direct.costate_error import CostateErrors, costate_errors, next_bends
 from trajopt.direct.kinks import kinks
 from trajopt.direct.mesh import Mesh
@@ -151,9 +151,10 @@ def _by_other_meshes(state: State, current: MeshSolution) -> tuple[State, MeshSo
         warm = Warm(state.method.round_off)
         other = solve_mesh(state.context.quick, tuple(m for m in meshes if m is not None), current.guess, warm)
         state = state.recorded(other)
-        # An error of the controls changes the cost by its square.
+        # An error of the controls changes the cost by its square; a cost that still changes may do so for many meshes.
         same_controls = control_difference(other, current) <= np.sqrt(tolerance)
-        if not other.solved or difference(other, current) > tolerance or not same_controls:
+        same_cost = cost_difference(other, current) <= state.method.refinement.rough * tolerance
+        if not other.solved or difference(other, current) > tolerance or not same_controls or not same_cost:
             return state, None
         others.append(other)
     error = max(difference(other, current) for other in others)
@@ -187,14 +188,15 @@ def with_linear_controls(view: PhaseView, where: NDArray[np.bool_] | None = None
     """The mesh of a phase with smooth controls linear on some intervals, and free on the others.
 
     Far from the solution a control of high degree can oscillate between the points. Where path constraints may be active at every
-    point it needs all its freedom.
+    point it needs all its freedom. Where it jumps it is constant: a polynomial would violate path constraints between the points.
     """
     mesh = view.layout.mesh
     if mesh.control_points is None:
         return mesh
     chosen = np.ones(mesh.intervals, dtype=bool) if where is None else where
-    points = np.where(chosen & (view.layout.nc == 0), 2, 0)[:, None]
-    return replace(mesh, control_points=np.where(view.kernels.affine, mesh.control_points, points))
+    points = np.where(chosen & (view.layout.nc == 0), 2, 0)
+    points = np.where(jumps(view), 1, points)[:, None]
+    return replace(mesh, control_points=np.where(view.kernels.affine | view.kernels.equated, mesh.control_points, points))
 
 
 def next_meshes(
@@ -225,7 +227,7 @@ def _mark_intervals(
     large = errors > method.tolerance
     bends = [] if affine.any() else [Bend(place) for place in kinks(view, large)]
     bends += next_bends(seen, method.refinement, view.index, mesh, large)
-    decay = estimate.decay
+    decay = np.where(jumps(view), 1.0, estimate.decay)
     if affine.any():
         by_constraint = decided(view)
         decay = np.where(by_constraint.any(axis=1), estimate.decay, 1.0)  # switches are not smooth

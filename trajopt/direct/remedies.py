@@ -111,7 +111,7 @@ def _settled(state: State) -> State:
 
 
 def _as_cheap(trial: State, state: State) -> bool:
-    return trial.solution.solved and not costs_more(trial.solution, state.solution)
+    return trial.solution.usable and not costs_more(trial.solution, state.solution)
 
 
 def _cheaper(trial: State, state: State) -> bool:

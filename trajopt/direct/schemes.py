@@ -75,6 +75,11 @@ class Rule:
         """Gauss points, two more than collocation points: there no defect was zeroed."""
         return self.places(gauss_quadrature(self.points.size + 2)[0])
 
+    @cached_property
+    def start(self) -> Places:
+        """The start of the interval: there a control without a value is what its polynomial continues to."""
+        return self.places(np.zeros(1))
+
     def places(self, at: Array) -> Places:
         return Places(at, lagrange_basis(self.nodes, at), lagrange_basis(self.points, at))
 
