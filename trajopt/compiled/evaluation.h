@@ -36,7 +36,7 @@ typedef struct {
 } program_block;
 
 /* Evaluates function `which` of block `block` at all its places: inputs (inputs, count), multipliers (rows, count) for the
- * Hessian, result (nonzeros, count). Returns 0, or -1 where it failed. */
+ * Hessian, result (nonzeros, count). Returns 0, or -1 if it failed. */
 typedef int evaluate_function(int64_t block, int64_t which, const double *inputs, const double *multipliers, double *result);
 
 typedef struct {
@@ -64,11 +64,11 @@ typedef struct {
     int64_t *offset[FUNCTIONS]; /* (blocks,) of each block's results */
 } evaluation;
 
-/* NULL where memory is short. The program must live as long. */
+/* NULL if memory is short. The program must live as long. */
 evaluation *evaluation_new(const program *p);
 void evaluation_free(evaluation *e);
 
-/* All return 0; -1 where a function failed. Numbers that are not finite are passed on. */
+/* All return 0; -1 if a function failed. Numbers that are not finite are passed on. */
 int evaluation_objective(evaluation *e, const double *y, double *f);
 int evaluation_constraints(evaluation *e, const double *y, double *g);
 int evaluation_gradient(evaluation *e, const double *y, double *gradient);

@@ -18,17 +18,17 @@ typedef struct {
     int64_t entries;  /* of L */
 } factorization_report;
 
-/* Arguments as in ordering.h; entries at one place add up. The watch, which may be NULL, can stop all that follows. NULL where it
- * did, or where memory is short. */
+/* Arguments as in ordering.h; entries at one place add up. The watch, which may be NULL, can stop this and all that follows.
+ * NULL if it did, or if memory is short. */
 factorization *factorization_new(int64_t size, int64_t entries, const int64_t *row, const int64_t *column, const int64_t *mate,
                                  watch *w);
 void factorization_free(factorization *f);
 
 /* values: (entries,). threshold: a pivot may make entries grow by 1/threshold at most; 0 < threshold <= 0.5.
- * Returns 0; -1 where memory is short, a value is not finite, or the watch stopped it. */
+ * Returns 0; -1 if memory is short, a value is not finite, or the watch stopped it. */
 int factorization_compute(factorization *f, const double *values, double threshold, factorization_report *report);
 
-/* Solve A x = b in place, b: (size,). Returns 0; -1 where the watch stopped it: b is neither then. */
+/* Solve A x = b in place, b: (size,). Returns 0; -1 if the watch stopped it: b is undefined then. */
 int factorization_solve(factorization *f, double *b);
 
 #endif

@@ -90,9 +90,9 @@ struct iterate {
 
 /* kkt.c */
 int kkt_new(scaled_program *s, const interior_point_bounds *bounds);
-/* Factor with the smallest shifts that give the right inertia, WB algorithm IC. 0, or -1 where none does. */
+/* Factor with the smallest shifts that give the right inertia, WB algorithm IC. 0, or -1 if none does. */
 int kkt_factor(iterate *w);
-/* Directions for given residuals: (size,) of the dual, (rows,) of the primal equations; dx (size,), dlambda (rows,). 0, or -1 where
+/* Directions for given residuals: (size,) of the dual, (rows,) of the primal equations; dx (size,), dlambda (rows,). 0, or -1 if
  * the method shall stop. */
 int kkt_direction(iterate *w, const double *dual, const double *primal, double *dx, double *dlambda);
 /* Least-squares multipliers of the rows, WB (36). */
@@ -101,7 +101,7 @@ int kkt_multipliers(iterate *w);
 /* point.c */
 iterate *iterate_new(scaled_program *s, int64_t attached);
 void iterate_free(iterate *w);
-/* Objective and constraints at x; 0, 1 where they are not finite, -1 where a function failed. */
+/* Objective and constraints at x; 0, 1 if they are not finite, -1 if a function failed. */
 int point_values(iterate *w, const double *x, double *f, double *g);
 int point_derivatives(iterate *w);
 int point_hessian(iterate *w);
@@ -117,7 +117,7 @@ void point_proximity(iterate *w, double proximity);
 void point_inside(iterate *w, double push);
 
 /* barrier.c */
-/* The barrier parameter of this iteration; the direction, and in free mode the parameter too: 0, or -1 where the method shall stop. */
+/* The barrier parameter of this iteration; the direction, and in free mode the parameter too: 0, or -1 if the method shall stop. */
 void barrier_update(iterate *w);
 int barrier_direction(iterate *w);
 /* The direction of the multipliers of bounds for a given dx. */
@@ -132,7 +132,7 @@ int filter_accepts(const filter *f, double violation, double objective);
 void filter_add(filter *f, double violation, double objective);
 
 /* restoration.c */
-/* Move w to a point of less violation that its filter accepts. A status of the method; IP_SOLVED where it did. */
+/* Move w to a point of less violation that its filter accepts. A status of the method; IP_SOLVED if it did. */
 int restore(iterate *w);
 
 /* interior_point.c */

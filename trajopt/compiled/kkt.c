@@ -188,7 +188,7 @@ static void conclude(iterate *w) {
     if (rows_shifted && often && w->row_rank == RANK_UNKNOWN) w->row_rank = RANK_DEFICIENT;
 }
 
-/* Shifts for a singular matrix. While it is not known which part is to blame: the rows alone, the Hessian alone, both. */
+/* Shifts for a singular matrix. While it is not known which part is singular: the rows alone, the Hessian alone, both. */
 static int shift_singular(iterate *w, double row_shift) {
     if (!w->testing) {
         if (w->row_shift > 0) return enlarge(w);

@@ -58,7 +58,7 @@ typedef struct {
     int armijo;               /* the last accepted step decreased the barrier function sufficiently */
 } search;
 
-/* Whether x + step * direction is acceptable, WB (18) to (20); 1 yes, 0 no, -1 where a function failed. `violation` on return. */
+/* Whether x + step * direction is acceptable, WB (18) to (20); 1 yes, 0 no, -1 if a function failed. `violation` on return. */
 static int acceptable(iterate *w, search *s, const double *direction, double step, double model, double *violation) {
     for (int64_t i = 0; i < w->size; i++) w->trial[i] = w->x[i] + step * direction[i];
     *violation = INFINITY;
@@ -88,7 +88,7 @@ static double shortest(const iterate *w, const search *s) {
     return fmax(0.05 * least, 1e-14);
 }
 
-/* Corrections of the first step, WB section 2.4. Returns the accepted step length, 0 for none, -1 where a function failed. */
+/* Corrections of the first step, WB section 2.4. Returns the accepted step length, 0 for none, -1 if a function failed. */
 static double correct(iterate *w, search *s, double first_step, double violation) {
     const int64_t rows = w->s->rows;
     double before = violation, step = first_step;

@@ -24,7 +24,7 @@ typedef struct {
 } front_tree;
 
 /* size: of the matrix; (row, column): (entries,) its places in either triangle, repeats allowed; mate[i]: the other index of a
- * pair, ALONE or LAST. Returns NULL where memory is short, or where the watch, which may be NULL, stops it. */
+ * pair, ALONE or LAST. Returns NULL if memory is short, or if the watch, which may be NULL, stops it. */
 front_tree *front_tree_new(int64_t size, int64_t entries, const int64_t *row, const int64_t *column, const int64_t *mate, watch *w);
 void front_tree_free(front_tree *t);
 

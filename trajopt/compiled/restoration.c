@@ -1,4 +1,4 @@
-/* The restoration phase, WB section 3.3: reduce the violation of the rows, and stay close to the point where the line search failed,
+/* The restoration phase, WB section 3.3: reduce the violation of the rows, close to the point where the line search failed,
  *
  *     minimize  1000 * sum of (p + n)  +  sqrt(mu) / 2 |weight (x - centre)|^2      subject to   rows - p + n = 0,  p, n >= 0,
  *
@@ -58,8 +58,8 @@ static void begin(iterate *r, iterate *w) {
     }
 }
 
-/* Back to the main algorithm: the move counts as one step of it, for which multipliers of bounds are stepped; those of rows begin at
- * zero. Where the former become large they begin at one. */
+/* Return to the main algorithm: the move counts as one step of it, and multipliers of bounds take that step; those of rows begin
+ * at zero. If the former become large they begin at one. */
 static int end(iterate *w, const iterate *r) {
     double largest = 0;
     for (int64_t i = 0; i < w->size; i++) w->dx[i] = r->x[i] - w->x[i];

@@ -50,7 +50,7 @@ int tape_check(const tape *t);
 
 /* Evaluate at `count` points. in: (inputs,); out: number o of point k goes to out[o * count + k].
  * The points are divided among at most `threads` threads; the results do not depend on their number.
- * Returns 0, or -1 where memory is short. */
+ * Returns 0, or -1 if memory is short. */
 int tape_run(const tape *t, int64_t count, const tape_input *in, double *out, int threads);
 
 /* The same for the points `begin` to `end` - 1 of `count`, in the calling thread. */

@@ -1,6 +1,6 @@
 /* A team of threads that share a computation. Each runs a part of its own, always the same one, so that what it has written is in
- * its cache when it is read again. Parts are independent and write to different places: the result does not depend on the number of
- * threads. Without POSIX threads, and in a child process after a fork, the calling thread runs all parts. */
+ * its cache when it is read again. Parts are independent and write to different places: the result does not depend on the number
+ * of threads. Without POSIX threads, and in a child process after a fork, the calling thread runs all parts. */
 #ifndef TRAJOPT_THREADS_H
 #define TRAJOPT_THREADS_H
 
@@ -9,7 +9,7 @@
 typedef struct thread_team thread_team;
 enum { MOST_THREADS = 64 };
 
-/* A team of `threads` threads, the calling one included. NULL for one thread, or where no thread can be started. */
+/* A team of `threads` threads, the calling one included. NULL for one thread, or if no thread can be started. */
 thread_team *team_new(int threads);
 void team_free(thread_team *team);
 
@@ -17,7 +17,7 @@ void team_free(thread_team *team);
  * it serves one call at a time. */
 void team_run(thread_team *team, int parts, void (*run)(int part, void *context), void *context);
 
-/* Into how many parts to divide so many elementary operations: one for each thread, or 1 where a second thread would not help. */
+/* Into how many parts to divide so many elementary operations: one for each thread, or 1 if a second thread would not help. */
 int team_parts(const thread_team *team, double operations);
 
 /* A tenth of a millisecond: to start a thread takes a fifth of it. */

@@ -10,7 +10,7 @@ typedef struct {
 
 static const double OPERATIONS_PER_QUESTION = 1e6; /* a millisecond at most */
 
-/* Count so many operations; 1 where the computation shall stop. Without a watch (NULL) it never stops. */
+/* Count so many operations; 1 if the computation shall stop. Without a watch (NULL) it never stops. */
 static inline int is_stopped(watch *w, double operations) {
     if (!w || (w->operations += operations) < OPERATIONS_PER_QUESTION) return 0;
     w->operations = 0;
