@@ -85,43 +85,46 @@ void barrier_update(iterate *w) {
 /* ---- the quality function ------------------------------------------------------------------------------------------------------ */
 
 /* One bound along the direction affine + sigma * centring: distance and multiplier, and their rates by 1 and by sigma. */
-static inline void along(const iterate *w, int64_t i, int upper, double *distance, double *multiplier, double rate[4]) {
-    const double side = upper ? -1 : 1;
-    const double d = upper ? w->upper[i] - w->x[i] : w->x[i] - w->lower[i], z = upper ? w->z_upper[i] : w->z_lower[i];
-    *distance = d;
-    *multiplier = z;
-    rate[0] = side * w->affine[i];
-    rate[1] = side * w->centring[i];
-    rate[2] = -z - z / d * rate[0];
-    rate[3] = w->average / d - z / d * rate[1];
+typedef struct {
+    double d, z, rate[4];
+} bound_along;
+
+/* All finite bounds, in w->along; returns how many. */
+static int64_t bounds_along(iterate *w) {
+    bound_along *b = (bound_along *)w->along;
+    for (int64_t i = 0; i < w->size; i++)
+        for (int upper = 0; upper < 2; upper++) {
+            if (!isfinite(upper ? w->upper[i] : w->lower[i])) continue;
+            const double side = upper ? -1 : 1, z = upper ? w->z_upper[i] : w->z_lower[i];
+            const double d = upper ? w->upper[i] - w->x[i] : w->x[i] - w->lower[i], ratio = z / d;
+            const double first = side * w->affine[i], second = side * w->centring[i];
+            *b++ = (bound_along){d, z, {first, second, -z - ratio * first, w->average / d - ratio * second}};
+        }
+    return b - (bound_along *)w->along;
 }
 
 /* Linear model of the squared error after the step with mu = sigma * average, NWW (3.10). */
-static double quality(const iterate *w, double sigma, double dual, double primal) {
-    double to_bound = 0, to_zero = 0, products = 0, d, z, rate[4];
-    for (int64_t i = 0; i < w->size; i++)
-        for (int upper = 0; upper < 2; upper++) {
-            if (!isfinite(upper ? w->upper[i] : w->lower[i])) continue;
-            along(w, i, upper, &d, &z, rate);
-            to_bound = fmax(to_bound, -(rate[0] + sigma * rate[1]) / d);
-            to_zero = fmax(to_zero, -(rate[2] + sigma * rate[3]) / z);
-        }
+static double quality(const iterate *w, int64_t bounds, double sigma, double dual, double primal) {
+    const bound_along *b = (const bound_along *)w->along;
+    double to_bound = 0, to_zero = 0, products = 0;
+    for (int64_t k = 0; k < bounds; k++) {
+        to_bound = greater(to_bound, -(b[k].rate[0] + sigma * b[k].rate[1]) / b[k].d);
+        to_zero = greater(to_zero, -(b[k].rate[2] + sigma * b[k].rate[3]) / b[k].z);
+    }
     const double step = to_bound > w->tau ? w->tau / to_bound : 1, dual_step = to_zero > w->tau ? w->tau / to_zero : 1;
-    for (int64_t i = 0; i < w->size; i++)
-        for (int upper = 0; upper < 2; upper++) {
-            if (!isfinite(upper ? w->upper[i] : w->lower[i])) continue;
-            along(w, i, upper, &d, &z, rate);
-            const double product = (d + step * (rate[0] + sigma * rate[1])) * (z + dual_step * (rate[2] + sigma * rate[3]));
-            products += product * product;
-        }
+    for (int64_t k = 0; k < bounds; k++) {
+        const double product = (b[k].d + step * (b[k].rate[0] + sigma * b[k].rate[1])) *
+                               (b[k].z + dual_step * (b[k].rate[2] + sigma * b[k].rate[3]));
+        products += product * product;
+    }
     return (1 - dual_step) * (1 - dual_step) * dual + (1 - step) * (1 - step) * primal + products / (double)w->bounds;
 }
 
 /* Golden section for the centring parameter, as IPOPT's quality-function oracle. */
-static double best_centring(const iterate *w) {
-    const int64_t rows = w->s->rows;
+static double best_centring(iterate *w) {
+    const int64_t rows = w->s->rows, bounds = bounds_along(w);
     const double dual = squared(w->dual, w->size) / (double)w->size, primal = rows ? squared(w->c, rows) / (double)rows : 0;
-#define Q(sigma) quality(w, sigma, dual, primal)
+#define Q(sigma) quality(w, bounds, sigma, dual, primal)
     double low, high;
     if (Q(0.99) > Q(1.0))
         low = 1, high = fmin(1e2, w->mu_max / w->average);

@@ -40,6 +40,24 @@ VECTOR static void update_columns_vector(int64_t n, int64_t first, int64_t last,
     update_columns(n, first, last, a, x, y, u, v);
 }
 
+/* c -= u x, the same with one column. */
+INLINED void update_by_one(int64_t n, int64_t first, int64_t last, double *a, const double *x, const double *u) {
+    for (int64_t j = first; j < last; j++) {
+        double *restrict c = a + j * n;
+        const double s = u[j];
+        if (s == 0) continue;
+        for (int64_t i = j; i < n; i++) c[i] -= x[i] * s;
+    }
+}
+
+static void update_by_one_baseline(int64_t n, int64_t first, int64_t last, double *a, const double *x, const double *u) {
+    update_by_one(n, first, last, a, x, u);
+}
+
+VECTOR static void update_by_one_vector(int64_t n, int64_t first, int64_t last, double *a, const double *x, const double *u) {
+    update_by_one(n, first, last, a, x, u);
+}
+
 /* Columns from `first` on: C -= L D L', L the first `pivots` columns; blocks: D as in `diagonal`, not inverted; w: (pivots + 3,). */
 INLINED void update_rest(int64_t n, int64_t first, int64_t pivots, double *a, const double *blocks, double *w) {
     for (int64_t j = first; j < n; j++) {
@@ -95,23 +113,45 @@ static void swap_candidates(dense_front *f, int64_t k, int64_t j) {
     for (int64_t i = k + 1; i < j; i++) exchange(&a[i + k * n], &a[j + i * n]);
     for (int64_t i = j + 1; i < n; i++) exchange(&a[i + k * n], &a[i + j * n]);
     exchange(&a[k + k * n], &a[j + j * n]);
+    exchange(&f->size[k], &f->size[j]);
     const int64_t kept = f->index[k];
     f->index[k] = f->index[j];
     f->index[j] = kept;
 }
 
+/* Largest of some numbers in size. NaN does not count. */
+static double largest_of(const double *v, int64_t count) {
+    double m0 = 0, m1 = 0, m2 = 0, m3 = 0;
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const double a = fabs(v[i]), b = fabs(v[i + 1]), c = fabs(v[i + 2]), d = fabs(v[i + 3]);
+        m0 = a > m0 ? a : m0;
+        m1 = b > m1 ? b : m1;
+        m2 = c > m2 ? c : m2;
+        m3 = d > m3 ? d : m3;
+    }
+    for (; i < count; i++) m0 = fabs(v[i]) > m0 ? fabs(v[i]) : m0;
+    m0 = m1 > m0 ? m1 : m0;
+    m2 = m3 > m2 ? m3 : m2;
+    return m2 > m0 ? m2 : m0;
+}
+
 /* Largest entry of column j below the eliminated ones, without rows j and `without`; `at`: the row of the largest candidate. */
 static double largest(const dense_front *f, int64_t j, int64_t without, int64_t *at) {
-    const int64_t n = f->n, k = f->eliminated;
-    double most = 0, most_candidate = 0;
+    const int64_t n = f->n;
+    const double *row = f->a + j, *column = f->a + j * n;
+    double most = 0;
     *at = -1;
-    for (int64_t c = k; c < n; c++) {
-        if (c == j || c == without) continue;
-        const double v = fabs(c < j ? f->a[j + c * n] : f->a[c + j * n]);
-        if (v > most) most = v;
-        if (c < f->candidates && v > most_candidate) most_candidate = v, *at = c;
+    for (int64_t c = f->eliminated; c < j; c++) {
+        const double v = fabs(row[c * n]);
+        if (v > most && c != without) most = v, *at = c;
     }
-    return most;
+    for (int64_t c = j + 1; c < f->candidates; c++) {
+        const double v = fabs(column[c]);
+        if (v > most && c != without) most = v, *at = c;
+    }
+    const double rest = largest_of(column + f->candidates, n - f->candidates);
+    return rest > most ? rest : most;
 }
 
 /* The best pivot that begins with candidate j: growth of entries, and the partner of a 2x2 pivot or -1. */
@@ -124,7 +164,7 @@ typedef struct {
  * nothing was cancelled, as J^2 / sigma next to a bound, is not. */
 static int vanishes(const dense_front *f, int64_t i, int64_t j) {
     const double v = fabs(entry(f, i, j)) / VANISHED;
-    return v * v <= f->diagonal_size[f->index[i]] * f->diagonal_size[f->index[j]];
+    return v * v <= f->size[i] * f->size[j];
 }
 
 static int column_vanishes(const dense_front *f, int64_t j) {
@@ -156,16 +196,10 @@ static pivot_choice consider(const dense_front *f, int64_t j) {
 
 /* ---- elimination ---------------------------------------------------------------------------------------------------------- */
 
-/* A term that is subtracted from the diagonal entry of column i. */
-static void remember(dense_front *f, int64_t i, double term) {
-    double *size = &f->diagonal_size[f->index[i]];
-    if (fabs(term) > *size) *size = fabs(term);
-}
-
 /* blocks: D itself, for the update of the remaining columns. */
 static void eliminate_one(dense_front *f, double *blocks, int vectors) {
     const int64_t n = f->n, k = f->eliminated;
-    double *a = f->a + k * n, *column = f->work, *zeros = f->work + n;
+    double *restrict a = f->a + k * n, *restrict column = f->work, *restrict size = f->size;
     const double d = a[k];
     f->negative += d < 0;
     f->diagonal[2 * k] = 1 / d;
@@ -174,17 +208,18 @@ static void eliminate_one(dense_front *f, double *blocks, int vectors) {
     blocks[2 * k + 1] = 0;
     for (int64_t i = k + 1; i < n; i++) {
         column[i] = a[i];
-        zeros[i] = 0;
         a[i] /= d;
+        const double term = fabs(column[i] * a[i]); /* subtracted from the diagonal entry of column i */
+        size[i] = term > size[i] ? term : size[i];
     }
-    for (int64_t i = k + 1; i < n; i++) remember(f, i, column[i] * a[i]);
-    (vectors ? update_columns_vector : update_columns_baseline)(n, k + 1, f->candidates, f->a, a, a, column, zeros);
+    (vectors ? update_by_one_vector : update_by_one_baseline)(n, k + 1, f->candidates, f->a, a, column);
     f->eliminated += 1;
 }
 
 static void eliminate_two(dense_front *f, double *blocks, int vectors) {
     const int64_t n = f->n, k = f->eliminated;
-    double *x = f->a + k * n, *y = x + n, *u = f->work, *v = f->work + n;
+    double *restrict x = f->a + k * n, *restrict y = x + n, *restrict u = f->work, *restrict v = f->work + n;
+    double *restrict size = f->size;
     const double a = x[k], b = x[k + 1], c = y[k + 1], det = a * c - b * b;
     f->negative += det < 0 ? 1 : a + c < 0 ? 2 : 0;
     const double inverse[4] = {c / det, -b / det, a / det, 0}, block[4] = {a, b, c, 0};
@@ -196,8 +231,9 @@ static void eliminate_two(dense_front *f, double *blocks, int vectors) {
         v[i] = y[i];
         x[i] = (u[i] * c - v[i] * b) / det;
         y[i] = (v[i] * a - u[i] * b) / det;
+        const double term = fabs(u[i] * x[i]) + fabs(v[i] * y[i]);
+        size[i] = term > size[i] ? term : size[i];
     }
-    for (int64_t i = k + 2; i < n; i++) remember(f, i, fabs(u[i] * x[i]) + fabs(v[i] * y[i]));
     (vectors ? update_columns_vector : update_columns_baseline)(n, k + 2, f->candidates, f->a, x, y, u, v);
     f->eliminated += 2;
 }
@@ -242,6 +278,8 @@ void dense_factor(dense_front *f, double threshold, int root) {
     const int vectors = has_vectors();
     double *blocks = f->work + 2 * f->n;
     int64_t failed = 0, j = 0;
+    f->size = f->work + 4 * f->n;
+    for (int64_t i = 0; i < f->n; i++) f->size[i] = f->diagonal_size[f->index[i]];
     while (f->eliminated < f->candidates) {
         if (failed >= f->candidates - f->eliminated) { /* none of those that are left is stable */
             if (!root) break;
@@ -259,6 +297,7 @@ void dense_factor(dense_front *f, double threshold, int root) {
         take(f, j, choice.partner, blocks, vectors);
         failed = 0;
     }
+    for (int64_t i = 0; i < f->n; i++) f->diagonal_size[f->index[i]] = f->size[i];
     (vectors ? update_rest_vector : update_rest_baseline)(f->n, f->candidates, f->eliminated, f->a, blocks, f->work);
 }
 

@@ -9,8 +9,9 @@ typedef struct {
     double *a;             /* (n, n) lower triangle by columns; on return the columns of L, then what remains */
     int64_t *index;        /* (n,) of the columns; candidates change places */
     double *diagonal;      /* (2 * candidates,) inverses of the blocks of D: (d, 0) or (d11, d21), (d22, 0) */
-    double *work;          /* (4 * n,) */
+    double *work;          /* (5 * n,) */
     double *diagonal_size; /* by index: the largest term that the diagonal entry is a sum of */
+    double *size;          /* (n,) these numbers in the order of the columns; part of `work` */
     int64_t eliminated, negative, zero; /* on return */
 } dense_front;
 

@@ -29,6 +29,7 @@ struct factorization {
     int64_t *entry_start; /* (fronts + 1,) */
     int64_t *entry;       /* (entries,) number of the entry; by fronts */
     int64_t *entry_row, *entry_column; /* (entries,) places in the front without delayed columns, row >= column */
+    int64_t own_count, *own_entry, *own_index; /* entries of the diagonal: their numbers and indices */
     double *diagonal_size; /* (size,) see dense.h */
     factored_front *front;
     /* Stacks that grow as needed. */
@@ -37,7 +38,7 @@ struct factorization {
     int64_t factors_room, diagonals_room, contributions_room, indices_room;
     double *dense; /* the front that is being factored */
     int64_t dense_room;
-    double *work; /* (4 * size of the largest front,) */
+    double *work; /* (5 * size of the largest front,) */
     int64_t work_room;
 };
 
@@ -50,6 +51,13 @@ static int place_entries(factorization *f, const int64_t *row, const int64_t *co
     int fine = at && where && (f->entry_start = new_integers(t->fronts + 2)) && (f->entry = new_integers(f->entries)) &&
                (f->entry_row = new_integers(f->entries)) && (f->entry_column = new_integers(f->entries)) &&
                (f->place_of = new_integers(t->start[t->fronts])) && (f->before = new_integers(t->fronts));
+    for (int64_t e = 0; e < f->entries; e++) f->own_count += row[e] == column[e];
+    fine = fine && (f->own_entry = new_integers(f->own_count)) && (f->own_index = new_integers(f->own_count));
+    for (int64_t e = 0, k = 0; fine && e < f->entries; e++)
+        if (row[e] == column[e]) {
+            f->own_entry[k] = e;
+            f->own_index[k++] = row[e];
+        }
     for (int64_t q = 0; fine && q < t->fronts; q++) {
         f->before[q] = q - 1;
         while (f->before[q] >= 0 && t->parent[f->before[q]] == q) f->before[q] = f->before[f->before[q]];
@@ -110,6 +118,8 @@ void factorization_free(factorization *f) {
     free(f->entry);
     free(f->entry_row);
     free(f->entry_column);
+    free(f->own_entry);
+    free(f->own_index);
     free(f->diagonal_size);
     free(f->front);
     free(f->factors);
@@ -147,9 +157,16 @@ typedef struct {
 
 /* Add a child's contribution, which holds its remaining rows: delayed ones, then those of the tree. `position`: (its rows,). */
 static void extend_add(const double *contribution, int64_t rows, const int64_t *position, double *dense, int64_t n) {
+    int64_t ordered = 1; /* how many positions increase from the last on */
+    while (ordered < rows && position[rows - ordered - 1] < position[rows - ordered]) ordered++;
     for (int64_t j = 0; j < rows; j++) {
         const int64_t b = position[j];
         const double *from = contribution + j * rows;
+        if (j >= rows - ordered) {
+            double *to = dense + b * n;
+            for (int64_t i = j; i < rows; i++) to[position[i]] += from[i];
+            continue;
+        }
         for (int64_t i = j; i < rows; i++) {
             const int64_t a = position[i];
             dense[a > b ? a + b * n : b + a * n] += from[i];
@@ -165,7 +182,7 @@ static int64_t assemble(factorization *f, int64_t q, const double *values, stack
     for (int64_t c = q - 1; c > f->before[q]; c = f->before[c]) delayed += f->front[c].delayed;
     const int64_t n = own + delayed;
     if (!make_room(&f->dense, &f->dense_room, n * n) || !make_room_for_indices(f, top->indices + n)) return -1;
-    if (!make_room(&f->work, &f->work_room, 4 * n + 4)) return -1;
+    if (!make_room(&f->work, &f->work_room, 5 * n + 4)) return -1;
     memset(f->dense, 0, (size_t)(n * n) * sizeof(double));
     int64_t *index = f->indices + top->indices;
     memcpy(index + delayed, t->index + t->start[q], (size_t)own * sizeof(int64_t));
@@ -200,7 +217,7 @@ static int factor_front(factorization *f, int64_t q, const double *values, doubl
     int64_t *index = f->indices + top->indices;
     const int64_t own = t->start[q + 1] - t->start[q], candidates = n - own + t->pivots[q];
     if (!make_room(&f->diagonals, &f->diagonals_room, top->diagonals + 2 * candidates)) return -1;
-    dense_front d = {n, candidates, f->dense, index, f->diagonals + top->diagonals, f->work, f->diagonal_size, 0, 0, 0};
+    dense_front d = {n, candidates, f->dense, index, f->diagonals + top->diagonals, f->work, f->diagonal_size, NULL, 0, 0, 0};
     dense_factor(&d, threshold, t->parent[q] < 0);
     const int64_t pivots = d.eliminated, rows = n - pivots;
     *front = (factored_front){n, pivots, candidates - pivots, top->indices, top->factors, top->diagonals};
@@ -223,14 +240,11 @@ static int factor_front(factorization *f, int64_t q, const double *values, doubl
 }
 
 static void measure_columns(factorization *f, const double *values) {
-    const front_tree *t = f->tree;
     memset(f->diagonal_size, 0, (size_t)f->size * sizeof(double));
-    for (int64_t q = 0; q < t->fronts; q++)
-        for (int64_t k = f->entry_start[q]; k < f->entry_start[q + 1]; k++) {
-            const int64_t i = t->index[t->start[q] + f->entry_row[k]], j = t->index[t->start[q] + f->entry_column[k]];
-            const double v = fabs(values[f->entry[k]]);
-            if (i == j && v > f->diagonal_size[i]) f->diagonal_size[i] = v;
-        }
+    for (int64_t k = 0; k < f->own_count; k++) {
+        const double v = fabs(values[f->own_entry[k]]);
+        if (v > f->diagonal_size[f->own_index[k]]) f->diagonal_size[f->own_index[k]] = v;
+    }
 }
 
 int factorization_compute(factorization *f, const double *values, double threshold, factorization_report *report) {

@@ -16,6 +16,9 @@
 
 enum { MOST_IN_FILTER = 512 };
 
+/* As fmax for a first argument that is a number, without a call of the library. */
+static inline double greater(double most, double v) { return v > most ? v : most; }
+
 /* Pairs (violation, objective) that a new iterate must improve on. */
 typedef struct {
     int64_t count;
@@ -76,6 +79,7 @@ struct iterate {
     double *trial, *trial_g, *trial_c, trial_f;
     double *correction, *correction_c; /* second-order */
     double *affine, *affine_lambda, *centring, *centring_lambda; /* directions of the quality function */
+    double *along; /* (2 * size, 6) of each finite bound, for the quality function */
     /* barrier and globalization */
     double mu, mu_max, mu_min, tau, error, violation, dual_error, complementarity, average, scale_dual, scale_bound;
     int64_t bounds; /* finite ones */

@@ -249,9 +249,9 @@ static double refine_residual(scaled_program *s) {
     double worst = 0, right = 0, solution = 0;
     for (int64_t i = 0; i < size; i++) {
         s->residual[i] -= s->entry_value[s->diagonal_entry + i] * s->solution[i];
-        worst = fmax(worst, fabs(s->residual[i]));
-        right = fmax(right, fabs(s->right[i]));
-        solution = fmax(solution, fabs(s->solution[i]));
+        worst = greater(worst, fabs(s->residual[i]));
+        right = greater(right, fabs(s->right[i]));
+        solution = greater(solution, fabs(s->solution[i]));
     }
     return worst / (right + fmin(solution, 1e6 * right) + 1e-300);
 }
@@ -303,7 +303,7 @@ int kkt_multipliers(iterate *w) {
     fill(w, 0);
     if (compute(w, &found) || kkt_direction(w, w->dual, w->c, w->dx, w->dlambda)) return -1;
     double most = 0;
-    for (int64_t i = 0; i < s->rows; i++) most = fmax(most, fabs(w->dlambda[i]));
+    for (int64_t i = 0; i < s->rows; i++) most = greater(most, fabs(w->dlambda[i]));
     if (most <= 1e3 && found.zero == 0) memcpy(w->lambda, w->dlambda, (size_t)s->rows * sizeof(double));
     return 0;
 }

@@ -19,7 +19,7 @@ iterate *iterate_new(scaled_program *s, int64_t attached) {
                           &w->correction_c, &w->affine_lambda, &w->centring_lambda};
     int fine = (w->row = new_integers(attached)) && (w->sign = new_doubles(attached)) && (w->cost = new_doubles(attached)) &&
                (w->weight = new_doubles(s->free)) && (w->centre = new_doubles(s->free)) &&
-               (w->transposed = new_doubles(s->free));
+               (w->transposed = new_doubles(s->free)) && (w->along = new_doubles(12 * n));
     for (size_t k = 0; k < sizeof of_size / sizeof *of_size; k++) fine = (*of_size[k] = new_doubles(n)) && fine;
     for (size_t k = 0; k < sizeof of_rows / sizeof *of_rows; k++) fine = (*of_rows[k] = new_doubles(m)) && fine;
     w->tau = 0.99;
@@ -34,7 +34,7 @@ void iterate_free(iterate *w) {
     double *all[] = {w->x, w->lower, w->upper, w->z_lower, w->z_upper, w->gradient, w->dual, w->dx, w->dz_lower, w->dz_upper,
                      w->sigma, w->trial, w->correction, w->affine, w->centring, w->target, w->lambda, w->g, w->c, w->dlambda,
                      w->condensed, w->trial_g, w->trial_c, w->correction_c, w->affine_lambda, w->centring_lambda, w->sign,
-                     w->cost, w->weight, w->centre, w->transposed};
+                     w->cost, w->weight, w->centre, w->transposed, w->along};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) free(all[k]);
     free(w->row);
     free(w);
