@@ -29,9 +29,10 @@ def start_guess(form: NormalForm, parameters: Array) -> Guess:
     guess, phases = sound_guess(form, parameters), []
     for i, (phase, start) in enumerate(zip(form.phases, guess.phases, strict=True)):
         given = any(q.guess is not None for q in phase.controls)
-        rows = _rows(form, i, start, guess.s, parameters)
-        if not given and phase.controls and phase.c_names and _at_critical_point(phase, rows, start.u(POINTS).T):
-            start = replace(start, u=_interpolated(_driving(phase, start, rows)))
+        if not given and phase.controls and phase.c_names:
+            rows = _rows(form, i, start, guess.s, parameters)
+            if _at_critical_point(phase, rows, start.u(POINTS).T):
+                start = replace(start, u=_interpolated(_driving(phase, start, rows)))
         phases.append(start)
     return Guess(tuple(phases), guess.s)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Any
 
 import casadi
 import numpy as np
@@ -40,7 +42,7 @@ class Tape:
     """A tape in C, and the arrays that it points to."""
 
     c: CTape
-    arrays: tuple[NDArray[np.int32] | Array, ...]
+    arrays: tuple[Any, ...]
     input_sizes: tuple[int, ...]
     outputs: int
 
@@ -72,19 +74,23 @@ def tape_of(function: casadi.Function) -> Tape | None:
     core = library()
     if core is None or not function.is_a("SXFunction") or function.has_free():
         return None
-    words = _instructions(function)
-    operation = _operations().take(words[:, 0], mode="clip")
+    words, codes = _instructions(function), _operations()
+    count = len(words)
+    operation = codes.take(words[:, 0], mode="clip")
     result, first, second = operands = words[:, 1:].T.copy()
     constant = words[:, 2:].view("<f8")[:, 0].copy()  # read by constants only
-    sizes = np.array([function.nnz_in(i) for i in range(function.n_in())], np.int32)
-    starts = np.cumsum([0, *(function.nnz_out(i) for i in range(function.n_out()))])
-    output = operation == _operations()[casadi.OP_OUTPUT]
-    result[output] = starts[result[output]] + second[output]
-    arrays = operation, result, first, second, constant, sizes
-    c = CTape(operation.size, function.sz_w(), sizes.size, int(starts[-1]), *(a.ctypes.data for a in arrays))
+    sizes = tuple(function.nnz_in(i) for i in range(function.n_in()))
+    starts = [0, *itertools.accumulate(function.nnz_out(i) for i in range(function.n_out()))]
+    output = (operation == codes[casadi.OP_OUTPUT]).nonzero()[0]
+    result[output] = second[output] if len(starts) == 2 else np.array(starts)[result[output]] + second[output]
+    input_sizes, place = (ctypes.c_int32 * len(sizes))(*sizes), operands.ctypes.data
+    c = CTape(
+        count, function.sz_w(), len(sizes), starts[-1], operation.ctypes.data, place, place + 4 * count, place + 8 * count,
+        constant.ctypes.data, ctypes.addressof(input_sizes),
+    )  # fmt: skip
     if core.tape_check(ctypes.byref(c)):
         return None
-    return Tape(c, (*arrays, operands), tuple(sizes.tolist()), int(starts[-1]))
+    return Tape(c, (operation, result, first, second, constant, input_sizes), sizes, starts[-1])
 
 
 # An instruction is four integers: operation, result, two operands. A constant takes the place of both operands. Of an output,
@@ -102,7 +108,7 @@ def _instructions(function: casadi.Function) -> NDArray[np.int32]:
     follow each other. So some of them are compared with the interface, and if they are not found it reads all of them.
     """
     count = function.n_instructions()
-    samples = [(k, _instruction(function, k)) for k in {*range(0, count, count // 4 + 1), max(count - 1, 0)} if k < count]
+    samples = [(k, _instruction(function, k)) for k in {*range(0, count, count // 2 + 1), max(count - 1, 0)} if k < count]
     try:
         text = bytes.fromhex(function.serialize().encode("ascii").translate(LETTERS).decode("ascii")).translate(SWAPPED)
     except ValueError:

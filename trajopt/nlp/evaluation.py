@@ -95,14 +95,11 @@ class CoreKernel:
                 self.has_tapes = False
 
 
-_core_kernels: weakref.WeakKeyDictionary[Kernel, CoreKernel] = weakref.WeakKeyDictionary()
-
-
 def _core_kernel(kernel: Kernel) -> CoreKernel:
-    """Return the kernel for the core, made once for all programs with it."""
-    made = _core_kernels.get(kernel)
+    """Return the kernel for the core, made once for all programs with it and kept with it."""
+    made: CoreKernel | None = vars(kernel).get("_core")
     if made is None:
-        made = _core_kernels[kernel] = CoreKernel(kernel)
+        made = vars(kernel)["_core"] = CoreKernel(kernel)
     return made
 
 
