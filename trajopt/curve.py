@@ -283,4 +283,4 @@ def _legendre_values(x: Array, count: int) -> Array:
         values[1] = x
     for n in range(2, count):
         values[n] = (values[n - 1] * x * (2 * n - 1) - values[n - 2] * (n - 1)) / n
-    return np.moveaxis(values, 0, -1)
+    return values.T if x.ndim == 1 else np.moveaxis(values, 0, -1)

@@ -73,9 +73,9 @@ def _integrals_by_interval(view: PhaseView) -> Array:
     """(intervals, integrals): the scheme's own quadrature of each integral that is an unknown, and of the running cost."""
     ph = view.layout
     costs = view.running_cost[:, None] if view.kernel.objective_rows else np.zeros((ph.grid.points, 0))
-    values = np.hstack([view.outputs[:, ph.outputs[3]], costs])
+    values = np.concatenate([view.outputs[:, ph.outputs[3]], costs], axis=1) if ph.nq else costs
     integrals = np.zeros((ph.mesh.intervals, values.shape[1]))
-    for rule, here in ph.grid.groups:
+    for rule, here in ph.grid.groups if values.shape[1] else ():
         at_points = values[ph.grid.first_point[here][:, None] + np.arange(rule.points.size)]  # (intervals, points, integrals)
         integrals[here] = ph.grid.widths[here][:, None] * np.einsum("p,kpi->ki", rule.weights, at_points)
     return integrals

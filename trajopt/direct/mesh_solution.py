@@ -176,4 +176,5 @@ def _phase_guess(view: PhaseView, controls: Curve | _Steps) -> PhaseGuess:
     def along(curve: Any) -> Any:
         return lambda tau: curve.evaluate(t0 + np.asarray(tau) * (tf - t0))
 
-    return PhaseGuess(t0, tf, along(view.state_curve), along(point_curve(view, view.values.Z)), along(controls))
+    z = along(point_curve(view, view.values.Z)) if view.layout.nz else lambda tau: np.zeros((np.size(tau), 0))
+    return PhaseGuess(t0, tf, along(view.state_curve), z, along(controls))

@@ -206,5 +206,6 @@ def point_derivatives(block: Block, at: tuple[Array, Array, Array]) -> tuple[Arr
         return jacobian, None
     gradient = np.zeros((block.count, kernel.objective_rows, kernel.inputs))
     rows, columns = kernel.objective_pattern
-    gradient[:, rows, columns] = np.asarray(kernel.objective_jacobian(*at)).T
+    if rows.size:
+        gradient[:, rows, columns] = np.asarray(kernel.objective_jacobian(*at)).T
     return jacobian, gradient

@@ -64,9 +64,11 @@ def _control_sizes(stated: StatedSizes, values: Array) -> Array:
 
 
 def _reach(ph: PhaseLayout, block: Block, program: Program) -> Array:
-    """How far each state would move over the phase at the guessed rates."""
+    """How far each state would move over the phase at the guessed rates: the median of all places, 0 where that has no value."""
     values = np.asarray(block.kernel.constraints(*arguments(block, program.start, program.parameters)))[: ph.nx]
-    return np.asarray(np.nan_to_num(np.median(np.abs(values), axis=1), nan=0.0, posinf=0.0))
+    ordered = np.sort(np.abs(values), axis=1)
+    middle = ordered[:, (ordered.shape[1] - 1) // 2 : ordered.shape[1] // 2 + 1].mean(axis=1)
+    return np.where(np.isfinite(middle) & ~np.isnan(ordered[:, -1]), middle, 0.0)
 
 
 def _rows(layout: Layout, program: Program, unknowns: Array) -> Array:

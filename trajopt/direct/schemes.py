@@ -52,6 +52,12 @@ class Rule:
         return self.support if self.defects == self.degree else self.support[:-1]
 
     @cached_property
+    def P_entries(self) -> tuple[NDArray[np.int_], NDArray[np.int_], Array]:
+        """Rows, columns and values of the nonzeros of P."""
+        rows, columns = np.nonzero(self.P)
+        return rows, columns, self.P[rows, columns]
+
+    @cached_property
     def own_defects(self) -> tuple[NDArray[np.int_], Array] | None:
         """The one defect that the rate at each point enters, and its factor; None if a rate enters several."""
         if np.any(np.count_nonzero(self.Q, axis=0) != 1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -179,4 +179,9 @@ class ControlGrid:
         if count == rule.points.size:
             return rule.points
         # With its values at both ends a linear control stays within its bounds on the whole interval.
-        return np.full(1, 0.5) if count == 1 else np.linspace(0.0, 1.0, int(count))
+        return _evenly(int(count))
+
+
+@lru_cache(maxsize=64)
+def _evenly(count: int) -> Array:
+    return np.full(1, 0.5) if count == 1 else np.linspace(0.0, 1.0, count)

@@ -127,18 +127,20 @@ def _linear_part(ph: PhaseLayout, layout: Layout) -> Triplets:
     number, row_number = np.arange(layout.unknowns), np.arange(layout.constraints)
     rows, columns, values = [], [], []
     for rule, here in ph.grid.groups:
-        a, c = np.nonzero(rule.P)
+        a, c, factors = rule.P_entries
         row = ph.defect_rows(row_number)[ph.defect_first[here][:, None] + a]
         rows.append(row.ravel())
         columns.append(ph.states(number)[ph.grid.first[here][:, None] + c].ravel())
-        values.append(np.broadcast_to(rule.P[a, c][:, None], row.shape).ravel())
-    rows.append(ph.integral_rows(row_number))
-    columns.append(ph.integral_values(number))
-    values.append(np.ones(ph.nq))
+        values.append(np.tile(factors.repeat(ph.nx), here.size))
+    if ph.nq:
+        rows.append(ph.integral_rows(row_number))
+        columns.append(ph.integral_values(number))
+        values.append(np.ones(ph.nq))
     spans, times = ph.span_rows(row_number), ph.span_times(number)
-    rows.append(np.repeat(spans, 2))
-    columns.append(np.stack([times[: spans.size], times[1 : spans.size + 1]], axis=1).ravel())
-    values.append(np.tile([-1.0, 1.0], spans.size))
+    if spans.size:
+        rows.append(np.repeat(spans, 2))
+        columns.append(np.stack([times[: spans.size], times[1 : spans.size + 1]], axis=1).ravel())
+        values.append(np.tile([-1.0, 1.0], spans.size))
     return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
 
 
