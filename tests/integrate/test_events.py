@@ -99,3 +99,21 @@ def test_an_event_that_starts_on_zero_waits_for_its_next_crossing():
     system = System("wave", t, x, (Variable("x", 0.0),), casadi.cos(t), events=(Event("zero", x),))
     run = simulate(system, Dop853(1e-11), until=10.0)
     assert [e.time for e in run.events] == pytest.approx([np.pi, 2 * np.pi, 3 * np.pi], abs=1e-9)
+
+
+@pytest.mark.parametrize("integrator", [Fehlberg(1e-9), Dop853(1e-9), Dop853(1e-12)])
+def test_what_lies_behind_a_terminal_event_does_not_matter(integrator):
+    """Steps are taken ahead of the event: they meet t = 0.6, where the rate has no value."""
+    x, t = SX.sym("x"), SX.sym("t")
+
+    def system(limit):
+        event = Event("limit", limit - x, direction=-1, terminal=True)
+        rate = casadi.if_else(t < 0.6, casadi.cos(t), casadi.sqrt(-t))
+        return System("edge", t, x, (Variable("x", 0.0),), rate, events=(event,))
+
+    for end in 0.6 - 10.0 ** -np.arange(
+        1, 14
+    ):  # the steps become shorter towards the edge: some of these are a few steps before it
+        assert simulate(system(np.sin(end)), integrator, until=1.0).t[-1] == pytest.approx(end, abs=1e-7)
+    with pytest.raises(SimulationError):
+        simulate(system(2.0), integrator, until=1.0)

@@ -101,3 +101,16 @@ def test_refined_keeps_steps_and_jumps():
     assert y == pytest.approx(1.0 - 9.81 / 2 * falls**2, abs=1e-9)
     assert len(fine["energy"]) == len(fine.t)
     assert run.refined(2) is run
+
+
+def test_outputs_and_drift_are_computed_at_their_first_use(monkeypatch):
+    from trajopt.integrate import simulation
+
+    calls, along = [], simulation._along
+    monkeypatch.setattr(simulation, "_along", lambda *given: calls.append(1) or along(*given))
+    motion = simulate(pendulum(), until=1.0)
+    assert list(motion.drift) == ["energy"]
+    assert not calls
+    assert motion.drift["energy"].max < 1e-8
+    assert motion.drift["energy"].end <= motion.drift["energy"].max
+    assert len(calls) == 1

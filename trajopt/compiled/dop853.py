@@ -72,7 +72,7 @@ def dense_weights(s: Array) -> Array:
     factors = np.empty((s.size, DENSE))
     factors[:, 0::2] = s[:, None]
     factors[:, 1::2] = (1 - s)[:, None]
-    weights: Array = np.cumprod(factors, axis=1, dtype=np.float64)
+    weights: Array = np.multiply.accumulate(factors, axis=1)
     return weights
 
 

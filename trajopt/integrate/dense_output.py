@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -49,11 +50,17 @@ class Path:
 
     @property
     def t(self) -> np.ndarray:
-        return np.concatenate([_knots(p.t, i, self.pieces) for i, p in enumerate(self.pieces)])
+        return np.concatenate([p.t[first:] for p, first in zip(self.pieces, self._first_knots, strict=True)])
 
     @property
     def x(self) -> np.ndarray:
-        return np.concatenate([_knots(p.x, i, self.pieces) for i, p in enumerate(self.pieces)])
+        return np.concatenate([p.x[first:] for p, first in zip(self.pieces, self._first_knots, strict=True)])
+
+    @cached_property
+    def _first_knots(self) -> list[int]:
+        """For each segment 1 if its first knot repeats the end of the previous segment, else 0."""
+        ends, starts = np.array([p.x[-1] for p in self.pieces[:-1]]), np.array([p.x[0] for p in self.pieces[1:]])
+        return [0, *(ends == starts).all(axis=1).astype(int).tolist()] if len(self.pieces) > 1 else [0] * len(self.pieces)
 
     def __call__(self, time: float | np.ndarray | Sequence[float]) -> np.ndarray:
         times = np.atleast_1d(np.asarray(time, dtype=float))
@@ -84,13 +91,6 @@ class Path:
 
 def _first(interpolant: Interpolant, count: int) -> Interpolant:
     return lambda times: interpolant(times)[:, :count]
-
-
-def _knots(values: np.ndarray, index: int, pieces: tuple[Segment, ...]) -> np.ndarray:
-    """Return the knots of one segment, without the first if it repeats the end of the previous segment."""
-    if index == 0 or not np.array_equal(pieces[index - 1].x[-1], pieces[index].x[0]):
-        return values
-    return values[1:]
 
 
 def hermite_piece(rate: Rate, t: np.ndarray, x: np.ndarray) -> Segment:

@@ -7,7 +7,8 @@ round-off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import casadi
@@ -25,6 +26,7 @@ from trajopt.system import Event, System
 Progress = Callable[[float], None]  # called with the completed fraction, 0 to 1
 
 INSIDE = np.arange(8) / 8  # samples in an adaptive step
+AHEAD = 16  # adaptive steps whose event functions are evaluated together
 CROWDED = 50  # events in a row, each within 1e-9 of the duration, that count as accumulation
 
 
@@ -97,8 +99,8 @@ def run(
         if ended:
             break
         signs, fresh = _starting_signs(watched, t, x, fired)
-        for piece in integrator.pieces(rate, t, x, t1, project):
-            crossings = _crossings(watched, piece, signs, fresh) if watched.events else []
+        for piece, quiet in _watched_pieces(integrator.pieces(rate, t, x, t1, project), watched, signs):
+            crossings = [] if quiet else _crossings(watched, piece, signs, fresh)
             stop = _first_stop(rate, integrator, watched, piece, crossings, happened)
             fresh = frozenset()
             if stop is None:
@@ -115,6 +117,43 @@ def run(
             _check_crowding(happened, abs(t1 - t0))
             break
     return Path(tuple(pieces)), tuple(happened)
+
+
+def _watched_pieces(pieces: Iterator[Segment], watched: Watch, signs: np.ndarray) -> Iterator[tuple[Segment, bool]]:
+    """Yield segments, and whether no event function changes its sign in them.
+
+    Adaptive steps are evaluated several at once, and more of them the longer nothing happens. An error in steps that were taken
+    ahead of an event is raised only if the motion gets there.
+    """
+    most = 1
+    while True:
+        batch: list[Segment] = []
+        failure: Exception | None = None
+        try:
+            for piece in itertools.islice(pieces, most):
+                batch.append(piece)
+                if len(piece.t) > 2 or not watched.events:
+                    break
+        except Exception as error:
+            failure = error
+        quiet = not watched.events or _stays(watched, batch, signs)
+        for piece in batch:
+            yield piece, quiet
+        if failure is not None:
+            raise failure
+        if not batch:
+            return
+        most = min(2 * most, AHEAD)
+
+
+def _stays(watched: Watch, batch: list[Segment], signs: np.ndarray) -> bool:
+    """True if no event function changes its sign in single steps, as far as samples inside them show."""
+    if not batch or any(len(piece.t) > 2 for piece in batch):
+        return False
+    times = [piece.t[0] + (piece.t[1] - piece.t[0]) * INSIDE[1:] for piece in batch]
+    states = [part for piece, t in zip(batch, times, strict=True) for part in (piece.interpolant(t), piece.x[1:])]
+    samples = np.concatenate([part for piece, t in zip(batch, times, strict=True) for part in (t, piece.t[1:])])
+    return bool((evaluate(watched.values, samples, np.concatenate(states)) * signs > 0).all())
 
 
 def _report(progress: Progress | None, t: float, t0: float, t1: float) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 import casadi
 import numpy as np
@@ -23,6 +25,30 @@ from trajopt.integrate.stabilize import Guard, Prepared, Stabilization
 from trajopt.system import System
 
 STEP = "step"
+
+Value = TypeVar("Value")
+
+
+class OnDemand(Mapping[str, Value]):
+    """Named values that are computed together, at the first use of one of them."""
+
+    def __init__(self, names: Iterable[str], build: Callable[[], dict[str, Value]]) -> None:
+        self._names, self._build = tuple(names), build
+        self._values: dict[str, Value] | None = None
+
+    def __getitem__(self, name: str) -> Value:
+        if self._values is None:
+            self._values = self._build()
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 @dataclass(frozen=True)
@@ -90,7 +116,7 @@ class Simulation:
         if path is self.path:
             return self
         t, x = path.t, path.x
-        return replace(self, t=t, x=x, outputs=_outputs(self.system, t, x), path=path)
+        return replace(self, t=t, x=x, outputs=OnDemand(self.system.outputs, partial(_outputs, self.system, t, x)), path=path)
 
     @property
     def final(self) -> dict[str, float]:
@@ -140,12 +166,13 @@ def simulate(
     path, events = run(rate_of_system(motion), method, (0.0, motion.start, duration), watched, prepared.project, progress)
     _check_guards(prepared.guards, events)
     t, x = path.t, path.x
-    outputs = _outputs(motion, t, x)
+    outputs = OnDemand(motion.outputs, partial(_outputs, motion, t, x))
     if stabilization is not None and prepared.own is not None:
         own, motion = prepared.own, stabilization.prepare(system).system
         path, x = path.first(own), x[:, :own]
         events = tuple(replace(e, before=e.before[:own], after=e.after[:own]) for e in events)
-    return Simulation(motion, method, stabilization, t, x, events, outputs, drifts(system, t, x), path)
+    drift = OnDemand([i.name for i in system.invariants], partial(drifts, system, t, x))
+    return Simulation(motion, method, stabilization, t, x, events, outputs, drift, path)
 
 
 def _check_guards(guards: tuple[Guard, ...], events: tuple[Occurrence, ...]) -> None:
