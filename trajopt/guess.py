@@ -244,20 +244,13 @@ def check_guess(form: NormalForm, guess: Guess, parameters: Array) -> None:
 
 
 def _stated_ends(form: NormalForm, parameters: Array) -> EndpointValues:
-    """Return the endpoint values that are fixed or guessed, and what follows from them."""
+    """Return the endpoint values that are fixed or have guesses of their own, and what follows from them."""
     known = EndpointValues(form, parameters)
     for i, phase in enumerate(form.phases):
         known.set(i, "t0", _given(phase.start_time))
         known.set(i, "tf", _given(phase.end_time))
-        guesses = [np.full((2, q.size), np.nan) if q.guess is None else _user_line(q)(np.array([0.0, 1.0])) for q in phase.states]
-        for name, bounds, guessed in zip(
-            ("x0", "xf"),
-            ([q.start for q in phase.states], [q.end for q in phase.states]),
-            np.concatenate([np.zeros((2, 0)), *guesses], axis=1),
-            strict=True,
-        ):
-            given = np.concatenate([np.zeros(0), *[_given(bound) for bound in bounds]])
-            known.set(i, name, np.where(np.isnan(given), guessed, given))
+        for name, bounds in (("x0", [q.start for q in phase.states]), ("xf", [q.end for q in phase.states])):
+            known.set(i, name, np.concatenate([np.zeros(0), *[_given(bound) for bound in bounds]]))
     statics = [_given(q.bound) if q.guess is None else np.broadcast_to(_number(q, q.guess), (q.size,)) for q in form.statics]
     known.set_statics(np.concatenate([np.zeros(0), *statics]))
     known.complete()
