@@ -119,16 +119,20 @@ class PhaseView:
 
     @cached_property
     def free_intervals(self) -> Bools:
-        """(intervals,): where no bound of a state and no path constraint has a multiplier; there costates are smooth."""
-        ph, costates, least = self.layout, self.costates, self.method.round_off
-        size = np.abs(costates.points).max(axis=0)
-        active = np.asarray((np.abs(self.state_multipliers) > least * np.where(size > 0, size, 1.0)).any(axis=1))
+        """(intervals,): where no bound of a state and no path constraint has a multiplier; there costates are smooth.
+
+        Multipliers are compared with all costates and with the cost: those of a state without influence on it are round-off.
+        """
+        ph, costates = self.layout, self.costates
+        cost = float(ph.grid.weights @ np.abs(self.running_cost)) if self.running_cost.size else 0.0
+        least = self.method.round_off * max(cost, float((np.abs(costates.points) * self.x_size).max(initial=0.0)))
+        active = np.asarray((np.abs(self.state_multipliers) * self.x_size > least).any(axis=1))
         active[[0, -1]] = False  # boundary values
         before = np.concatenate([[0], active.cumsum()])  # number of active nodes before each
         busy = before[ph.grid.first[1:] + 1] > before[ph.grid.first[:-1]]
         if ph.nc:
-            largest = np.abs(costates.path).max(axis=0)
-            bound = np.abs(costates.path) > least * np.where(largest > 0, largest, 1.0)
+            reach = np.abs(self.path).max(axis=0) * (self.values.tf - self.values.t0)
+            bound = np.abs(costates.path) * reach > least
             busy |= np.logical_or.reduceat(np.asarray(bound.any(axis=1)), ph.grid.first_point)
         return np.asarray(~busy)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.arcs import FREE
+from trajopt.arcs import AT_LOWER, AT_UPPER, FREE
 from trajopt.curve import Curve
 from trajopt.direct.arc_refinement import Meshes, arc_meshes, solve_on_arcs
 from trajopt.direct.arc_structure import Structure
@@ -23,6 +23,7 @@ from trajopt.direct.first_solution import first_solution
 from trajopt.direct.hamiltonian_minimum import OtherMinimum, excess, other_minima
 from trajopt.direct.interpolation import point_curve
 from trajopt.direct.kernels import make_kernels
+from trajopt.direct.mesh import Mesh
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.refinement_loop import refine
@@ -137,7 +138,8 @@ def chattering(solution: MeshSolution, mixture: Mixture) -> tuple[str, ...]:
     for view in solution.phases:
         ph, (u, v, share) = view.layout, mixture.chosen(view)
         rough = view.method.refinement.rough
-        apart = (np.abs(u - v) > rough * view.u_size[: u.shape[1]]).any(axis=1)
+        spread = np.maximum(u, v).max(axis=0) - np.minimum(u, v).min(axis=0)
+        apart = (np.abs(u - v) > rough * spread).any(axis=1)
         mixed = np.logical_and.reduceat(apart & (share > rough) & (share < 1 - rough), ph.grid.first_point)
         for run in np.split(np.arange(mixed.size), np.flatnonzero(np.diff(mixed)) + 1):
             if mixed[run[0]] and run.size > 1:
@@ -173,12 +175,39 @@ def _with_jumps(state: State, relaxed: MeshSolution, mixture: Mixture) -> State:
     views = on_knots.phases
     again: Meshes = tuple(v.layout.mesh for v in views), tuple(v.values.spans for v in views)
     on_arcs = solve_on_arcs(state, on_knots, again)
-    best = on_arcs.solution or on_knots
-    return on_arcs.state.with_best(with_control_error(best))
+    best = with_control_error(on_arcs.solution or on_knots)
+    if best.error <= state.method.tolerance:
+        return on_arcs.state.with_best(best)
+    return _between_jumps(on_arcs.state.with_best(best))
+
+
+def _between_jumps(state: State) -> State:
+    """Refined with breaks where the knots are: kinks of controls, where bounds become active, need breaks of their own.
+
+    The cost changes with the square of the distance between the knots and the best times of the jumps.
+    """
+    meshes = []
+    for view in state.solution.phases:
+        mesh, times = view.layout.mesh, view.values.breaks
+        free = np.zeros((mesh.intervals, view.layout.nu), dtype=int)
+        meshes.append(Mesh((times - times[0]) / (times[-1] - times[0]), mesh.degrees, control_points=free))
+    fixed = solve_mesh(state.context.quick, tuple(meshes), state.solution.guess, Warm(state.method.round_off))
+    inner = refine(replace(state, passes=()).recorded(fixed).with_best(fixed)) if fixed.solved else state
+    better = inner.solution.solved and inner.solution.error < state.solution.error
+    return replace(inner if better else state, passes=state.passes + inner.passes)
 
 
 def _of_time(curve: Curve, start: PhaseGuess) -> Line:
     return lambda tau: curve.evaluate(start.t0 + np.asarray(tau) * (start.tf - start.t0))
+
+
+def _bounds_held(view: PhaseView, u: Array) -> NDArray[np.int_]:
+    """(intervals, controls): the bound at which a control is at all points of an interval, if one."""
+    bound, first = view.layout.form.u_bound, view.layout.grid.first_point
+    low, high = bound.lower[: u.shape[1]], bound.upper[: u.shape[1]]
+    margin = view.method.arcs.at_bound * (u.max(axis=0) - u.min(axis=0))
+    at_lower, at_upper = (np.logical_and.reduceat(at, first, axis=0) for at in (u - low <= margin, high - u <= margin))
+    return np.where(at_lower, AT_LOWER, np.where(at_upper, AT_UPPER, FREE))
 
 
 def _structure(view: PhaseView, u: Array) -> Structure | None:
@@ -186,8 +215,8 @@ def _structure(view: PhaseView, u: Array) -> Structure | None:
     mesh, ph, controls = view.layout.mesh, view.layout, u.shape[1]
     affine = view.kernels.affine[:controls]
     roles = np.zeros((mesh.intervals, controls), dtype=int) if mesh.roles is None else mesh.roles[:, :controls]
-    roles = np.where(affine, roles, FREE)
-    far = view.method.refinement.rough * view.u_size[:controls]
+    roles = np.where(affine, roles, _bounds_held(view, u))
+    far = view.method.refinement.rough * (u.max(axis=0) - u.min(axis=0))  # a temperature varies little beside its size
     jumps = (np.abs(u[ph.grid.first_point[1:]] - u[ph.grid.first_point[1:] - 1]) > far) & ~affine
     starts = np.flatnonzero(np.any(jumps | (np.diff(roles, axis=0) != 0), axis=1)) + 1
     if not starts.size:
