@@ -6,7 +6,7 @@ ours: ``README.md``.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import atan, pi
 
 import numpy as np
@@ -24,10 +24,10 @@ from problems.exoskeleton.model import (
     with_potential,
 )
 from problems.exoskeleton.pictures import pictures, snowboarder_drawing  # noqa: F401  # pictures of its own
-from trajopt.errors import ModelError
+from trajopt.errors import ModelError, UsageError
 from trajopt.integrate import LinearLaw
 from trajopt.mechanics import Coordinate, Dependence, Holonomic, Quantity, Tree
-from trajopt.parameters import settable, setting
+from trajopt.parameters import settable, setting, setting_field
 from trajopt.system import Event, System
 
 UPRIGHT = {"text": (pi / 2, pi / 2), "appendix": (pi / 3, 2 * pi / 3)}  # the centres of the circle in (psi1, psi2)
@@ -37,19 +37,55 @@ TURN_PER_STEP = 0.1  # rad: a step in which the board turns more than this is to
 APPENDIX_LAW = LinearLaw(A=np.array([[-10.0, -100.0, 0.0], [0.0, -10.0, 0.0], [0.0, -100.0, -10.0]]), E=np.array([[-10.0]]))
 
 
+@dataclass(frozen=True)
+class Programme:
+    """What the programme constraints are; None stands for what the chosen document's programme has.
+
+    amplitude, wave : A (1 m in the text's programme, 10 m in the appendix') and k of the track y = A sin(k x).
+    lengths : "constant" (the text's 7 coordinates) or "variable" (the appendix' 10).
+    track : "heading", tan(phi0) = A k cos(k x0), or "position", y0 = A sin(k x0). The appendix takes the position besides the
+        blade, which say the same: that pair is singular and refused; ``track="heading"`` replaces it.
+    tied : whether leg and body keep the foot's heading (the text's programme does, the appendix' does not).
+    hold : psi1, psi2 and every extension held each by a constraint of its own: for long runs.
+    potential : "full" (the appendix'), "slope" (no part normal to the slope) or "foot" (all weight at the foot, the text's).
+    """
+
+    amplitude: float | None = setting_field(
+        None, "m", "A of the track y = A sin(k x); none: 1 m by the text, 10 m by the appendix", 0, 100, optional=True
+    )
+    wave: float = setting_field(1.0, "rad/m", "k of the track", 0.01, 10)
+    delta: float = setting_field(0.1, "rad", "radius of the circle on which leg and body lean", 0.01, 0.5)
+    lengths: str | None = setting_field(
+        None, "", "7 or 10 coordinates; none: as the programme", choices=("constant", "variable"), optional=True
+    )
+    track: str | None = setting_field(
+        None, "", "the track's form; none: as the programme", choices=("heading", "position"), optional=True
+    )
+    tied: bool | None = setting_field(
+        None, "", "true or false: leg and body keep the foot's heading; none: as the programme", optional=True
+    )
+    hold: bool = setting_field(False, "", "psi1, psi2 and every extension held by constraints of their own, for long runs")
+    potential: str | None = setting_field(
+        None, "", "potential energy; none: as the programme", choices=("full", "slope", "foot"), optional=True
+    )
+
+    def completed(self, document: str) -> Programme:
+        """The programme with what the document's part, "text" or "appendix", has in place of each None."""
+        if not isinstance(self.tied, bool | None):
+            raise UsageError("'tied' must be true or false", got=self.tied, expected="true, false or none")
+        usual = BY_TEXT if document == "text" else BY_APPENDIX
+        return replace(self, **{name: value for name, value in usual.items() if getattr(self, name) is None})
+
+
+BY_TEXT = {"amplitude": 1.0, "lengths": "constant", "track": "heading", "tied": True, "potential": "foot"}
+BY_APPENDIX = {"amplitude": 10.0, "lengths": "variable", "track": "position", "tied": False, "potential": "full"}
+PROGRAMME = Programme()
+
+
 @settable
 def snowboarder(
     programme=setting("text", "", "programme constraints of the text or of the appendix", choices=("text", "appendix")),
-    amplitude=setting(
-        None, "m", "A of the track y = A sin(k x); none: 1 m by the text, 10 m by the appendix", 0, 100, optional=True
-    ),
-    wave=setting(1.0, "rad/m", "k of the track", 0.01, 10),
-    delta=setting(0.1, "rad", "radius of the circle on which leg and body lean", 0.01, 0.5),
-    lengths=setting(None, "", "7 or 10 coordinates; none: as the programme", choices=("constant", "variable"), optional=True),
-    track=setting(None, "", "the track's form; none: as the programme", choices=("heading", "position"), optional=True),
-    tied=setting(None, "", "true or false: leg and body keep the foot's heading; none: as the programme", optional=True),
-    hold=setting(False, "", "psi1, psi2 and every extension held by constraints of their own, for long runs"),
-    potential=setting(None, "", "potential energy; none: as the programme", choices=("full", "slope", "foot"), optional=True),
+    changes: Programme = PROGRAMME,
     snow=setting("unilateral", "", "snow that only pushes, or holds the board too", choices=("unilateral", "two-sided")),
     data: ThreeLink = THREE_LINK,
 ) -> System:
@@ -59,39 +95,33 @@ def snowboarder(
     ----------
     programme : "text" keeps leg and body near the normal of the slope, (psi1 - pi/2)^2 + (psi2 - pi/2)^2 = delta^2; "appendix"
         uses the centre (pi/3, 2 pi/3) and the three extensions with q8^2 + q9^2 + q10^2 = 1.
-    amplitude, wave : A (1 m in the text's programme, 10 m in the appendix') and k (rad/m).
-    lengths : "constant" (the text's 7 coordinates) or "variable" (the appendix' 10).
-    track : "heading", tan(phi0) = A k cos(k x0), or "position", y0 = A sin(k x0). The appendix takes the position besides the
-        blade, which say the same: that pair is singular and refused; ``track="heading"`` replaces it.
-    tied : whether leg and body keep the foot's heading (the text's programme does, the appendix' does not).
-    hold : psi1, psi2 and every extension held each by a constraint of its own: for long runs.
-    potential : "full" (the appendix'), "slope" (no part normal to the slope) or "foot" (all weight at the foot, the text's).
+    changes : what is set otherwise than in that programme.
     snow : "unilateral": the run ends where the snow would have to pull at the board; "two-sided", as in the document, holds it.
 
     The motion speeds up without end: with an integrator of fixed step an event tells when board, or leg and body on their circle,
     turn more than 0.1 rad in a step.
     """
-    by_text = programme == "text"
-    A = float((1.0 if by_text else 10.0) if amplitude is None else amplitude)
-    lengths = lengths or ("constant" if by_text else "variable")
-    tree = links(CONSTANT_LENGTHS if lengths == "constant" else None, data=data)
+    chosen = changes.completed(programme)
+    A, wave, delta = float(chosen.amplitude), chosen.wave, chosen.delta
+    tree = links(CONSTANT_LENGTHS if chosen.lengths == "constant" else None, data=data)
     q = {c.name: c for c in tree.coordinates}
     constraints = [
-        *(_held(q, programme, delta) if hold else _leaning(q, programme, delta)),
-        _track(q, track or ("heading" if by_text else "position"), A, wave),
+        *(_held(q, programme, delta) if chosen.hold else _leaning(q, programme, delta)),
+        _track(q, chosen.track, A, wave),
     ]
-    if by_text if tied is None else tied:
+    if chosen.tied:
         constraints += [Holonomic(f"{n} with foot", q[n].q - q["phi0"].q, "rad") for n in ("phi1", "phi2")]
     model = replace(tree.mechanism(constraints=[*constraints, blade(tree)]), name="snowboarder")
-    model = with_potential(model, tree, potential or ("foot" if by_text else "full"))
+    model = with_potential(model, tree, chosen.potential)
     step = Quantity("step", 0.0, "s")  # simulate puts the integrator's there
     model = replace(model.starting_at(_start(q, programme, A * wave, delta)), parameters=(step,))
     _refuse_singular_pair(model.dependent_constraints())
+    turning = _turning(q, None if chosen.hold else delta)
     system = model.system(
         until=10.0 if A <= 2.0 else 0.5,
         description=f"three-link snowboarder, programme of the {programme}",
         drawing=snowboarder_drawing(tree, A, wave, data),
-        events=(Event("step too long", step.symbol**2 * _turning(q, None if hold else delta) ** 2 - TURN_PER_STEP**2, 1),),
+        events=(Event("step too long", step.symbol**2 * turning**2 - TURN_PER_STEP**2, 1),),
     )
     return with_muscles(system, tree, snow == "unilateral")
 

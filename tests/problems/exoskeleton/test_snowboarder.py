@@ -154,6 +154,11 @@ def test_unknown_choices_are_rejected(settings):
         snowboarder(**settings)
 
 
+def test_a_word_is_not_taken_for_true():
+    with pytest.raises(UsageError, match="'tied' must be true or false"):
+        snowboarder(tied="maybe")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("potential", "integrator"), [("foot", Dop853(1e-10)), ("full", Rk4(1e-3))], ids=["foot", "full"])
 def test_ten_seconds_of_the_text_slalom_stay_on_the_programme(integrator, potential):
