@@ -366,7 +366,10 @@ def keep_ranges(ph: Any, machine: Machine, q: Any, v: Any, jump: Jump, data: Sev
     """Ranges and rates of the joints that are no states; their angles and rates by name."""
     m = machine.mechanism
     found = {}
-    for joint, (low, high) in (("shoulder", data.shoulder_deg), ("elbow", (jump.straightest_elbow, data.elbow_deg[1]))):
+    for joint, (low, high) in (
+        ("shoulder", data.shoulder_deg),
+        ("elbow", (max(jump.straightest_elbow, data.elbow_deg[0]), data.elbow_deg[1])),
+    ):
         here = machine.seen(machine.posture.angles[joint], m.q)
         angle, rate = casadi.cse([m.evaluate(here, q, v), m.evaluate(casadi.jtimes(here, m.q, m.v), q, v)])
         a, b = radians(low), radians(high)

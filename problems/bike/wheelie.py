@@ -36,7 +36,6 @@ class EntryLimits:
     waist_torque: float = setting_field(150.0, "N m", "limit of the waist's torque", 1, 2000)
     friction: float = setting_field(0.8, "1", "friction of the rear tyre", 0.1, 3)
     least_rear_force: float = setting_field(50.0, "N", "least force of the rear wheel", 0, 500)
-    lean_start: float = setting_field(20.0, "deg", "lean of the torso at the start, forwards positive", -30, 45)
     rise: float = setting_field(30.0, "deg", "rise of the front at the end", 5, 60)
     lean: float = setting_field(-20.0, "deg", "lean of the torso at the end, forwards positive", -30, 45)
     # A straight arm (0) is a dead centre of the loop.
@@ -89,7 +88,7 @@ def front_down(ocp: Problem, entry: EntryLimits, data: FiveLink = FIVE_LINK) -> 
     """Until the front wheel lifts off beta is zero, and no state."""
     ph = ocp.phase("front down")
     t = ph.time(start=0, end=free(0.05, 1.0, guess=0.2))
-    given = {"x": 0.0, "torso": radians(entry.lean_start), "x_rate": 0.0, "torso_rate": 0.0}
+    given = {"x": 0.0, "torso": radians(data.torso_start_deg), "x_rate": 0.0, "torso_rate": 0.0}
     x, torso, x_rate, torso_rate = _states(ph, data, {name: {"start": value} for name, value in given.items()})
     u, machine = _torques(ph, entry), five_link(data, front_down=True)
     q, v = casadi.vertcat(x, 0, torso), casadi.vertcat(x_rate, 0, torso_rate)
@@ -153,7 +152,7 @@ def _keep_limits(ph: Any, entry: EntryLimits, angles: Any, traction: Any, rear: 
     ph.path(rear, lower=entry.least_rear_force, name="rear force")
     ph.path(entry.friction * rear - traction, lower=0, name="grip forwards")
     ph.path(entry.friction * rear + traction, lower=0, name="grip backwards")
-    ranges = (("shoulder", data.shoulder_deg), ("elbow", (data.elbow_deg[0], entry.straightest_elbow)))
+    ranges = (("shoulder", data.shoulder_deg), ("elbow", (data.elbow_deg[0], min(entry.straightest_elbow, data.elbow_deg[1]))))
     for k, (joint, (low, high)) in enumerate(ranges):
         ph.path(angles[k], lower=radians(low), upper=radians(high), name=joint)
 

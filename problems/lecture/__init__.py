@@ -4,6 +4,7 @@ from problems.on_demand import on_demand
 from trajopt.catalogue import Entry
 
 CATALOGUE = {
+    "decay": Entry("problems.lecture.systems:decay", "lecture", "x' = -2 x, the first example", "system"),
     "mass-spring-damper": Entry(
         "problems.lecture.systems:mass_spring_damper", "lecture", "a mass on a spring with a damper", "system"
     ),
@@ -21,6 +22,7 @@ CATALOGUE = {
 
 PUBLIC = {
     "systems": (
+        "decay",
         "mass_spring_damper",
         "lcr_circuit",
         "pendulum",

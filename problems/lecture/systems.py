@@ -19,6 +19,13 @@ LORENZ_AT_10 = (-13.9486608, -10.2630753, 37.7027738)
 
 
 @settable
+def decay(rate=setting(2.0, "1/s", "rate of the decay", 0), x=setting(1.0, "", "value at the start")) -> System:
+    """x' = -a x, the lecture's first example."""
+    value = SX.sym("x")
+    return System("decay", SX.sym("t"), value, (Variable("x", x),), -rate * value, until=1.0, description="exponential decay")
+
+
+@settable
 def mass_spring_damper(
     mass=setting(1.0, "kg", "mass", 1e-9),
     damping=setting(0.5, "N s/m", "damping", 0),

@@ -112,3 +112,10 @@ def test_a_heavier_rider_comes_from_a_parameter_file():
     assert certify(heavier).claim == "extremal"
     scaled = solve(bike.wheelie_entry(wheel_radius=0.3), parameters={"rider_mass": 60.0}, tolerance=1e-5).check()
     assert scaled.objective == pytest.approx(heavier.objective, rel=1e-6)
+
+
+def test_the_range_of_the_elbow_limits_the_entry():
+    """Not only the straightest elbow, which is a limit of the loop."""
+    phases = bike.wheelie_entry(elbow_deg=(-80.0, -25.0)).phases.values()
+    bounds = [next(c for c in ph.paths if c.name == "elbow").bound for ph in phases]
+    assert [(float(b.lower[0]), float(b.upper[0])) for b in bounds] == [pytest.approx((np.radians(-80), np.radians(-25)))] * 2

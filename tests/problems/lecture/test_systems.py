@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from problems.lecture import closed_four_link, pendulum, pendulum_cartesian, two_link_arm
-from trajopt.integrate import Dop853, simulate
+from problems.lecture import closed_four_link, decay, pendulum, pendulum_cartesian, two_link_arm
+from trajopt.integrate import Dop853, Euler, simulate
 from trajopt.system import System
 
 
@@ -62,3 +62,9 @@ def test_pendulum_models_by_angle_and_by_coordinates_agree():
     assert plane.at(times)[:, :2] == pytest.approx(np.column_stack([2 * np.sin(theta), 2 - 2 * np.cos(theta)]), abs=1e-9)
     pull = 0.01 * (2 * angle["omega"][-1] ** 2 + 9.8 * np.cos(angle["theta"][-1]))
     assert abs(plane["reaction_rod"][-1]) == pytest.approx(pull, abs=1e-9)
+
+
+def test_the_printed_table_of_eulers_scheme_is_of_steps_of_a_millisecond():
+    run = simulate(decay(), Euler(1e-3), until=1.0)
+    printed = (1.0, 0.818567, 0.670052, 0.548482, 0.448969, 0.367511, 0.300833, 0.246252, 0.201573, 0.165001, 0.135065)
+    np.testing.assert_allclose(run["x"][::100], printed, atol=5e-7)
