@@ -34,6 +34,7 @@ LAYERS = (
     },
     {"second_order"},
     {"direct", "indirect", "certificate"},
+    {"confirming"},
     {"solving"},
     {"cluster", "workers"},
     {"sweep_plan", "sweeping", "row_process", "show"},

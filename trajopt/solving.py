@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from trajopt.comparison import Comparison, Verdict, compare_methods
+from trajopt.confirming import Confirming
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.strategy import solve_directly
@@ -89,6 +90,9 @@ class _Task:
         values = self.form.parameter_values(self.parameters)
         varied = varied_guess(self.form, values, (self.seed, number)) if number else None
         return solve_directly(self.form, method, None if number else guess, self.parameters, _silent, self.deadline, varied)
+
+    def with_form(self, form: NormalForm) -> _Task:
+        return replace(self, form=form)
 
     def indirectly(self, method: Shooting, guess: Any) -> Solution:
         method = method if self.tolerance is None else replace(method, tolerance=self.tolerance)
@@ -214,27 +218,40 @@ def _from_collocation(task: _Task, method: Shooting) -> Solution:
     if direct.status not in (Status.SOLVED, Status.COARSE):
         return direct
     try:
-        answer = task.indirectly(method, direct)
+        found = Confirming(task, Collocation(), method, float("inf")).run(direct)
     except KeyboardInterrupt:
         return _unconfirmed(direct, Status.INTERRUPTED, ())
+    answer = found.comparison.indirect
+    assert answer is not None
     if answer.status is Status.TIME_LIMIT:
         return _unconfirmed(direct, answer.status, answer.explanation)
-    return answer
+    return replace(answer, log=(*answer.log, *found.log))
 
 
 def _both(task: _Task, method: Both, guess: Any) -> Solution:
     """Solve by both methods and compare their solutions."""
     agreement = max(method.agreement, task.tolerance or 0.0)
     direct = task.directly(method.direct, guess)
+    return _confirmed(task, method, direct, agreement)
+
+
+def confirm(problem: Problem, direct: Solution, method: Both | None = None, time_limit: float | None = None) -> Solution:
+    """Do what ``solve`` with both methods does after the solution of collocation, which is given."""
+    deadline = UNLIMITED if time_limit is None else Deadline(time_limit)
+    chosen = method or Both()
+    return _confirmed(_Task(problem.finish(), None, None, _silent, deadline), chosen, direct, chosen.agreement)
+
+
+def _confirmed(task: _Task, method: Both, direct: Solution, agreement: float) -> Solution:
     if direct.status not in (Status.SOLVED, Status.COARSE):
         return replace(direct, comparison=compare_methods(direct, None, agreement))
     try:
-        indirect = task.indirectly(method.indirect, direct)
+        found = Confirming(task, method.direct, method.indirect, agreement).run(direct)
     except KeyboardInterrupt:
         return _unconfirmed(direct, Status.INTERRUPTED, ())
-    comparison = compare_methods(direct, indirect, agreement)
-    task.tell(comparison.line)
-    return _answer(comparison)
+    task.tell(found.comparison.line)
+    answer = _answer(found.comparison)
+    return replace(answer, log=(*answer.log, *found.log))
 
 
 def _answer(comparison: Comparison) -> Solution:

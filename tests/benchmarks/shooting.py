@@ -20,11 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from trajopt import Problem, builder, load, named_problems, solve
-from trajopt.comparison import Verdict, compare_methods
+from trajopt.comparison import Verdict
 from trajopt.errors import TrajoptError
 from trajopt.parameters import settings_of
-from trajopt.solution import Status
-from trajopt.solving import Both
+from trajopt.solving import Both, confirm
 
 PAGE = Path(__file__).parents[2] / "trajopt" / "indirect" / "README.md"
 NAMED = "<!-- table of named problems -->", "<!-- end of table -->"
@@ -68,12 +67,9 @@ def row_of(name: str, problem: Problem, kept: Path | None = None, limit: float =
         if kept is not None:
             direct.save(kept)
     marks.append(time.process_time())
-    indirect = None
-    if direct.status in (Status.SOLVED, Status.COARSE):
-        indirect = solve(problem, Both().indirect, direct, time_limit=limit)
+    found = confirm(problem, direct, time_limit=limit).comparison
     marks.append(time.process_time())
-    found = compare_methods(direct, indirect, Both().agreement)
-    if found.indirect is None:
+    if found is None or found.indirect is None:
         ended = direct.status.name.lower().replace("_", " ")
         return Row(name, f"no direct answer ({ended})", 0, 0, 0, marks[-1] - marks[0], 0.0, np.nan, np.nan)
     sizes = [SIZE.match(line) for line in found.indirect.log]

@@ -16,7 +16,7 @@ from trajopt.indirect.answer import failed, read_solution
 from trajopt.indirect.check import VANISHED, Finding, findings, revised
 from trajopt.indirect.control_law import UserLaw
 from trajopt.indirect.diagnosis import ADVICE, diagnose
-from trajopt.indirect.hamiltonian import PhaseHamiltonian, hamiltonians
+from trajopt.indirect.hamiltonian import PhaseHamiltonian, UnsupportedError, hamiltonians
 from trajopt.indirect.initial_system import ShootingProblem, prepare
 from trajopt.indirect.modes import roles_of_mode
 from trajopt.indirect.newton import NewtonEnd, NewtonResult, newton
@@ -93,7 +93,8 @@ class Shooting:
             return self._solve(run, starts, begun)
         except TrajoptError as error:
             status = Status.TIME_LIMIT if isinstance(error, OutOfTime) else Status.FAILED
-            return failed(form, self, p, str(error).splitlines(), time.perf_counter() - begun, status)
+            answer = failed(form, self, p, str(error).splitlines(), time.perf_counter() - begun, status)
+            return replace(answer, log=("refused",)) if isinstance(error, UnsupportedError) else answer
 
     def law_of(self, phase: str) -> UserLaw | None:
         """The control law given for a phase, if any."""

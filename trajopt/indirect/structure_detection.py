@@ -192,6 +192,8 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
             continue
         values = sampled.constraint_values[:, j]
         limits = [limit for limit in (constraint.lower, constraint.upper) if np.isfinite(limit)]
+        if not limits:
+            continue
         size = max(float(np.ptp(values)), *[abs(limit) for limit in limits])
         near = (sampled.near if constraint.order else NEAR_MIXED) * size
         far = MAX_CONSTRAINT_GAP * (NEAR_CONSTRAINT if constraint.order else NEAR_MIXED) * size
