@@ -626,3 +626,14 @@ def test_kelleys_condition_of_models_with_tables():
     order, matrix = kelley_matrices(x[0] ** 2 + x[1] ** 2 + casadi.dot(p, f), (t, x, p, u), f, [1])
     assert order == 1
     assert float(casadi.Function("m", [t, x, p, u], [matrix])(0, [1, 2], [3, 4], [5, 6])) == 2.0
+
+
+def test_a_feasible_motion_needs_no_costates_and_an_infeasible_one_is_not_global(answers):
+    solution = answers(block_move)
+    wrong = with_curves(solution, "costates", lambda v, t: -v)
+    certificate = certify(wrong)
+    assert "re-integration of costates" in failing(certificate)
+    assert (certificate.claim, certificate.ok, replace(certificate, asked="feasible").ok) == ("feasible", False, True)
+    assert certify(solution).scope == "global"
+    moved = with_curves(solution, "states", lambda v, t: v + 1e-3 * t)
+    assert (certify(moved).claim, certify(moved).scope) == ("none", "local")

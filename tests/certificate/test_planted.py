@@ -29,6 +29,13 @@ SAMPLE = (
     "oscillator-past-pi",
     "singular-arc-that-maximizes",
     "phase-longer-than-its-curves",
+    "handover-a-hundredth-too-early",
+    "large-constant-in-the-integrand",
+    "inside-the-bound-of-an-algebraic-variable",
+    "epidemic-below-the-limit-of-its-hospitals",
+    "static-variable-at-a-maximum",
+    "costate-of-another-size",
+    "node-twice-in-a-piece",
 )
 
 

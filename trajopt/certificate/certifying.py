@@ -26,7 +26,7 @@ from trajopt.certificate.phase_conditions import PhaseConditions, extremals
 from trajopt.certificate.sampled_solution import SampledSolution, along
 from trajopt.certificate.scope_rows import global_scope
 from trajopt.certificate.second_order_rows import second_order
-from trajopt.certificate.table import NORMALITY, SCOPE, Certificate, Check, failed, judged, skipped
+from trajopt.certificate.table import NORMALITY, OF_COSTATES, SCOPE, Certificate, Check, failed, judged, skipped
 from trajopt.certificate.tape_rows import compiled_tapes
 from trajopt.certificate.well_formed import misfit, not_finite
 from trajopt.deadline import Deadline, OutOfTime
@@ -228,7 +228,7 @@ def _groups(whole: SampledSolution, asked: Tolerances, so_far: list[Check], boun
 
     yield "gains", "optimality", optimality
     yield "H along time", "time", lambda: [along_time(phases, asked.costates), conserved(phases, asked.motion)]
-    yield "forward validation", "validation", lambda: costate_motions(phases, scheme, asked.motion)
+    yield "forward validation", OF_COSTATES, lambda: costate_motions(phases, scheme, asked.motion)
     yield "second order", "second order", lambda: second_order(computed, phases, asked.gain)
     yield "normality", NORMALITY, lambda: abnormal_rows(computed, phases, so_far, optimality)
     yield "dual bound", SCOPE, lambda: global_scope(refined[0] if refined else computed, asked.gain, bounds)

@@ -24,6 +24,7 @@ FAMILIES = {
 }
 AGREEMENT = "agreement"
 SCOPE = "scope"
+OF_COSTATES = "validation of costates"
 DUAL_BOUND = "gap to the dual bound"
 NORMALITY = "normality"
 COST_MULTIPLIER = "cost multiplier"
@@ -104,9 +105,10 @@ class Certificate:
 
     @property
     def scope(self) -> str:
-        """``global`` where a dual bound is within the tolerance of the cost: no admissible motion is better; else ``local``."""
+        """``global`` where a feasible motion costs, within the tolerance, no more than a dual bound; else ``local``."""
         rows = [check for check in self.checks if check.name == DUAL_BOUND]
-        return "global" if rows and all(check.ok and np.isfinite(check.tolerance) for check in rows) else "local"
+        near = bool(rows) and all(check.ok and np.isfinite(check.tolerance) for check in rows)
+        return "global" if near and not self.missing("feasible") else "local"
 
     @property
     def claim(self) -> str:
@@ -120,6 +122,8 @@ class Certificate:
     @property
     def ok(self) -> bool:
         others = [check for check in self.checks if check.family not in CLAIM_OF]
+        if self.asked == "feasible":  # of which costates are no part
+            others = [check for check in others if check.family != OF_COSTATES]
         return CLAIMS.index(self.claim) >= CLAIMS.index(self.asked) and all(check.ok for check in others)
 
     @property
