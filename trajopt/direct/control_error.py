@@ -97,16 +97,22 @@ def _reduced_curvature(view: PhaseView) -> Array:
 
 
 def jumps(view: PhaseView) -> Bools:
-    """(intervals,): where a smooth control that path constraints limit changes by a third of its size within a short time."""
+    """(intervals,): where a smooth control that path constraints limit changes by a third of its size within a short time.
+
+    Its polynomial does not converge there, or it is constant there already.
+    """
     ph, smooth = view.layout, ~view.kernels.affine & ~view.kernels.equated
     if view.kernels.state_paths.all() or not smooth.any() or ph.mesh.roles is not None or ph.grid.shares_nodes:
         return np.zeros(ph.mesh.intervals, dtype=bool)
-    narrow = np.diff(ph.mesh.breaks) < view.method.refinement.rough**2
+    small = view.method.refinement.rough**2
+    narrow = np.diff(ph.mesh.breaks) < small
     first, U = ph.grid.first_point, view.values.U[:, smooth]
     low, high = (function.reduceat(U, first, axis=0) for function in (np.minimum, np.maximum))
     before, after = U[np.maximum(first - 1, 0)], U[np.minimum(np.append(first[1:], U.shape[0]), U.shape[0] - 1)]
     spread = np.maximum(np.maximum(high, before), after) - np.minimum(np.minimum(low, before), after)
-    return np.asarray(narrow & (3 * spread > view.u_size[smooth]).any(axis=1))
+    size, constant = view.u_size[smooth], ph.control_grid.count[:, smooth] == 1
+    unresolved = constant | (np.abs(_last_coefficients(view)[:, smooth]) > small * size)
+    return np.asarray(narrow & (unresolved & (3 * spread > size)).any(axis=1))
 
 
 def _kept_at_jumps(view: PhaseView) -> Array:

@@ -81,9 +81,11 @@ def explain(solution: MeshSolution, status: Status) -> tuple[str, ...]:
     if status is Status.SOLVED:
         return tuple(undetermined_lines(solution))
     if status is Status.COARSE:
-        return (*_coarse(solution), *undetermined_lines(solution))
+        return (*_coarse(solution), *_large_cost(solution), *undetermined_lines(solution))
     if status is Status.TIME_LIMIT and solution.solved:
-        return _coarse(solution)[0], _ADVICE[Outcome.TIME_LIMIT]
+        return _coarse(solution)[0], _ADVICE[Outcome.TIME_LIMIT], *_large_cost(solution)
+    if solution.usable and _large_cost(solution):
+        return "the constraints are met, but the cost did not converge", *_large_cost(solution)
     lines = [f"{name.text}: its {what} is not a number" for what, name in _not_numbers(solution)[:3]]
     if not lines:
         lines = [v.line for v in violations(solution)[:3]]
@@ -109,6 +111,18 @@ def _coarse(solution: MeshSolution) -> tuple[str, ...]:
         f"the estimated error is {estimate.errors[k]:.1e} in phase '{view.layout.form.name}' "
         f"at t = {view.values.breaks[k]:.4g} to {view.values.breaks[k + 1]:.4g}; required is {method.tolerance:.0e}",
         advice,
+    )
+
+
+def _large_cost(solution: MeshSolution) -> tuple[str, ...]:
+    """Where the cost is small beside what it could be, large weights in it hinder the solver, not the constraints."""
+    size, reach = solution.cost_size, solution.cost_reach
+    if not 0 < size < solution.phases[0].method.negligible * reach:
+        return ()
+    return (
+        f"the size of the cost is {size:.2g}, but it would change by {reach:.2g} if all variables changed by their sizes: "
+        "large weights in it hinder the solver; "
+        "try: smaller weights first, and their solution as guess=, or constraints instead of penalties",
     )
 
 

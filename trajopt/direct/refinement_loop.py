@@ -170,6 +170,9 @@ def _next_solution(state: State, current: MeshSolution, meshes: tuple[Mesh, ...]
     limited = context.with_iteration_limit((2 if rough else 1) * method.search.quick_iterations)
     following = solve_mesh(limited, meshes, current.guess, Warm(float(barrier), monotone=rough))
     state = state.recorded(following)
+    if following.usable and not (following.solved or current.solved):  # no finer mesh of what does not converge
+        following = solve_mesh(context, meshes, following.guess, Warm(float(barrier)))
+        state = state.recorded(following)
     if following.usable or accurate or following.stopped:
         return state, following
     following = solve_mesh(context, meshes, current.guess, None, kind=PassKind.COLD)
