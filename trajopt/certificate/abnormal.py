@@ -48,8 +48,10 @@ class Abnormality:
 def abnormality(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> Abnormality:
     """Look for multipliers without the cost, and for what their second variation excludes."""
     if any(np.abs(e.mixed_sides[np.abs(e.mixed_sides) < 2]).any() for e in phases):
-        return Abnormality()  # multipliers of active mixed constraints would need signs
+        return Abnormality()  # multipliers of active mixed constraints would need signs,
     data = [phase_data(e) for e in phases]
+    if any(one.held(e.points[0][0])[0].mean(axis=1).max(initial=0.0) > BRIEF for e, one in zip(phases, data, strict=True)):
+        return Abnormality()  # and so would those that hold controls at bounds
     equations, limits = _equations(whole, phases), fixed_values(whole, phases)
     found = _accessory(whole, data, equations)
     combinations = dependent_conditions(found)
@@ -64,10 +66,7 @@ def abnormality(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> Ab
     if abs(largest) <= ZERO:
         return Abnormality()  # a condition is stated twice
     values = values / largest
-    at_bounds = any(
-        one.held(e.points[0][0])[0].mean(axis=1).max(initial=0.0) > BRIEF for e, one in zip(phases, data, strict=True)
-    )
-    if values.min() < -ZERO or at_bounds:
+    if values.min() < -ZERO:
         return Abnormality(1)
     left = basis[:, np.abs(values) <= ZERO]
     if not left.shape[1]:

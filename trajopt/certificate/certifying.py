@@ -39,7 +39,6 @@ from trajopt.solution import Solution
 TOLERANCE = 1e-6
 TIME_LIMIT = 120.0
 FINEST = 2.0**-6  # of an interval: steps of the integration down to this width are intervals of the quadrature
-MULTIPLIERS = 100.0  # times the tolerance of costates: multipliers of a file are the least accurate of its values
 MOST_INTERVALS = 4000  # of the quadrature
 
 
@@ -217,7 +216,7 @@ def _groups(whole: SampledSolution, asked: Tolerances, so_far: list[Check], boun
     yield (
         "costate equation",
         "costates",
-        lambda: [*costate_equation(phases, asked.costates), *path_multipliers(phases, MULTIPLIERS * asked.costates)],
+        lambda: [*costate_equation(phases, asked.costates), *path_multipliers(phases, asked.costates)],
     )
     refined: list[SampledSolution] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from math import comb
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 STATIONARITY = 1e-4  # weight of stationarity beside the end of the interval, both relative
-FITS = 1e-4  # relative: what a fit may leave of stationarity, or of the end of the interval at its weight
 INACTIVE = 1e-2  # weight of multipliers away from their limit
 CLOSE = 1e-6  # weight of the distance from the answer's costates
 AROUND = 30.0  # times as far from its limit a constraint may have a multiplier beside an interval in which it is near
@@ -371,17 +371,11 @@ class CostateSystem:
         right = np.concatenate([defect, target, np.zeros(lengths.size), aim])
         if not whole.size or not np.isfinite(whole).all() or not np.isfinite(right).all():
             return np.zeros(lengths.size)
-        # Atoms at all points fit any distribution in the points alone: they come second, where smooth ones do not fit.
-        for some in (given.smooth, np.ones(lengths.size, dtype=bool)):
-            found = np.zeros(lengths.size)
-            if not some.any():
-                continue
-            try:
-                found[some], missed = nnls((whole / lengths[None, :])[:, some], right)
-            except RuntimeError:  # too many iterations: without multipliers the defect is reported
-                continue
-            if missed <= FITS * weights.max(initial=STATIONARITY):
-                break
+        # Atoms at all points fit any distribution in the points alone: they count where no density can act.
+        some = given.smooth if given.smooth.any() else np.ones(lengths.size, dtype=bool)
+        found = np.zeros(lengths.size)
+        with contextlib.suppress(RuntimeError):  # too many iterations: without multipliers the defect is reported
+            found[some] = nnls((whole / lengths[None, :])[:, some], right)[0]
         return found / lengths
 
 
