@@ -29,7 +29,7 @@ def edited(solution: Solution, name: str = "main", **groups) -> Solution:
     return replace(solution, phases={**solution.phases, name: replace(ph, **new)})
 
 
-# Several phases -----------------------------------------------------------------------------------------------------------------
+# Several phases
 
 
 def handover(at=None, kick=0.0):
@@ -97,7 +97,7 @@ def another_restitution():
     return bounce(0.8), solved(bounce(0.8)), solved(bounce(0.802))
 
 
-# Static variables and integrals ---------------------------------------------------------------------------------------------------
+# Static variables and integrals
 
 
 @planted("statics", "transversality", reaches="minimum")
@@ -154,7 +154,7 @@ def longer_chain_with_the_integral_of_the_right_one():
     return chain(1.3), right, edited(solved(chain(1.301)), integrals=right.phases["main"].integrals)
 
 
-# Times ----------------------------------------------------------------------------------------------------------------------------
+# Times
 
 
 @planted("ends", "transversality", reaches="minimum")
@@ -189,7 +189,7 @@ def periodic_motion_from_another_start():
     return periodic(), right, solved(periodic(float(right["x"](0.0)) + 0.02))
 
 
-# Cost and models --------------------------------------------------------------------------------------------------------------------
+# Cost and models
 
 
 @planted("cost", "minimum of H", reaches="minimum")
@@ -259,7 +259,7 @@ def a_centimetre_short_of_a_hundred_metres():
     return rise(100.0), solved(rise(100.0)), solved(rise(99.99))
 
 
-# Limits -----------------------------------------------------------------------------------------------------------------------------
+# Limits
 
 
 def shared_effort(power=1.0, share=None):
@@ -334,7 +334,7 @@ def epidemic_below_the_limit_of_its_hospitals():
     return epidemic(0.1), solved(epidemic(0.1)), solved(epidemic(0.09999))
 
 
-# Second order -----------------------------------------------------------------------------------------------------------------------
+# Second order
 
 
 @planted("conjugate", "second variation", below="minimum", reaches="minimum")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def spike_of_a_millionth():
     """A control beyond its bound over a millionth of the time."""
     ocp, right = move(limit=7)
     breaks, nodes = np.sort(np.append(BREAKS, [0.52, 0.520001])), np.array([0.0, 1.0])
-    values = [(6 - 12 * (a + (b - a) * nodes))[:, None] for a, b in zip(breaks[:-1], breaks[1:], strict=True)]
+    values = [(6 - 12 * (a + (b - a) * nodes))[:, None] for a, b in pairwise(breaks)]
     values[int(np.searchsorted(breaks, 0.52))][:] = 70.0
     return ocp, right, changed(right, controls={"u": Curve(breaks, (nodes,) * len(values), tuple(values))})
 
