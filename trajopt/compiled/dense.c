@@ -167,9 +167,15 @@ static int vanishes(const dense_front *f, int64_t i, int64_t j) {
     return v * v <= f->size[i] * f->size[j];
 }
 
+/* The same for an entry beside the diagonal, by what 2x2 pivots have subtracted from it. */
+static int is_cancelled(const dense_front *f, int64_t i, int64_t j) {
+    const double v = fabs(entry(f, i, j)) / VANISHED;
+    return f->cancelled && i != j && v * v <= f->cancelled[f->index[i]] * f->cancelled[f->index[j]];
+}
+
 static int column_vanishes(const dense_front *f, int64_t j) {
     for (int64_t i = f->eliminated; i < f->n; i++)
-        if (!vanishes(f, i, j)) return 0;
+        if (!vanishes(f, i, j) && !is_cancelled(f, i, j)) return 0;
     return 1;
 }
 
@@ -196,11 +202,41 @@ static pivot_choice consider(const dense_front *f, int64_t j) {
 
 /* ---- elimination ---------------------------------------------------------------------------------------------------------- */
 
+/* A 2x2 pivot subtracts (u_i v_j + v_i u_j) b / det from entry (i, j), and may subtract nothing from the diagonal: that is how a row
+ * vanishes which depends on the row of the pivot. The product of these numbers of i and j is an upper bound of the square. */
+static void remember_cancelled(dense_front *f, const double *u, const double *v, double ratio) {
+    double most_u = 0, most_v = 0;
+    for (int64_t i = f->eliminated + 2; i < f->n; i++) {
+        most_u = fabs(u[i]) > most_u ? fabs(u[i]) : most_u;
+        most_v = fabs(v[i]) > most_v ? fabs(v[i]) : most_v;
+    }
+    if (most_u == 0 || most_v == 0) return;
+    const double balance = most_v / most_u;
+    for (int64_t i = f->eliminated + 2; i < f->n; i++) {
+        const double term = ratio * (u[i] * u[i] * balance + v[i] * v[i] / balance);
+        double *most = &f->cancelled[f->index[i]];
+        if (term > *most) *most = term;
+    }
+}
+
+/* Set entries of column k to zero whose whole rows are rounding, in rows without a diagonal entry. */
+static void clear_rounding(dense_front *f, int64_t k) {
+    double *a = f->a + k * f->n;
+    for (int64_t i = k + 1; i < f->n; i++) {
+        if (a[i] == 0 || f->a[i + i * f->n] != 0 || !is_cancelled(f, i, k)) continue;
+        int64_t c = k + 1;
+        while (c < f->candidates && (c == i || is_cancelled(f, i, c))) c++;
+        if (c == f->candidates) a[i] = 0;
+    }
+}
+
 /* blocks: D itself, for the update of the remaining columns. */
 static void eliminate_one(dense_front *f, double *blocks, int vectors) {
     const int64_t n = f->n, k = f->eliminated;
     double *restrict a = f->a + k * n, *restrict column = f->work, *restrict size = f->size;
     const double d = a[k];
+    if (f->cancelled) clear_rounding(f, k);
+    if (fabs(d) < f->smallest) f->smallest = fabs(d);
     f->negative += d < 0;
     f->diagonal[2 * k] = 1 / d;
     f->diagonal[2 * k + 1] = 0;
@@ -222,9 +258,15 @@ static void eliminate_two(dense_front *f, double *blocks, int vectors) {
     double *restrict size = f->size;
     const double a = x[k], b = x[k + 1], c = y[k + 1], det = a * c - b * b;
     f->negative += det < 0 ? 1 : a + c < 0 ? 2 : 0;
+    const double lesser = fabs(det) / (fabs(a) + fabs(b) + fabs(c)); /* about the smaller eigenvalue in size */
+    if (lesser < f->smallest) f->smallest = lesser;
     const double inverse[4] = {c / det, -b / det, a / det, 0}, block[4] = {a, b, c, 0};
     memcpy(f->diagonal + 2 * k, inverse, sizeof inverse);
     memcpy(blocks + 2 * k, block, sizeof block);
+    if (f->cancelled) {
+        clear_rounding(f, k);
+        clear_rounding(f, k + 1);
+    }
     x[k + 1] = 0; /* L has the identity there */
     for (int64_t i = k + 2; i < n; i++) {
         u[i] = x[i];
@@ -234,6 +276,7 @@ static void eliminate_two(dense_front *f, double *blocks, int vectors) {
         const double term = fabs(u[i] * x[i]) + fabs(v[i] * y[i]);
         size[i] = term > size[i] ? term : size[i];
     }
+    if (f->cancelled) remember_cancelled(f, u, v, fabs(b / det));
     (vectors ? update_columns_vector : update_columns_baseline)(n, k + 2, f->candidates, f->a, x, y, u, v);
     f->eliminated += 2;
 }

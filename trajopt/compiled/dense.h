@@ -11,8 +11,10 @@ typedef struct {
     double *diagonal;      /* (2 * candidates,) inverses of the blocks of D: (d, 0) or (d11, d21), (d22, 0) */
     double *work;          /* (5 * n,) */
     double *diagonal_size; /* by index: the largest term that the diagonal entry is a sum of */
+    double *cancelled;     /* by index, see dense.c: terms that 2x2 pivots subtract beside the diagonal; NULL: these are not kept */
     double *size;          /* (n,) these numbers in the order of the columns; part of `work` */
     int64_t eliminated, negative, zero; /* on return */
+    double smallest;       /* the size of the smallest pivot so far; updated */
 } dense_front;
 
 /* Eliminate candidates as long as a 1x1 or 2x2 pivot is stable: no entry of L may exceed 1/threshold. A root eliminates all;

@@ -30,7 +30,9 @@ struct factorization {
     int64_t *entry;       /* (entries,) number of the entry; by fronts */
     int64_t *entry_row, *entry_column; /* (entries,) places in the front without delayed columns, row >= column */
     int64_t own_count, *own_entry, *own_index; /* entries of the diagonal: their numbers and indices */
-    double *diagonal_size; /* (size,) see dense.h */
+    double *diagonal_size, *cancelled; /* (size,) see dense.h */
+    int careful;          /* `cancelled` is used */
+    double smallest;      /* size of a pivot */
     factored_front *front;
     /* Stacks that grow as needed. */
     double *factors, *diagonals, *contributions;
@@ -101,7 +103,7 @@ factorization *factorization_new(int64_t size, int64_t entries, const int64_t *r
     f->entries = entries;
     f->watched = w;
     f->tree = front_tree_new(size, entries, row, column, mate, w);
-    int fine = f->tree && place_entries(f, row, column) && (f->diagonal_size = new_doubles(size)) &&
+    int fine = f->tree && place_entries(f, row, column) && (f->diagonal_size = new_doubles(size)) && (f->cancelled = new_doubles(size)) &&
                (f->position = new_integers(size)) &&
                (f->front = calloc((size_t)(f->tree->fronts + 1), sizeof(factored_front)));
     if (fine) return f;
@@ -121,6 +123,7 @@ void factorization_free(factorization *f) {
     free(f->own_entry);
     free(f->own_index);
     free(f->diagonal_size);
+    free(f->cancelled);
     free(f->front);
     free(f->factors);
     free(f->diagonals);
@@ -217,8 +220,10 @@ static int factor_front(factorization *f, int64_t q, const double *values, doubl
     int64_t *index = f->indices + top->indices;
     const int64_t own = t->start[q + 1] - t->start[q], candidates = n - own + t->pivots[q];
     if (!make_room(&f->diagonals, &f->diagonals_room, top->diagonals + 2 * candidates)) return -1;
-    dense_front d = {n, candidates, f->dense, index, f->diagonals + top->diagonals, f->work, f->diagonal_size, NULL, 0, 0, 0};
+    dense_front d = {n, candidates, f->dense, index, f->diagonals + top->diagonals, f->work, f->diagonal_size,
+                     f->careful ? f->cancelled : NULL, NULL, 0, 0, 0, f->smallest};
     dense_factor(&d, threshold, t->parent[q] < 0);
+    f->smallest = d.smallest;
     const int64_t pivots = d.eliminated, rows = n - pivots;
     *front = (factored_front){n, pivots, candidates - pivots, top->indices, top->factors, top->diagonals};
     report->negative += d.negative;
@@ -241,18 +246,17 @@ static int factor_front(factorization *f, int64_t q, const double *values, doubl
 
 static void measure_columns(factorization *f, const double *values) {
     memset(f->diagonal_size, 0, (size_t)f->size * sizeof(double));
+    memset(f->cancelled, 0, (size_t)f->size * sizeof(double));
     for (int64_t k = 0; k < f->own_count; k++) {
         const double v = fabs(values[f->own_entry[k]]);
         if (v > f->diagonal_size[f->own_index[k]]) f->diagonal_size[f->own_index[k]] = v;
     }
 }
 
-int factorization_compute(factorization *f, const double *values, double threshold, factorization_report *report) {
+static int factor_all(factorization *f, const double *values, double threshold, factorization_report *report) {
     stack_tops top = {0, 0, 0, 0};
     memset(report, 0, sizeof *report);
-    double sum = 0;
-    for (int64_t e = 0; e < f->entries; e++) sum += fabs(values[e]);
-    if (!isfinite(sum)) return -1;
+    f->smallest = INFINITY;
     measure_columns(f, values);
     for (int64_t q = 0; q < f->tree->fronts; q++) {
         if (factor_front(f, q, values, threshold, &top, report)) return -1;
@@ -260,6 +264,21 @@ int factorization_compute(factorization *f, const double *values, double thresho
         if (is_stopped(f->watched, n * n * (double)(1 + f->front[q].pivots))) return -1;
     }
     return 0;
+}
+
+static const double SUSPICIOUS = 1e-22; /* a pivot: the square of rounding, where rows of size one depend on each other */
+
+int factorization_compute(factorization *f, const double *values, double threshold, factorization_report *report) {
+    double sum = 0;
+    for (int64_t e = 0; e < f->entries; e++) sum += fabs(values[e]);
+    if (!isfinite(sum)) return -1;
+    f->careful = 0;
+    int failed = factor_all(f, values, threshold, report);
+    if (!failed && f->smallest < SUSPICIOUS) { /* again, and tell rounding from small numbers: this takes longer */
+        f->careful = 1;
+        failed = factor_all(f, values, threshold, report);
+    }
+    return failed;
 }
 
 /* ---- solution ----------------------------------------------------------------------------------------------------------- */
