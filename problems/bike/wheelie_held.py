@@ -21,7 +21,8 @@ REFERENCE = Reference(
     source="direct collocation",
     structure="lift-off at 0.21067 s, hold from 0.54140 to 1.54140 s",
 )
-RAISED = 0.55  # s, guess of the time at which the front is near its rise; later ones lead to a local optimum of 0.288933
+# The guess: when the front is near its rise (s), and the way of the wheel (m). Another local optimum costs 0.288933.
+RAISED, WAY = 0.6, (0.08, 0.43, 0.68)
 
 
 @settable
@@ -38,8 +39,10 @@ def wheelie_hold(
     ocp = Problem("wheelie-hold")
     data = with_rider(ocp, data)
     down = front_down(ocp, entry, data)
-    up = front_up(ocp, entry, {"beta": {"end": free(low, high)}}, until=free(0.2, 5.0, guess=RAISED), data=data)
+    raising = {"beta": {"end": free(low, high)}, "x": {"guess": lambda s: WAY[0] + (WAY[1] - WAY[0]) * s}}
+    up = front_up(ocp, entry, raising, until=free(0.2, 5.0, guess=RAISED), data=data)
     given = {name: {"end": 0.0} for name in ("x_rate", "beta_rate", "torso_rate")}
+    given |= {"x": {"guess": lambda s: WAY[1] + (WAY[2] - WAY[1]) * s}}
     given |= {"beta": {"lower": low, "upper": high, "end": rise, "guess": rise}, "torso": {"end": lean, "guess": lean}}
     hold = front_up(ocp, entry, given, "hold", until=free(0.2, 5.0, guess=RAISED + duration), data=data)
     ocp.connect(down[0], up[0])
