@@ -110,9 +110,15 @@ def _residuals(view: PhaseView, x: Array, outputs: Array, g_size: Array) -> Arra
 
 
 def _path_residuals(view: PhaseView, outputs: Array) -> Array:
-    """(intervals,): weighted violations of path constraints, from the outputs (intervals, places, rows) of the kernel."""
+    """(intervals,): weighted violations of path constraints, from the outputs (intervals, places, rows) of the kernel.
+
+    Relative to the largest value on the phase, unless this is out of all proportion: a control that nothing determines at some
+    times, and that has no bound, may take any value there. Then to the largest on the interval.
+    """
     ph, c = view.layout, outputs[..., view.layout.outputs[2]]
-    reach = np.maximum(1.0, np.abs(c).max(axis=(0, 1)))
+    local = np.maximum(1.0, np.abs(c).max(axis=1))  # (intervals, path constraints)
+    largest, usual = local.max(axis=0), np.median(local, axis=0)
+    reach = np.where(view.method.round_off * largest > usual, local, largest)[:, None]
     excess = np.maximum(np.maximum(ph.form.c_bound.lower - c, c - ph.form.c_bound.upper), 0.0) / reach
     return np.asarray(np.nan_to_num(excess.max(axis=(1, 2)), nan=np.inf) / view.method.refinement.rough)
 
