@@ -13,6 +13,7 @@ from . import (  # noqa: F401  # each registers its problems
     linked_phases,
     mechanisms,
     orbital,
+    packages,
     phases,
     singular,
     state_constraints,

@@ -435,6 +435,19 @@ def parking_by_free_arcs() -> float:
     return best
 
 
+@form("newton-nose")
+def newton_nose() -> float:
+    """Newton's solution by its slope p: r = c (1 + p^2)^2 / p from p = 1 on; before that the front is flat."""
+
+    def front(p: float) -> float:
+        return p / (1 + p * p) ** 2  # c, if the radius of one is reached with slope p
+
+    end = float(brentq(lambda p: 1 - front(p) * (-1.75 + p * p + 0.75 * p**4 - math.log(p)), 1.01, 10))
+    c = front(end)
+    part = quad(lambda p: 2 * c * c * (1 + p * p) / p * (4 * (1 + p * p) - ((1 + p * p) / p) ** 2), 1, end, epsabs=1e-13)[0]
+    return float((4 * c) ** 2 + part)
+
+
 def main() -> None:
     import sys
     from pathlib import Path

@@ -99,4 +99,11 @@ REFERENCES: dict[str, Reference] = {
     "dry-friction": Reference(0.0761212, 2e-5, GAUSS + ": 0.0761228 from above", SIMPSON + ": 0.0761198 from below"),
     "flexible-joint": Reference(2.573534, 1e-5, GAUSS + ": 2.573559 from above", SIMPSON + ": 2.573534"),
     "station-turn": Reference(1.739035, 1e-5, GAUSS + ": 1.7390387", SIMPSON + ": 1.7396"),
+    "longest-range": Reference(1.712314875, 1e-6, "PSOPT: 1.712316", SIMPSON + ": 1.7123148746", others=(0.2523,)),
+    "newton-nose": Reference(
+        0.37481598763, 1e-6, CLOSED, "midpoint rule on 2000 intervals behind a flat front of free radius, by IPOPT: 0.374815991"
+    ),
+    "hill-race": Reference(1.90468229, 1e-6, GAUSS + ": 1.90468233 from above", SIMPSON + ": 1.90468233"),
+    "fishing": Reference(1.3440812, 2e-6, "MINTOC: 1.34408", GAUSS + ": 1.34408123 from above"),
+    "immunotherapy": Reference(29514.4478, 1e-6, GAUSS + ": 29514.447873", SIMPSON + ": 29514.447474"),
 }
