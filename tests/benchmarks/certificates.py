@@ -55,11 +55,15 @@ print("\\nROW " + str(time.process_time() - begun))
 
 
 def measured(name: str, script: str, python: str, limit: float, *more: str) -> tuple[Any, str]:
-    """What the script printed, or None where it took too long or failed; and what else it said."""
+    """What the script printed, or None where it took too long or failed; and what else it said.
+
+    It runs in the folder of the interpreter: Python would take the packages of the current one first, whatever the version.
+    """
     try:
         run = subprocess.run(
-            [python, "-W", "ignore", "-c", script, name, *more], capture_output=True, text=True, timeout=limit, check=False
-        )
+            [python, "-W", "ignore", "-c", script, name, *more],
+            capture_output=True, text=True, timeout=limit, check=False, cwd=Path(python).parent,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return None, f"no answer within {limit:g} s"
     lines = [line for line in run.stdout.splitlines() if line.startswith("ROW ")]

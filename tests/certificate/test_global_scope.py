@@ -266,6 +266,15 @@ def test_wrong_multipliers_never_give_a_bound_above_the_optimum(name):
         assert bound is None or bound <= solution.objective * (1 + 1e-7)
 
 
+@pytest.mark.parametrize("build", [periodic, two_phases])
+def test_multipliers_are_corrected_where_starts_have_no_limits(build):
+    solution = solve(build()).check()
+    wrong = with_costates(solution, lambda v: v * (1 + 1e-6))
+    bound = certify(wrong).bound
+    assert bound == pytest.approx(solution.objective, rel=1e-6)
+    assert bound <= solution.objective * (1 + 1e-8)
+
+
 def test_a_worse_motion_has_the_bound_of_the_best_one_and_is_local():
     best, other = solve(bounded_energy()).check(), solve(integrator_with_more_cost()).check()
     worse = replace(other, objective=float(other.phases["main"].integrals[1]), problem=best.problem, form=best.form)
