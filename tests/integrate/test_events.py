@@ -113,7 +113,7 @@ def test_what_lies_behind_a_terminal_event_does_not_matter(integrator):
 
     for end in 0.6 - 10.0 ** -np.arange(
         1, 14
-    ):  # the steps become shorter towards the edge: some of these are a few steps before it
+    ):  # steps shorten towards the edge: some of these are just before it
         assert simulate(system(np.sin(end)), integrator, until=1.0).t[-1] == pytest.approx(end, abs=1e-7)
     with pytest.raises(SimulationError):
         simulate(system(2.0), integrator, until=1.0)
