@@ -111,9 +111,7 @@ def test_what_lies_behind_a_terminal_event_does_not_matter(integrator):
         rate = casadi.if_else(t < 0.6, casadi.cos(t), casadi.sqrt(-t))
         return System("edge", t, x, (Variable("x", 0.0),), rate, events=(event,))
 
-    for end in 0.6 - 10.0 ** -np.arange(
-        1, 14
-    ):  # steps shorten towards the edge: some of these are just before it
+    for end in 0.6 - 10.0 ** -np.arange(1, 14):  # steps shorten towards the edge: some of these are just before it
         assert simulate(system(np.sin(end)), integrator, until=1.0).t[-1] == pytest.approx(end, abs=1e-7)
     with pytest.raises(SimulationError):
         simulate(system(2.0), integrator, until=1.0)
