@@ -136,22 +136,46 @@ static double largest_of(const double *v, int64_t count) {
     return m2 > m0 ? m2 : m0;
 }
 
-/* Largest entry of column j below the eliminated ones, without rows j and `without`; `at`: the row of the largest candidate. */
-static double largest(const dense_front *f, int64_t j, int64_t without, int64_t *at) {
+/* Largest entry of column j below the eliminated ones, without row j; `at`: the row of the largest candidate, -1 for none;
+ * `other`: the largest entry without that row too. */
+static double largest(const dense_front *f, int64_t j, int64_t *at, double *other) {
     const int64_t n = f->n;
     const double *row = f->a + j, *column = f->a + j * n;
-    double most = 0;
+    double most = 0, second = 0;
     *at = -1;
     for (int64_t c = f->eliminated; c < j; c++) {
         const double v = fabs(row[c * n]);
-        if (v > most && c != without) most = v, *at = c;
+        if (v > most)
+            second = most, most = v, *at = c;
+        else if (v > second)
+            second = v;
     }
     for (int64_t c = j + 1; c < f->candidates; c++) {
         const double v = fabs(column[c]);
-        if (v > most && c != without) most = v, *at = c;
+        if (v > most)
+            second = most, most = v, *at = c;
+        else if (v > second)
+            second = v;
     }
     const double rest = largest_of(column + f->candidates, n - f->candidates);
+    *other = rest > second ? rest : second;
     return rest > most ? rest : most;
+}
+
+/* Largest entry of column r below the eliminated ones, without rows r and j. */
+static double largest_beside(const dense_front *f, int64_t r, int64_t j) {
+    const int64_t n = f->n, k = f->eliminated;
+    const double *row = f->a + r, *column = f->a + r * n;
+    double most = largest_of(column + f->candidates, n - f->candidates);
+    for (int64_t c = k; c < r; c++) {
+        const double v = fabs(row[c * n]);
+        if (v > most && c != j) most = v;
+    }
+    for (int64_t c = r + 1; c < f->candidates; c++) {
+        const double v = fabs(column[c]);
+        if (v > most && c != j) most = v;
+    }
+    return most;
 }
 
 /* The best pivot that begins with candidate j: growth of entries, and the partner of a 2x2 pivot or -1. */
@@ -181,8 +205,9 @@ static int column_vanishes(const dense_front *f, int64_t j) {
 
 static pivot_choice consider(const dense_front *f, int64_t j) {
     pivot_choice choice = {INFINITY, -1};
-    int64_t r, other;
-    const double below = largest(f, j, -1, &r), own = entry(f, j, j);
+    int64_t r;
+    double first;
+    const double below = largest(f, j, &r, &first), own = entry(f, j, j);
     if (!vanishes(f, j, j))
         choice.growth = below / fabs(own);
     else if (column_vanishes(f, j))
@@ -190,7 +215,7 @@ static pivot_choice consider(const dense_front *f, int64_t j) {
     if (fabs(own) >= STABLE * below || r < 0) return choice;
     const double b = entry(f, r, j), c = entry(f, r, r), det = own * c - b * b;
     if (vanishes(f, r, j) || fabs(det) <= 1e-14 * (fabs(own * c) + b * b)) return choice;
-    const double first = largest(f, j, r, &other), second = largest(f, r, j, &other);
+    const double second = largest_beside(f, r, j);
     const double p = fabs(c) * first + fabs(b) * second, q = fabs(b) * first + fabs(own) * second;
     const double growth = (p > q ? p : q) / fabs(det);
     if (growth < choice.growth) {
