@@ -119,10 +119,10 @@ def on_fixed_mesh(s, segments):
 def optimise(phase, problem, s):
     flag = phase.optimize()
     trajectory = np.array(phase.returnTraj())
-    objective = {"P1": trajectory[-1, 3], "P2": -trajectory[-1, 0], "P5": -trajectory[-1, 0]}
     ending = str(flag).split(".")[-1].lower()
     if ending not in ("converged", "acceptable"):
         raise RuntimeError(f"ended with {flag}")
+    objective = {"P1": trajectory[-1, -2], "P2": -trajectory[-1, 0], "P5": -trajectory[-1, 0]}  # a row: states, time, control
     cost = float(objective.get(problem, phase.optimizer.LastObjVal))
     return Answer(cost, int(phase.optimizer.LastIterNum), f"{ending}, {len(trajectory)} points")
 
