@@ -83,7 +83,7 @@ def times(row: dict[str, Any]) -> str:
 
 
 def table(rows: dict[str, dict[str, Any]]) -> str:
-    lines = ["| problem | claim | why no more | certificate | solve | solve of 23964c5 |", "|---|---|---|---|---|---|"]
+    lines = ["| problem | claim | global, or why no more | certificate | solve | solve of 23964c5 |", "|---|---|---|---|---|---|"]
     for name, row in rows.items():
         before = f"{row['before']:.1f} s" if row.get("before") is not None else ""
         lines.append(f"| {name} | {row['claim']} | {why(row)} | {row['certify']:.1f} s | {row['solve']:.1f} s | {before} |")
