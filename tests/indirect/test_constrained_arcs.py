@@ -53,14 +53,18 @@ def test_integrals_that_a_start_does_not_have_come_by_quadrature():
     assert endpoint_values(form, bare, np.zeros(0))[-1] == pytest.approx(4.0, rel=1e-6)
 
 
-def test_a_state_constraint_that_is_met_only_at_the_end():
-    """Effort against distance: u = 1.5 (1 - t) ends at the limit of a path constraint with a speed of 0.75."""
+@pytest.mark.parametrize(("size", "limit"), [(2, 1), (1e7, 0)])
+def test_a_state_constraint_that_is_met_only_at_the_end(size, limit):
+    """Effort against distance: u = 1.5 (1 - t) ends at the limit of a path constraint with a speed of 0.75.
+
+    A limit of zero says nothing about the size of the constraint, as that of a force.
+    """
     ocp = Problem("to the wall")
     ph = ocp.phase()
     ph.time(start=0, end=1)
     x, v, u = ph.state("x", start=0), ph.state("v", start=0), ph.control("u")
     ph.dynamics({x: v, v: u})
-    ph.path(2 * x, upper=1, name="wall")
+    ph.path(size * (x - 0.5) + limit, upper=limit, name="wall")
     ocp.minimize(ph.integral(u**2 / 2) - 3 * ph.final(x))
     solution = shot(ocp)
     assert solution.objective == pytest.approx(0.375 - 1.5, rel=1e-10)

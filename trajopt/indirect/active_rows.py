@@ -119,14 +119,17 @@ def _active_rows(form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: St
     rows = boundary_rows(form)
     result: list[tuple[BoundaryRow, str | None]] = []
     followed = _followed_at_start(hams, start)
-    for row, value in zip(rows, at([row.expression for row in rows]), strict=True):
+    expressions = [row.expression for row in rows]
+    # The size of a condition: what its terms come to, which may cancel; a force has a size though its limit is zero.
+    terms = np.abs(at.gradients(expressions)) @ np.abs(at.values)
+    for row, value, term in zip(rows, at(expressions), terms, strict=True):
         if row.begins in followed and not row.equality:
             result.append((row, None))  # the entry conditions of the first arc say the same
             continue
         if row.name in start.sides:
             result.append((row, start.sides[row.name]))
             continue
-        size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value) if np.isfinite(b)))
+        size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value, term) if np.isfinite(b)))
         if row.equality or (np.isfinite(row.lower) and value - row.lower <= NEAR * size):
             result.append((row, "lower"))
         elif np.isfinite(row.upper) and row.upper - value <= NEAR * size:
