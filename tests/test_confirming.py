@@ -6,8 +6,8 @@ from tests.indirect.test_broken_structures import beam_on_an_obstacle
 from trajopt import Collocation, Problem, Status, builder, solve
 from trajopt.comparison import Verdict
 from trajopt.confirming import Confirming
-from trajopt.indirect.relaxation import active_limits
 from trajopt.indirect.shooting import Shooting
+from trajopt.indirect.wider_limits import active_limits
 
 OBJECTIVE = 7.6711331701  # of the beam, by both methods with small tolerances
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TIGHTER = 1e-2  # of the tolerance of a solution from which shooting failed: the error of the costates falls by as much
 
 
-class Task(Protocol):
+class BothMethods(Protocol):
     """What both methods share, as ``trajopt.solving`` has it."""
 
     @property
@@ -33,7 +33,7 @@ class Task(Protocol):
 
     def directly(self, method: Collocation, guess: Any) -> Solution: ...
     def indirectly(self, method: Shooting, guess: Any) -> Solution: ...
-    def with_form(self, form: NormalForm) -> Task: ...
+    def with_form(self, form: NormalForm) -> BothMethods: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Confirmation:
 class Confirming:
     """Shoot from a solution of collocation; if that fails or differs, try the remedies below in their order."""
 
-    task: Task
+    task: BothMethods
     direct: Collocation
     indirect: Shooting
     agreement: float
@@ -103,7 +103,7 @@ class Confirming:
 
     def _from_wider_limits(self, found: Confirmation) -> Confirmation | None:
         """Solve without the active limits on states, then move the limits back step by step."""
-        from trajopt.indirect.relaxation import Relaxed, active_limits
+        from trajopt.indirect.wider_limits import Relaxed, active_limits
 
         form, direct = self.task.form, found.comparison.direct
         limits = active_limits(form, direct)

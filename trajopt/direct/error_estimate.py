@@ -53,8 +53,8 @@ def _phase_estimate(solution: MeshSolution, view: PhaseView) -> Estimate:
             finer = np.concatenate([outputs[..., ph.outputs[3]], all_costs[rows].reshape(here.size, at.size, -1)], axis=2)
             gaps[here] = np.abs(widths[:, None] * (weights @ finer) - integrals[here])
         decay[here] = _decay(rule.nodes, X, size)
-    at_starts = _residuals_at_starts(view)
-    errors, violation = np.maximum(errors, at_starts), max(violation, float(at_starts.max()))
+    in_gaps = _residuals_in_gaps(view)
+    errors, violation = np.maximum(errors, in_gaps), max(violation, float(in_gaps.max()))
     return Estimate(np.maximum(errors, _quadrature_errors(solution, view, integrals, gaps)), decay, violation)
 
 
@@ -81,15 +81,17 @@ def _integrals_by_interval(view: PhaseView) -> Array:
     return integrals
 
 
-def _residuals_at_starts(view: PhaseView) -> Array:
-    """(intervals,): how far path constraints on controls leave their bounds at the starts of intervals."""
+def _residuals_in_gaps(view: PhaseView) -> Array:
+    """(intervals,): how far path constraints on controls leave their bounds between collocation points."""
     ph, errors = view.layout, np.zeros(view.layout.mesh.intervals)
     if view.kernels.state_paths.all() or ph.grid.shares_nodes:
         return errors
-    groups = [(here, rule.start) for rule, here in ph.grid.groups]
+    groups = [(here, rule.gaps) for rule, here in ph.grid.groups]
     _, W, D = sampled(view, groups)
-    outputs = view.kernel.constraints(W, D, view.parameters).T
-    errors[np.concatenate([here for here, _ in groups])] = _path_residuals(view, outputs[:, None])
+    ends = np.cumsum([here.size * places.at.size for here, places in groups])
+    outputs = np.split(view.kernel.constraints(W, D, view.parameters).T, ends[:-1])
+    for (here, places), rows in zip(groups, outputs, strict=True):
+        errors[here] = _path_residuals(view, rows.reshape(here.size, places.at.size, -1))
     return errors
 
 

@@ -82,9 +82,11 @@ class Rule:
         return self.places(gauss_quadrature(self.points.size + 2)[0])
 
     @cached_property
-    def start(self) -> Places:
-        """The start of the interval: there a control without a value is what its polynomial continues to."""
-        return self.places(np.zeros(1))
+    def gaps(self) -> Places:
+        """The start of the interval, and places between collocation points, near them too: there controls may exceed limits."""
+        ends = np.concatenate([[0.0], self.points])
+        inside = ends[:-1, None] + np.diff(ends)[:, None] * np.array([1, 4, 7]) / 8
+        return self.places(np.append(0.0, inside))
 
     def places(self, at: Array) -> Places:
         return Places(at, lagrange_basis(self.nodes, at), lagrange_basis(self.points, at))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trajopt.problem import Problem
     from trajopt.solution import Solution
 
-MOST_ROWS = 24  # of a table in a notebook or a summary
+MOST_ROWS = 36  # of a table in a notebook or a summary
 WIDTH, HEIGHT, SAMPLES = 150, 28, 90  # of a small plot, in pixels and points
 HEADER = ("variable", "start", "end", "unit")
 GOOD, BAD, LINE = "#1a7f37", "#b42318", "#2f6db5"

@@ -53,7 +53,7 @@ class Relaxed:
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class ActiveLimits:
     """The inequalities on states that are active in a solution, as columns for each phase: of states, and of path constraints."""
 
     form: NormalForm
@@ -71,22 +71,22 @@ class Limits:
         triples = zip(self.form.phases, self.states, self.rows, strict=True)
         return replace(self.form, phases=tuple(_moved(ph, share * x, share * c) for ph, x, c in triples))
 
-    def exceeded_by(self, bare: Solution) -> Limits:
+    def exceeded_by(self, bare: Solution) -> ActiveLimits:
         """The same with the largest violation in a solution without these limits."""
         pairs = [_values(self.form, i, bare) for i in range(len(self.form.phases))]
         states = [_beyond(x, ph.x_bound) * (a > 0) for (x, _), ph, a in zip(pairs, self.form.phases, self.states, strict=True)]
         rows = [_beyond(c, ph.c_bound) * (a > 0) for (_, c), ph, a in zip(pairs, self.form.phases, self.rows, strict=True)]
-        return Limits(self.form, tuple(states), tuple(rows))
+        return ActiveLimits(self.form, tuple(states), tuple(rows))
 
 
-def active_limits(form: NormalForm, solution: Solution) -> Limits:
+def active_limits(form: NormalForm, solution: Solution) -> ActiveLimits:
     """Those with infinite columns: ``moved(1)`` is the problem without them."""
     states, rows = [], []
     for i, ph in enumerate(form.phases):
         x, c = _values(form, i, solution)
         states.append(np.where(_near(x, ph.x_bound), np.inf, 0.0))
         rows.append(np.where(_near(c, ph.c_bound) & _state_rows(ph), np.inf, 0.0))
-    return Limits(form, tuple(states), tuple(rows))
+    return ActiveLimits(form, tuple(states), tuple(rows))
 
 
 def _moved(ph: PhaseForm, by_state: Array, by_row: Array) -> PhaseForm:
