@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from trajopt.certificate.table import AGREEMENT, Check, failed, judged, skipped
@@ -53,14 +51,18 @@ def _initial_costates(form: NormalForm, a: Solution, b: Solution, tolerance: flo
 
 def _switches(form: NormalForm, a: Solution, b: Solution, tolerance: float) -> Check:
     name = "direct and indirect switching times"
-    arcs = [s.arcs for s in (a, b)]
-    if not arcs[0] or not arcs[1]:
+    ends = [
+        [[arc.end for arc in one.arcs if arc.phase == phase.name] for one in (a, b)]  # a method may list none in a smooth phase
+        for phase in form.phases
+    ]
+    listed = [(x, y) for x, y in ends if x and y]
+    if not listed:
         return skipped(name, "one answer does not list its arcs", AGREEMENT)
-    if [x.phase for x in arcs[0]] != [x.phase for x in arcs[1]]:
-        return failed(name, f"{len(arcs[0])} and {len(arcs[1])} arcs", AGREEMENT)
+    for x, y in listed:
+        if len(x) != len(y):
+            return failed(name, f"{len(x)} and {len(y)} arcs", AGREEMENT)
     duration = max(ph.tf for ph in a.phases.values()) - min(ph.t0 for ph in a.phases.values())
-    inner = [k for k, (x, y) in enumerate(pairwise(arcs[0])) if x.phase == y.phase]
-    gap = max((abs(arcs[0][k].end - arcs[1][k].end) for k in inner), default=0.0) / duration
+    gap = max((abs(s - t) for x, y in listed for s, t in zip(x[:-1], y[:-1], strict=True)), default=0.0) / duration
     return judged(name, gap, max(1e-7, 10 * tolerance), "", AGREEMENT)
 
 
