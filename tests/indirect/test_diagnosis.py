@@ -75,10 +75,14 @@ def test_corrections_of_a_solved_system_are_noise():
     """Rows that are equal up to rounding errors: the residual is zero, the corrections are not."""
     random = np.random.default_rng(1)
 
-    def system(y):
-        return 1e-17 * random.normal(size=2), sparse.csr_matrix([[1.0, 1.0], [1.0, 1.0 + 1e-11]])
+    class Noise:
+        def residual(self, y):
+            return 1e-17 * random.normal(size=2)
 
-    result = newton(system, np.zeros(2), np.ones(2), lambda unknowns, step: 1.0, tolerance=1e-10, iterations=60)
+        def evaluate(self, y):
+            return self.residual(y), sparse.csr_matrix([[1.0, 1.0], [1.0, 1.0 + 1e-11]])
+
+    result = newton(Noise(), np.zeros(2), np.ones(2), lambda unknowns, step: 1.0, tolerance=1e-10, iterations=60)
     assert result.end is NewtonEnd.ROUNDING
 
 

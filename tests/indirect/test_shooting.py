@@ -8,6 +8,7 @@ import casadi
 import numpy as np
 import pytest
 
+import trajopt.indirect.newton
 from trajopt import Problem, free, solve
 from trajopt.indirect.hamiltonian import hamiltonians
 from trajopt.indirect.initial_system import prepare
@@ -72,11 +73,12 @@ def newton_run(name, guess):
     form, _ = form_of(name)
     options, p, hams = Shooting(), form.parameter_values(), hamiltonians(form)
     prepared = prepare(form, hams, rollout(form, hams, guess, p, options.law_of), p, options)
-    return newton(prepared.system.evaluate, prepared.unknowns, prepared.scale, prepared.allowed, tolerance=1e-10, iterations=60)
+    return newton(prepared.system, prepared.unknowns, prepared.scale, prepared.allowed, tolerance=1e-10, iterations=60)
 
 
 @pytest.mark.parametrize(("name", "perturbed"), [("orbit_raising", (1.02, 0.98, 1.02)), ("cart_pole", (1.003,) * 4)])
-def test_quadratic_convergence(name, perturbed):
+def test_quadratic_convergence(name, perturbed, monkeypatch):
+    monkeypatch.setattr(trajopt.indirect.newton, "CHORD", 0.0)  # every step has its own matrix
     _, reference = form_of(name)
     result = newton_run(
         name, {state: factor * value for factor, (state, value) in zip(perturbed, reference.costates.items(), strict=True)}

@@ -175,18 +175,24 @@ class ShootingSystem:
             out = self._rows(unknowns)
         return out.residual(), out.matrix()
 
+    def residual(self, unknowns: Array) -> Array:
+        """The residual alone: the flow without its sensitivities, which take most of the time."""
+        with np.errstate(all="ignore"):
+            return self._rows(unknowns, derivatives=False).residual()
+
     def equation(self, row: int, unknowns: Array) -> Equation:
         """What a row of the system says, and where."""
         with np.errstate(all="ignore"):
-            return self._rows(unknowns).equation(row)
+            return self._rows(unknowns, derivatives=False).equation(row)
 
-    def _rows(self, unknowns: Array) -> _Rows:
-        out = _Rows(self.layout.size)
+    def _rows(self, unknowns: Array, derivatives: bool = True) -> _Rows:
+        out = _Rows(self.layout.size, derivatives)
         runs: list[FlowResult] = []
         for k, arc in enumerate(self.arcs):
             numbers, columns = self.numbers(k, unknowns)
             nodes = self.layout.nodes[k]
-            run = arc.flow.run(unknowns[nodes], arc.grid.steps, numbers, self.p)
+            flow = arc.flow.run if derivatives else arc.flow.run_alone
+            run = flow(unknowns[nodes], arc.grid.steps, numbers, self.p)
             runs.append(run)
             self._continuity(out, k, run, unknowns, columns)
             if k in self._consistency:
@@ -325,10 +331,10 @@ class Equation:
 
 
 class _Rows:
-    """Residual rows and blocks of derivatives as they come."""
+    """Residual rows and blocks of derivatives as they come; without ``derivatives`` the blocks are dropped."""
 
-    def __init__(self, columns: int) -> None:
-        self.columns, self.count = columns, 0
+    def __init__(self, columns: int, derivatives: bool) -> None:
+        self.columns, self.count, self.derivatives = columns, 0, derivatives
         self.values: list[Array] = []
         self.triples: list[tuple[Index, Index, Array]] = []
         self.origins: list[tuple[tuple[str, ...], int | None, Array]] = []  # of each block of values
@@ -350,6 +356,8 @@ class _Rows:
 
     def put(self, rows: Index, columns: Index, block: Array) -> None:
         """One block (rows, columns), or many side by side with a leading axis."""
+        if not self.derivatives:
+            return
         nonzero = np.nonzero(block)
         r = np.broadcast_to(rows[..., :, None], block.shape)[nonzero]
         c = np.broadcast_to(columns[..., None, :], block.shape)[nonzero]

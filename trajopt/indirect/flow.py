@@ -178,6 +178,15 @@ class ArcFlow:
                 run = self._pulled(steps[:, j + 1], run, levels, numbers, p)
         return run
 
+    def run_alone(self, nodes: Array, steps: Array, numbers: Array, p: Array) -> FlowResult:
+        """The same without sensitivities, which are zero in the result."""
+        self.deadline.check()
+        values, _ = self.trace(nodes, steps, numbers, p)
+        count, size, n = nodes.shape[0], nodes.shape[1], self.law.size
+        none = np.zeros(())
+        shapes = ((count, n, size), (count, n, numbers.size))
+        return FlowResult(values[:, -1], *[np.broadcast_to(none, shape) for shape in shapes])
+
     def trace(self, nodes: Array, steps: Array, numbers: Array, p: Array) -> tuple[Array, Array]:
         """The values at the start of every step (N, number of steps + 1, n), and the estimated errors of the steps."""
         y = self.start(nodes, numbers).end

@@ -2,7 +2,8 @@
 
 Steps are damped by Deuflhard's natural monotonicity test (Newton Methods for Nonlinear Problems, section 3.3): the next
 correction, computed with the same matrix, must be shorter. It does not depend on how equations are scaled, as shooting equations
-badly are.
+badly are. Where that correction is much shorter it is the next step (a chord step, section 2.1.2): it needs no new matrix, which
+is the largest cost.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg as dense
@@ -22,12 +23,19 @@ from scipy.sparse.linalg import splu
 from trajopt.deadline import OutOfTime
 
 Array = NDArray[np.float64]
-System = Callable[[Array], tuple[Array, Any]]
 
 DENSE = 700  # unknowns up to which a pivoted QR factorization is used, which also sees a deficient rank
 RANK = 1e-12
 STALLED = 12  # steps that do not halve the residual: the structure is wrong, or the guess is too far away
+CHORD = 0.1  # largest contraction with which the next correction of the same matrix is taken as a step
 REGULARIZATION = 1e-9  # of the sparse least-squares system, relative to equilibrated equations
+
+
+class System(Protocol):
+    """Equations: their residual, and the residual with the matrix of derivatives."""
+
+    def residual(self, unknowns: Array, /) -> Array: ...
+    def evaluate(self, unknowns: Array, /) -> tuple[Array, Any]: ...
 
 
 class NewtonEnd(enum.Enum):
@@ -45,7 +53,11 @@ class NewtonEnd(enum.Enum):
 
 @dataclass(frozen=True)
 class NewtonResult:
-    """Where the iteration ended. ``residuals`` are norms of the equilibrated residual, ``steps`` of the scaled corrections."""
+    """Where the iteration ended.
+
+    ``residuals`` are norms of the equilibrated residual, ``steps`` of the scaled corrections; ``chords`` are the numbers of the
+    steps that were taken with the matrix of the step before.
+    """
 
     unknowns: Array
     end: NewtonEnd
@@ -55,6 +67,8 @@ class NewtonResult:
     condition: float
     remark: str = ""  # more about the end
     worst: int | None = None  # the equation with the largest residual before the last correction
+    chords: tuple[int, ...] = ()
+    matrices: int = 0  # how many were factorized: the steps of Newton's method without chord steps
 
     @property
     def converged(self) -> bool:
@@ -118,47 +132,105 @@ class _Corrections:
 def newton(
     system: System, start: Array, scale: Array, allowed: Callable[[Array, Array], float], *, tolerance: float, iterations: int
 ) -> NewtonResult:
-    """Solve system(unknowns) = 0. ``allowed(unknowns, step)`` is the longest fraction of a step that keeps times in order."""
-    unknowns, damping = start.copy(), 1.0
-    residual, matrix = system(unknowns)
-    residuals: list[float] = []
-    steps: list[float] = []
-    dampings: list[float] = []
-    worst: int | None = None
+    """Solve system.residual(unknowns) = 0.
 
-    def ended(end: NewtonEnd, condition: float = float("nan"), remark: str = "") -> NewtonResult:
-        return NewtonResult(unknowns, end, tuple(residuals), tuple(steps), tuple(dampings), condition, remark, worst)
+    ``allowed(unknowns, step)`` is the longest fraction of a step that keeps times in order. ``iterations`` limits the steps with
+    a matrix of their own.
+    """
+    run = _Iteration(system, start, scale, allowed, tolerance)
+    try:
+        while run.end is None:
+            if run.corrections is None and run.matrices == iterations:
+                run.end = NewtonEnd.ITERATIONS
+            elif run.find_step():
+                run.take_step()
+    except OutOfTime as late:
+        run.end, run.remark = NewtonEnd.TIME_LIMIT, late.what
+    return run.result()
 
-    if not np.all(np.isfinite(residual)):
-        worst = int(np.argmin(np.isfinite(residual)))
-        return ended(NewtonEnd.NOT_A_NUMBER)
-    for _ in range(iterations):
+
+class _Iteration:
+    """Where the iteration is, the factorized matrix if it serves once more, and the record of its steps."""
+
+    def __init__(
+        self, system: System, start: Array, scale: Array, allowed: Callable[[Array, Array], float], tolerance: float
+    ) -> None:
+        self.system, self.scale, self.allowed, self.tolerance = system, scale, allowed, tolerance
+        self.unknowns, self.residual, self.step = start.copy(), np.zeros(0), np.zeros(0)
+        self.corrections: _Corrections | None = None
+        self.condition, self.damping, self.matrices = float("nan"), 1.0, 0
+        self.residuals: list[float] = []
+        self.steps: list[float] = []
+        self.dampings: list[float] = []
+        self.chords: list[int] = []
+        self.worst: int | None = None
+        self.end: NewtonEnd | None = None
+        self.remark = ""
+
+    def result(self) -> NewtonResult:
+        assert self.end is not None
+        record = tuple(self.residuals), tuple(self.steps), tuple(self.dampings)
+        return NewtonResult(
+            self.unknowns, self.end, *record, self.condition, self.remark, self.worst, tuple(self.chords), self.matrices
+        )
+
+    def find_step(self) -> bool:
+        """Find the next correction; False if the iteration ends with it, or without one."""
+        if self.corrections is not None:
+            self.chords.append(len(self.steps))
+        elif not self._linearize():
+            return False
+        assert self.corrections is not None
+        length = float(np.linalg.norm(self.step) / np.sqrt(self.step.size))
+        self.worst = self.corrections.worst(self.residual)
+        self.residuals.append(self.corrections.norm(self.residual))
+        self.steps.append(length)
+        if length < self.tolerance and self.residuals[-1] < np.sqrt(self.tolerance):
+            # This last correction is better than those before by their contraction, and costs nothing.
+            self.unknowns = self.unknowns + self.scale * self.step
+            self.end = NewtonEnd.CONVERGED
+        return self.end is None
+
+    def _linearize(self) -> bool:
+        self.residual, matrix = self.system.evaluate(self.unknowns)
+        if not np.all(np.isfinite(self.residual)):
+            self.worst = int(np.argmin(np.isfinite(self.residual)))
+            self.end = NewtonEnd.NOT_A_NUMBER
+            return False
         try:
-            corrections = _Corrections(matrix, scale)
+            self.corrections = _Corrections(matrix, self.scale)
+            self.step = self.corrections(self.residual)
         except (RuntimeError, ValueError, dense.LinAlgError):
-            return ended(NewtonEnd.SINGULAR)
-        step = corrections(residual)
-        length = float(np.linalg.norm(step) / np.sqrt(step.size))
-        worst = corrections.worst(residual)
-        residuals.append(corrections.norm(residual))
-        steps.append(length)
-        if length < tolerance and residuals[-1] < np.sqrt(tolerance):
-            unknowns = unknowns + scale * step  # this last correction is quadratically better, and costs nothing
-            return ended(NewtonEnd.CONVERGED, corrections.condition)
-        try:
-            longest = min(1.0, 2 * damping, allowed(unknowns, scale * step))
-            trial = _damped(system, unknowns, residual, scale, step, corrections, longest)
-        except OutOfTime as late:
-            return ended(NewtonEnd.TIME_LIMIT, corrections.condition, late.what)
+            self.end = NewtonEnd.SINGULAR
+            return False
+        self.condition, self.matrices = self.corrections.condition, self.matrices + 1
+        return True
+
+    def take_step(self) -> None:
+        """Move along the correction; where the next one with the same matrix is much shorter, it is the next step."""
+        assert self.corrections is not None
+        longest = min(1.0, 2 * self.damping, self.allowed(self.unknowns, self.scale * self.step))
+        trial = _damped(self.system, self.unknowns, self.residual, self.scale, self.step, self.corrections, longest)
         if trial is None:
-            stuck = residuals[-1] < np.sqrt(tolerance) and length < np.sqrt(tolerance)
-            return ended(NewtonEnd.ROUNDING if stuck else NewtonEnd.NO_DESCENT, corrections.condition)
-        damping, unknowns, residual, matrix = trial
-        dampings.append(damping)
-        if _stalled(residuals):
+            self._reject()
+            return
+        self.damping, self.unknowns, self.residual, following = trial
+        self.dampings.append(self.damping)
+        if _stalled(self.residuals):
             # With all equations satisfied, corrections that do not vanish are rounding errors of nearly dependent ones.
-            return ended(NewtonEnd.ROUNDING if residuals[-1] < tolerance else NewtonEnd.STALLED, corrections.condition)
-    return ended(NewtonEnd.ITERATIONS)
+            self.end = NewtonEnd.ROUNDING if self.residuals[-1] < self.tolerance else NewtonEnd.STALLED
+        contracted = float(np.linalg.norm(following)) < CHORD * float(np.linalg.norm(self.step))
+        if not (contracted and self.damping == 1.0):
+            self.corrections = None
+        self.step = following
+
+    def _reject(self) -> None:
+        if self.chords and self.chords[-1] == len(self.steps) - 1:
+            self.corrections = None  # a matrix of this point may do better
+            self.dampings.append(0.0)
+            return
+        limit = np.sqrt(self.tolerance)
+        self.end = NewtonEnd.ROUNDING if max(self.residuals[-1], self.steps[-1]) < limit else NewtonEnd.NO_DESCENT
 
 
 def _stalled(residuals: list[float]) -> bool:
@@ -167,17 +239,19 @@ def _stalled(residuals: list[float]) -> bool:
 
 def _damped(
     system: System, unknowns: Array, current: Array, scale: Array, step: Array, corrections: _Corrections, damping: float
-) -> tuple[float, Array, Array, Any] | None:
+) -> tuple[float, Array, Array, Array] | None:
+    """Damping, unknowns and residual after the longest step that passes the test, and the next correction with this matrix."""
     length = np.linalg.norm(step)
     floor, before = 1e-14 * np.sqrt(step.size), corrections.squares(current)
     while damping > 1e-5:
         trial = unknowns + damping * scale * step
-        residual, matrix = system(trial)
+        residual = system.residual(trial)
         if np.all(np.isfinite(residual)):
-            following = np.linalg.norm(corrections(residual))
-            if following <= (1 - 0.25 * damping) * length or following < floor:
-                return damping, trial, residual, matrix
+            following = corrections(residual)
+            size = np.linalg.norm(following)
+            if size <= (1 - 0.25 * damping) * length or size < floor:
+                return damping, trial, residual, following
             if corrections.squares(residual) <= (1 - 0.25 * damping) * before:
-                return damping, trial, residual, matrix
+                return damping, trial, residual, following
         damping *= 0.5
     return None

@@ -40,7 +40,7 @@ class Shooting:
     tolerance
         Relative error of the trajectories, and of Newton's last correction.
     iterations
-        Of Newton's method, for each structure that is tried.
+        Steps of Newton's method with a matrix of their own, for each structure that is tried.
     structures
         How many arc structures are tried: the one that the guess shows, and revisions where the answer contradicts it.
     patience
@@ -167,7 +167,7 @@ class Shooting:
         log: list[str] = []
         prepared = prepare(run.form, run.hams, start, run.p, self, run.deadline)
         result = self._newton(prepared)
-        total = len(result.steps)
+        total = result.matrices
         for _ in range(GRIDS):
             log.append(_line(prepared, result))
             for line in _table(prepared, result) if self.verbose else log[-1:]:
@@ -180,7 +180,7 @@ class Shooting:
             except (GuessError, OutOfTime):  # astray, or too late; what is known of these trajectories is in the result
                 break
             prepared, result = renewed, result_there
-            total += len(result.steps)
+            total += result.matrices
         return _Outcome(prepared, result, findings(prepared, result.unknowns) if result.converged else (), total, log)
 
     def _again(self, prepared: ShootingProblem, result: NewtonResult) -> bool:
@@ -195,7 +195,7 @@ class Shooting:
     def _newton(self, prepared: ShootingProblem) -> NewtonResult:
         with np.errstate(all="ignore"):  # a trial step may leave the model's domain; it is shortened then
             return newton(
-                prepared.system.evaluate,
+                prepared.system,
                 prepared.unknowns,
                 prepared.scale,
                 prepared.allowed,
@@ -268,9 +268,10 @@ def _table(prepared: ShootingProblem, result: NewtonResult) -> list[str]:
         label = f"{arc.law.hamiltonian.phase.name}: " if len(prepared.form.phases) > 1 else ""
         lines.append(f"  {label}{start:.6g} to {end:.6g}: {roles}{touched}; {arc.grid.segments} segments")
     lines.append(f"  {system.layout.size} unknowns")
-    lines.append("  step   residual  correction  damping  contraction")
+    lines.append("  step  matrix   residual  correction  damping  contraction")
     for k, (residual, step) in enumerate(zip(result.residuals, result.steps, strict=True)):
         damping = f"{result.damping[k]:7.2g}" if k < len(result.damping) else "       "
         contraction = f"{step / result.steps[k - 1]:11.1e}" if k and result.steps[k - 1] > 0 else ""
-        lines.append(f"  {k + 1:4d}  {residual:9.1e}  {step:10.1e}  {damping}  {contraction}".rstrip())
+        matrix = "kept" if k in result.chords else "new"
+        lines.append(f"  {k + 1:4d}  {matrix:>6}  {residual:9.1e}  {step:10.1e}  {damping}  {contraction}".rstrip())
     return [*lines, f"  {result.reason}"]
