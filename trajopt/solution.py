@@ -53,13 +53,21 @@ class MeshPass:
 class Arc:
     """An arc: an interval of a phase on which the role of every control component is constant.
 
-    ``roles``: control component -> "lower", "upper", "interior" or "singular".
+    ``roles``: control component -> "lower", "upper", "interior" or "singular"; active constraint -> "lower" or "upper".
+    ``touches``: state constraint that is touched just where the arc begins -> "lower" or "upper"; only shooting lists them.
     """
 
     phase: str
     start: float
     end: float
     roles: Mapping[str, str]
+    touches: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def description(self) -> str:
+        """Roles and touched constraints as text."""
+        touched = [f"touches {name} ({side}) at its start" for name, side in self.touches.items()]
+        return ", ".join([*(f"{name} {role}" for name, role in self.roles.items()), *touched])
 
 
 @dataclass(frozen=True)

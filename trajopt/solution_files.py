@@ -62,7 +62,8 @@ def groups_of(solution: Solution) -> dict[str, Group]:
     groups["multipliers"] = _table(multipliers)
     groups["history"] = _table({key: _column([getattr(one, key) for one in solution.history]) for key in HISTORY})
     arcs = {key: _column([getattr(arc, key) for arc in solution.arcs]) for key in ("phase", "start", "end")}
-    groups["arcs"] = _table({"roles": [_text(arc.roles) for arc in solution.arcs], **arcs})
+    texts = {key: [_text(getattr(arc, key)) for arc in solution.arcs] for key in ("roles", "touches")}
+    groups["arcs"] = _table({**texts, **arcs})
     return groups
 
 
@@ -207,7 +208,7 @@ def _solution(reader: Reader, stored: Mapping[str, Any]) -> Solution:
         variables=_columns(reader, "variables"),
         parameters=_columns(reader, "parameters"),
         multipliers={_word(name): _number(value) for name, value in multipliers},
-        arcs=tuple(_arc(row) for row in _rows(reader, "arcs", ("phase", "start", "end", "roles"))),
+        arcs=tuple(_arc(row) for row in _rows(reader, "arcs", _arc_names(reader))),
         history=tuple(_mesh_pass(row) for row in _rows(reader, "history", _history_names(reader))),
         error=_number(stored["error"]),
         tolerance=_number(stored["tolerance"]),
@@ -312,8 +313,15 @@ def _rows(reader: Reader, group: str, names: tuple[str, ...]) -> list[tuple[Any,
 
 
 def _arc(row: tuple[Any, ...]) -> Arc:
-    phase, start, end, roles = row
-    return Arc(_word(phase), _number(start), _number(end), {name: _word(role) for name, role in _mapping(roles).items()})
+    phase, start, end, *texts = row
+    maps = [{name: _word(role) for name, role in _mapping(text).items()} for text in texts]
+    return Arc(_word(phase), _number(start), _number(end), *maps)
+
+
+def _arc_names(reader: Reader) -> tuple[str, ...]:
+    """Files of earlier versions do not have the touched constraints."""
+    names = ("phase", "start", "end", "roles")
+    return (*names, "touches") if "touches" in reader.names("arcs") else names
 
 
 def _optimum(row: Any) -> Optimum:

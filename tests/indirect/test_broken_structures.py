@@ -55,12 +55,13 @@ def touch_as_arc(arcs):
     free, place = arcs[0].roles, arcs[0].end
     times = (arcs[0].start, place - 0.05, place + 0.05, arcs[1].end)
     roles = (free, {**free, "x": "upper"}, free)
+    assert arcs[1].touches == {"x": "upper"}
     return [replace(arcs[0], start=a, end=b, roles=r) for a, b, r in zip(times, times[1:], roles, strict=False)]
 
 
 def arc_as_touch(arcs):
     middle = 0.5 * (arcs[1].start + arcs[1].end)
-    return [replace(arcs[0], end=middle), replace(arcs[2], start=middle)]
+    return [replace(arcs[0], end=middle), replace(arcs[2], start=middle, touches={"x": "upper"})]
 
 
 CASES = {
@@ -143,7 +144,7 @@ def test_a_boundary_arc_that_covers_a_touch():
     right = solve(beam_on_an_obstacle(), "both").check()
     assert [arc.roles.get("obstacle") for arc in right.arcs] == [None, "lower", None, None]
     first, held, _, last = right.arcs
-    wrong = replace(right, arcs=(first, replace(held, end=last.start), last))
+    wrong = replace(right, arcs=(first, replace(held, end=last.start), replace(last, touches={})))
     solution = Shooting().solve(right.form, wrong)
     assert solution.success, (solution.explanation, solution.log)
     assert [arc.end for arc in solution.arcs] == pytest.approx([arc.end for arc in right.arcs], abs=1e-7)

@@ -1,10 +1,12 @@
 """Continuation: families of solutions over a parameter."""
 
+from dataclasses import replace
+
 import casadi
 import numpy as np
 import pytest
 
-from trajopt import Problem, solve
+from trajopt import Problem, load, solve
 from trajopt.errors import UsageError
 from trajopt.indirect.continuation import Continuation
 from trajopt.indirect.shooting import Shooting
@@ -114,3 +116,41 @@ def test_solving_again_after_a_change_takes_a_few_newton_steps():
         assert [arc.roles.get("wall") for arc in solution.arcs] == [None, "upper", None]
         assert len(solution.log) == 1
         assert solution.iterations <= 4  # the last of them only confirms
+
+
+def two_walls():
+    """A wall that is touched, and another farther away, whose distance has a smaller unit."""
+    ocp = Problem("two walls")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    wall = ocp.parameter("wall", 0.2)
+    x, v, u = ph.state("x", start=0, end=0), ph.state("v", start=1, end=-1), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ph.path(x - wall, upper=0, name="near")
+    ph.path(1e-3 * (x - 0.21), upper=0, name="far")
+    ocp.minimize(ph.integral(u**2) / 2)
+    return ocp
+
+
+def test_solving_again_knows_which_constraint_was_touched(tmp_path):
+    ocp = two_walls()
+    first = solve(ocp, "both").check()
+    assert [dict(arc.touches) for arc in first.arcs] == [{}, {"near": "upper"}]
+    first.save(tmp_path / "a.nc")
+    stored = load(tmp_path / "a.nc")
+    assert stored.arcs == first.arcs
+    assert stored.arcs[1].description == "u interior, touches near (upper) at its start"
+    again = solve(ocp, "indirect", guess=stored, parameters={"wall": 0.195}).check()
+    assert len(again.log) == 1
+    assert again.iterations == 1
+    assert again["x"](again.arcs[1].start) == pytest.approx(0.195, rel=1e-9)
+
+
+@pytest.mark.parametrize(("touches", "part"), [({"neer": "upper"}, "near"), ({"near": "inside"}, "lower or upper")])
+def test_a_touched_constraint_that_does_not_exist_is_refused(touches, part):
+    ocp = two_walls()
+    first = solve(ocp, "both").check()
+    wrong = replace(first, arcs=(first.arcs[0], replace(first.arcs[1], touches=touches)))
+    solution = solve(ocp, "indirect", guess=wrong)
+    assert not solution.success
+    assert part in "\n".join(solution.explanation)

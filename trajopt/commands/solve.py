@@ -256,8 +256,7 @@ def _print_phase(solution: Solution, phase: PhaseSolution, error: bool) -> None:
     arcs = [arc for arc in solution.arcs if arc.phase == phase.name]
     if len(arcs) > 1:
         for arc in arcs:
-            roles = ", ".join(f"{name} {role}" for name, role in arc.roles.items())
-            screen.print(f"  {number(arc.start, 8, span)} to {number(arc.end, 8, span)}: {roles}")
+            screen.print(f"  {number(arc.start, 8, span)} to {number(arc.end, 8, span)}: {arc.description}")
 
 
 def _ends(curve: Curve) -> list[tuple[str, str]]:

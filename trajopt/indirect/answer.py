@@ -30,7 +30,7 @@ def read_solution(prepared: ShootingProblem, unknowns: Array, options: Any) -> S
         own = [traces[k] for k in prepared.system.of_phase[i]]
         integrals = unknowns[layout.integrals[i]]
         phases[ph.name] = _phase_solution(ph, own, integrals)
-        arcs += [Arc(ph.name, float(t.breaks[0]), float(t.breaks[-1]), roles_of_mode(t.law.hamiltonian, t.law.mode)) for t in own]
+        arcs += [_arc(prepared, k, traces[k]) for k in prepared.system.of_phase[i]]
         nx = ph.x.numel()
         rest = np.zeros(2 * (ph.z.numel() + ph.u.numel()))
         ends.append(
@@ -56,6 +56,13 @@ def _with_exact_times(prepared: ShootingProblem, unknowns: Array) -> Array:
             if bound.fixed[0]:
                 exact[place] = bound.lower[0]
     return exact
+
+
+def _arc(prepared: ShootingProblem, k: int, trace: ArcTrace) -> Arc:
+    ham = trace.law.hamiltonian
+    touches = {ham.constraints[number].name: side for number, side in prepared.system.arcs[k].touched}
+    ends = float(trace.breaks[0]), float(trace.breaks[-1])
+    return Arc(ham.phase.name, *ends, roles_of_mode(ham, trace.law.mode), touches)
 
 
 def failed(form: NormalForm, options: Any, p: Array, explanation: list[str], seconds: float, status: Status) -> Solution:

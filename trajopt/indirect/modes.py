@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from trajopt.errors import GuessError, suggest
 from trajopt.indirect.control_law import Mode
 from trajopt.indirect.hamiltonian import PhaseHamiltonian
+from trajopt.solution import Arc
 
 ROLES = ("lower", "upper", "interior", "singular")
 
@@ -31,6 +32,21 @@ def mode_of_roles(ham: PhaseHamiltonian, roles: Mapping[str, str]) -> Mode:
         if c.equality or roles.get(c.name) in ("lower", "upper")
     )
     return Mode(tuple(roles[name] for name in names), active)
+
+
+def touched_of(ham: PhaseHamiltonian, arc: Arc) -> tuple[tuple[int, str], ...]:
+    """The state constraints, as (number, side), that are touched where an arc begins."""
+    numbers = {c.name: i for i, c in enumerate(ham.constraints) if c.order is not None and c.order > 1}
+    for name, side in arc.touches.items():
+        if name not in numbers:
+            raise GuessError(
+                f"an arc of phase '{ham.phase.name}' touches '{name}'",
+                expected="a constraint on states whose first derivative no control enters",
+                hint=suggest(name, numbers),
+            )
+        if side not in ("lower", "upper"):
+            raise GuessError(f"the side on which an arc touches '{name}'", got=side, expected="lower or upper")
+    return tuple((numbers[name], side) for name, side in arc.touches.items())
 
 
 def roles_of_mode(ham: PhaseHamiltonian, mode: Mode) -> dict[str, str]:

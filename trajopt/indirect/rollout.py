@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi
@@ -15,7 +15,7 @@ from trajopt.errors import GuessError, suggest
 from trajopt.indirect.control_law import ArcLaw, Mode, UserLaw, arc_law, user_law
 from trajopt.indirect.hamiltonian import PhaseHamiltonian
 from trajopt.indirect.minimize import Minimizer, idle_minimizer
-from trajopt.indirect.modes import mode_of_roles
+from trajopt.indirect.modes import mode_of_roles, touched_of
 from trajopt.indirect.start import Start, StartArc
 from trajopt.normal_form import NormalForm, PhaseForm
 from trajopt.solution import Arc
@@ -75,7 +75,7 @@ class _PhaseIntegrator:
         if told.arcs:
             for arc in told.arcs:
                 found, _ = self.integrate(mode_of_roles(self.ham, arc.roles), t, arc.end, x, costate, events=False)
-                arcs.append(found)
+                arcs.append(replace(found, touched=touched_of(self.ham, arc)))
                 t, x, costate = found.end, found.x(np.array([found.end]))[0], found.costate(np.array([found.end]))[0]
             return arcs
         mode = self.first_mode(t, x, costate)

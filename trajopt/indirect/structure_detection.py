@@ -28,7 +28,7 @@ from trajopt.arcs import (
 )
 from trajopt.indirect.control_law import Mode
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, involves
-from trajopt.indirect.modes import mode_of_roles
+from trajopt.indirect.modes import mode_of_roles, touched_of
 from trajopt.indirect.start import Start, StartArc, start_from, weights_at
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Arc, Solution
@@ -87,7 +87,7 @@ def start_of_solution(
     for ham, weight, whole_phase in zip(hams, weights, start.arcs, strict=True):
         known = [a for a in solution.arcs if a.phase == ham.phase.name]
         if known and solution.method == "indirect":
-            arcs = _of_shooting(ham, whole_phase, known, start.s, p)
+            arcs = _of_shooting(ham, known)
         else:
             arcs = detect(sample(ham, solution, whole_phase, weight, start.s, p), known)
         structure.append([(arc.mode, arc.start, arc.end, arc.touched) for arc in arcs])
@@ -253,24 +253,13 @@ def _span(form: NormalForm, i: int, solution: Solution) -> tuple[float, float]:
     return ph.t0, ph.tf
 
 
-def _of_shooting(ham: PhaseHamiltonian, along: StartArc, known: list[Arc], s: Array, p: Array) -> list[DetectedArc]:
-    """The arcs of an earlier shooting; where two of the same mode meet, a constraint is touched."""
+def _of_shooting(ham: PhaseHamiltonian, known: list[Arc]) -> list[DetectedArc]:
+    """The arcs of an earlier shooting, or as a user gives them."""
     arcs: list[DetectedArc] = []
     for arc in known:
-        mode = mode_of_roles(ham, arc.roles)
-        again = bool(arcs) and arcs[-1].mode == mode
-        touched = _touched_at(ham, along, arc.start, s, p) if again else ()
-        arcs.append(DetectedArc(mode, arc.start, arc.end, touched))
+        mode, touched = mode_of_roles(ham, arc.roles), touched_of(ham, arc)
+        if arcs and arcs[-1].mode == mode and not touched:
+            arcs[-1] = replace(arcs[-1], end=arc.end)
+        else:
+            arcs.append(DetectedArc(mode, arc.start, arc.end, touched))
     return arcs
-
-
-def _touched_at(ham: PhaseHamiltonian, along: StartArc, t: float, s: Array, p: Array) -> tuple[tuple[int, str], ...]:
-    """The constraint of order two or more that is nearest to a limit at a time."""
-    gaps = []
-    for j, c in enumerate(ham.constraints):
-        if c.order is not None and c.order > 1:
-            value = float(
-                casadi.Function("c", [ham.phase.t, ham.phase.x, ham.s, ham.p], [c.expression])(t, along.x(np.array([t]))[0], s, p)
-            )
-            gaps += [(abs(value - c.limit(side)), (j, side)) for side in ("lower", "upper") if np.isfinite(c.limit(side))]
-    return (min(gaps)[1],) if gaps else ()

@@ -147,10 +147,7 @@ def _certificate(certificate: Certificate | None) -> str:
 
 
 def _structure(solution: Solution) -> str:
-    rows = [
-        (arc.phase, f"{arc.start:.8g}", f"{arc.end:.8g}", ", ".join(f"{name} {role}" for name, role in arc.roles.items()))
-        for arc in solution.arcs
-    ]
+    rows = [(arc.phase, f"{arc.start:.8g}", f"{arc.end:.8g}", arc.description) for arc in solution.arcs]
     return _section("Arcs", _table(("phase", "from", "to", "controls"), rows, numbers=(1, 2))) if len(rows) > 1 else ""
 
 
