@@ -142,6 +142,7 @@ class Solution:
     form: Any = None  # the NormalForm; None after loading from a file
     comparison: Comparison | None = None  # of both methods, with method "both"
     optima: tuple[Optimum, ...] = ()  # distinct by objective, the best first, with several starts
+    active_conditions: Mapping[str, str] | None = None  # inequalities at endpoints -> "lower" or "upper", from shooting
 
     @property
     def success(self) -> bool:

@@ -33,7 +33,7 @@ KINDS = {
 MESH = {"integrals": "integral", "breaks": "break", "degrees": "interval", "errors": "interval"}  # with their dimensions
 HISTORY = ("intervals", "points", "iterations", "error", "objective", "seconds", "remark", "backend")
 LONGEST = 1000  # characters of a name in HDF5
-JSON = ("seconds", "explanation", "log", "options", "versions", "settings")  # fields that are JSON text
+JSON = ("seconds", "explanation", "log", "options", "versions", "settings", "active_conditions")  # fields that are JSON text
 
 
 # ---- to the file
@@ -222,7 +222,12 @@ def _solution(reader: Reader, stored: Mapping[str, Any]) -> Solution:
         settings={name: _setting(value) for name, value in _mapping(stored.get("settings", "{}")).items()},
         unchecked=not reader.checked,
         optima=tuple(_optimum(row) for row in _json(stored.get("optima", "[]"))),
+        active_conditions=_active_conditions(stored.get("active_conditions", "null")),
     )
+
+
+def _active_conditions(text: Any) -> dict[str, str] | None:
+    return None if _json(text) is None else {name: _word(side) for name, side in _mapping(text).items()}
 
 
 def _phase(reader: Reader, group: str) -> PhaseSolution:

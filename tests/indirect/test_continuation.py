@@ -154,3 +154,23 @@ def test_a_touched_constraint_that_does_not_exist_is_refused(touches, part):
     solution = solve(ocp, "indirect", guess=wrong)
     assert not solution.success
     assert part in "\n".join(solution.explanation)
+
+
+def test_solving_again_knows_which_endpoint_condition_was_active():
+    """The limit on the final speed is moved away from the earlier solution, which is no longer near it."""
+    ocp = Problem("sprint")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    limit = ocp.parameter("limit", 0.5)
+    x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ocp.require(ph.final(v) - limit, upper=0, name="speed")
+    ocp.minimize(ph.integral(u**2))
+    first = solve(ocp, "both").check()
+    assert first.active_conditions == {"speed": "upper"}
+    again = solve(ocp, "indirect", guess=first, parameters={"limit": 0.52}).check()
+    assert again["v"](1.0) == pytest.approx(0.52, rel=1e-12)
+    assert len(again.log) == 1
+    released = solve(ocp, "indirect", guess=again, parameters={"limit": 2.0}).check()  # its multiplier has the wrong sign now
+    assert released.active_conditions == {}
+    assert released["v"](1.0) == pytest.approx(1.5, rel=1e-10)

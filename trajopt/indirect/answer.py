@@ -45,6 +45,7 @@ def read_solution(prepared: ShootingProblem, unknowns: Array, options: Any) -> S
         variables={q.name: s[q.rows] for q in form.statics}, parameters=_parameters(form, p),
         multipliers=_multipliers(prepared, unknowns), arcs=tuple(arcs), error=max(t.error for t in traces),
         tolerance=float(options.tolerance), options=_options(options), form=form,
+        active_conditions={row.name: side for row, side in prepared.rows if side is not None and not row.equality},
     )  # fmt: skip
 
 

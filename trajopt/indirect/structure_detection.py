@@ -27,7 +27,7 @@ from trajopt.arcs import (
     touch_times,
 )
 from trajopt.indirect.control_law import Mode
-from trajopt.indirect.hamiltonian import PhaseHamiltonian, involves
+from trajopt.indirect.hamiltonian import PhaseHamiltonian, boundary_rows, involves
 from trajopt.indirect.modes import mode_of_roles, touched_of
 from trajopt.indirect.start import Start, StartArc, start_from, weights_at
 from trajopt.normal_form import NormalForm
@@ -91,7 +91,14 @@ def start_of_solution(
         else:
             arcs = detect(sample(ham, solution, whole_phase, weight, start.s, p), known)
         structure.append([(arc.mode, arc.start, arc.end, arc.touched) for arc in arcs])
-    return start_from(form, solution, structure)
+    return replace(start_from(form, solution, structure), sides=_decided_conditions(form, solution))
+
+
+def _decided_conditions(form: NormalForm, solution: Solution) -> dict[str, str | None]:
+    """On which side inequalities at endpoints hold with equality, where an earlier shooting has found that, with its arcs."""
+    if solution.active_conditions is None or not solution.arcs:
+        return {}
+    return {row.name: solution.active_conditions.get(row.name) for row in boundary_rows(form) if not row.equality}
 
 
 def sample(ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Array, s: Array, p: Array) -> Sampled:
