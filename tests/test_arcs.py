@@ -156,3 +156,21 @@ def test_a_touch_soon_after_an_arc_is_seen():
     narrow = 1 - np.exp(-(((coarse - 0.5101) / 0.1) ** 2))
     assert len(touch_times(coarse, narrow, (1e-8, 1e-7, 5e-3), [])) == 1
     assert touch_times(coarse, narrow, (1e-8, 1e-7, 1e-8), []) == []
+
+
+@pytest.mark.parametrize("kind", ["clustered", "few"])
+def test_a_touch_is_no_arc_wherever_the_samples_are(kind):
+    """Samples that cluster where the distance is smallest make its median small; a single one in the contact says nothing."""
+    near, touch = 1e-7, 0.5
+    half = 0.01  # of the contact's length
+    clustered = touch + 0.2 * np.linspace(-1, 1, 401) ** 5
+    t = clustered if kind == "clustered" else touch + 0.1 * half + 1.7 * half * np.arange(-20.0, 21.0)
+    gap = near * ((t - touch) / half) ** 2
+    inside = t[gap <= near]
+    assert np.median(gap[gap <= near]) < near / 16
+    assert (inside.size == 1) == (kind == "few")
+    run = Run(AT_LOWER, inside[0] - 1e-9, inside[-1] + 1e-9, 1.0)
+    assert not is_boundary_arc(run, t, gap, near, 16.0)
+    arc = near * np.clip(np.abs(t - touch) / half - 3, 0, None) ** 2
+    on_arc = t[arc <= near]
+    assert is_boundary_arc(Run(AT_LOWER, on_arc[0] - 1e-9, on_arc[-1] + 1e-9, 1.0), t, arc, near, 16.0)

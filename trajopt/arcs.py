@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int_]
 
 AT_LOWER, FREE, AT_UPPER = -1, 0, 1
+FINE = 20  # points of a spline between two samples
 SIDES = {AT_LOWER: "lower", AT_UPPER: "upper"}  # as in the roles of ``trajopt.solution.Arc``
 
 
@@ -175,11 +177,24 @@ def departs(run: Run, t: Array, gap: Array, far: float) -> bool:
 def is_boundary_arc(run: Run, t: Array, gap: Array, near: float, ratio: float) -> bool:
     """Whether a contact, on which the distance ``gap`` stays within ``near``, is longer than a touch explains.
 
-    A touching parabola has the median distance near / 4 in the contact, and comes to 4 near within half its length beyond. A
-    boundary arc has less, or comes to more, by the factor ``ratio``.
+    A touching parabola is within near / ratio for the share 1 / sqrt(ratio) of its contact, and comes to 4 near within half its
+    length beyond. A boundary arc is that close for most of its length, or comes to more by the factor ``ratio``.
     """
-    inside = gap[run.inside(t)]
-    return departs(run, t, gap, ratio * near) or bool(inside.size and np.median(inside) <= near / ratio)
+    return departs(run, t, gap, ratio * near) or _share_within(run, t, gap, (near, near / ratio)) > 0.5
+
+
+def _share_within(run: Run, t: Array, gap: Array, distances: tuple[float, float]) -> float:
+    """Of the time in which a contact is within the first distance, the share in which it is within the second one.
+
+    Samples may be few, or close together where the gap is smallest: lengths are measured on a cubic spline through them.
+    """
+    inside = np.flatnonzero(run.inside(t))
+    first, last = max(int(inside[0]) - 2, 0), min(int(inside[-1]) + 3, t.size)
+    fine = np.linspace(t[first], t[last - 1], FINE * (last - first))
+    values = CubicSpline(t[first:last], gap[first:last])(fine)
+    number = np.cumsum(values > distances[0])  # all points of a contact have one number
+    contact = values[number == number[np.argmin(np.where(run.inside(fine), values, np.inf))]]
+    return float(np.mean(contact <= distances[1]))
 
 
 def touch_times(t: Array, gap: Array, distances: tuple[float, float, float], followed: list[Run]) -> list[float]:

@@ -45,7 +45,7 @@ LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
 MARGIN = 10.0  # times the answer's error: how close to a limit a state constraint counts as active, at most NEAR_CONSTRAINT
 LEAST_NEAR = 1e-7  # of the size of its values: rounding errors and the barrier of the direct method stay below this
 DEPARTURE_RATIO = 16.0  # times that distance, half a contact's length beyond it: a touching parabola comes to 4, an arc to more;
-# in the contact the median distance of the parabola is a fourth, that of an arc less
+# in the contact a parabola is within a sixteenth of it for a fourth of the time, an arc for most of it
 
 
 @dataclass(frozen=True)
