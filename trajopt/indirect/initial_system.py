@@ -23,6 +23,7 @@ from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
 from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian
 from trajopt.indirect.integrals import autonomous
+from trajopt.indirect.newton import Corrections
 from trajopt.indirect.start import (
     Scales,
     Start,
@@ -124,7 +125,8 @@ def prepare(
     """Laws, flows and grids for the arcs of a start, and all unknowns read off it."""
     weights = weights_at(form, start, p)
     laws = _laws(hams, start, weights, p, options)
-    if not start.own_costates:
+    adjust = not start.own_costates
+    if adjust:
         start = _with_own_costates(start, laws, weights, p)
     for k, (one, two) in enumerate(pairwise(start.arcs)):
         if one.phase == two.phase:
@@ -151,7 +153,7 @@ def prepare(
     system = ShootingSystem(form, tuple(arcs), held(conditions.rows), p, steady, (None,) * len(hams))
     unknowns = _first_unknowns(system, start, nodes, weights)
     prepared = ShootingProblem(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), conditions.rows)
-    prepared = _with_multipliers(prepared, sizes)
+    prepared = _with_multipliers(prepared, sizes, adjust)
     # Multipliers are linear in transversality, but not in the integrals that replace it: those come last.
     replaced = tuple(_replaced(i, start, arcs, (weights[i], start.s, p)) for i in range(len(hams)))
     return replace(prepared, system=replace(prepared.system, replaced=replaced))
@@ -229,8 +231,30 @@ def _first_unknowns(system: ShootingSystem, start: Start, nodes: list[Array], we
     return unknowns
 
 
-def _with_multipliers(prepared: ShootingProblem, sizes: list[Scales]) -> ShootingProblem:
-    """Multipliers from the residual, in which they are linear; inequalities whose multiplier has the wrong sign are let go."""
+def _adjoint_least_squares(system: ShootingSystem, unknowns: Array, scale: Array) -> Array:
+    """The unknowns with costates, jumps and multipliers that satisfy the linearized equations best; states and times stay.
+
+    The costates of a guess jump at its mesh points, those of the flow where a constraint is touched. States and times are
+    accurate; corrected together with costates that are wrong by far, they would leave the neighbourhood of the solution.
+    """
+    layout = system.layout
+    nodes = [places[:, arc.law.hamiltonian.phase.x.numel() :].ravel() for arc, places in zip(system.arcs, layout.nodes, strict=True)]
+    columns = np.concatenate([*nodes, *layout.jumps, *layout.weights, layout.nu])
+    residual, matrix = system.evaluate(unknowns)
+    if not np.all(np.isfinite(residual)):
+        return unknowns
+    corrections = Corrections(matrix, scale, columns)
+    adjusted = unknowns.copy()
+    adjusted[columns] += scale[columns] * corrections(residual)
+    better = corrections.squares(system.residual(adjusted)) < corrections.squares(residual)
+    return adjusted if better else unknowns
+
+
+def _with_multipliers(prepared: ShootingProblem, sizes: list[Scales], adjust: bool) -> ShootingProblem:
+    """Multipliers from the residual, in which they are linear; inequalities whose multiplier has the wrong sign are let go.
+
+    ``adjust``: costates of a guess are corrected too, before the signs are looked at.
+    """
     for _ in range(3):
         system, unknowns, layout = prepared.system, prepared.unknowns.copy(), prepared.system.layout
         scale = _scale(prepared, sizes)
@@ -244,6 +268,8 @@ def _with_multipliers(prepared: ShootingProblem, sizes: list[Scales]) -> Shootin
             columns = np.abs(block).max(axis=0)
             scale[linear] = 1.0 / np.where(columns > 0, columns, 1.0)
             unknowns[linear] -= scale[linear] * np.linalg.lstsq(block * scale[linear], weigh * residual, rcond=1e-12)[0]
+        if adjust:
+            unknowns = _adjoint_least_squares(system, unknowns, scale)
         rows = _drop_conditions(prepared.rows, unknowns[layout.nu], set(prepared.start.sides))
         prepared = replace(prepared, unknowns=unknowns, scale=scale, _traced={})
         if rows == prepared.rows:

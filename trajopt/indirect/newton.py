@@ -79,15 +79,16 @@ class NewtonResult:
         return self.remark or self.end.value
 
 
-class _Corrections:
-    """Solves J d = -r in least squares, scaled in unknowns and equations."""
+class Corrections:
+    """Solves J d = -r in least squares, scaled in unknowns and equations; with ``columns`` for these unknowns alone."""
 
-    def __init__(self, matrix: Any, scale: Array) -> None:
+    def __init__(self, matrix: Any, scale: Array, columns: NDArray[np.int64] | None = None) -> None:
         self.scale = scale
         scaled = (matrix @ sparse.diags(scale)).tocsr()
         size = np.asarray(np.abs(scaled).max(axis=1).todense()).ravel() if scaled.shape[0] else np.zeros(0)
         self.rows = 1.0 / np.where(size > 0, size, 1.0)
         self.matrix = (sparse.diags(self.rows) @ scaled).tocsc()
+        self.matrix = self.matrix if columns is None else self.matrix[:, columns]
         self.condition = float("nan")
         m, n = self.matrix.shape
         if n <= DENSE:
@@ -157,7 +158,7 @@ class _Iteration:
     ) -> None:
         self.system, self.scale, self.allowed, self.tolerance = system, scale, allowed, tolerance
         self.unknowns, self.residual, self.step = start.copy(), np.zeros(0), np.zeros(0)
-        self.corrections: _Corrections | None = None
+        self.corrections: Corrections | None = None
         self.condition, self.damping, self.matrices = float("nan"), 1.0, 0
         self.residuals: list[float] = []
         self.steps: list[float] = []
@@ -198,7 +199,7 @@ class _Iteration:
             self.end = NewtonEnd.NOT_A_NUMBER
             return False
         try:
-            self.corrections = _Corrections(matrix, self.scale)
+            self.corrections = Corrections(matrix, self.scale)
             self.step = self.corrections(self.residual)
         except (RuntimeError, ValueError, dense.LinAlgError):
             self.end = NewtonEnd.SINGULAR
@@ -238,7 +239,7 @@ def _stalled(residuals: list[float]) -> bool:
 
 
 def _damped(
-    system: System, unknowns: Array, current: Array, scale: Array, step: Array, corrections: _Corrections, damping: float
+    system: System, unknowns: Array, current: Array, scale: Array, step: Array, corrections: Corrections, damping: float
 ) -> tuple[float, Array, Array, Array] | None:
     """Damping, unknowns and residual after the longest step that passes the test, and the next correction with this matrix."""
     length = np.linalg.norm(step)
