@@ -8,7 +8,7 @@ at its limit, as a number.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int_]
 
 AT_LOWER, FREE, AT_UPPER = -1, 0, 1
-FINE = 20  # points of a spline between two samples
+FINE = 20  # points between two samples, where lengths and minima are measured
 SIDES = {AT_LOWER: "lower", AT_UPPER: "upper"}  # as in the roles of ``trajopt.solution.Arc``
 
 
@@ -197,36 +197,36 @@ def _share_within(run: Run, t: Array, gap: Array, distances: tuple[float, float]
     return float(np.mean(contact <= distances[1]))
 
 
-def touch_times(t: Array, gap: Array, distances: tuple[float, float, float], followed: list[Run]) -> list[float]:
-    """Times at which the distance ``gap`` from a limit has a minimum: the lowest of each contact.
+def touch_times(t: Array, gap: Callable[[Array], Array], distances: tuple[float, float], followed: list[Run]) -> list[float]:
+    """Times at which the distance ``gap`` from a limit, sampled at times t, has a minimum: the lowest of each contact.
 
-    ``distances`` are near, away and coarse. A minimum below near is a touch; the contact ends where the distance exceeds away.
-    The minimum of a narrow peak between samples is less accurate: where there is nothing else, the lowest one below coarse is a
-    touch too. Contacts with a run of ``followed`` are boundary arcs.
+    ``distances`` are near and away. A minimum below near is a touch; the contact ends where the distance exceeds away. Contacts
+    with a run of ``followed`` are boundary arcs.
     """
-    near, away, coarse = distances
-    minima = _minima(t, gap)
-    taken = np.zeros(gap.size, dtype=bool)
+    near, away = distances
+    values = gap(t)
+    taken = np.zeros(t.size, dtype=bool)
     for run in followed:
         taken |= run.inside(t)
-    found = []
-    for least, end in ((near, away), (coarse, coarse)):
-        contact = np.cumsum(gap > end)  # all points of a contact have one number
-        occupied = {int(n) for n in contact[taken & (gap <= end)]}
-        for number in sorted({int(contact[k]) for _, _, k in minima} - occupied):
-            value, time, k = min(m for m in minima if contact[m[2]] == number)
-            if value < least:
-                found.append(time)
-                taken[k] = True
-    return found
+    contact = np.cumsum(values > away)  # all points of a contact have one number
+    occupied = {int(n) for n in contact[taken & (values <= away)]}
+    found: dict[int, tuple[float, float]] = {}
+    for value, time, k in _minima(t, values, gap):
+        number = int(contact[k])
+        if value < near and number not in occupied:
+            found[number] = min(found.get(number, (np.inf, 0.0)), (value, time))
+    return [time for _, time in found.values()]
 
 
-def _minima(t: Array, gap: Array) -> list[tuple[float, float, int]]:
-    """Value, time and sample of each local minimum: that of the parabola through three samples."""
-    inner = np.arange(1, gap.size - 1)
+def _minima(t: Array, values: Array, gap: Callable[[Array], Array]) -> list[tuple[float, float, int]]:
+    """Value, time and sample of each local minimum: between the neighbours of the lowest sample, on ever finer grids."""
+    inner = np.arange(1, values.size - 1)
     found = []
-    for k in inner[(gap[inner] <= gap[inner - 1]) & (gap[inner] < gap[inner + 1])]:
-        curve = np.polyfit(t[k - 1 : k + 2] - t[k], gap[k - 1 : k + 2], 2)
-        shift = -curve[1] / (2 * curve[0])
-        found.append((float(np.polyval(curve, shift)), float(t[k] + shift), int(k)))
+    for k in inner[(values[inner] <= values[inner - 1]) & (values[inner] < values[inner + 1])]:
+        a, b = t[k - 1], t[k + 1]
+        for _ in range(4):
+            fine = np.linspace(a, b, FINE + 1)
+            lowest = int(np.argmin(gap(fine)))
+            a, b = fine[max(lowest - 1, 0)], fine[min(lowest + 1, FINE)]
+        found.append((float(gap(fine)[lowest]), float(fine[lowest]), int(k)))
     return found

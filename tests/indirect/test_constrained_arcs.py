@@ -1,8 +1,11 @@
 """Arcs on constraints that used to stop shooting, each on a small problem with a known answer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import trajopt.indirect.initial_system
 from trajopt import Problem, solve
 from trajopt.arcs import Cells
 from trajopt.indirect.costate_convention import flow_costate
@@ -10,7 +13,7 @@ from trajopt.indirect.hamiltonian import boundary_rows, hamiltonians
 from trajopt.indirect.initial_system import prepare
 from trajopt.indirect.shooting import Shooting
 from trajopt.indirect.start import endpoint_values
-from trajopt.indirect.structure_detection import POINTS, Sampled, detect
+from trajopt.indirect.structure_detection import POINTS, Sampled, detect, start_of_solution
 
 
 def shot(ocp):
@@ -150,7 +153,7 @@ def sampled(gap, intervals=40, near=1e-6, order=2):
     assert ham.constraints[0].order == order
     cells = Cells.even(np.linspace(0, 1, intervals + 1), POINTS)
     values, zeros = 1 - gap(cells.middle), np.zeros((cells.middle.size, 1))
-    return Sampled(ham, cells, zeros, zeros, values[:, None], near)
+    return Sampled(ham, cells, zeros, zeros, values[:, None], near, lambda j, t: 1 - gap(t))
 
 
 def beside(a, b, curvature):
@@ -234,3 +237,27 @@ def test_a_control_slides_out_of_its_bound_where_a_state_constraint_is_met():
     assert solution["x"](0.0) == pytest.approx(3**0.5 / 18, rel=1e-10)
     exact = 20 / 108 + met / 2 + on_the_slope(1) - on_the_slope(met)
     assert solution.objective == pytest.approx(exact, rel=1e-11)
+
+
+def test_costates_of_a_guess_that_jump_at_another_time_are_corrected(monkeypatch):
+    """A wall is touched at 1/2; the costates of the guess jump a tenth later. The states determine them."""
+    ocp = Problem("touched wall")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, v, u = ph.state("x", start=0, end=0, upper=0.2), ph.state("v", start=1, end=-1), ph.control("u")
+    ph.dynamics({x: v, v: u})
+    ocp.minimize(ph.integral(u**2) / 2)
+    form, guess = ocp.finish(), solve(ocp)
+    phase = guess.phases["main"]
+    late = {n: replace(c, breaks=np.interp(c.breaks, [0, 0.5, 1], [0, 0.6, 1])) for n, c in phase.costates.items()}
+    guess = replace(guess, phases={"main": replace(phase, costates=late)})
+    hams, p = hamiltonians(form), form.parameter_values()
+
+    def residual():
+        prepared = prepare(form, hams, start_of_solution(form, hams, guess, p), p, Shooting())
+        assert [arc.touched for arc in prepared.system.arcs] == [(), ((0, "upper"),)]
+        return np.abs(prepared.system.residual(prepared.unknowns)).max()
+
+    assert residual() < 1e-5
+    monkeypatch.setattr(trajopt.indirect.initial_system, "_adjoint_least_squares", lambda *given: (given[1], 0.0))
+    assert residual() > 0.1

@@ -7,8 +7,8 @@ import casadi
 import numpy as np
 import pytest
 
-from problems.rocket import impulsive_transfer, lawden_transfer, min_time_transfer
 import trajopt.indirect.newton
+from problems.rocket import impulsive_transfer, lawden_transfer, min_time_transfer
 from trajopt import Problem, certify, solve
 from trajopt.indirect.hamiltonian import hamiltonians
 from trajopt.indirect.initial_system import prepare

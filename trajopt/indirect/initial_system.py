@@ -125,8 +125,8 @@ def prepare(
     """Laws, flows and grids for the arcs of a start, and all unknowns read off it."""
     weights = weights_at(form, start, p)
     laws = _laws(hams, start, weights, p, options)
-    adjust = not start.own_costates
-    if adjust:
+    enough = np.inf if start.own_costates else float(np.sqrt(options.tolerance))
+    if not start.own_costates:
         start = _with_own_costates(start, laws, weights, p)
     for k, (one, two) in enumerate(pairwise(start.arcs)):
         if one.phase == two.phase:
@@ -153,7 +153,7 @@ def prepare(
     system = ShootingSystem(form, tuple(arcs), held(conditions.rows), p, steady, (None,) * len(hams))
     unknowns = _first_unknowns(system, start, nodes, weights)
     prepared = ShootingProblem(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), conditions.rows)
-    prepared = _with_multipliers(prepared, sizes, adjust)
+    prepared = _with_multipliers(prepared, sizes, enough)
     # Multipliers are linear in transversality, but not in the integrals that replace it: those come last.
     replaced = tuple(_replaced(i, start, arcs, (weights[i], start.s, p)) for i in range(len(hams)))
     return replace(prepared, system=replace(prepared.system, replaced=replaced))
@@ -231,29 +231,41 @@ def _first_unknowns(system: ShootingSystem, start: Start, nodes: list[Array], we
     return unknowns
 
 
-def _adjoint_least_squares(system: ShootingSystem, unknowns: Array, scale: Array) -> Array:
-    """The unknowns with costates, jumps and multipliers that satisfy the linearized equations best; states and times stay.
+def _adjoint_least_squares(system: ShootingSystem, unknowns: Array, scale: Array, enough: float) -> tuple[Array, float]:
+    """Correct costates, jumps and multipliers by Gauss-Newton steps; return the unknowns and the residual that is left.
 
-    The costates of a guess jump at its mesh points, those of the flow where a constraint is touched. States and times are
-    accurate; corrected together with costates that are wrong by far, they would leave the neighbourhood of the solution.
+    The costates of a guess jump at its mesh points, those of the flow where a constraint is touched. States and times stay: they
+    are accurate, and corrected together with costates that are wrong by far they would leave the neighbourhood of the solution.
+    A residual below ``enough`` is left to Newton's method.
     """
     layout = system.layout
-    nodes = [places[:, arc.law.hamiltonian.phase.x.numel() :].ravel() for arc, places in zip(system.arcs, layout.nodes, strict=True)]
+    nodes = [
+        places[:, arc.law.hamiltonian.phase.x.numel() :].ravel() for arc, places in zip(system.arcs, layout.nodes, strict=True)
+    ]
     columns = np.concatenate([*nodes, *layout.jumps, *layout.weights, layout.nu])
-    residual, matrix = system.evaluate(unknowns)
-    if not np.all(np.isfinite(residual)):
-        return unknowns
-    corrections = Corrections(matrix, scale, columns)
-    adjusted = unknowns.copy()
-    adjusted[columns] += scale[columns] * corrections(residual)
-    better = corrections.squares(system.residual(adjusted)) < corrections.squares(residual)
-    return adjusted if better else unknowns
+    left = np.inf
+    while True:
+        residual, matrix = system.evaluate(unknowns)
+        if not np.all(np.isfinite(residual)):
+            return unknowns, np.inf
+        corrections = Corrections(matrix, scale, columns)
+        if corrections.norm(residual) < enough:
+            return unknowns, corrections.norm(residual)
+        adjusted = unknowns.copy()
+        adjusted[columns] += scale[columns] * corrections(residual)
+        following = system.residual(adjusted)
+        before, after = corrections.squares(residual), corrections.squares(following)
+        if not after < before:
+            return unknowns, min(left, corrections.norm(residual))
+        unknowns, left = adjusted, corrections.norm(following)
+        if after > 0.5 * before:
+            return unknowns, left
 
 
-def _with_multipliers(prepared: ShootingProblem, sizes: list[Scales], adjust: bool) -> ShootingProblem:
+def _with_multipliers(prepared: ShootingProblem, sizes: list[Scales], enough: float) -> ShootingProblem:
     """Multipliers from the residual, in which they are linear; inequalities whose multiplier has the wrong sign are let go.
 
-    ``adjust``: costates of a guess are corrected too, before the signs are looked at.
+    Before the signs are looked at, costates of a guess are corrected too, until the residual is below ``enough``.
     """
     for _ in range(3):
         system, unknowns, layout = prepared.system, prepared.unknowns.copy(), prepared.system.layout
@@ -268,9 +280,10 @@ def _with_multipliers(prepared: ShootingProblem, sizes: list[Scales], adjust: bo
             columns = np.abs(block).max(axis=0)
             scale[linear] = 1.0 / np.where(columns > 0, columns, 1.0)
             unknowns[linear] -= scale[linear] * np.linalg.lstsq(block * scale[linear], weigh * residual, rcond=1e-12)[0]
-        if adjust:
-            unknowns = _adjoint_least_squares(system, unknowns, scale)
-        rows = _drop_conditions(prepared.rows, unknowns[layout.nu], set(prepared.start.sides))
+        uncertain = 0.0
+        if np.isfinite(enough):
+            unknowns, uncertain = _adjoint_least_squares(system, unknowns, scale, enough)
+        rows = _drop_conditions(prepared.rows, unknowns[layout.nu], uncertain * scale[layout.nu], set(prepared.start.sides))
         prepared = replace(prepared, unknowns=unknowns, scale=scale, _traced={})
         if rows == prepared.rows:
             break
@@ -287,7 +300,8 @@ def with_rows(prepared: ShootingProblem, rows: Rows) -> ShootingProblem:
     return replace(prepared, system=system, unknowns=unknowns, scale=np.ones(unknowns.size), rows=rows, _traced={})
 
 
-def _drop_conditions(rows: Rows, nu: Array, decided: set[str]) -> Rows:
+def _drop_conditions(rows: Rows, nu: Array, uncertain: Array, decided: set[str]) -> Rows:
+    """Without inequalities whose multiplier has the wrong sign, unless it is ``uncertain`` or the condition was decided about."""
     largest = float(np.abs(nu).max(initial=0.0))
     result: list[tuple[BoundaryRow, str | None]] = []
     place = 0
@@ -295,7 +309,7 @@ def _drop_conditions(rows: Rows, nu: Array, decided: set[str]) -> Rows:
         if side is None:
             result.append((row, side))
             continue
-        outward = nu[place] if side == "upper" else -nu[place]
+        outward = (nu[place] if side == "upper" else -nu[place]) + uncertain[place]
         place += 1
         result.append((row, side if row.equality or row.name in decided or outward > NEGLIGIBLE * largest else None))
     return tuple(result)

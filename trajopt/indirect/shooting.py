@@ -21,8 +21,8 @@ from trajopt.indirect.initial_system import ShootingProblem, prepare
 from trajopt.indirect.modes import roles_of_mode
 from trajopt.indirect.newton import NewtonEnd, NewtonResult, newton
 from trajopt.indirect.rollout import rollout
-from trajopt.indirect.start import Start
-from trajopt.indirect.structure_detection import NEAR_CONSTRAINT, start_of_solution
+from trajopt.indirect.start import NEAR_CONSTRAINT, Start
+from trajopt.indirect.structure_detection import start_of_solution
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Solution, Status
 

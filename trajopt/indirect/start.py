@@ -22,6 +22,9 @@ Along = Callable[[Array], Array]  # times (N,) -> values (N, n)
 Structure = Sequence[Sequence[tuple[Mode, float, float, tuple[tuple[int, str], ...]]]]
 SAMPLES = 41
 DECISIONS = 25  # along an arc, where controls that H leaves open are decided about
+NEAR_CONSTRAINT = 1e-5  # of the size of its values: how close to a limit a state constraint counts as active, at most
+MARGIN = 10.0  # times the solution's error: how close to a limit a state constraint counts as active
+LEAST_NEAR = 1e-7  # at least: where the multiplier of a boundary arc vanishes, a barrier method keeps a distance of this size
 INSIDE = 1e-9  # of an arc's duration: values at its ends are read just inside, since controls and costates may jump there
 
 
@@ -59,6 +62,7 @@ class Start:
     multipliers: Mapping[str, float] = field(default_factory=dict)  # of conditions by name, where the guess has them
     integrals: tuple[Array, ...] | None = None  # of each phase, where they are known
     sides: Mapping[str, str | None] = field(default_factory=dict)  # on which endpoint conditions are held, by name, where known
+    near: float = NEAR_CONSTRAINT  # as ``near_of`` gives it
 
     @property
     def structure(self) -> tuple[object, ...]:
@@ -265,4 +269,11 @@ def start_from(form: NormalForm, solution: Solution, structure: Structure) -> St
         np.concatenate([np.zeros(0), *s]),
         multipliers=dict(solution.multipliers),
         integrals=integrals if known else None,
+        near=near_of(solution),
     )
+
+
+def near_of(solution: Solution) -> float:
+    """How close to a limit a state constraint counts as active, of the size of its values: by the error of the solution."""
+    error = float(solution.error) if np.isfinite(solution.error) else NEAR_CONSTRAINT
+    return float(np.clip(MARGIN * error, LEAST_NEAR, NEAR_CONSTRAINT))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -29,7 +30,7 @@ from trajopt.arcs import (
 from trajopt.indirect.control_law import Mode
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, boundary_rows, involves
 from trajopt.indirect.modes import mode_of_roles, touched_of
-from trajopt.indirect.start import Start, StartArc, start_from, weights_at
+from trajopt.indirect.start import NEAR_CONSTRAINT, Start, StartArc, near_of, start_from, weights_at
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Arc, Solution
 
@@ -38,12 +39,9 @@ Touch = tuple[float, int, str]  # time, constraint, side
 
 POINTS = 8  # samples in each mesh interval, none at its ends, where controls jump
 NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control counts as being there
-NEAR_CONSTRAINT = 1e-5  # of the size of its values: how close to a limit a state constraint counts as active
 NEAR_MIXED = 1e-3  # the same for a constraint on controls, which are less accurate
 MAX_CONSTRAINT_GAP = 100.0  # times that: how far a followed constraint may be from its limit between mesh points
 LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
-MARGIN = 10.0  # times the answer's error: how close to a limit a state constraint counts as active, at most NEAR_CONSTRAINT
-LEAST_NEAR = 1e-7  # of the size of its values: rounding errors and the barrier of the direct method stay below this
 DEPARTURE_RATIO = 16.0  # times that distance, half a contact's length beyond it: a touching parabola comes to 4, an arc to more;
 # in the contact a parabola is within a sixteenth of it for a fourth of the time, an arc for most of it
 
@@ -68,6 +66,7 @@ class Sampled:
     displacement: Array  # how far H would move each control if it had no bounds; positive: upwards
     constraint_values: Array  # (points, constraints)
     near: float  # of the size of its values: how close to a limit a state constraint counts as active
+    constraint: Callable[[int, Array], Array]  # (number, times) -> values of a state constraint
 
     @property
     def span(self) -> tuple[float, float]:
@@ -121,9 +120,12 @@ def sample(ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Arr
         np.asarray(m.full()).T for m in function(t[None, :], x.T, costate.T, u.T, z.T, mu.T, weight, s, p)
     )
     displacement = -slope / np.where(curve > 1e-12, curve, 1e-12)
-    error = float(solution.error) if np.isfinite(solution.error) else NEAR_CONSTRAINT
-    near = float(np.clip(MARGIN * error, LEAST_NEAR, NEAR_CONSTRAINT))
-    return Sampled(ham, cells, u, displacement, constraints.reshape(t.size, -1), near)
+
+    def constraint(j: int, times: Array) -> Array:
+        at = casadi.Function("constraint", [ph.t, ph.x, ham.s, ham.p], [ham.constraints[j].expression])
+        return np.asarray(at(times[None, :], arc.x(times).T, s, p).full()).ravel()
+
+    return Sampled(ham, cells, u, displacement, constraints.reshape(t.size, -1), near_of(solution), constraint)
 
 
 def _known_multipliers(ham: PhaseHamiltonian, solution: Solution, t: Array) -> Array:
@@ -209,9 +211,11 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
             continue
         for side, sign in (("lower", 1.0), ("upper", -1.0)):
             if np.isfinite(constraint.limit(side)):
-                gap = sign * (values - constraint.limit(side))
-                distances = (near, DEPARTURE_RATIO * near, far)
-                touches += [(time, j, side) for time in touch_times(t, gap, distances, followed[j])]
+
+                def gap(times: Array, j: int = j, sign: float = sign, limit: float = constraint.limit(side)) -> Array:
+                    return sign * (sampled.constraint(j, times) - limit)
+
+                touches += [(time, j, side) for time in touch_times(t, gap, (near, DEPARTURE_RATIO * near), followed[j])]
     return followed, touches
 
 
