@@ -334,4 +334,5 @@ def _together(a: StartArc, b: StartArc) -> StartArc:
         u=pick(a.u, b.u),
         z=pick(a.z, b.z),
         knots=np.union1d(a.knots, b.knots),
+        taken=np.concatenate([a.taken, b.taken]),
     )

@@ -106,6 +106,7 @@ class ShootingProblem:
                     z=along[3],
                     knots=trace.breaks,
                     inside=0.0,
+                    taken=np.column_stack([trace.breaks[:-1], trace.breaks[1:], trace.errors]),
                 )
             )
         names = [row.name for row, side in self.rows if side is not None]
@@ -136,8 +137,7 @@ def prepare(
         values = node_values(arc, law, weights[arc.phase], start.s, p)
         flow, numbers = ArcFlow(law, deadline), np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
         scale = _flow_scale(flow, values, sizes[arc.phase], numbers, p)
-        places = (arc.knots - arc.start) / (arc.end - arc.start)
-        grid = choose_grid(flow, Probe(values, scale, places[(places > 0) & (places < 1)]), numbers, p, 0.01 * options.tolerance)
+        grid = choose_grid(flow, _probe(arc, values, scale), numbers, p, 0.01 * options.tolerance)
         if options.use_integrals:
             flow = replace(flow, kept=_kept(arc, law, values, sizes[arc.phase], (weights[arc.phase], start.s, p)))
         begins = not arcs or arcs[-1].phase != arc.phase
@@ -155,6 +155,15 @@ def prepare(
     # Multipliers are linear in transversality, but not in the integrals that replace it: those come last.
     replaced = tuple(_replaced(i, start, arcs, (weights[i], start.s, p)) for i in range(len(hams)))
     return replace(prepared, system=replace(prepared.system, replaced=replaced))
+
+
+def _probe(arc: StartArc, values: Callable[[Array], Array], scale: Array) -> Probe:
+    """An arc of a start, for the choice of its grid."""
+    duration = arc.end - arc.start
+    places = (arc.knots - arc.start) / duration
+    inside = (arc.taken[:, 1] > arc.start) & (arc.taken[:, 0] < arc.end)
+    taken = (arc.taken[inside] - [arc.start, arc.start, 0.0]) / [duration, duration, 1.0]
+    return Probe(values, scale, places[(places > 0) & (places < 1)], taken)
 
 
 def _kept(

@@ -40,6 +40,7 @@ class StartArc:
     knots: Array = field(default_factory=lambda: np.zeros(0))  # times where the guess has its own mesh points
     touched: tuple[tuple[int, str], ...] = ()  # state constraints that are only touched where the arc begins
     inside: float = INSIDE  # zero where the trajectories are the arc's own
+    taken: Array = field(default_factory=lambda: np.zeros((0, 3)))  # steps of an earlier flow: start, end, error
 
     def times(self, tau: Array) -> Array:
         return self.start + (self.end - self.start) * np.clip(tau, self.inside, 1.0 - self.inside)
