@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import casadi
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from trajopt.indirect.arc_trajectory import ArcTrace
 from trajopt.indirect.control_law import Mode
+from trajopt.indirect.held_by_bounds import HeldConstraint, along, held_by_bounds
 from trajopt.indirect.initial_system import ShootingProblem
 from trajopt.indirect.start import Start, StartArc
 
@@ -46,12 +46,13 @@ class Finding:
 def findings(prepared: ShootingProblem, unknowns: Array) -> tuple[Finding, ...]:
     """Everything that an answer violates."""
     found: list[Finding] = []
+    held = held_by_bounds(prepared, unknowns)
     for k, trace in enumerate(prepared.traces(unknowns)):
         duration = float(np.diff(unknowns[prepared.system.layout.times[prepared.start.arcs[k].phase]]).sum())
         if trace.breaks[-1] - trace.breaks[0] < VANISHED * duration:
             found.append(Finding("an arc has no duration", k, trace.breaks[0], trace.breaks[-1], lambda mode: mode, np.inf))
             continue
-        found += _controls(trace, k)
+        found += _controls(trace, k, held.get(k, []))
         found += _constraints(trace, k)
         found += _convexity(trace, k)
         found += _jumps(prepared, unknowns, k)
@@ -60,10 +61,10 @@ def findings(prepared: ShootingProblem, unknowns: Array) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _controls(trace: ArcTrace, k: int) -> list[Finding]:
+def _controls(trace: ArcTrace, k: int, held: list[HeldConstraint]) -> list[Finding]:
     ham = trace.law.hamiltonian
     bound, affine = ham.phase.u_bound, ham.affine
-    u, slopes = trace.of(trace.law.u), trace.of(trace.law.stationarity)
+    u, slopes = trace.of(trace.law.u), sum((h.slopes(trace) for h in held), trace.of(trace.law.stationarity))
     found = []
     for i, role in enumerate(trace.law.mode.roles):
         name, span = ham.phase.u_names[i], bound.upper[i] - bound.lower[i]
@@ -98,7 +99,7 @@ def _constraints(trace: ArcTrace, k: int) -> list[Finding]:
             left = (j, held[j]) if constraint.order is not None and constraint.order > 1 else None
             found += [replace(f, left=left) for f in wrong]
             continue
-        values = trace.of(_inserted(trace, constraint.expression))[:, :, 0]
+        values = along(trace, constraint.expression)[:, :, 0]
         size = max(float(np.ptp(values)), float(np.abs(values).max()), 1e-12)
         for side, beyond in (("lower", constraint.lower - values), ("upper", values - constraint.upper)):
             change = _with_constraint(j, side) if constraint.order is not None else None
@@ -172,11 +173,6 @@ def _rows(prepared: ShootingProblem, unknowns: Array) -> list[Finding]:
             text = f"condition '{row.name}' is held at its {side} limit, but its multiplier has the wrong sign"
             found.append(Finding(text, -1, 0.0, 0.0, None, row=(row.name, None)))
     return found
-
-
-def _inserted(trace: ArcTrace, expression: Any) -> Any:
-    ph = trace.law.hamiltonian.phase
-    return casadi.substitute(casadi.densify(expression), casadi.vertcat(ph.u, ph.z), casadi.vertcat(trace.law.u, trace.law.z))
 
 
 def _where(

@@ -111,13 +111,19 @@ def entry_equations(
         constraint = ham.constraints[number]
         touch = f"constraint '{constraint.name}' at its touch point"
         rows.append((touch, after.at(constraint.expression - constraint.limit(side))))
-        rows.append((_derivative(1) + touch, after.at(constraint.derivatives[1])))
+        if not _held_by_bounds(constraint):
+            rows.append((_derivative(1) + touch, after.at(constraint.derivatives[1])))
     were = before.law.mode.roles if before is not None else ("",) * len(law.mode.roles)
     for i, (was, role) in enumerate(zip(were, law.mode.roles, strict=True)):
         if role == "singular" and was != "singular":
             name = f"switching function of control '{ham.phase.u_names[i]}'"
             rows += [(_derivative(j) + name, after.at(d[law.singular_place(i)])) for j, d in enumerate(law.switching)]
     return rows
+
+
+def _held_by_bounds(constraint: Constraint) -> bool:
+    """Whether a touched constraint stays at its limit: its rate is a matter of controls, which have come to their bounds."""
+    return constraint.order == 1
 
 
 def _derivative(order: int) -> str:
@@ -150,7 +156,8 @@ def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...]
     sliding, released = (between_bound_and_constraint(before, after), _released(before, after)) if slides else ([], frozenset())
     rows += entry_equations(a, b, door, jumps, released)
     rows += _multiplier_rows(a, b, released)
-    rows += _switch_rows(a, b, sliding)
+    held = any(_held_by_bounds(ham.constraints[number]) for number, _ in touched)
+    rows += _switch_rows(a, b, sliding, held)
     rows += [(f"continuity of control '{ham.phase.u_names[i]}'", a.at(a.law.u[i]) - b.at(b.law.u[i])) for i in sliding[:1]]
     return with_derivatives("junction", [t, a.y, b.y, jumps, ham.weight, ham.s, ham.p], rows)
 
@@ -199,8 +206,11 @@ def _multiplier_rows(a: Side, b: Side, released: frozenset[int]) -> list[Row]:
     return rows
 
 
-def _switch_rows(a: Side, b: Side, sliding: list[int]) -> list[Row]:
-    """What determines the time at which a control component changes its role, unless it slides."""
+def _switch_rows(a: Side, b: Side, sliding: list[int], held: bool) -> list[Row]:
+    """What determines the time at which a control component changes its role, unless it slides.
+
+    ``held``: a state constraint is met there, and bounds of controls keep it: the costate jumps, and slopes of H with it.
+    """
     rows: list[Row] = []
     ham = a.law.hamiltonian
     same_constraints = set(a.law.mode.active) == set(b.law.mode.active)
@@ -210,6 +220,9 @@ def _switch_rows(a: Side, b: Side, sliding: list[int]) -> list[Row]:
         if "interior" not in (was, role):
             # H is continuous; divided by the jump of the control this is the switching function where H is affine.
             slope = a.at(a.law.stationarity[i]) if ham.affine[i] else a.at(a.law.H) - b.at(b.law.H)
+        elif held:
+            rows.append((f"continuity of control '{ham.phase.u_names[i]}'", a.at(a.law.u[i]) - b.at(b.law.u[i])))
+            continue
         elif same_constraints:
             # Continuity of H has a double root here; the control itself is continuous.
             slope = a.at(a.law.stationarity[i]) if role == "interior" else b.at(b.law.stationarity[i])

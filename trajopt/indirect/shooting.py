@@ -17,6 +17,7 @@ from trajopt.indirect.check import VANISHED, Finding, findings, revised
 from trajopt.indirect.control_law import UserLaw
 from trajopt.indirect.diagnosis import ADVICE, diagnose
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, UnsupportedError, hamiltonians
+from trajopt.indirect.held_by_bounds import remarks
 from trajopt.indirect.initial_system import ShootingProblem, prepare
 from trajopt.indirect.modes import roles_of_mode
 from trajopt.indirect.newton import NewtonEnd, NewtonResult, newton
@@ -211,6 +212,7 @@ class Shooting:
         elif status is Status.SOLVED and outcome.prepared.error(result.unknowns) > self.tolerance:
             status = Status.COARSE
         explanation = [] if result.converged else diagnose(outcome.prepared, result)
+        log = log + remarks(outcome.prepared, result.unknowns) if result.converged else log
         advice = [f"structure: {ADVICE['structure']}"] if wrong else []
         seconds = time.perf_counter() - begun
         return replace(
