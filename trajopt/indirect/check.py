@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from trajopt.indirect.arc_trajectory import ArcTrace
 from trajopt.indirect.control_law import Mode
+from trajopt.indirect.hamiltonian import PhaseHamiltonian, involves
 from trajopt.indirect.held_by_bounds import HeldConstraint, along, held_by_bounds
 from trajopt.indirect.initial_system import ShootingProblem
 from trajopt.indirect.start import Start, StartArc
+from trajopt.indirect.transitions import may_do_otherwise
 
 Array = NDArray[np.float64]
 SLACK = 1e-6  # relative
@@ -72,7 +74,7 @@ def _controls(trace: ArcTrace, k: int, held: list[HeldConstraint]) -> list[Findi
         if role in ("interior", "singular"):
             for side, beyond in (("lower", bound.lower[i] - u[:, :, i]), ("upper", u[:, :, i] - bound.upper[i])):
                 text = f"control '{name}' is beyond its {side} bound"
-                outside = _where(trace, k, beyond, slack, text, _with_role(i, side))
+                outside = _where(trace, k, beyond, slack, text, _at_bound(ham, i, side))
                 found += [replace(f, saturates=role == "singular") for f in outside]
         else:
             wrong = -slopes[:, :, i] if role == "lower" else slopes[:, :, i]
@@ -194,6 +196,19 @@ def _with_role(i: int, role: str) -> Callable[[Mode], Mode]:
     return lambda mode: Mode((*mode.roles[:i], role, *mode.roles[i + 1 :]), mode.active)
 
 
+def _at_bound(ham: PhaseHamiltonian, i: int, side: str) -> Callable[[Mode], Mode]:
+    """A control at its bound; a mixed constraint that it alone has held is left."""
+
+    def change(mode: Mode) -> Mode:
+        mode = _with_role(i, side)(mode)
+        left = [k for k, role in enumerate(mode.roles) if role not in ("lower", "upper")]
+        acts = {j: ham.constraints[j].derivatives[-1] for j, _ in mode.active if not ham.constraints[j].equality}
+        gone = [j for j, e in acts.items() if involves(e, ham.phase.u, i) and not any(involves(e, ham.phase.u, k) for k in left)]
+        return Mode(mode.roles, tuple(a for a in mode.active if a[0] not in gone))
+
+    return change
+
+
 def _without(j: int) -> Callable[[Mode], Mode]:
     return lambda mode: Mode(mode.roles, tuple(a for a in mode.active if a[0] != j))
 
@@ -221,6 +236,7 @@ def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: 
     if not gone and not usable:
         return
     start = prepared.traced_start(unknowns) if converged else prepared.start
+    start = replace(start, arcs=tuple(replace(arc, continuous=None) for arc in start.arcs))
     kept = [(k, arc) for k, arc in enumerate(start.arcs) if k not in gone]
     if gone:
         yield replace(start, arcs=_merged(_with_touches(prepared, start.arcs, gone)))
@@ -230,6 +246,20 @@ def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: 
     for touching in (False, True):
         pieces = [piece for k, arc in kept for piece in _split(arc, [f for f in usable if f.arc == k], touching)]
         yield replace(start, arcs=_merged(pieces), sides=sides)
+
+
+def otherwise(prepared: ShootingProblem, near: int | None) -> Iterator[Start]:
+    """A start on the same arcs with a control that jumps at a junction instead of being continuous, or the other way round.
+
+    ``near``: the arc at whose ends Newton's method did not get on; the nearest junction that leaves this choice, and was not
+    changed before, is changed.
+    """
+    start, arcs = prepared.start, prepared.system.arcs
+    inner = [k for k in range(1, len(arcs)) if arcs[k].phase == arcs[k - 1].phase and start.arcs[k].continuous is None]
+    free = [k for k in inner if may_do_otherwise(arcs[k - 1].law, arcs[k].law)]
+    for k in sorted(free, key=lambda k: 0.0 if near is None else abs(k - near - 0.5))[:1]:
+        changed = replace(start.arcs[k], continuous=not arcs[k].continuous)
+        yield replace(start, arcs=(*start.arcs[:k], changed, *start.arcs[k + 1 :]))
 
 
 def _once(found: list[Finding]) -> list[Finding]:

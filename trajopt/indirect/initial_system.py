@@ -33,7 +33,7 @@ from trajopt.indirect.start import (
     scales,
     weights_at,
 )
-from trajopt.indirect.transitions import refuse_chattering, slides
+from trajopt.indirect.transitions import continuous, refuse_chattering
 from trajopt.normal_form import NormalForm
 
 Array = NDArray[np.float64]
@@ -143,8 +143,10 @@ def prepare(
         begins = not arcs or arcs[-1].phase != arc.phase
         fixed = (weights[arc.phase], start.s, p)
         implied = conditions.implied[arc.phase] if begins else ()
-        sliding = not begins and slides((start.arcs[len(arcs) - 1], arc), arcs[-1].law, law, fixed)
-        arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched, sliding, implied))
+        smooth = arc.continuous
+        if smooth is None:
+            smooth = begins or continuous((start.arcs[len(arcs) - 1], arc), arcs[-1].law, law, fixed)
+        arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched, smooth, implied))
         nodes.append(values(grid.starts))
         flow_scales.append(scale)
     steady = tuple(options.use_integrals and autonomous(ham) for ham in hams)
