@@ -117,7 +117,7 @@ def entry_equations(
     for i, (was, role) in enumerate(zip(were, law.mode.roles, strict=True)):
         if role == "singular" and was != "singular":
             name = f"switching function of control '{ham.phase.u_names[i]}'"
-            rows += [(_derivative(j) + name, after.at(d[law.singular_place(i)])) for j, d in enumerate(law.switching)]
+            rows += [(_derivative(j) + name, after.at(d)) for j, d in enumerate(law.switching[law.singular_place(i)])]
     return rows
 
 

@@ -72,7 +72,9 @@ def refuse_chattering(pair: tuple[StartArc, StartArc], before: ArcLaw, after: Ar
     for arc, law, other, end in ((pair[0], before, after, -1), (pair[1], after, before, 0)):
         pairs = enumerate(zip(law.mode.roles, other.mode.roles, strict=True))
         bounded = [i for i, (own, others) in pairs if own == "singular" and others in ("lower", "upper")]
-        if not bounded or len(law.switching) % 4:
+        orders = {i: len(law.switching[law.singular_place(i)]) // 2 for i in bounded}
+        bounded = [i for i in bounded if orders[i] % 2 == 0]
+        if not bounded:
             continue
         ph, junction = law.hamiltonian.phase, arc.start if end == 0 else arc.end
         limits = {"lower": ph.u_bound.lower, "upper": ph.u_bound.upper}
@@ -82,7 +84,7 @@ def refuse_chattering(pair: tuple[StartArc, StartArc], before: ArcLaw, after: Ar
             if jump > np.ptp(values[nearby, i]):
                 raise UnsupportedError(
                     f"control '{ph.u_names[i]}' of phase '{ph.name}' chatters at t = {junction:.4g}",
-                    got=f"a jump to a singular arc of order {len(law.switching) // 2}, which needs infinitely many switches",
+                    got=f"a jump to a singular arc of order {orders[i]}, which needs infinitely many switches",
                     hint="the answer of collocation approximates it; a small cost on the control's square removes the chattering",
                 )
 
