@@ -93,7 +93,10 @@ def jumped_costate(after: Side, door: EntryPoint, jumps: Any) -> Any:
 def entry_equations(
     before: Side | None, after: Side, door: EntryPoint, jumps: Any, released: frozenset[int] = frozenset()
 ) -> list[Row]:
-    """What must hold where an arc begins on a state constraint or becomes singular; not for the jump of those ``released``."""
+    """What must hold where an arc begins on a state constraint or becomes singular; not for the jump of those ``released``.
+
+    Where a phase begins, the measure of a constraint may have an atom of any size: there is no condition for the jump.
+    """
     law, ham = after.law, after.law.hamiltonian
     rows: list[Row] = []
     place = 0
@@ -105,7 +108,7 @@ def entry_equations(
         # Equivalent to a control that is continuous (H regular) or to a vanishing switching function (H affine): with this jump
         # the controls on both sides are stationary for the costate before.
         own = after.at(law.multipliers[law.mode.active.index((number, side))])
-        if number not in released:
+        if number not in released and before is not None:
             rows.append((f"jump of the costates where constraint '{name}' becomes active", jumps[place - 1] - own))
     for number, side in door.touched:
         constraint = ham.constraints[number]
