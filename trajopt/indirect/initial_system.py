@@ -64,6 +64,7 @@ class ShootingProblem:
     scale: Array
     flow_scales: tuple[Array, ...]  # for each arc
     rows: Rows  # all endpoint conditions, and the side on which they are active
+    remarks: tuple[str, ...] = ()  # which multipliers are not unique
     _traced: dict[str, tuple[Array, tuple[ArcTrace, ...]]] = field(default_factory=dict)
 
     def allowed(self, unknowns: Array, step: Array) -> float:
@@ -152,7 +153,9 @@ def prepare(
     steady = tuple(options.use_integrals and autonomous(ham) for ham in hams)
     system = ShootingSystem(form, tuple(arcs), held(conditions.rows), p, steady, (None,) * len(hams))
     unknowns = _first_unknowns(system, start, nodes, weights)
-    prepared = ShootingProblem(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), conditions.rows)
+    prepared = ShootingProblem(
+        form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), conditions.rows, conditions.remarks
+    )
     prepared = _with_multipliers(prepared, sizes)
     # Multipliers are linear in transversality, but not in the integrals that replace it: those come last.
     replaced = tuple(_replaced(i, start, arcs, (weights[i], start.s, p)) for i in range(len(hams)))

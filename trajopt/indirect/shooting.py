@@ -220,7 +220,7 @@ class Shooting:
         elif status is Status.SOLVED and outcome.prepared.error(result.unknowns) > self.tolerance:
             status = Status.COARSE
         explanation = [] if result.converged else diagnose(outcome.prepared, result)
-        log = log + remarks(outcome.prepared, result.unknowns) if result.converged else log
+        log = [*log, *outcome.prepared.remarks, *remarks(outcome.prepared, result.unknowns)] if result.converged else log
         advice = [f"structure: {ADVICE['structure']}"] if wrong else []
         seconds = time.perf_counter() - begun
         return replace(
