@@ -5,7 +5,6 @@ import pytest
 
 import trajopt.indirect.active_rows
 import trajopt.indirect.newton
-
 from trajopt import Problem, solve
 from trajopt.indirect.hamiltonian import hamiltonians
 from trajopt.indirect.initial_system import prepare
