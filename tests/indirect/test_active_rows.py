@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import trajopt.indirect.active_rows
+import trajopt.indirect.newton
 from trajopt import Problem, solve
 from trajopt.indirect.hamiltonian import hamiltonians
 from trajopt.indirect.initial_system import prepare
@@ -52,3 +54,35 @@ def test_conditions_that_the_last_arc_implies_are_left_out(ending):
     assert solution.objective == pytest.approx(COST, rel=1e-11)
     assert solution.arcs[0].end == pytest.approx(T1, rel=1e-9)
     assert solution.phases["first"].costates["v"](0.0) == pytest.approx(-W * T1, rel=1e-9)
+
+
+def landing():
+    """Rest to rest onto the tip of a cone, in which the motion stays: the cone's condition at the end repeats the end itself."""
+    ocp = Problem("landing")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, y = ph.state("x", start=1, end=0), ph.state("y", start=1, end=0)
+    vx, vy = ph.state("vx", start=0, end=0), ph.state("vy", start=0, end=0)
+    u, w = ph.control("u"), ph.control("w")
+    ph.dynamics({x: vx, y: vy, vx: u, vy: w})
+    ph.path(4 * y**2 - x**2, lower=0, name="cone")
+    ocp.minimize(ph.integral(u**2 + w**2))
+    return ocp
+
+
+@pytest.mark.parametrize("dense", [0, 700])
+def test_an_inequality_that_other_conditions_imply_is_left_out(dense, monkeypatch):
+    """Its multiplier would be arbitrary; with sparse factors Newton's method would not end."""
+    monkeypatch.setattr(trajopt.indirect.newton, "DENSE", dense)
+    ocp = landing()
+    solution = Shooting().solve(ocp.finish(), solve(ocp)).check()
+    assert solution.objective == pytest.approx(24, rel=1e-12)
+    assert len(solution.log) == 2
+    assert solution.log[1] == "the multipliers of 'end of cone' and 'end of x' and 'end of y' are not unique"
+
+
+def test_with_that_inequality_rounding_errors_stop_the_iteration(monkeypatch):
+    monkeypatch.setattr(trajopt.indirect.newton, "DENSE", 0)
+    monkeypatch.setattr(trajopt.indirect.active_rows._Span, "add", lambda span, gradient: True)
+    ocp = landing()
+    assert not Shooting().solve(ocp.finish(), solve(ocp)).success

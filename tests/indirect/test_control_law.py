@@ -34,7 +34,7 @@ def test_a_singular_control_from_brackets():
     law = arc_law(hamiltonian("jacobson_singular"), Mode(("singular",)))
     x1, x2 = 0.3, -0.7
     assert value(law, law.u, 0, [x1, x2], [-2 * x2, 0.0], weight=[1.0])[0] == pytest.approx(x1)
-    vanishing = [value(law, s, 0, [x1, x2], [-2 * x2, 0.0], weight=[1.0])[0] for s in law.switching]
+    vanishing = [value(law, s, 0, [x1, x2], [-2 * x2, 0.0], weight=[1.0])[0] for s in law.switching[0]]
     np.testing.assert_allclose(vanishing, [0, 0], atol=1e-14)
     # Kelley's condition: -d/du of the second derivative is positive.
     assert value(law, law.convexity, 0, [x1, x2], [-2 * x2, 0.0], weight=[1.0])[0] == pytest.approx(2.0)

@@ -30,6 +30,7 @@ class Independent:
 
     rows: Rows
     implied: tuple[tuple[tuple[int, str], ...], ...]  # of each phase: state constraints of its first arc that hold anyway
+    remarks: tuple[str, ...] = ()  # which multipliers are not unique
 
 
 def held(rows: Rows) -> tuple[ActiveRow, ...]:
@@ -40,18 +41,36 @@ def independent_rows(form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start
     """Active endpoint conditions, and entry conditions of first arcs, that are independent of each other and of the last arcs."""
     at = _Point(form, start, p)
     kept = _Span(at.gradients([row for i, ham in enumerate(hams) for row in _at_the_end(ham, start, i)]))
-    found, rows = [], _active_rows(form, hams, start, at)
+    rows = _active_rows(form, hams, start, at)
     gradients = at.gradients([row.expression for row, _ in rows])
     last_arcs = bool(kept.basis.size)
-    for (row, side), gradient in zip(rows, gradients, strict=True):
-        repeated = side is not None and not kept.add(gradient) and last_arcs and row.begins is None
-        found.append((row, None if repeated else side))
+    found, independent, remarks = list(rows), [], []
+    # Equations come first: an inequality that they imply is left out, not the other way round.
+    for k in sorted(range(len(rows)), key=lambda k: not rows[k][0].equality):
+        row, side = rows[k]
+        if side is None:
+            continue
+        if kept.add(gradients[k]):
+            independent.append(k)
+            continue
+        if not row.equality:
+            remarks.append(_remark(row, [rows[j][0] for j in independent], gradients[k], gradients[independent]))
+        if not row.equality or (last_arcs and row.begins is None):
+            found[k] = (row, None)
     implied = []
     for i, ham in enumerate(hams):
         first = [(number, side) for number, side in start.of_phase(i)[0].mode.active if ham.constraints[number].order]
         normals = {a: at.gradients([_at(ham, e, "start") for e in ham.constraints[a[0]].tangency(a[1])]) for a in first}
         implied.append(tuple(a for a in first if all(kept.contains(normal) for normal in normals[a])))
-    return Independent(tuple(found), tuple(implied))
+    return Independent(tuple(found), tuple(implied), tuple(remarks))
+
+
+def _remark(row: BoundaryRow, others: list[BoundaryRow], gradient: Array, gradients: Array) -> str:
+    """Which multipliers are not unique because a condition depends on others."""
+    unit = gradient / max(float(np.linalg.norm(gradient)), 1e-300)
+    shares = np.linalg.lstsq(gradients.T, unit, rcond=None)[0] if len(others) else np.zeros(0)
+    names = [row.name, *[other.name for other, share in zip(others, shares, strict=True) if abs(share) > DEPENDENT]]
+    return f"the multipliers of {' and '.join(repr(name) for name in names)} are not unique"
 
 
 class _Span:

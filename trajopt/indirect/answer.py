@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trajopt.curve import Curve
 from trajopt.indirect.arc_trajectory import NODES, ArcTrace
+from trajopt.indirect.held_by_bounds import held_by_bounds
 from trajopt.indirect.initial_system import ShootingProblem
 from trajopt.indirect.modes import roles_of_mode
 from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
@@ -25,12 +26,16 @@ def read_solution(prepared: ShootingProblem, unknowns: Array, options: Any) -> S
     form, layout = prepared.form, prepared.system.layout
     unknowns = _with_exact_times(prepared, unknowns)
     traces = prepared.traces(unknowns)
-    phases, arcs, ends = {}, [], []
+    phases, arcs, ends, held = {}, [], [], held_by_bounds(prepared, unknowns)
     for i, ph in enumerate(form.phases):
-        own = [traces[k] for k in prepared.system.of_phase[i]]
+        numbers = prepared.system.of_phase[i]
+        own = [traces[k] for k in numbers]
         integrals = unknowns[layout.integrals[i]]
-        phases[ph.name] = _phase_solution(ph, own, integrals)
-        arcs += [_arc(prepared, k, traces[k]) for k in prepared.system.of_phase[i]]
+        costates = [
+            sum((h.costate(t) for h in held.get(k, [])), t.of(t.law.costate_direct)) for k, t in zip(numbers, own, strict=True)
+        ]
+        phases[ph.name] = _phase_solution(ph, own, costates, integrals)
+        arcs += [_arc(prepared, k, traces[k]) for k in numbers]
         nx = ph.x.numel()
         rest = np.zeros(2 * (ph.z.numel() + ph.u.numel()))
         ends.append(
@@ -75,11 +80,11 @@ def failed(form: NormalForm, options: Any, p: Array, explanation: list[str], sec
     )  # fmt: skip
 
 
-def _phase_solution(ph: PhaseForm, traces: list[ArcTrace], integrals: Array) -> PhaseSolution:
+def _phase_solution(ph: PhaseForm, traces: list[ArcTrace], costates: list[Array], integrals: Array) -> PhaseSolution:
     nx = ph.x.numel()
     bound = ph.u_bound
     x = _joined(traces, [t.values[:, :, :nx] for t in traces])
-    costate = _joined(traces, [t.of(t.law.costate_direct) for t in traces])
+    costate = _joined(traces, costates)
     u = _joined(traces, [t.of(t.law.u) for t in traces], bound.lower, bound.upper)
     z = _joined(traces, [t.of(t.law.z) for t in traces])
     return PhaseSolution(

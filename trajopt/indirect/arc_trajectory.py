@@ -37,7 +37,12 @@ class ArcTrace:
     p: Array
     steps: Array  # (pieces + 1,) normalised times
     values: Array  # (pieces, nodes, flow size)
-    error: float  # the largest estimated error of a step, relative to the scale of its component
+    errors: Array  # (pieces,) estimated error of each step, relative to the scale of its component
+
+    @property
+    def error(self) -> float:
+        """The largest error of a step."""
+        return float(np.max(self.errors))
 
     @property
     def breaks(self) -> Array:
@@ -72,7 +77,7 @@ def trace_arc(system: ShootingSystem, k: int, unknowns: Array, scale: Array) -> 
     steps = arc.grid.steps
     with np.errstate(all="ignore"):
         values, errors = arc.flow.trace(unknowns[system.layout.nodes[k]], steps, numbers, system.p)
-        relative = float(np.max(errors / (scale + np.abs(values[:, 1:]))))
+        relative = np.max(errors / (scale + np.abs(values[:, 1:])), axis=2).ravel()
         begin, h = steps[:, :-1].ravel(), np.diff(steps, axis=1).ravel()
         first = values[:, :-1].reshape(begin.size, -1)
         last = values[:, 1:].reshape(begin.size, -1)

@@ -41,7 +41,7 @@ class ShootingArc:
     flow: ArcFlow
     grid: Grid
     touched: tuple[tuple[int, str], ...] = ()
-    slides: bool = False  # at its beginning, as ``junction`` has it
+    continuous: bool = True  # controls at its beginning, as ``junction`` has it
     implied: tuple[tuple[int, str], ...] = ()  # at its beginning, as ``entrance`` has it
 
     @property
@@ -112,7 +112,7 @@ class ShootingSystem:
         functions = {}
         for numbers in self.of_phase:
             for a, b in pairwise(numbers):
-                functions[b] = junction(self.arcs[a].law, self.arcs[b].law, self.arcs[b].touched, self.arcs[b].slides)
+                functions[b] = junction(self.arcs[a].law, self.arcs[b].law, self.arcs[b].touched, self.arcs[b].continuous)
         return functions
 
     @cached_property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import casadi
 import numpy as np
@@ -12,8 +11,11 @@ from numpy.typing import NDArray
 
 from trajopt.indirect.arc_trajectory import ArcTrace
 from trajopt.indirect.control_law import Mode
+from trajopt.indirect.hamiltonian import PhaseHamiltonian, involves
+from trajopt.indirect.held_by_bounds import HeldConstraint, along, held_by_bounds
 from trajopt.indirect.initial_system import ShootingProblem
 from trajopt.indirect.start import Start, StartArc
+from trajopt.indirect.transitions import may_do_otherwise
 
 Array = NDArray[np.float64]
 SLACK = 1e-6  # relative
@@ -46,12 +48,13 @@ class Finding:
 def findings(prepared: ShootingProblem, unknowns: Array) -> tuple[Finding, ...]:
     """Everything that an answer violates."""
     found: list[Finding] = []
+    held = held_by_bounds(prepared, unknowns)
     for k, trace in enumerate(prepared.traces(unknowns)):
         duration = float(np.diff(unknowns[prepared.system.layout.times[prepared.start.arcs[k].phase]]).sum())
         if trace.breaks[-1] - trace.breaks[0] < VANISHED * duration:
             found.append(Finding("an arc has no duration", k, trace.breaks[0], trace.breaks[-1], lambda mode: mode, np.inf))
             continue
-        found += _controls(trace, k)
+        found += _controls(trace, k, held.get(k, []))
         found += _constraints(trace, k)
         found += _convexity(trace, k)
         found += _jumps(prepared, unknowns, k)
@@ -60,10 +63,10 @@ def findings(prepared: ShootingProblem, unknowns: Array) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _controls(trace: ArcTrace, k: int) -> list[Finding]:
+def _controls(trace: ArcTrace, k: int, held: list[HeldConstraint]) -> list[Finding]:
     ham = trace.law.hamiltonian
     bound, affine = ham.phase.u_bound, ham.affine
-    u, slopes = trace.of(trace.law.u), trace.of(trace.law.stationarity)
+    u, slopes = trace.of(trace.law.u), sum((h.slopes(trace) for h in held), trace.of(trace.law.stationarity))
     found = []
     for i, role in enumerate(trace.law.mode.roles):
         name, span = ham.phase.u_names[i], bound.upper[i] - bound.lower[i]
@@ -71,7 +74,7 @@ def _controls(trace: ArcTrace, k: int) -> list[Finding]:
         if role in ("interior", "singular"):
             for side, beyond in (("lower", bound.lower[i] - u[:, :, i]), ("upper", u[:, :, i] - bound.upper[i])):
                 text = f"control '{name}' is beyond its {side} bound"
-                outside = _where(trace, k, beyond, slack, text, _with_role(i, side))
+                outside = _where(trace, k, beyond, slack, text, _at_bound(ham, i, side))
                 found += [replace(f, saturates=role == "singular") for f in outside]
         else:
             wrong = -slopes[:, :, i] if role == "lower" else slopes[:, :, i]
@@ -98,7 +101,7 @@ def _constraints(trace: ArcTrace, k: int) -> list[Finding]:
             left = (j, held[j]) if constraint.order is not None and constraint.order > 1 else None
             found += [replace(f, left=left) for f in wrong]
             continue
-        values = trace.of(_inserted(trace, constraint.expression))[:, :, 0]
+        values = along(trace, constraint.expression)[:, :, 0]
         size = max(float(np.ptp(values)), float(np.abs(values).max()), 1e-12)
         for side, beyond in (("lower", constraint.lower - values), ("upper", values - constraint.upper)):
             change = _with_constraint(j, side) if constraint.order is not None else None
@@ -174,11 +177,6 @@ def _rows(prepared: ShootingProblem, unknowns: Array) -> list[Finding]:
     return found
 
 
-def _inserted(trace: ArcTrace, expression: Any) -> Any:
-    ph = trace.law.hamiltonian.phase
-    return casadi.substitute(casadi.densify(expression), casadi.vertcat(ph.u, ph.z), casadi.vertcat(trace.law.u, trace.law.z))
-
-
 def _where(
     trace: ArcTrace, k: int, beyond: Array, slack: float, text: str, change: Callable[[Mode], Mode] | None
 ) -> list[Finding]:
@@ -196,6 +194,19 @@ def _where(
 
 def _with_role(i: int, role: str) -> Callable[[Mode], Mode]:
     return lambda mode: Mode((*mode.roles[:i], role, *mode.roles[i + 1 :]), mode.active)
+
+
+def _at_bound(ham: PhaseHamiltonian, i: int, side: str) -> Callable[[Mode], Mode]:
+    """A control at its bound; a mixed constraint that it alone has held is left."""
+
+    def change(mode: Mode) -> Mode:
+        mode = _with_role(i, side)(mode)
+        left = [k for k, role in enumerate(mode.roles) if role not in ("lower", "upper")]
+        acts = {j: ham.constraints[j].derivatives[-1] for j, _ in mode.active if not ham.constraints[j].equality}
+        gone = [j for j, e in acts.items() if involves(e, ham.phase.u, i) and not any(involves(e, ham.phase.u, k) for k in left)]
+        return Mode(mode.roles, tuple(a for a in mode.active if a[0] not in gone))
+
+    return change
 
 
 def _without(j: int) -> Callable[[Mode], Mode]:
@@ -225,6 +236,7 @@ def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: 
     if not gone and not usable:
         return
     start = prepared.traced_start(unknowns) if converged else prepared.start
+    start = replace(start, arcs=tuple(replace(arc, continuous=None) for arc in start.arcs))
     kept = [(k, arc) for k, arc in enumerate(start.arcs) if k not in gone]
     if gone:
         yield replace(start, arcs=_merged(_with_touches(prepared, start.arcs, gone)))
@@ -234,6 +246,20 @@ def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: 
     for touching in (False, True):
         pieces = [piece for k, arc in kept for piece in _split(arc, [f for f in usable if f.arc == k], touching)]
         yield replace(start, arcs=_merged(pieces), sides=sides)
+
+
+def otherwise(prepared: ShootingProblem, near: int | None) -> Iterator[Start]:
+    """A start on the same arcs with a control that jumps at a junction instead of being continuous, or the other way round.
+
+    ``near``: the arc at whose ends Newton's method did not get on; the nearest junction that leaves this choice, and was not
+    changed before, is changed.
+    """
+    start, arcs = prepared.start, prepared.system.arcs
+    inner = [k for k in range(1, len(arcs)) if arcs[k].phase == arcs[k - 1].phase and start.arcs[k].continuous is None]
+    free = [k for k in inner if may_do_otherwise(arcs[k - 1].law, arcs[k].law)]
+    for k in sorted(free, key=lambda k: 0.0 if near is None else abs(k - near - 0.5))[:1]:
+        changed = replace(start.arcs[k], continuous=not arcs[k].continuous)
+        yield replace(start, arcs=(*start.arcs[:k], changed, *start.arcs[k + 1 :]))
 
 
 def _once(found: list[Finding]) -> list[Finding]:
@@ -334,4 +360,5 @@ def _together(a: StartArc, b: StartArc) -> StartArc:
         u=pick(a.u, b.u),
         z=pick(a.z, b.z),
         knots=np.union1d(a.knots, b.knots),
+        taken=np.concatenate([a.taken, b.taken]),
     )

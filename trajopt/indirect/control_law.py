@@ -26,6 +26,7 @@ from trajopt.indirect.hamiltonian import Constraint, PhaseHamiltonian, Unsupport
 Array = NDArray[np.float64]
 UserLaw = Callable[[PhaseHamiltonian], Any]  # -> column of controls in t, x, costate, weight, s, p of the phase
 SINGULAR_DERIVATIVES = 4  # of the switching function: orders one and two
+PROJECTIONS = 3  # steps of Newton's method to where the lower derivatives vanish, from points of a guess that is near
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class ArcLaw:
     multipliers: Any  # of the active constraints
     H: Any
     stationarity: Any  # dH/du, constraint terms included
-    switching: tuple[Any, ...]  # switching functions of the singular components and their derivatives, zero where the arc begins
+    switching: tuple[tuple[Any, ...], ...]  # of each singular component its switching function and derivatives, zero at the start
     costate_direct: Any  # costate in the convention where the constraint itself is adjoined, as a direct method gives it
     densities: Any  # multipliers in that convention
     convexity: Any  # generalized Legendre-Clebsch: of interior and singular controls, the matrix that must be positive
@@ -166,7 +167,7 @@ def arc_law(ham: PhaseHamiltonian, mode: Mode, samples: GuessPoints | None = Non
     if len(mode.active) > len(arc.free) + arc.ph.z.numel():
         raise UnsupportedError(f"an arc of phase '{arc.ph.name}' has more active constraints than free controls", got=mode)
     equations, others = arc.equations(), arc.others()
-    switching: tuple[Any, ...] = ()
+    switching: tuple[tuple[Any, ...], ...] = ()
     strength = casadi.jacobian(arc.stationary(), arc.u_interior)
     if arc.singular:
         solved = _closed_form(equations, others, arc.known(samples))
@@ -209,32 +210,90 @@ def _closed_form(equations: Any, unknowns: Any, known: Known) -> Any:
     return -solved_linear(matrix, constant, known)
 
 
-def _singular_controls(arc: ArcParts, others: Any, solved: Any, samples: GuessPoints | None) -> tuple[Any, tuple[Any, ...], Any]:
-    """Controls on a singular arc, the derivatives of the switching functions that vanish where it begins, and their strength.
+def _singular_controls(
+    arc: ArcParts, others: Any, solved: Any, samples: GuessPoints | None
+) -> tuple[Any, tuple[tuple[Any, ...], ...], Any]:
+    """Controls on a singular arc, by control the derivatives of its switching function that vanish, and their strength.
 
     The switching functions are differentiated along the Hamiltonian flow (Lie brackets, by automatic differentiation) until the
-    controls appear; Kelley's condition makes the number of differentiations even for a single control.
+    controls appear; Kelley's condition makes the number of differentiations even for a single control. Controls of lower order
+    are inserted where those of higher order are looked for.
     """
     ham, ph = arc.ham, arc.ph
-    u = arc.u_singular
+    u, count = arc.u_singular, arc.u_singular.numel()
     y = casadi.vertcat(ph.x, ham.costate)
     flow, switching = casadi.substitute([casadi.vertcat(arc.f, -arc.H_x), _pick(arc.H_u, arc.singular)], [others], [solved])
-    vanishing: list[Any] = []
+    zero, left = type(u).zeros(count), list(range(count))
+    law, strengths = u, type(u).zeros(count, count)
+    vanishing: list[list[Any]] = [[] for _ in left]
     for number in range(SINGULAR_DERIVATIVES + 1):
         strength = casadi.jacobian(switching, u)
-        if number % 2 == 0 and number > 0 and _acts(strength, arc, samples):
-            law = -solved_linear(strength, casadi.substitute(switching, u, type(u).zeros(u.numel())), arc.known(samples))
-            return law, tuple(vanishing), (-1) ** (number // 2) * strength
-        if number % 2 == 1 and u.numel() > 1 and _acts(strength, arc, samples, whole=False):
+        if number % 2 == 1 and len(left) > 1 and _acts(strength, arc, samples, whole=False):
             raise UnsupportedError(
                 f"controls of phase '{ph.name}' are singular together, and act on each other's switching functions"
             )
+        found = []
+        if number % 2 == 0 and number > 0:
+            found = _appearing(strength, left, arc, _where_zero([e for v in vanishing for e in v], arc, samples))
+        if found:
+            rows = [left.index(k) for k in found]
+            rest = casadi.substitute(_pick(switching, rows), u, _exchanged(u, found, zero))
+            values = _exchanged(u, found, -solved_linear(strength[rows, found], rest, arc.known(samples)))
+            strengths[found, found] = (-1) ** (number // 2) * strength[rows, found]
+            law, strengths, flow, switching = casadi.substitute([law, strengths, flow, switching], [u], [values])
+            switching = _pick(switching, [row for row in range(len(left)) if row not in rows])
+            left = [k for k in left if k not in found]
+        if not left:
+            return law, tuple(tuple(v) for v in vanishing), strengths
         # The brackets of odd order cancel exactly, but not in the expression graph.
-        switching = casadi.substitute(switching, u, type(u).zeros(u.numel()))
-        vanishing.append(switching)
+        switching = casadi.substitute(switching, u, zero)
+        for row, k in enumerate(left):
+            vanishing[k].append(switching[row])
         switching = casadi.jtimes(switching, y, flow) + casadi.jacobian(switching, ph.t)
     names = ", ".join(ph.u_names[i] for i in arc.singular)
     raise UnsupportedError(f"the singular control of {names} is not determined by {SINGULAR_DERIVATIVES} time derivatives")
+
+
+def _where_zero(vanishing: list[Any], arc: ArcParts, samples: GuessPoints | None) -> GuessPoints | None:
+    """Points of the guess moved, in x and costate, to the nearest where switching functions and their derivatives vanish.
+
+    A bracket may vanish there and nowhere else; at the points of a guess it has the size of the guess's errors.
+    """
+    if samples is None:
+        return None
+    ham, ph = arc.ham, arc.ph
+    column = casadi.vertcat(*vanishing)
+    symbols = [ph.t, ph.x, ham.costate, ham.weight, ham.s, ham.p]
+    slope = casadi.densify(casadi.jacobian(column, casadi.vertcat(ph.x, ham.costate)))
+    function = casadi.Function("vanishing", symbols, [casadi.densify(column), slope], {"allow_free": True})
+    if function.get_free():
+        return samples
+    t, x, costate, *fixed = samples.points
+    y, (n, count) = np.concatenate([x, costate]), x.shape
+    size = np.abs(y).max(axis=1)
+    size = np.where(size > 0, size, 1.0)
+    for _ in range(PROJECTIONS):
+        values, slopes = (np.asarray(m.full()) for m in function(t, y[:n], y[n:], *fixed))
+        matrices = slopes.reshape(column.numel(), count, 2 * n).transpose(1, 0, 2) * size
+        if not np.all(np.isfinite(matrices)) or not np.all(np.isfinite(values)):
+            return samples
+        y = y - size[:, None] * np.einsum("kij,jk->ik", np.linalg.pinv(matrices), values)
+    return GuessPoints((t, y[:n], y[n:], *fixed), samples.u, samples.z)
+
+
+def _appearing(strength: Any, left: list[int], arc: ArcParts, samples: GuessPoints | None) -> list[int]:
+    """The controls, among those that are ``left``, that these derivatives of their switching functions determine."""
+    if _acts(strength[:, left], arc, samples):
+        return left
+    found = [k for row, k in enumerate(left) if _acts(strength[row, k], arc, samples)]
+    rows = [left.index(k) for k in found]
+    return found if found and _acts(strength[rows, found], arc, samples) else []
+
+
+def _exchanged(column: Any, places: list[int], values: Any) -> Any:
+    """A column with other entries at some places."""
+    new = dict(zip(places, casadi.vertsplit(values), strict=False))
+    return casadi.vertcat(*[new.get(k, column[k]) for k in range(column.numel())])
 
 
 def _acts(strength: Any, arc: ArcParts, samples: GuessPoints | None, whole: bool = True) -> bool:
@@ -260,7 +319,12 @@ def _acts(strength: Any, arc: ArcParts, samples: GuessPoints | None, whole: bool
 
 
 def _assembled(
-    arc: ArcParts, values: Any, equations: Any, switching: tuple[Any, ...], strength: Any, samples: GuessPoints | None = None
+    arc: ArcParts,
+    values: Any,
+    equations: Any,
+    switching: tuple[tuple[Any, ...], ...],
+    strength: Any,
+    samples: GuessPoints | None = None,
 ) -> ArcLaw:
     """The law with ``values`` of v inserted (closed form), or with v as further variables of the flow."""
     ham, ph = arc.ham, arc.ph

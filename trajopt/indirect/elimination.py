@@ -107,7 +107,8 @@ def _values(matrix: Any, known: Known) -> Array:
         count = max((values.shape[1] for _, values in given), default=ANYWHERE)
         points = [values for _, values in given] or [random.uniform(0.5, 1.5, (q.numel(), count)) for q in symbols]
         points += [random.uniform(0.5, 1.5, (q.numel(), count)) for q in others]
-        found = _stacked(function(*points), n, count)
+        # A function of nothing, of a constant matrix, returns a dictionary when it is called the other way.
+        found = _stacked(function(*points) if points else function.call([])[0], n, count)
         finite = found[np.all(np.isfinite(found), axis=(1, 2))]
         if finite.shape[0]:
             return finite

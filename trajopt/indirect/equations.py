@@ -93,7 +93,10 @@ def jumped_costate(after: Side, door: EntryPoint, jumps: Any) -> Any:
 def entry_equations(
     before: Side | None, after: Side, door: EntryPoint, jumps: Any, released: frozenset[int] = frozenset()
 ) -> list[Row]:
-    """What must hold where an arc begins on a state constraint or becomes singular; not for the jump of those ``released``."""
+    """What must hold where an arc begins on a state constraint or becomes singular; not for the jump of those ``released``.
+
+    Where a phase begins, the measure of a constraint may have an atom of any size: there is no condition for the jump.
+    """
     law, ham = after.law, after.law.hamiltonian
     rows: list[Row] = []
     place = 0
@@ -105,19 +108,25 @@ def entry_equations(
         # Equivalent to a control that is continuous (H regular) or to a vanishing switching function (H affine): with this jump
         # the controls on both sides are stationary for the costate before.
         own = after.at(law.multipliers[law.mode.active.index((number, side))])
-        if number not in released:
+        if number not in released and before is not None:
             rows.append((f"jump of the costates where constraint '{name}' becomes active", jumps[place - 1] - own))
     for number, side in door.touched:
         constraint = ham.constraints[number]
         touch = f"constraint '{constraint.name}' at its touch point"
         rows.append((touch, after.at(constraint.expression - constraint.limit(side))))
-        rows.append((_derivative(1) + touch, after.at(constraint.derivatives[1])))
+        if not _held_by_bounds(constraint):
+            rows.append((_derivative(1) + touch, after.at(constraint.derivatives[1])))
     were = before.law.mode.roles if before is not None else ("",) * len(law.mode.roles)
     for i, (was, role) in enumerate(zip(were, law.mode.roles, strict=True)):
         if role == "singular" and was != "singular":
             name = f"switching function of control '{ham.phase.u_names[i]}'"
-            rows += [(_derivative(j) + name, after.at(d[law.singular_place(i)])) for j, d in enumerate(law.switching)]
+            rows += [(_derivative(j) + name, after.at(d)) for j, d in enumerate(law.switching[law.singular_place(i)])]
     return rows
+
+
+def _held_by_bounds(constraint: Constraint) -> bool:
+    """Whether a touched constraint stays at its limit: its rate is a matter of controls, which have come to their bounds."""
+    return constraint.order == 1
 
 
 def _derivative(order: int) -> str:
@@ -135,10 +144,10 @@ def entrance_by_static(after: ArcLaw, door: EntryPoint) -> Equations:
     return with_derivatives("entrance", [side.t, side.y, jumps, ham.weight, ham.s, ham.p], [("static variables", column)])
 
 
-def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...] = (), slides: bool = False) -> Equations:
+def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...] = (), continuous: bool = False) -> Equations:
     """Function (t, y before, y after, jumps, weight, s, p) -> residual and its derivatives by all but p.
 
-    ``slides``: a control goes from a bound to a constraint, or back, without a jump.
+    ``continuous``: a control goes from a bound to a constraint, or to the interior, or back, without a jump.
     """
     ham = after.hamiltonian
     sym = ham.symbols
@@ -147,10 +156,13 @@ def junction(before: ArcLaw, after: ArcLaw, touched: tuple[tuple[int, str], ...]
     door = entrance(before, after, touched)
     jumps = sym.sym("jumps", door.jumps(ham.constraints))
     rows: list[Row] = [(continuity_names(ham.phase), casadi.vertcat(a.x - b.x, a.costate - jumped_costate(b, door, jumps)))]
-    sliding, released = (between_bound_and_constraint(before, after), _released(before, after)) if slides else ([], frozenset())
+    sliding = between_bound_and_constraint(before, after) if continuous else []
+    jumping = [] if continuous else between_bound_and_interior(before, after)
+    released = _released(before, after) if sliding else frozenset()
     rows += entry_equations(a, b, door, jumps, released)
     rows += _multiplier_rows(a, b, released)
-    rows += _switch_rows(a, b, sliding)
+    held = any(_held_by_bounds(ham.constraints[number]) for number, _ in touched)
+    rows += _switch_rows(a, b, sliding, jumping, held)
     rows += [(f"continuity of control '{ham.phase.u_names[i]}'", a.at(a.law.u[i]) - b.at(b.law.u[i])) for i in sliding[:1]]
     return with_derivatives("junction", [t, a.y, b.y, jumps, ham.weight, ham.s, ham.p], rows)
 
@@ -178,6 +190,19 @@ def between_bound_and_constraint(before: ArcLaw, after: ArcLaw) -> list[int]:
     return found
 
 
+def between_bound_and_interior(before: ArcLaw, after: ArcLaw) -> list[int]:
+    """Controls with a curved H that leave a bound, or come to it, while the same constraints are active.
+
+    Either the slope of H at the bound vanishes there and the control is continuous; or H has two minima, at the bound and inside,
+    which are equally deep there, and the control jumps.
+    """
+    pairs = enumerate(zip(before.mode.roles, after.mode.roles, strict=True))
+    changed = [i for i, roles in pairs if roles[0] != roles[1] and "interior" in roles and "singular" not in roles]
+    if set(before.mode.active) != set(after.mode.active) or between_bound_and_constraint(before, after):
+        return []
+    return [i for i in changed if not after.hamiltonian.affine[i]]
+
+
 def _released(before: ArcLaw, after: ArcLaw) -> frozenset[int]:
     """The constraints whose multiplier a control that slides leaves undetermined at a junction, where they are met or left."""
     constraints, changed = after.hamiltonian.constraints, {n for n, _ in set(before.mode.active) ^ set(after.mode.active)}
@@ -199,19 +224,25 @@ def _multiplier_rows(a: Side, b: Side, released: frozenset[int]) -> list[Row]:
     return rows
 
 
-def _switch_rows(a: Side, b: Side, sliding: list[int]) -> list[Row]:
-    """What determines the time at which a control component changes its role, unless it slides."""
+def _switch_rows(a: Side, b: Side, sliding: list[int], jumping: list[int], held: bool) -> list[Row]:
+    """What determines the time at which a control component changes its role, unless it slides.
+
+    ``held``: a state constraint is met there, and bounds of controls keep it: the costate jumps, and slopes of H with it.
+    """
     rows: list[Row] = []
     ham = a.law.hamiltonian
     same_constraints = set(a.law.mode.active) == set(b.law.mode.active)
     for i, (was, role) in enumerate(zip(a.law.mode.roles, b.law.mode.roles, strict=True)):
         if was == role or "singular" in (was, role) or i in sliding:
             continue
-        if "interior" not in (was, role):
+        if "interior" not in (was, role) or i in jumping[:1]:
             # H is continuous; divided by the jump of the control this is the switching function where H is affine.
             slope = a.at(a.law.stationarity[i]) if ham.affine[i] else a.at(a.law.H) - b.at(b.law.H)
+        elif held:
+            rows.append((f"continuity of control '{ham.phase.u_names[i]}'", a.at(a.law.u[i]) - b.at(b.law.u[i])))
+            continue
         elif same_constraints:
-            # Continuity of H has a double root here; the control itself is continuous.
+            # Continuity of H has a double root where the control itself is continuous.
             slope = a.at(a.law.stationarity[i]) if role == "interior" else b.at(b.law.stationarity[i])
         else:
             continue

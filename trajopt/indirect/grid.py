@@ -8,7 +8,7 @@ factor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ PLAIN_SWEEPS = 3  # of them, at first, without sensitivities, which cost more
 ACCEPTED = 3.0  # times the tolerance
 MOST_STEPS = 30_000  # in one arc
 SMALLEST = 1e-9  # step in normalised time
+TAKEN = 10.0  # times the tolerance: the error that steps may have that were taken before
+SMOOTH, ROUGH = 8, 4  # order of the error of a step; across the knot of a table, whose third derivative jumps
 
 
 @dataclass(frozen=True)
@@ -49,17 +51,19 @@ class Grid:
 class Probe:
     """The guess along an arc: values(tau) gives (N, node size).
 
-    ``scale`` is a typical size of each component of the flow, ``places`` are where the guess itself has its knots.
+    ``scale`` is a typical size of each component of the flow, ``places`` are where the guess itself has its knots. ``taken``
+    are the steps of an earlier flow along the same trajectories: start, end and relative error.
     """
 
     values: Callable[[Array], Array]
     scale: Array
     places: Array
+    taken: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
 
 def choose_grid(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance: float) -> Grid:
     """The grid of an arc along a guess."""
-    tau, density, growth = _densities(flow, probe, numbers, p, tolerance)
+    tau, density, growth = _with_taken(probe.taken, tolerance, *_densities(flow, probe, numbers, p, tolerance))
     total = _cumulative(tau, density)
     if not total[-1] < MOST_STEPS:
         raise _too_many_steps(flow, probe, (tau, 1.0 / density), numbers, p)
@@ -117,6 +121,24 @@ def _densities(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance:
         tau = np.concatenate([tau, between])[order]
         step, growth = np.concatenate([step, more])[order], np.concatenate([growth, more_growth])[order]
     return tau, 1.0 / step, growth
+
+
+def _with_taken(taken: Array, tolerance: float, tau: Array, density: Array, growth: Array) -> tuple[Array, Array, Array]:
+    """Places, densities and growth rates, with densities that the errors of steps taken before ask for.
+
+    Where the model is not smooth, as at a knot of a table, steps from the places of a guess do not show it; steps across it do.
+    """
+    for start, end, error in taken[taken[:, 2] > 0.0]:
+        ratio = error / (TAKEN * tolerance)
+        asked = ratio ** (1 / (ROUGH if ratio > 1 else SMOOTH)) / (end - start)
+        edges = np.clip([start, end], 0.0, 1.0)
+        if asked <= np.interp(edges, tau, density).min():
+            continue
+        places = np.union1d(tau, edges)
+        density, growth = np.interp(places, tau, density), np.interp(places, tau, growth)
+        tau, inside = places, (places >= edges[0]) & (places <= edges[1])
+        density[inside] = np.maximum(density[inside], asked)
+    return tau, density, growth
 
 
 def _local_steps(

@@ -34,7 +34,7 @@ from trajopt.indirect.start import (
     scales,
     weights_at,
 )
-from trajopt.indirect.transitions import refuse_chattering, slides
+from trajopt.indirect.transitions import continuous, refuse_chattering
 from trajopt.normal_form import NormalForm
 
 Array = NDArray[np.float64]
@@ -65,6 +65,7 @@ class ShootingProblem:
     scale: Array
     flow_scales: tuple[Array, ...]  # for each arc
     rows: Rows  # all endpoint conditions, and the side on which they are active
+    remarks: tuple[str, ...] = ()  # which multipliers are not unique
     _traced: dict[str, tuple[Array, tuple[ArcTrace, ...]]] = field(default_factory=dict)
 
     def allowed(self, unknowns: Array, step: Array) -> float:
@@ -107,6 +108,7 @@ class ShootingProblem:
                     z=along[3],
                     knots=trace.breaks,
                     inside=0.0,
+                    taken=np.column_stack([trace.breaks[:-1], trace.breaks[1:], trace.errors]),
                 )
             )
         names = [row.name for row, side in self.rows if side is not None]
@@ -138,25 +140,37 @@ def prepare(
         values = node_values(arc, law, weights[arc.phase], start.s, p)
         flow, numbers = ArcFlow(law, deadline), np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
         scale = _flow_scale(flow, values, sizes[arc.phase], numbers, p)
-        places = (arc.knots - arc.start) / (arc.end - arc.start)
-        grid = choose_grid(flow, Probe(values, scale, places[(places > 0) & (places < 1)]), numbers, p, 0.01 * options.tolerance)
+        grid = choose_grid(flow, _probe(arc, values, scale), numbers, p, 0.01 * options.tolerance)
         if options.use_integrals:
             flow = replace(flow, kept=_kept(arc, law, values, sizes[arc.phase], (weights[arc.phase], start.s, p)))
         begins = not arcs or arcs[-1].phase != arc.phase
         fixed = (weights[arc.phase], start.s, p)
         implied = conditions.implied[arc.phase] if begins else ()
-        sliding = not begins and slides((start.arcs[len(arcs) - 1], arc), arcs[-1].law, law, fixed)
-        arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched, sliding, implied))
+        smooth = arc.continuous
+        if smooth is None:
+            smooth = begins or continuous((start.arcs[len(arcs) - 1], arc), arcs[-1].law, law, fixed)
+        arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched, smooth, implied))
         nodes.append(values(grid.starts))
         flow_scales.append(scale)
     steady = tuple(options.use_integrals and autonomous(ham) for ham in hams)
     system = ShootingSystem(form, tuple(arcs), held(conditions.rows), p, steady, (None,) * len(hams))
     unknowns = _first_unknowns(system, start, nodes, weights)
-    prepared = ShootingProblem(form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), conditions.rows)
+    prepared = ShootingProblem(
+        form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), conditions.rows, conditions.remarks
+    )
     prepared = _with_multipliers(prepared, sizes, enough)
     # Multipliers are linear in transversality, but not in the integrals that replace it: those come last.
     replaced = tuple(_replaced(i, start, arcs, (weights[i], start.s, p)) for i in range(len(hams)))
     return replace(prepared, system=replace(prepared.system, replaced=replaced))
+
+
+def _probe(arc: StartArc, values: Callable[[Array], Array], scale: Array) -> Probe:
+    """An arc of a start, for the choice of its grid."""
+    duration = arc.end - arc.start
+    places = (arc.knots - arc.start) / duration
+    inside = (arc.taken[:, 1] > arc.start) & (arc.taken[:, 0] < arc.end)
+    taken = (arc.taken[inside] - [arc.start, arc.start, 0.0]) / [duration, duration, 1.0]
+    return Probe(values, scale, places[(places > 0) & (places < 1)], taken)
 
 
 def _kept(

@@ -36,12 +36,12 @@ def mode_of_roles(ham: PhaseHamiltonian, roles: Mapping[str, str]) -> Mode:
 
 def touched_of(ham: PhaseHamiltonian, arc: Arc) -> tuple[tuple[int, str], ...]:
     """The state constraints, as (number, side), that are touched where an arc begins."""
-    numbers = {c.name: i for i, c in enumerate(ham.constraints) if c.order is not None and c.order > 1}
+    numbers = {c.name: i for i, c in enumerate(ham.constraints) if c.order}
     for name, side in arc.touches.items():
         if name not in numbers:
             raise GuessError(
                 f"an arc of phase '{ham.phase.name}' touches '{name}'",
-                expected="a constraint on states whose first derivative no control enters",
+                expected="a constraint on states",
                 hint=suggest(name, numbers),
             )
         if side not in ("lower", "upper"):

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from trajopt.deadline import UNLIMITED, Deadline, OutOfTime
 from trajopt.errors import GuessError, TrajoptError
 from trajopt.indirect.answer import failed, read_solution
-from trajopt.indirect.check import VANISHED, Finding, findings, revised
+from trajopt.indirect.check import VANISHED, Finding, findings, otherwise, revised
 from trajopt.indirect.control_law import UserLaw
 from trajopt.indirect.diagnosis import ADVICE, diagnose
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, UnsupportedError, hamiltonians
+from trajopt.indirect.held_by_bounds import remarks
 from trajopt.indirect.initial_system import ShootingProblem, prepare
 from trajopt.indirect.modes import roles_of_mode
 from trajopt.indirect.newton import NewtonEnd, NewtonResult, newton
@@ -148,19 +149,27 @@ class Shooting:
             best = outcome if best is None or outcome.rank <= best.rank else best
             if outcome.solved or run.deadline.over:
                 break
-            wanted = "; ".join(f.text for f in outcome.findings) or "arcs vanish", self._revision(outcome, tried)
+            wanted = self._revision(outcome, tried)
         if best is None:
             assert failure is not None
             raise failure
         return self._answer(best, log, begun)
 
-    def _revision(self, outcome: _Outcome, tried: set[object]) -> Start | None:
-        """A start with a structure that was not tried."""
-        result = outcome.result
+    def _revision(self, outcome: _Outcome, tried: set[object]) -> tuple[str, Start | None]:
+        """A start with a structure that was not tried, and why."""
+        prepared, result = outcome.prepared, outcome.result
         if self.law is not None:
-            return None
-        others = revised(outcome.prepared, result.unknowns, result.converged, outcome.findings)
-        return next((start for start in others if start.structure not in tried), None)
+            return "", None
+        others: list[tuple[str, Start]] = []
+        if not result.converged:
+            # Before arcs that vanish are left out: a wrong condition at their ends may have made them vanish.
+            worst = None if result.worst is None else prepared.system.equation(result.worst, result.unknowns).arc
+            others += [
+                ("a control jumps at a junction where it was continuous, or does not", s) for s in otherwise(prepared, worst)
+            ]
+        why = "; ".join(f.text for f in outcome.findings) or "arcs vanish"
+        others += [(why, s) for s in revised(prepared, result.unknowns, result.converged, outcome.findings)]
+        return next(((text, start) for text, start in others if start.structure not in tried), ("", None))
 
     def _attempt(self, run: _Run, start: Start) -> _Outcome:
         """Newton's method for one structure, on grids that follow the solution until its error is within the tolerance."""
@@ -211,6 +220,7 @@ class Shooting:
         elif status is Status.SOLVED and outcome.prepared.error(result.unknowns) > self.tolerance:
             status = Status.COARSE
         explanation = [] if result.converged else diagnose(outcome.prepared, result)
+        log = [*log, *outcome.prepared.remarks, *remarks(outcome.prepared, result.unknowns)] if result.converged else log
         advice = [f"structure: {ADVICE['structure']}"] if wrong else []
         seconds = time.perf_counter() - begun
         return replace(

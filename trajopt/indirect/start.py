@@ -42,7 +42,9 @@ class StartArc:
     z: Along
     knots: Array = field(default_factory=lambda: np.zeros(0))  # times where the guess has its own mesh points
     touched: tuple[tuple[int, str], ...] = ()  # state constraints that are only touched where the arc begins
+    continuous: bool | None = None  # whether controls are where the arc begins; None: as the laws on both sides show
     inside: float = INSIDE  # zero where the trajectories are the arc's own
+    taken: Array = field(default_factory=lambda: np.zeros((0, 3)))  # steps of an earlier flow: start, end, error
 
     def times(self, tau: Array) -> Array:
         return self.start + (self.end - self.start) * np.clip(tau, self.inside, 1.0 - self.inside)
@@ -66,8 +68,8 @@ class Start:
 
     @property
     def structure(self) -> tuple[object, ...]:
-        """Phase, mode and touched constraints of each arc, and the endpoint conditions that were decided about."""
-        return (*[(arc.phase, arc.mode, arc.touched) for arc in self.arcs], *sorted(self.sides.items(), key=str))
+        """Phase, mode, touched constraints and beginning of each arc, and the endpoint conditions that were decided about."""
+        return (*[(arc.phase, arc.mode, arc.touched, arc.continuous) for arc in self.arcs], *sorted(self.sides.items(), key=str))
 
     def of_phase(self, i: int) -> list[StartArc]:
         return [arc for arc in self.arcs if arc.phase == i]

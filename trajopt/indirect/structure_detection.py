@@ -206,8 +206,10 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
         size = max(float(np.ptp(values)), *[abs(limit) for limit in limits])
         near = (sampled.near if constraint.order else NEAR_MIXED) * size
         far = MAX_CONSTRAINT_GAP * (NEAR_CONSTRAINT if constraint.order else NEAR_MIXED) * size
-        followed[j] = _followed(sampled, j, (near, far), controls)
+        contacts = _boundary_contacts(sampled, j, (near, far))
+        followed[j] = _followed(sampled, j, contacts, near, controls)
         if constraint.order < 2:
+            touches += _held_by_bounds(sampled, j, contacts, controls) if constraint.order else []
             continue
         for side, sign in (("lower", 1.0), ("upper", -1.0)):
             if np.isfinite(constraint.limit(side)):
@@ -219,23 +221,43 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
     return followed, touches
 
 
-def _followed(sampled: Sampled, j: int, distances: tuple[float, float], controls: list[list[Run]]) -> list[Run]:
-    """The boundary arcs of a constraint: longer than an interval, or than a touch explains, with a free control.
+def _boundary_contacts(sampled: Sampled, j: int, distances: tuple[float, float]) -> list[Run]:
+    """The runs on which a constraint is at its limit.
 
     ``distances``: how close to its limit it counts as active, and how far from it it may be between mesh points.
     """
     constraint, values, cells = sampled.ham.constraints[j], sampled.constraint_values[:, j], sampled.cells
     near, far = distances
-    may_touch = constraint.order is not None and constraint.order > 1
     roles = sides(values, constraint.lower, constraint.upper, near)
     close = {role: np.abs(values - constraint.limit(side)) < far for role, side in SIDES.items()}
     # Within an interval and its neighbour only: one without any contact has points of its own, at which the limit would hold.
     roles = bridged(roles, close, cells.interval, 0)
     t0, tf = sampled.span
+    return [run for run in runs_of(roles, cells) if run.role != FREE and run.end - run.start > LEAST_ARC * (tf - t0)]
+
+
+def _held_by_bounds(sampled: Sampled, j: int, contacts: list[Run], controls: list[list[Run]]) -> list[Touch]:
+    """Where a constraint is met that bounds then hold: all controls that enter its rate are at their bounds.
+
+    A store is empty, and nothing flows in or out.
+    """
+    ham, found = sampled.ham, []
+    holding = [runs for i, runs in enumerate(controls) if _determined(ham, i, [j])]
+    for contact in contacts:
+        at_bounds = [run for runs in holding for run in runs if run.role != FREE and run.start < contact.middle < run.end]
+        begins = max((run.start for run in at_bounds), default=0.0)
+        if len(at_bounds) == len(holding) and begins > sampled.span[0]:
+            found.append((begins, j, SIDES[contact.role]))
+    return found
+
+
+def _followed(sampled: Sampled, j: int, contacts: list[Run], near: float, controls: list[list[Run]]) -> list[Run]:
+    """The boundary arcs of a constraint: longer than an interval, or than a touch explains, with a free control."""
+    constraint, values, cells = sampled.ham.constraints[j], sampled.constraint_values[:, j], sampled.cells
+    may_touch = constraint.order is not None and constraint.order > 1
     found = []
-    for run in runs_of(roles, cells):
-        free = any(role_at(runs, run.middle) == FREE for runs in controls)
-        if run.role == FREE or not free or run.end - run.start <= LEAST_ARC * (tf - t0):
+    for run in contacts:
+        if not any(role_at(runs, run.middle) == FREE for runs in controls):
             continue
         gap = np.abs(values - constraint.limit(SIDES[run.role]))
         if is_boundary_arc(run, cells.middle, gap, near, DEPARTURE_RATIO) if may_touch else run.intervals > 1:

@@ -10,29 +10,54 @@ from numpy.typing import NDArray
 
 from trajopt.arcs import control_range
 from trajopt.indirect.control_law import ArcLaw
-from trajopt.indirect.equations import between_bound_and_constraint
+from trajopt.indirect.equations import between_bound_and_constraint, between_bound_and_interior
 from trajopt.indirect.hamiltonian import UnsupportedError
 from trajopt.indirect.start import StartArc, node_values
 
 Array = NDArray[np.float64]
 POINTS = 21  # of an arc, among which the largest multiplier is looked for
+ROUNDING = 1e-8  # of its range: a control this near to its bound is there
 
 
-def slides(pair: tuple[StartArc, StartArc], before: ArcLaw, after: ArcLaw, fixed: tuple[Array, ...]) -> bool:
-    """Whether a control slides along a constraint into its bound, or out of it, rather than jumps.
+def continuous(pair: tuple[StartArc, StartArc], before: ArcLaw, after: ArcLaw, fixed: tuple[Array, ...]) -> bool:
+    """Whether a control that comes to its bound or leaves it is continuous, rather than jumps.
 
-    By the laws on both sides: what is nearer to zero at the junction, the jump of the control (in its range), or what vanishes if
-    it jumps (in its largest value along the arc).
+    By the laws on both sides. Between a constraint and a bound: what is nearer to zero at the junction, the jump of the control
+    (in its range), or what vanishes if it jumps (in its largest value along the arc). Between the interior and a bound it jumps
+    if it is farther from the bound than it moves in a mesh interval, by which the junction of a guess is uncertain.
     """
     which = between_bound_and_constraint(before, after)
     if not which:
-        return False
+        return not any(_is_inside(pair, before, after, i) for i in between_bound_and_interior(before, after))
     bound = after.hamiltonian.phase.u_bound
     sides = [_law_values(arc, law, fixed) for arc, law in zip(pair, (before, after), strict=True)]
     values = [np.concatenate([side.u[:, i] for side in sides]) for i in which]
     ranges = [control_range(v, bound.lower[i], bound.upper[i]) for i, v in zip(which, values, strict=True)]
     jumps = [abs(sides[0].u[-1, i] - sides[1].u[0, i]) / size for i, size in zip(which, ranges, strict=True)]
     return bool(max(jumps) < max(_vanishing(sides, (before, after), which), default=0.0))
+
+
+def may_do_otherwise(before: ArcLaw, after: ArcLaw) -> bool:
+    """Whether a control may jump at a junction or be continuous there."""
+    return bool(between_bound_and_constraint(before, after) or between_bound_and_interior(before, after))
+
+
+def _is_inside(pair: tuple[StartArc, StartArc], before: ArcLaw, after: ArcLaw, i: int) -> bool:
+    """Whether a control is away from its bound where its interior arc begins or ends."""
+    own = 0 if before.mode.roles[i] == "interior" else 1
+    arc, side = pair[own], (after, before)[own].mode.roles[i]
+    bound, end = after.hamiltonian.phase.u_bound, -1 if own == 0 else 0
+    values = arc.u(arc.times(np.linspace(0.0, 1.0, POINTS)))[:, i]
+    distance = abs(values[end] - (bound.lower[i] if side == "lower" else bound.upper[i]))
+    moved = float(np.ptp(values[_near_junction(arc, end)]))
+    return bool(distance > moved + ROUNDING * control_range(values, bound.lower[i], bound.upper[i]))
+
+
+def _near_junction(arc: StartArc, end: int) -> NDArray[np.bool_]:
+    """Which points of an arc are within a mesh interval of its beginning, or of its end."""
+    junction = arc.start if end == 0 else arc.end
+    reach = max(_interval_at(arc, junction), (arc.end - arc.start) / POINTS)
+    return np.asarray(np.abs(arc.times(np.linspace(0.0, 1.0, POINTS)) - junction) <= reach)
 
 
 def refuse_chattering(pair: tuple[StartArc, StartArc], before: ArcLaw, after: ArcLaw, fixed: tuple[Array, ...]) -> None:
@@ -47,18 +72,19 @@ def refuse_chattering(pair: tuple[StartArc, StartArc], before: ArcLaw, after: Ar
     for arc, law, other, end in ((pair[0], before, after, -1), (pair[1], after, before, 0)):
         pairs = enumerate(zip(law.mode.roles, other.mode.roles, strict=True))
         bounded = [i for i, (own, others) in pairs if own == "singular" and others in ("lower", "upper")]
-        if not bounded or len(law.switching) % 4:
+        orders = {i: len(law.switching[law.singular_place(i)]) // 2 for i in bounded}
+        bounded = [i for i in bounded if orders[i] % 2 == 0]
+        if not bounded:
             continue
         ph, junction = law.hamiltonian.phase, arc.start if end == 0 else arc.end
         limits = {"lower": ph.u_bound.lower, "upper": ph.u_bound.upper}
-        values, interval = _law_values(arc, law, fixed).u, _interval_at(arc, junction)
-        nearby = np.abs(arc.times(np.linspace(0.0, 1.0, POINTS)) - junction) <= max(interval, (arc.end - arc.start) / POINTS)
+        values, nearby = _law_values(arc, law, fixed).u, _near_junction(arc, end)
         for i in bounded:
             jump = abs(values[end, i] - limits[other.mode.roles[i]][i])
             if jump > np.ptp(values[nearby, i]):
                 raise UnsupportedError(
                     f"control '{ph.u_names[i]}' of phase '{ph.name}' chatters at t = {junction:.4g}",
-                    got=f"a jump to a singular arc of order {len(law.switching) // 2}, which needs infinitely many switches",
+                    got=f"a jump to a singular arc of order {orders[i]}, which needs infinitely many switches",
                     hint="the answer of collocation approximates it; a small cost on the control's square removes the chattering",
                 )
 
