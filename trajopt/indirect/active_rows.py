@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from trajopt.indirect.equations import ActiveRow
 from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian, boundary_rows
 from trajopt.indirect.start import Start, endpoint_values
+from trajopt.indirect.structure_detection import NEAR_CONSTRAINT
 from trajopt.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 Rows = tuple[tuple[BoundaryRow, str | None], ...]  # all endpoint conditions, and the side on which they are active
-NEAR = 1e-5  # relative distance from a limit below which an endpoint condition is taken as active
 DEPENDENT = 1e-6  # relative: gradients at linked points of a guess agree no better than the guess fulfils the link
 
 
@@ -130,9 +130,9 @@ def _active_rows(form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: St
             result.append((row, start.sides[row.name]))
             continue
         size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value, term) if np.isfinite(b)))
-        if row.equality or (np.isfinite(row.lower) and value - row.lower <= NEAR * size):
+        if row.equality or (np.isfinite(row.lower) and value - row.lower <= NEAR_CONSTRAINT * size):
             result.append((row, "lower"))
-        elif np.isfinite(row.upper) and row.upper - value <= NEAR * size:
+        elif np.isfinite(row.upper) and row.upper - value <= NEAR_CONSTRAINT * size:
             result.append((row, "upper"))
         else:
             result.append((row, None))
