@@ -38,14 +38,12 @@ Touch = tuple[float, int, str]  # time, constraint, side
 
 POINTS = 8  # samples in each mesh interval, none at its ends, where controls jump
 NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control counts as being there
-NEAR_CONSTRAINT = 1e-5  # of the size of its values: how close to a limit a state constraint counts as active
+NEAR_CONSTRAINT = 1e-5  # of the size of its values: how close to a limit a state constraint counts as active, at most
 NEAR_MIXED = 1e-3  # the same for a constraint on controls, which are less accurate
 MAX_CONSTRAINT_GAP = 100.0  # times that: how far a followed constraint may be from its limit between mesh points
 LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
-MARGIN = 10.0  # times the answer's error: how close to a limit a state constraint counts as active, at most NEAR_CONSTRAINT
-LEAST_NEAR = 1e-7  # of the size of its values: rounding errors and the barrier of the direct method stay below this
-DEPARTURE_RATIO = 16.0  # times that distance, half a contact's length beyond it: a touching parabola comes to 4, an arc to more;
-# in the contact the median distance of the parabola is a fourth, that of an arc less
+MARGIN = 10.0  # times the solution's error. Less: an arc whose multiplier vanishes, where a barrier method keeps a distance, is
+# missed. More: a touch is read as an arc.
 
 
 @dataclass(frozen=True)
@@ -121,9 +119,25 @@ def sample(ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Arr
         np.asarray(m.full()).T for m in function(t[None, :], x.T, costate.T, u.T, z.T, mu.T, weight, s, p)
     )
     displacement = -slope / np.where(curve > 1e-12, curve, 1e-12)
-    error = float(solution.error) if np.isfinite(solution.error) else NEAR_CONSTRAINT
-    near = float(np.clip(MARGIN * error, LEAST_NEAR, NEAR_CONSTRAINT))
-    return Sampled(ham, cells, u, displacement, constraints.reshape(t.size, -1), near)
+    return Sampled(ham, cells, u, displacement, constraints.reshape(t.size, -1), near_of(solution))
+
+
+def near_of(solution: Solution) -> float:
+    """How close to a limit a state constraint counts as active, of the size of its values.
+
+    On a boundary arc the distance from the limit is an error of the solution: the estimated one, or what the tolerance allowed.
+    """
+    known = [float(e) for e in (solution.error, solution.tolerance) if np.isfinite(e)]
+    return min(MARGIN * max(known), NEAR_CONSTRAINT) if known else NEAR_CONSTRAINT
+
+
+def departure_ratio(order: int) -> float:
+    """What tells a boundary arc from a touch: how far from a limit, half a contact's length beyond it, relative to its distance.
+
+    An arc of a constraint of order q is left, with a continuous control, as t^(q + 1). When it shrinks to a point, t^(q + 1) on
+    both sides is the flattest touch. That comes to 2^(q + 1) there; a boundary arc comes to more, a parabola to 4.
+    """
+    return 2.0 ** (order + 1)
 
 
 def _known_multipliers(ham: PhaseHamiltonian, solution: Solution, t: Array) -> Array:
@@ -210,7 +224,7 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
         for side, sign in (("lower", 1.0), ("upper", -1.0)):
             if np.isfinite(constraint.limit(side)):
                 gap = sign * (values - constraint.limit(side))
-                distances = (near, DEPARTURE_RATIO * near, far)
+                distances = (near, departure_ratio(constraint.order) * near, far)
                 touches += [(time, j, side) for time in touch_times(t, gap, distances, followed[j])]
     return followed, touches
 
@@ -222,7 +236,7 @@ def _followed(sampled: Sampled, j: int, distances: tuple[float, float], controls
     """
     constraint, values, cells = sampled.ham.constraints[j], sampled.constraint_values[:, j], sampled.cells
     near, far = distances
-    may_touch = constraint.order is not None and constraint.order > 1
+    order = constraint.order or 0
     roles = sides(values, constraint.lower, constraint.upper, near)
     close = {role: np.abs(values - constraint.limit(side)) < far for role, side in SIDES.items()}
     # Within an interval and its neighbour only: one without any contact has points of its own, at which the limit would hold.
@@ -234,7 +248,7 @@ def _followed(sampled: Sampled, j: int, distances: tuple[float, float], controls
         if run.role == FREE or not free or run.end - run.start <= LEAST_ARC * (tf - t0):
             continue
         gap = np.abs(values - constraint.limit(SIDES[run.role]))
-        if is_boundary_arc(run, cells.middle, gap, near, DEPARTURE_RATIO) if may_touch else run.intervals > 1:
+        if is_boundary_arc(run, cells.middle, gap, near, departure_ratio(order)) if order > 1 else run.intervals > 1:
             found.append(_extended(run, j, sampled.ham, controls))
     return found
 
