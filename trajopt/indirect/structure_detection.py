@@ -36,10 +36,9 @@ from trajopt.solution import Arc, Solution
 Array = NDArray[np.float64]
 Touch = tuple[float, int, str]  # time, constraint, side
 
-POINTS = 8  # samples in each mesh interval, none at its ends, where controls jump
-NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control counts as being there
+POINTS = 8  # samples in each mesh interval, none at its ends, where controls jump; with one, Bryson-Denham's costates are too far
+NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control, or a constraint on controls, counts as being there
 NEAR_CONSTRAINT = 1e-5  # of the size of its values: how close to a limit a state constraint counts as active, at most
-NEAR_MIXED = 1e-3  # the same for a constraint on controls, which are less accurate
 MAX_CONSTRAINT_GAP = 100.0  # times that: how far a followed constraint may be from its limit between mesh points
 LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
 MARGIN = 10.0  # times the solution's error. Less: an arc whose multiplier vanishes, where a barrier method keeps a distance, is
@@ -216,8 +215,8 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
         if not limits:
             continue
         size = max(float(np.ptp(values)), *[abs(limit) for limit in limits])
-        near = (sampled.near if constraint.order else NEAR_MIXED) * size
-        far = MAX_CONSTRAINT_GAP * (NEAR_CONSTRAINT if constraint.order else NEAR_MIXED) * size
+        near = (sampled.near if constraint.order else NEAR_CONTROL) * size
+        far = MAX_CONSTRAINT_GAP * (NEAR_CONSTRAINT if constraint.order else NEAR_CONTROL) * size
         followed[j] = _followed(sampled, j, (near, far), controls)
         if constraint.order < 2:
             continue
