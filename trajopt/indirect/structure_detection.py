@@ -39,10 +39,9 @@ Touch = tuple[float, int, str]  # time, constraint, side
 POINTS = 8  # samples in each mesh interval, none at its ends, where controls jump; with one, Bryson-Denham's costates are too far
 NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control, or a constraint on controls, counts as being there
 NEAR_CONSTRAINT = 1e-5  # of the size of its values: how close to a limit a state constraint counts as active, at most
-MAX_CONSTRAINT_GAP = 100.0  # times that: how far a followed constraint may be from its limit between mesh points
 LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
-MARGIN = 10.0  # times the solution's error. Less: an arc whose multiplier vanishes, where a barrier method keeps a distance, is
-# missed. More: a touch is read as an arc.
+MARGIN = 10.0  # times the solution's error: a limit so near may be active; times NEAR_CONSTRAINT: between mesh points of an arc.
+# Less: an arc whose multiplier vanishes, where a barrier method keeps a distance, is missed. More: a touch is read as an arc.
 
 
 @dataclass(frozen=True)
@@ -216,7 +215,7 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
             continue
         size = max(float(np.ptp(values)), *[abs(limit) for limit in limits])
         near = (sampled.near if constraint.order else NEAR_CONTROL) * size
-        far = MAX_CONSTRAINT_GAP * (NEAR_CONSTRAINT if constraint.order else NEAR_CONTROL) * size
+        far = MARGIN * (NEAR_CONSTRAINT if constraint.order else NEAR_CONTROL) * size
         followed[j] = _followed(sampled, j, (near, far), controls)
         if constraint.order < 2:
             continue
