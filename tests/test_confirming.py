@@ -29,6 +29,7 @@ def test_the_arcs_of_a_solution_with_the_default_tolerance_are_misread(without):
 
 
 def test_a_smaller_tolerance_shows_them():
+    """Decides TIGHTER: with ten times as much the arcs are still misread, and the limits have to be moved."""
     solution = solve(beam_on_an_obstacle(), "indirect").check()
     assert any(line.startswith("collocation with a smaller tolerance: tried") for line in solution.log)
     assert not any("limits moved" in line for line in solution.log)

@@ -8,6 +8,7 @@ import casadi
 import numpy as np
 import pytest
 
+import trajopt.indirect.grid
 import trajopt.indirect.newton
 from trajopt import Problem, free, solve
 from trajopt.indirect.hamiltonian import hamiltonians
@@ -61,12 +62,26 @@ def test_from_costates_given_by_hand(name):
 @pytest.mark.parametrize("name", ["brachistochrone", "orbit_raising", "cart_pole", "lqr_scalar", "block_move"])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_costates_perturbed_by_a_percent(name, sign):
+    """The cart's pole decides GROWTH: segments with a thousand to a million times as much are too long for Newton's method."""
     form, reference = form_of(name)
     guess = {state: value * (1 + sign * 0.01) for state, value in reference.costates.items()}
     guess["tf"] = 1.82  # of the brachistochrone; the other end times are fixed
     solution = Shooting().solve(form, guess)
     assert solution.success, solution.explanation
     assert solution.objective == pytest.approx(reference.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize(("growth", "solved"), [(1e3, True), (1e12, False)])
+def test_errors_may_not_grow_without_limit(monkeypatch, growth, solved):
+    """Decides GROWTH: along x' = u - x^3, most of the time at rest, neighbouring trajectories separate as exp(40)."""
+    ocp = Problem("long")
+    ph = ocp.phase()
+    ph.time(start=0, end=40)
+    x, u = ph.state("x", start=1, end=1), ph.control("u")
+    ph.dynamics({x: u - x**3})
+    ocp.minimize(ph.integral(x**2 + u**2) / 2)
+    monkeypatch.setattr(trajopt.indirect.grid, "GROWTH", growth)
+    assert Shooting().solve(ocp.finish(), solve(ocp)).success is solved
 
 
 def newton_run(name, guess):

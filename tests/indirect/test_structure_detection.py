@@ -6,10 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import trajopt.indirect.structure_detection
+from tests.benchmarks.suite import ENTRIES
 from trajopt import solve
 from trajopt.indirect.hamiltonian import hamiltonians
 from trajopt.indirect.modes import roles_of_mode
 from trajopt.indirect.structure_detection import start_of_solution
+from trajopt.solving import Both
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +57,30 @@ def test_structure(direct, name, control, roles, known):
 
 
 def test_an_active_state_constraint_has_its_name(direct):
+    """Its multiplier vanishes on the arc, so that a barrier method keeps away from the limit by more than its error.
+
+    Decides MARGIN from below: with a fourth of it the arc is missed.
+    """
     found = roles_of(*direct("bryson_denham"))
     assert [a.get("x") for _, _, a in found] == [None, "upper", None]
     np.testing.assert_allclose(found[1][:2], [1 / 3, 2 / 3], atol=0.05)
+
+
+def robbins_touches():
+    """The touches of Robbins' problem, a constraint of order three, as shooting reads them; the last ones are too close."""
+    form = ENTRIES["robbins"].build().finish()
+    solution = solve(ENTRIES["robbins"].build(), Both().direct)
+    hams = hamiltonians(form)
+    start = start_of_solution(form, hams, replace(solution, arcs=()), form.parameter_values(None))
+    return [round(arc.start, 1) for arc in start.arcs if arc.touched][:2]
+
+
+def test_a_touch_is_no_arc():
+    """Decides MARGIN from above, and the departure ratio: a touch that is sampled in a few points is not read as an arc."""
+    assert robbins_touches() == [1.0, 4.2]
+
+
+@pytest.mark.parametrize(("name", "value"), [("MARGIN", 300.0), ("departure_ratio", lambda order: 4.0)])
+def test_a_touch_would_be_an_arc_with(monkeypatch, name, value):
+    monkeypatch.setattr(trajopt.indirect.structure_detection, name, value)
+    assert robbins_touches() != [1.0, 4.2]

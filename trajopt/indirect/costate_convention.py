@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from trajopt.indirect.control_law import ArcLaw
+from trajopt.indirect.structure_detection import POINTS
 
 if TYPE_CHECKING:
     from trajopt.indirect.start import StartArc
 
 Array = NDArray[np.float64]
-STEPS = 24  # of the quadrature in a mesh interval of the guess: the measure only has to begin Newton's method
 
 
 def flow_costate(arc: StartArc, law: ArcLaw, fixed: tuple[Array, ...]) -> Callable[[Array], Array]:
@@ -73,7 +73,7 @@ def _quadrature_points(arc: StartArc) -> Array:
     last = float(later[0]) if later.size else arc.end
     inner = arc.knots[(arc.knots > arc.start) & (arc.knots < last)]
     marks = np.unique(np.concatenate([arc.times(np.array([0.0, 1.0])), inner, [last]]))
-    return np.unique(np.concatenate([np.linspace(a, b, STEPS + 1) for a, b in pairwise(marks)]))
+    return np.unique(np.concatenate([np.linspace(a, b, POINTS + 1) for a, b in pairwise(marks)]))
 
 
 def _adjoint_residual(at: _Along, t: Array) -> Array:

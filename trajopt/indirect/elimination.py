@@ -21,7 +21,6 @@ Array = NDArray[np.float64]
 Pivots = list[tuple[int, int]]
 Known = Sequence[tuple[Any, Array]]
 
-EQUALLY_GOOD = 0.1  # of the best pivot: among these the one that fills in least is taken (Duff, Erisman & Reid)
 ANYWHERE = 5  # points that stand in where there is no guess
 
 
@@ -49,10 +48,7 @@ def chosen_pivots(matrices: Array) -> Pivots:
         if not rest.shape[0]:
             raise UnsupportedError("H does not determine the controls on an arc", hint="a control that acts on nothing there")
         left = rest.min(axis=0) if rest.min(axis=0).max() > 0.0 else np.median(rest, axis=0)
-        filled = rest.max(axis=0) > 0
-        fill = (filled.sum(axis=1)[:, None] - 1) * (filled.sum(axis=0)[None, :] - 1)
-        good = left >= EQUALLY_GOOD * left.max()
-        i, j = divmod(int(np.argmin(np.where(good, fill - left / left.max(), np.inf))), len(columns))
+        i, j = divmod(int(np.argmax(left)), len(columns))
         row, column = rows.pop(i), columns.pop(j)
         order.append((row, column))
         for k in rows:

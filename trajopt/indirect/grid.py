@@ -20,9 +20,8 @@ Array = NDArray[np.float64]
 
 PROBES = 40  # places along an arc where local errors are estimated at first
 MOST_PROBES = 4000
-STEPS = 8  # in a segment
 SENSITIVITY_TOLERANCE = 1e-5  # relative; only has to keep the discrete flow close to a symplectic one
-GROWTH = 1e3  # largest growth of an error over a segment
+GROWTH = 1e3  # largest growth of an error over a segment. More: Newton's method needs a better guess. Less: more unknowns
 SWEEPS = 14  # at most, to settle the local steps
 PLAIN_SWEEPS = 3  # of them, at first, without sensitivities, which cost more
 ACCEPTED = 3.0  # times the tolerance
@@ -67,12 +66,16 @@ def choose_grid(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance
     total = _cumulative(tau, density)
     if not total[-1] < MOST_STEPS:
         raise _too_many_steps(flow, probe, (tau, 1.0 / density), numbers, p)
-    most = int(min(STEPS, max(np.ceil(total[-1]), 1)))
-    # A segment has a limited number of steps and a limited growth of errors, whichever comes first. Where growth makes segments
-    # short they need few steps; a segment itself costs about as much as one.
-    measures = [_cumulative(tau, np.maximum(density / n, growth / np.log(GROWTH))) for n in range(1, most + 1)]
-    steps = 1 + int(np.argmin([np.ceil(m[-1] - 1e-9) * (n + 1) for n, m in enumerate(measures, 1)]))
-    measure = measures[steps - 1]
+    limit = np.maximum(growth / np.log(GROWTH), 1e-300)
+    # Few steps make many segments; many make some segments have more than they need, because growth makes them short. A segment
+    # itself costs about as much as a step. With more steps than growth leaves room for, the segments stay the same.
+    most = int(np.ceil(max(min(total[-1], float((density / limit).max())), 1.0)))
+
+    def measure_with(n: int) -> Array:
+        return _cumulative(tau, np.maximum(density / n, limit))
+
+    steps = min(range(1, most + 1), key=lambda n: float(np.ceil(measure_with(n)[-1] - 1e-9)) * (n + 1))
+    measure = measure_with(steps)
     segments = max(int(np.ceil(measure[-1] - 1e-9)), 1)
     bounds = np.interp(np.linspace(0.0, measure[-1], segments + 1), measure, tau)
     bounds[0], bounds[-1] = 0.0, 1.0

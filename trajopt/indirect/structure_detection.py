@@ -30,20 +30,16 @@ from trajopt.arcs import (
 from trajopt.indirect.control_law import Mode
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, boundary_rows, involves
 from trajopt.indirect.modes import mode_of_roles, touched_of
-from trajopt.indirect.start import NEAR_CONSTRAINT, Start, StartArc, near_of, start_from, weights_at
+from trajopt.indirect.start import MARGIN, NEAR_CONSTRAINT, Start, StartArc, near_of, start_from, weights_at
 from trajopt.normal_form import NormalForm
 from trajopt.solution import Arc, Solution
 
 Array = NDArray[np.float64]
 Touch = tuple[float, int, str]  # time, constraint, side
 
-POINTS = 8  # samples in each mesh interval, none at its ends, where controls jump
-NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control counts as being there
-NEAR_MIXED = 1e-3  # the same for a constraint on controls, which are less accurate
-MAX_CONSTRAINT_GAP = 100.0  # times that: how far a followed constraint may be from its limit between mesh points
+POINTS = 8  # samples in each mesh interval, none at its ends, where controls jump; with one, Bryson-Denham's costates are too far
+NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control, or a constraint on controls, counts as being there
 LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
-DEPARTURE_RATIO = 16.0  # times that distance, half a contact's length beyond it: a touching parabola comes to 4, an arc to more;
-# in the contact a parabola is within a sixteenth of it for a fourth of the time, an arc for most of it
 
 
 @dataclass(frozen=True)
@@ -128,6 +124,15 @@ def sample(ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Arr
     return Sampled(ham, cells, u, displacement, constraints.reshape(t.size, -1), near_of(solution), constraint)
 
 
+def departure_ratio(order: int) -> float:
+    """What tells a boundary arc from a touch: how far from a limit, half a contact's length beyond it, relative to its distance.
+
+    An arc of a constraint of order q is left, with a continuous control, as t^(q + 1). When it shrinks to a point, t^(q + 1) on
+    both sides is the flattest touch. That comes to 2^(q + 1) there; a boundary arc comes to more, a parabola to 4.
+    """
+    return 2.0 ** (order + 1)
+
+
 def _known_multipliers(ham: PhaseHamiltonian, solution: Solution, t: Array) -> Array:
     """Multipliers of path constraints where the solution has them, else zero."""
     given = solution.phase(ham.phase.name).path_multipliers
@@ -204,8 +209,8 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
         if not limits:
             continue
         size = max(float(np.ptp(values)), *[abs(limit) for limit in limits])
-        near = (sampled.near if constraint.order else NEAR_MIXED) * size
-        far = MAX_CONSTRAINT_GAP * (NEAR_CONSTRAINT if constraint.order else NEAR_MIXED) * size
+        near = (sampled.near if constraint.order else NEAR_CONTROL) * size
+        far = MARGIN * (NEAR_CONSTRAINT if constraint.order else NEAR_CONTROL) * size
         contacts = _boundary_contacts(sampled, j, (near, far))
         followed[j] = _followed(sampled, j, contacts, near, controls)
         if constraint.order < 2:
@@ -217,7 +222,8 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
                 def gap(times: Array, j: int = j, sign: float = sign, limit: float = constraint.limit(side)) -> Array:
                     return sign * (sampled.constraint(j, times) - limit)
 
-                touches += [(time, j, side) for time in touch_times(t, gap, (near, DEPARTURE_RATIO * near), followed[j])]
+                distances = near, departure_ratio(constraint.order) * near
+                touches += [(time, j, side) for time in touch_times(t, gap, distances, followed[j])]
     return followed, touches
 
 
@@ -254,13 +260,13 @@ def _held_by_bounds(sampled: Sampled, j: int, contacts: list[Run], controls: lis
 def _followed(sampled: Sampled, j: int, contacts: list[Run], near: float, controls: list[list[Run]]) -> list[Run]:
     """The boundary arcs of a constraint: longer than an interval, or than a touch explains, with a free control."""
     constraint, values, cells = sampled.ham.constraints[j], sampled.constraint_values[:, j], sampled.cells
-    may_touch = constraint.order is not None and constraint.order > 1
+    order = constraint.order or 0
     found = []
     for run in contacts:
         if not any(role_at(runs, run.middle) == FREE for runs in controls):
             continue
         gap = np.abs(values - constraint.limit(SIDES[run.role]))
-        if is_boundary_arc(run, cells.middle, gap, near, DEPARTURE_RATIO) if may_touch else run.intervals > 1:
+        if is_boundary_arc(run, cells.middle, gap, near, departure_ratio(order)) if order > 1 else run.intervals > 1:
             found.append(_extended(run, j, sampled.ham, controls))
     return found
 
