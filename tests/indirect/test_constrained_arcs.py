@@ -153,7 +153,8 @@ def sampled(gap, intervals=40, near=1e-6, order=2):
     assert ham.constraints[0].order == order
     cells = Cells.even(np.linspace(0, 1, intervals + 1), POINTS)
     values, zeros = 1 - gap(cells.middle), np.zeros((cells.middle.size, 1))
-    return Sampled(ham, cells, zeros, zeros, values[:, None], near, lambda j, t: 1 - gap(t))
+    normals = np.ones((values.size, 1, 1))
+    return Sampled(ham, cells, zeros, zeros, values[:, None], near, lambda j, t: 1 - gap(t), zeros, lambda: normals)
 
 
 def beside(a, b, curvature):

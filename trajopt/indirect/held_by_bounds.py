@@ -25,6 +25,7 @@ from trajopt.indirect.hamiltonian import PhaseHamiltonian, involves
 from trajopt.indirect.initial_system import ShootingProblem
 
 Array = NDArray[np.float64]
+AT_LIMIT = 1e-9  # how near to its limit a mixed constraint is that others imply: rounding errors of laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,24 @@ def remarks(prepared: ShootingProblem, unknowns: Array) -> list[str]:
                 f"the multipliers of '{ham.constraints[h.number].name}' and of the bounds of {names} are not unique "
                 f"on the arc from t = {begins:.6g}"
             )
+    for trace in prepared.traces(unknowns):
+        ham, mode = trace.law.hamiltonian, trace.law.mode
+        for j in _repeated(trace):
+            names = " and ".join(f"'{ham.constraints[i].name}'" for i in sorted({j, *[i for i, _ in mode.active]}))
+            found.append(f"the multipliers of {names} are not unique on the arc from t = {trace.breaks[0]:.6g}")
+    return found
+
+
+def _repeated(trace: ArcTrace) -> list[int]:
+    """Mixed constraints that are at a limit all along an arc though they are not among the active ones: those imply them."""
+    ham, active, found = trace.law.hamiltonian, {j for j, _ in trace.law.mode.active}, []
+    for j, constraint in enumerate(ham.constraints):
+        if constraint.order != 0 or constraint.equality or j in active:
+            continue
+        values = along(trace, constraint.expression)[:, :, 0]
+        gaps = [np.abs(values - limit).max() for limit in (constraint.lower, constraint.upper) if np.isfinite(limit)]
+        if min(gaps, default=np.inf) <= AT_LIMIT * max(1.0, float(np.abs(values).max())):
+            found.append(j)
     return found
 
 

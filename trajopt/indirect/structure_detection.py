@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 
 import casadi
@@ -39,6 +40,7 @@ Touch = tuple[float, int, str]  # time, constraint, side
 
 POINTS = 8  # samples in each mesh interval, none at its ends, where controls jump; with one, Bryson-Denham's costates are too far
 NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control, or a constraint on controls, counts as being there
+DEPENDENT = 1e-6  # relative: slopes of constraints that are so near to each other by direction say the same
 LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
 
 
@@ -63,6 +65,8 @@ class Sampled:
     constraint_values: Array  # (points, constraints)
     near: float  # of the size of its values: how close to a limit a state constraint counts as active
     constraint: Callable[[int, Array], Array]  # (number, times) -> values of a state constraint
+    multipliers: Array  # (points, constraints), zero for bounds of states
+    normals: Callable[[], Array]  # (points, constraints, controls): slopes of their last derivatives by the controls
 
     @property
     def span(self) -> tuple[float, float]:
@@ -121,7 +125,20 @@ def sample(ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Arr
         at = casadi.Function("constraint", [ph.t, ph.x, ham.s, ham.p], [ham.constraints[j].expression])
         return np.asarray(at(times[None, :], arc.x(times).T, s, p).full()).ravel()
 
-    return Sampled(ham, cells, u, displacement, constraints.reshape(t.size, -1), near_of(solution), constraint)
+    known = np.concatenate([mu, np.zeros((t.size, len(ham.constraints) - mu.shape[1]))], axis=1)
+    normals = cache(lambda: _normals(ham, (t, x, u, z), s, p))
+    values_of = constraints.reshape(t.size, -1)
+    return Sampled(ham, cells, u, displacement, values_of, near_of(solution), constraint, known, normals)
+
+
+def _normals(ham: PhaseHamiltonian, at: tuple[Array, ...], s: Array, p: Array) -> Array:
+    """(points, constraints, controls): slopes of the last derivatives of the constraints by the controls."""
+    ph, (t, x, u, z) = ham.phase, at
+    last = casadi.vertcat(ham.symbols(0, 1), *[c.derivatives[-1] for c in ham.constraints])
+    slopes = casadi.densify(casadi.jacobian(last, ph.u))
+    function = casadi.Function("normals", [ph.t, ph.x, ph.u, ph.z, ham.s, ham.p], [slopes]).map(t.size)
+    found = np.asarray(function(t[None, :], x.T, u.T, z.T, casadi.repmat(s, 1, t.size), casadi.repmat(p, 1, t.size)))
+    return found.reshape(len(ham.constraints), t.size, ph.u.numel()).transpose(1, 0, 2)
 
 
 def departure_ratio(order: int) -> float:
@@ -153,9 +170,10 @@ def detect(sampled: Sampled, known: list[Arc]) -> list[DetectedArc]:
     followed, touches = _contacts(sampled, controls)
     ends = [time for runs in (*controls, *followed) for run in runs for time in (run.start, run.end)]
     times = distinct(np.array(ends), t0, tf, LEAST_ARC * (tf - t0))
+    times = np.union1d(times, _alternations(sampled, controls, followed, times))
     arcs: list[DetectedArc] = []
     for a, b in pairwise(np.unique([*times, *[time for time, _, _ in touches]]).tolist()):
-        mode = _mode_at(ham, controls, followed, 0.5 * (a + b))
+        mode = _mode_at(sampled, controls, followed, 0.5 * (a + b))
         touched = tuple((j, side) for time, j, side in touches if time == a)
         if arcs and arcs[-1].mode == mode and not touched:
             arcs[-1] = replace(arcs[-1], end=b)
@@ -164,18 +182,55 @@ def detect(sampled: Sampled, known: list[Arc]) -> list[DetectedArc]:
     return arcs
 
 
-def _mode_at(ham: PhaseHamiltonian, controls: list[list[Run]], followed: list[list[Run]], t: float) -> Mode:
+def _mode_at(sampled: Sampled, controls: list[list[Run]], followed: list[list[Run]], t: float) -> Mode:
+    ham = sampled.ham
     at = [AT_UPPER if c.equality else role_at(followed[j], t) for j, c in enumerate(ham.constraints)]
     active = [(j, SIDES[role]) for j, role in enumerate(at) if role != FREE]
+    free = [i for i, runs in enumerate(controls) if role_at(runs, t) == FREE]
+    if sum(1 for j, _ in active if not ham.constraints[j].equality) > 1:
+        active = _independent(sampled, active, free, t)
     roles = []
     for i, runs in enumerate(controls):
         # Held by a constraint, a control in which H is affine is as good as interior; without one it is singular.
         singular = ham.affine[i] and not _determined(ham, i, [j for j, _ in active])
         roles.append(SIDES.get(role_at(runs, t), "singular" if singular else "interior"))
     holding = sum(1 for j, _ in active if not ham.constraints[j].equality)
-    if holding > sum(1 for role in roles if role in ("interior", "singular")):
+    if holding > len(free):
         active = [(j, side) for j, side in active if ham.constraints[j].equality]
     return Mode(tuple(roles), tuple(active))
+
+
+def _independent(sampled: Sampled, active: list[tuple[int, str]], free: list[int], t: float) -> list[tuple[int, str]]:
+    """Active constraints without mixed ones that others, with larger multipliers, imply for the free controls.
+
+    Both sides of a friction cone meet at its tip: one of them holds the force there, the one towards which H decreases.
+    """
+    ham, k = sampled.ham, int(np.argmin(np.abs(sampled.cells.middle - t)))
+    normals, sizes = sampled.normals()[k][:, free], np.abs(sampled.multipliers[k])
+    kept: list[int] = []
+    for j, _ in sorted(
+        active, key=lambda a: (ham.constraints[a[0]].order == 0 and not ham.constraints[a[0]].equality, -sizes[a[0]])
+    ):
+        mixed = ham.constraints[j].order == 0 and not ham.constraints[j].equality
+        rows = normals[[*kept, j]] / np.maximum(np.linalg.norm(normals[[*kept, j]], axis=1, keepdims=True), 1e-300)
+        if not mixed or np.linalg.matrix_rank(rows, tol=DEPENDENT) > len(kept):
+            kept.append(j)
+    return [a for a in active if a[0] in kept]
+
+
+def _alternations(sampled: Sampled, controls: list[list[Run]], followed: list[list[Run]], times: Array) -> list[float]:
+    """Times between arcs at which another one of several dependent constraints holds a control."""
+    found = []
+    mixed = [j for j, c in enumerate(sampled.ham.constraints) if c.order == 0 and not c.equality]
+    for a, b in pairwise(times.tolist()):
+        if sum(1 for j in mixed if role_at(followed[j], 0.5 * (a + b)) != FREE) < 2:
+            continue
+        inside = sampled.cells.middle[(sampled.cells.middle > a) & (sampled.cells.middle < b)]
+        modes = [_mode_at(sampled, controls, followed, t) for t in inside.tolist()]
+        found += [
+            0.5 * (s + t) for (s, t), (one, two) in zip(pairwise(inside.tolist()), pairwise(modes), strict=True) if one != two
+        ]
+    return found
 
 
 def _determined(ham: PhaseHamiltonian, component: int, active: list[int]) -> bool:
