@@ -251,11 +251,10 @@ def revised(prepared: ShootingProblem, unknowns: Array, converged: bool, found: 
 def otherwise(prepared: ShootingProblem, near: int | None) -> Iterator[Start]:
     """A start on the same arcs with a control that jumps at a junction instead of being continuous, or the other way round.
 
-    ``near``: the arc at whose ends Newton's method did not get on; the nearest junction that leaves this choice, and was not
-    changed before, is changed.
+    ``near``: the arc at whose ends Newton's method did not get on; the nearest junction that leaves this choice is changed.
     """
     start, arcs = prepared.start, prepared.system.arcs
-    inner = [k for k in range(1, len(arcs)) if arcs[k].phase == arcs[k - 1].phase and start.arcs[k].continuous is None]
+    inner = [k for k in range(1, len(arcs)) if arcs[k].phase == arcs[k - 1].phase]
     free = [k for k in inner if may_do_otherwise(arcs[k - 1].law, arcs[k].law)]
     for k in sorted(free, key=lambda k: 0.0 if near is None else abs(k - near - 0.5))[:1]:
         changed = replace(start.arcs[k], continuous=not arcs[k].continuous)

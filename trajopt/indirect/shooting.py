@@ -124,6 +124,7 @@ class Shooting:
         tried: set[object] = set()
         best: _Outcome | None = None
         failure: TrajoptError | None = None
+        reversed_one = False  # whether a junction was tried the other way: other structures are likelier than two wrong ones
         wanted: tuple[str, Start | None] = next(starts)
         while len(tried) < self.structures:
             why, start = wanted
@@ -149,19 +150,20 @@ class Shooting:
             best = outcome if best is None or outcome.rank <= best.rank else best
             if outcome.solved or run.deadline.over:
                 break
-            wanted = self._revision(outcome, tried)
+            reversed_one = reversed_one or any(arc.continuous is not None for arc in start.arcs)
+            wanted = self._revision(outcome, tried, not reversed_one)
         if best is None:
             assert failure is not None
             raise failure
         return self._answer(best, log, begun)
 
-    def _revision(self, outcome: _Outcome, tried: set[object]) -> tuple[str, Start | None]:
-        """A start with a structure that was not tried, and why."""
+    def _revision(self, outcome: _Outcome, tried: set[object], reverse: bool) -> tuple[str, Start | None]:
+        """A start with a structure that was not tried, and why; ``reverse``: a junction may be tried the other way."""
         prepared, result = outcome.prepared, outcome.result
         if self.law is not None:
             return "", None
         others: list[tuple[str, Start]] = []
-        if not result.converged:
+        if reverse and not result.converged:
             # Before arcs that vanish are left out: a wrong condition at their ends may have made them vanish.
             worst = None if result.worst is None else prepared.system.equation(result.worst, result.unknowns).arc
             others += [

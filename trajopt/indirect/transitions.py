@@ -56,7 +56,7 @@ def _is_inside(pair: tuple[StartArc, StartArc], before: ArcLaw, after: ArcLaw, i
 def _near_junction(arc: StartArc, end: int) -> NDArray[np.bool_]:
     """Which points of an arc are within a mesh interval of its beginning, or of its end."""
     junction = arc.start if end == 0 else arc.end
-    reach = max(_interval_at(arc, junction), (arc.end - arc.start) / POINTS)
+    reach = max(_interval_at(arc, junction), 1.5 * (arc.end - arc.start) / (POINTS - 1))  # two points at least
     return np.asarray(np.abs(arc.times(np.linspace(0.0, 1.0, POINTS)) - junction) <= reach)
 
 
