@@ -139,13 +139,17 @@ def test_a_boundary_arc_that_the_next_one_follows_soon_departs():
 def test_boundary_arcs_that_hardly_separate_are_two():
     """Between two arcs the distance comes to five times what counts as active; in contact it is zero."""
     t, near = np.linspace(0, 1, 2001), 1e-7
-    gap = np.select([t < 0.1, t < 0.5, t < 0.52, t < 0.9], [1e-2, 0, 5 * near * np.sin(50 * np.pi * (t - 0.5)), 0], 1e-2)
+
+    def gap(t):
+        between = 5 * near * np.sin(50 * np.pi * (t - 0.5))
+        return np.select([t < 0.1, t < 0.5, t < 0.52, t < 0.9], [1e-2, 0, between, 0], 1e-2)
+
     for run in (Run(AT_LOWER, 0.1, 0.501, 4.0), Run(AT_LOWER, 0.519, 0.9, 4.0)):
-        assert not departs(run, t, gap, 16 * near)
+        assert not departs(run, t, gap(t), 16 * near)
         assert is_boundary_arc(run, t, gap, near, 16.0)
-    touch = 40 * near * (t - 0.5) ** 2 / 0.1**2
     half = 0.1 / np.sqrt(40)
-    assert not is_boundary_arc(Run(AT_LOWER, 0.5 - half, 0.5 + half, 1.0), t, touch, near, 16.0)
+    touched = Run(AT_LOWER, 0.5 - half, 0.5 + half, 1.0)
+    assert not is_boundary_arc(touched, t, lambda t: 40 * near * (t - 0.5) ** 2 / 0.1**2, near, 16.0)
 
 
 def test_a_touch_soon_after_an_arc_is_seen():
@@ -176,12 +180,20 @@ def test_a_touch_is_no_arc_wherever_the_samples_are(kind):
     half = 0.01  # of the contact's length
     clustered = touch + 0.2 * np.linspace(-1, 1, 401) ** 5
     t = clustered if kind == "clustered" else touch + 0.1 * half + 1.7 * half * np.arange(-20.0, 21.0)
-    gap = near * ((t - touch) / half) ** 2
-    inside = t[gap <= near]
-    assert np.median(gap[gap <= near]) < near / 16
-    assert (inside.size == 1) == (kind == "few")
-    run = Run(AT_LOWER, inside[0] - 1e-9, inside[-1] + 1e-9, 1.0)
-    assert not is_boundary_arc(run, t, gap, near, 16.0)
-    arc = near * np.clip(np.abs(t - touch) / half - 3, 0, None) ** 2
-    on_arc = t[arc <= near]
-    assert is_boundary_arc(Run(AT_LOWER, on_arc[0] - 1e-9, on_arc[-1] + 1e-9, 1.0), t, arc, near, 16.0)
+
+    def gap(t):
+        return near * ((t - touch) / half) ** 2
+
+    def arc(t):
+        return near * np.clip(np.abs(t - touch) / half - 3, 0, None) ** 2
+
+    def run(values):
+        """The samples within near, with half of the way to their neighbours."""
+        inside, edges = np.flatnonzero(values <= near), 0.5 * (t[1:] + t[:-1])
+        return Run(AT_LOWER, edges[inside[0] - 1], edges[inside[-1]], 1.0)
+
+    samples = gap(t)[gap(t) <= near]
+    assert np.median(samples) < near / 16
+    assert (samples.size == 1) == (kind == "few")
+    assert not is_boundary_arc(run(gap(t)), t, gap, near, 16.0)
+    assert is_boundary_arc(run(arc(t)), t, arc, near, 16.0)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -174,24 +173,24 @@ def departs(run: Run, t: Array, gap: Array, far: float) -> bool:
     return True
 
 
-def is_boundary_arc(run: Run, t: Array, gap: Array, near: float, ratio: float) -> bool:
-    """Whether a contact, on which the distance ``gap`` stays within ``near``, is longer than a touch explains.
+def is_boundary_arc(run: Run, t: Array, gap: Callable[[Array], Array], near: float, ratio: float) -> bool:
+    """Whether a contact, on which the distance ``gap`` at samples t stays within ``near``, is longer than a touch explains.
 
-    A touching parabola is within near / ratio for the share 1 / sqrt(ratio) of its contact, and comes to 4 near within half its
-    length beyond. A boundary arc is that close for most of its length, or comes to more by the factor ``ratio``.
+    A touch comes to at most ``ratio`` times near within half its length beyond, and is within near / ratio for at most half of
+    its contact: the flattest one, t^k with ratio 2^k; a parabola less. A boundary arc comes to more, or is that close for most of
+    its length.
     """
-    return departs(run, t, gap, ratio * near) or _share_within(run, t, gap, (near, near / ratio)) > 0.5
+    return departs(run, t, gap(t), ratio * near) or _share_within(run, t, gap, (near, near / ratio)) > 2 / 3
 
 
-def _share_within(run: Run, t: Array, gap: Array, distances: tuple[float, float]) -> float:
+def _share_within(run: Run, t: Array, gap: Callable[[Array], Array], distances: tuple[float, float]) -> float:
     """Of the time in which a contact is within the first distance, the share in which it is within the second one.
 
-    Samples may be few, or close together where the gap is smallest: lengths are measured on a cubic spline through them.
+    Lengths are measured between samples too: these may be few, or close together where the gap is smallest.
     """
-    inside = np.flatnonzero(run.inside(t))
-    first, last = max(int(inside[0]) - 2, 0), min(int(inside[-1]) + 3, t.size)
-    fine = np.linspace(t[first], t[last - 1], FINE * (last - first))
-    values = CubicSpline(t[first:last], gap[first:last])(fine)
+    length = run.end - run.start
+    fine = np.linspace(max(run.start - length, min(t[0], run.start)), min(run.end + length, max(t[-1], run.end)), 20 * FINE)
+    values = gap(fine)
     number = np.cumsum(values > distances[0])  # all points of a contact have one number
     contact = values[number == number[np.argmin(np.where(run.inside(fine), values, np.inf))]]
     return float(np.mean(contact <= distances[1]))

@@ -71,7 +71,7 @@ def test_costates_perturbed_by_a_percent(name, sign):
     assert solution.objective == pytest.approx(reference.objective, rel=1e-9)
 
 
-@pytest.mark.parametrize(("growth", "solved"), [(1e3, True), (1e12, False)])
+@pytest.mark.parametrize(("growth", "solved"), [(1e3, True), (1e30, False)])
 def test_errors_may_not_grow_without_limit(monkeypatch, growth, solved):
     """Decides GROWTH: along x' = u - x^3, most of the time at rest, neighbouring trajectories separate as exp(40)."""
     ocp = Problem("long")

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import trajopt.indirect.structure_detection
 from tests.benchmarks.suite import ENTRIES
 from trajopt import solve
 from trajopt.indirect.hamiltonian import hamiltonians
@@ -76,11 +75,5 @@ def robbins_touches():
 
 
 def test_a_touch_is_no_arc():
-    """Decides MARGIN from above, and the departure ratio: a touch that is sampled in a few points is not read as an arc."""
+    """A touch that is sampled in a few points is not read as an arc."""
     assert robbins_touches() == [1.0, 4.2]
-
-
-@pytest.mark.parametrize(("name", "value"), [("MARGIN", 300.0), ("departure_ratio", lambda order: 4.0)])
-def test_a_touch_would_be_an_arc_with(monkeypatch, name, value):
-    monkeypatch.setattr(trajopt.indirect.structure_detection, name, value)
-    assert robbins_touches() != [1.0, 4.2]

@@ -23,8 +23,8 @@ Structure = Sequence[Sequence[tuple[Mode, float, float, tuple[tuple[int, str], .
 SAMPLES = 41
 DECISIONS = 25  # along an arc, where controls that H leaves open are decided about
 NEAR_CONSTRAINT = 1e-5  # of the size of its values: how close to a limit a state constraint counts as active, at most
-MARGIN = 10.0  # times the solution's error: a limit so near may be active; times NEAR_CONSTRAINT: between mesh points of an arc.
-# Less: an arc whose multiplier vanishes, where a barrier method keeps a distance, is missed. More: a touch is read as an arc.
+MARGIN = 10.0  # times the solution's error: a limit so near may be active; times NEAR_CONSTRAINT: between mesh points of an arc
+LEAST_NEAR = 1e-7  # at least: where the multiplier of a boundary arc vanishes, a barrier method keeps a distance of this size
 INSIDE = 1e-9  # of an arc's duration: values at its ends are read just inside, since controls and costates may jump there
 
 
@@ -276,9 +276,6 @@ def start_from(form: NormalForm, solution: Solution, structure: Structure) -> St
 
 
 def near_of(solution: Solution) -> float:
-    """How close to a limit a state constraint counts as active, of the size of its values.
-
-    On a boundary arc the distance from the limit is an error of the solution: the estimated one, or what the tolerance allowed.
-    """
-    known = [float(e) for e in (solution.error, solution.tolerance) if np.isfinite(e)]
-    return min(MARGIN * max(known), NEAR_CONSTRAINT) if known else NEAR_CONSTRAINT
+    """How close to a limit a state constraint counts as active, of the size of its values: by the error of the solution."""
+    error = float(solution.error) if np.isfinite(solution.error) else NEAR_CONSTRAINT
+    return float(np.clip(MARGIN * error, LEAST_NEAR, NEAR_CONSTRAINT))

@@ -145,9 +145,10 @@ def departure_ratio(order: int) -> float:
     """What tells a boundary arc from a touch: how far from a limit, half a contact's length beyond it, relative to its distance.
 
     An arc of a constraint of order q is left, with a continuous control, as t^(q + 1). When it shrinks to a point, t^(q + 1) on
-    both sides is the flattest touch. That comes to 2^(q + 1) there; a boundary arc comes to more, a parabola to 4.
+    both sides is the flattest touch; where end conditions hold it, as at the tip of a cone, t^(q + 2). That comes to 2^(q + 2)
+    there; a boundary arc comes to more, a parabola to 4.
     """
-    return 2.0 ** (order + 1)
+    return 2.0 ** (order + 2)
 
 
 def _known_multipliers(ham: PhaseHamiltonian, solution: Solution, t: Array) -> Array:
@@ -314,13 +315,17 @@ def _held_by_bounds(sampled: Sampled, j: int, contacts: list[Run], controls: lis
 
 def _followed(sampled: Sampled, j: int, contacts: list[Run], near: float, controls: list[list[Run]]) -> list[Run]:
     """The boundary arcs of a constraint: longer than an interval, or than a touch explains, with a free control."""
-    constraint, values, cells = sampled.ham.constraints[j], sampled.constraint_values[:, j], sampled.cells
+    constraint, cells = sampled.ham.constraints[j], sampled.cells
     order = constraint.order or 0
     found = []
     for run in contacts:
         if not any(role_at(runs, run.middle) == FREE for runs in controls):
             continue
-        gap = np.abs(values - constraint.limit(SIDES[run.role]))
+        limit = constraint.limit(SIDES[run.role])
+
+        def gap(times: Array, limit: float = limit) -> Array:
+            return np.abs(sampled.constraint(j, times) - limit)
+
         if is_boundary_arc(run, cells.middle, gap, near, departure_ratio(order)) if order > 1 else run.intervals > 1:
             found.append(_extended(run, j, sampled.ham, controls))
     return found
