@@ -31,7 +31,7 @@ CHORD = 0.1  # largest contraction with which the next correction of the same ma
 REGULARIZATION = 1e-9  # of the sparse least-squares system, relative to equilibrated equations
 
 
-class System(Protocol):
+class NonlinearSystem(Protocol):
     """Equations: their residual, and the residual with the matrix of derivatives."""
 
     def residual(self, unknowns: Array, /) -> Array: ...
@@ -133,7 +133,13 @@ class Corrections:
 
 
 def newton(
-    system: System, start: Array, scale: Array, allowed: Callable[[Array, Array], float], *, tolerance: float, iterations: int
+    system: NonlinearSystem,
+    start: Array,
+    scale: Array,
+    allowed: Callable[[Array, Array], float],
+    *,
+    tolerance: float,
+    iterations: int,
 ) -> NewtonResult:
     """Solve system.residual(unknowns) = 0.
 
@@ -156,7 +162,7 @@ class _Iteration:
     """Where the iteration is, the factorized matrix if it serves once more, and the record of its steps."""
 
     def __init__(
-        self, system: System, start: Array, scale: Array, allowed: Callable[[Array, Array], float], tolerance: float
+        self, system: NonlinearSystem, start: Array, scale: Array, allowed: Callable[[Array, Array], float], tolerance: float
     ) -> None:
         self.system, self.scale, self.allowed, self.tolerance = system, scale, allowed, tolerance
         self.unknowns, self.residual, self.step = start.copy(), np.zeros(0), np.zeros(0)
@@ -241,7 +247,7 @@ def _stalled(residuals: list[float]) -> bool:
 
 
 def _damped(
-    system: System, unknowns: Array, current: Array, scale: Array, step: Array, corrections: Corrections, damping: float
+    system: NonlinearSystem, unknowns: Array, current: Array, scale: Array, step: Array, corrections: Corrections, damping: float
 ) -> tuple[float, Array, Array, Array] | None:
     """Damping, unknowns and residual after the longest step that passes the test, and the next correction with this matrix."""
     length = np.linalg.norm(step)
