@@ -27,9 +27,10 @@ def test_control_characters_of_a_file_are_escaped(tmp_path, monkeypatch, handmad
     odd = dataclasses.replace(phase, name=EVIL, states=states, costates={EVIL: phase.costates["z last"]}, time_unit=EVIL)
     save(dataclasses.replace(plain, problem=EVIL, method=EVIL, phases={EVIL: odd}, arcs=(), explanation=(EVIL,)), "a.nc")
     if line.startswith(("report", "plot")):
-        import trajopt.show.plots
+        from trajopt.show import plots, report_page
 
-        monkeypatch.setattr(trajopt.show.plots, "plot_solution", lambda *_: (_ for _ in ()).throw(ValueError(EVIL)))
+        for module in (plots, report_page):  # both: the second would keep the replaced function, if it were loaded later
+            monkeypatch.setattr(module, "plot_solution", lambda *_: (_ for _ in ()).throw(ValueError(EVIL)))
     result = CliRunner().invoke(app, line.split())
     said = result.output
     assert said
