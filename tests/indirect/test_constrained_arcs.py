@@ -260,5 +260,5 @@ def test_costates_of_a_guess_that_jump_at_another_time_are_corrected(monkeypatch
         return np.abs(prepared.system.residual(prepared.unknowns)).max()
 
     assert residual() < 1e-5
-    monkeypatch.setattr(trajopt.indirect.initial_system, "_adjoint_least_squares", lambda *given: (given[1], 0.0))
+    monkeypatch.setattr(trajopt.indirect.initial_system, "MOST_CORRECTED", 0)
     assert residual() > 0.1

@@ -39,6 +39,8 @@ from trajopt.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 TRIALS = 21  # points of an arc at which declared first integrals are tried
+MOST_CORRECTED = 50_000  # unknowns up to which the costates of a guess are corrected: with 3e5, on a grid that a law close to
+# its singularity asks for, the factors take gigabytes
 NEGLIGIBLE = 1e-7  # multiplier, relative to the largest, of a condition that only seems active
 
 
@@ -295,7 +297,7 @@ def _with_multipliers(prepared: ShootingProblem, sizes: list[Scales], enough: fl
             scale[linear] = 1.0 / np.where(columns > 0, columns, 1.0)
             unknowns[linear] -= scale[linear] * np.linalg.lstsq(block * scale[linear], weigh * residual, rcond=1e-12)[0]
         uncertain = 0.0
-        if np.isfinite(enough):
+        if np.isfinite(enough) and layout.size <= MOST_CORRECTED:
             unknowns, uncertain = _adjoint_least_squares(system, unknowns, scale, enough)
         rows = _drop_conditions(prepared.rows, unknowns[layout.nu], uncertain * scale[layout.nu], set(prepared.start.sides))
         prepared = replace(prepared, unknowns=unknowns, scale=scale, _traced={})
