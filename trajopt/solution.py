@@ -54,7 +54,8 @@ class Arc:
     """An arc: an interval of a phase on which the role of every control component is constant.
 
     ``roles``: control component -> "lower", "upper", "interior" or "singular"; active constraint -> "lower" or "upper".
-    ``touches``: state constraint that is touched just where the arc begins -> "lower" or "upper"; only shooting lists them.
+    ``touches``: state constraint that is touched where the arc begins, or met there and then held by bounds of controls ->
+    "lower" or "upper"; only shooting lists them.
     """
 
     phase: str
