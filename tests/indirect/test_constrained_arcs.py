@@ -262,3 +262,13 @@ def test_costates_of_a_guess_that_jump_at_another_time_are_corrected(monkeypatch
     assert residual() < 1e-5
     monkeypatch.setattr(trajopt.indirect.initial_system, "MOST_CORRECTED", 0)
     assert residual() > 0.1
+
+
+@pytest.mark.parametrize("error", [RuntimeError("exactly singular"), ValueError("array must not contain infs or NaNs")])
+def test_costates_that_cannot_be_corrected_are_left_to_newton(monkeypatch, error):
+    def refuse(*given):
+        raise error
+
+    monkeypatch.setattr(trajopt.indirect.initial_system, "Corrections", refuse)
+    ocp = isoperimetric()
+    assert Shooting().solve(ocp.finish(), solve(ocp)).success

@@ -264,7 +264,10 @@ def _adjoint_least_squares(system: ShootingSystem, unknowns: Array, scale: Array
         residual, matrix = system.evaluate(unknowns)
         if not np.all(np.isfinite(residual)):
             return unknowns, np.inf
-        corrections = Corrections(matrix, scale, columns)
+        try:
+            corrections = Corrections(matrix, scale, columns)
+        except (RuntimeError, ValueError):  # singular, or derivatives that are not numbers: Newton's method says so
+            return unknowns, left
         if corrections.norm(residual) < enough:
             return unknowns, corrections.norm(residual)
         adjusted = unknowns.copy()
