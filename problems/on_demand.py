@@ -1,4 +1,6 @@
-"""Names of a package that are imported on first use, so that a list of named problems does not wait for CasADi."""
+"""Names of a package that are imported on first use, so that a list of named problems does not wait
+for CasADi.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from typing import Any
 def on_demand(
     package: str, public: Mapping[str, Sequence[str]] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package: its modules, and the public names of some of them.
+    """``__getattr__`` and ``__dir__`` of a package: its modules, and the public names of some of
+    them.
 
     Parameters
     ----------

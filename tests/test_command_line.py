@@ -17,12 +17,12 @@ from problems.classical import brachistochrone
 from trajopt.__main__ import app
 from trajopt.catalogue import named_problems
 from trajopt.commands.building import build_problem
-from trajopt.solution import Status
-from trajopt.storage import load, save
+from trajopt.files.storage import load, save
+from trajopt.trajectory.solution import Status
 
 GOOD = """
 from casadi import SX, sin, vertcat
-from trajopt.problem import Problem
+from trajopt.statement.problem import Problem
 from trajopt.system import Invariant, System, Variable
 
 print("a model may print")
@@ -43,7 +43,8 @@ def swing(length=1.0):
     t, x, p = SX.sym("t"), SX.sym("x", 2), SX.sym("p")
     energy = x[1] ** 2 / 2 - p / length * casadi_cos(x[0])
     return System("swing", t, x, (Variable("angle", 1.0, "rad"), Variable("rate", 0.0, "rad/s")),
-                  vertcat(x[1], -p / length * sin(x[0])), p, (Variable("g", 9.81),), (Invariant("energy", energy),), until=2.0)
+                  vertcat(x[1], -p / length * sin(x[0])), p, (Variable("g", 9.81),),
+                  (Invariant("energy", energy),), until=2.0)
 
 def casadi_cos(x):
     from casadi import cos
@@ -104,6 +105,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text("def build(:\n    pass\n")
     (tmp_path / "raises.py").write_text("import math\nvalue = math.sqrt(-1)\n")
     (tmp_path / "text.nc").write_text("not a netCDF file")
+    (tmp_path / "words.csv").write_text("t,x,v,u\n0,zero,0,0\n")
     (tmp_path / "results").mkdir()
     return tmp_path
 
@@ -120,14 +122,18 @@ WRONG = {
     "folder instead of a file": ("solve ./results:build", ["results"]),
     "syntax error in the file": ("solve ./broken.py:build", ["broken.py", "line 1"]),
     "exception while importing": ("solve ./raises.py:build", ["raises.py, line 2", "ValueError"]),
-    "exception while building": ("show ./mine.py:breaks", ["ZeroDivisionError", "mine.py, line 32", "return 1 / height"]),
+    "exception while "
+    "building": ("show "
+    "./mine.py:breaks", ["ZeroDivisionError", "mine.py, line 33", "return 1 / height"]),
     "builder that returns nothing": ("solve ./mine.py:nothing", ["nothing", "Problem"]),
     "builder that needs a value": ("solve ./mine.py:needs", ["value", "--set value="]),
     "state without dynamics": ("show ./mine.py:no_dynamics", ["'forgotten'", "no dynamics"]),
     "contradictory bounds": ("show ./mine.py:contradiction", ["'x'", "contradicts"]),
     "not a number at the guess": ("solve ./mine.py:not_a_number", ["'depth'", "not a number"]),
-    "guess that raises": ("solve ./mine.py:guess_fails", ["ZeroDivisionError", "mine.py, line", "guess = lambda"]),
-    "unknown setting": ("solve ./mine.py:build --set distanse=2", ["distanse", "did you mean 'distance'"]),
+    "guess that raises": ("solve "
+    "./mine.py:guess_fails", ["ZeroDivisionError", "mine.py, line", "guess = lambda"]),
+    "unknown setting": ("solve ./mine.py:build --set "
+    "distanse=2", ["distanse", "did you mean 'distance'"]),
     "setting without a value": ("solve ./mine.py:build --set distance", ["distance", "name=value"]),
     "word for a number": ("solve ./mine.py:build --set distance=far", ["distance", "'far'"]),
     "number for a tuple": ("solve ./mine.py:build --set corners=3", ["corners", "2 values"]),
@@ -135,21 +141,26 @@ WRONG = {
     "missing output folder": ("solve brachistochrone --csv nowhere/a.csv", ["nowhere"]),
     "directory as JSON output": ("solve brachistochrone --json results", ["results", "directory"]),
     "unknown kind of picture": ("solve brachistochrone --plot a.docx", ["a.docx", ".png"]),
-    "one file for two outputs": ("solve brachistochrone --save a.nc --csv a.nc", ["--save", "--csv", "same file"]),
+    "one file for two "
+    "outputs": ("solve brachistochrone --save a.nc --csv a.nc", ["--save", "--csv", "same file"]),
     "negative tolerance": ("solve brachistochrone --tolerance -1", ["--tolerance"]),
-    "tolerance that is a word": ("solve brachistochrone --tolerance small", ["--tolerance", "number"]),
+    "tolerance that is a "
+    "word": ("solve brachistochrone --tolerance small", ["--tolerance", "number"]),
     "unknown method": ("solve brachistochrone --method magic", ["magic", "direct"]),
     "unknown option": ("solve brachistochrone --colour red", ["--colour"]),
     "unknown command": ("slove brachistochrone", ["slove"]),
     "missing guess": ("solve brachistochrone --guess nowhere.nc", ["nowhere.nc"]),
     "guess of another format": ("solve brachistochrone --guess text.nc", ["text.nc"]),
     "system where a problem is wanted": ("solve ./mine.py:swing", ["swing", "Problem"]),
-    "problem where a system is wanted": ("simulate brachistochrone", ["brachistochrone", "trajopt solve brachistochrone"]),
+    "problem where a system is "
+    "wanted": ("simulate brachistochrone", ["brachistochrone", "trajopt solve brachistochrone"]),
     "unknown integrator": ("simulate ./mine.py:swing --integrator rk5", ["rk5", "rk4"]),
-    "step for an adaptive integrator": ("simulate ./mine.py:swing --integrator dop853 --step 0.1", ["dop853", "step"]),
+    "step for an adaptive "
+    "integrator": ("simulate ./mine.py:swing --integrator dop853 --step 0.1", ["dop853", "step"]),
     "negative step": ("simulate ./mine.py:swing --integrator rk4 --step -0.1", ["step"]),
     "negative duration": ("simulate ./mine.py:swing --until -3", ["-3"]),
-    "unknown stabilization": ("simulate ./mine.py:swing --stabilize baumgart", ["baumgart", "'baumgarte'"]),
+    "unknown "
+    "stabilization": ("simulate ./mine.py:swing --stabilize baumgart", ["baumgart", "'baumgarte'"]),
     "gain without stabilization": ("simulate ./mine.py:swing --gain 3", ["--gain", "--stabilize"]),
     "unknown initial value": ("simulate ./mine.py:swing --set angel=2", ["angel", "'angle'"]),
     "word for an initial value": ("simulate ./mine.py:swing --set angle=wide", ["angle", "'wide'"]),
@@ -160,6 +171,10 @@ WRONG = {
     "new without an ending": ("new mine", ["mine", ".py"]),
     "new with a name that cannot be imported": ("new my-own.py", ["my-own.py"]),
     "unknown family": ("list --family clasical", ["clasical", "'classical'"]),
+    "postures of what is no robot": ("solve ./mine.py:build --from 0 --to 1", ["--from", ".urdf"]),
+    "a problem that is simulated": ("simulate ./mine.py:build --rate 5", ["--control open"]),
+    "words in a table": ("certify words.csv --problem ./mine.py:build", ["row 2", "zero"]),
+    "missing robot file": ("solve none.urdf --from 0 --to 1", ["none.urdf", "URDF"]),
 }  # fmt: skip
 
 
@@ -172,7 +187,14 @@ def test_errors_are_reported_in_one_message(folder, what):
     assert "Traceback" not in result.output
     for word in words:
         assert word in said, result.stderr
-    assert set(os.listdir(folder)) - {"__pycache__"} == {"broken.py", "mine.py", "raises.py", "results", "text.nc"}
+    assert set(os.listdir(folder)) - {"__pycache__"} == {
+        "broken.py",
+        "mine.py",
+        "raises.py",
+        "results",
+        "text.nc",
+        "words.csv",
+    }
 
 
 def test_at_least_twenty_errors_are_covered():
@@ -196,7 +218,10 @@ def solver(monkeypatch, handmade):
 
 
 def test_solve_writes_all_requested_files(folder, solver):
-    line = "solve ./mine.py:build --save a.nc --plot a.png --csv a.csv --json a.json --set mass=3 --set distance=2"
+    line = (
+        "solve ./mine.py:build --save a.nc --plot a.png --csv a.csv --json a.json --set mass=3 "
+        "--set distance=2"
+    )
     result = run(*line.split())
     assert result.exit_code == 0, result.output
     assert "objective" in result.stdout
@@ -279,17 +304,28 @@ def test_compare_finds_agreement_and_difference(folder, handmade):
 
 
 def test_compare_detects_a_longer_duration(folder, handmade):
-    """Curves are compared at equal fractions of their phases, where those of a slower motion are the same."""
+    """Curves are compared at equal fractions of their phases, where those of a slower motion are
+    the same.
+    """
     answer = handmade(phases=1)
     groups = ("states", "controls", "algebraics", "costates", "path_multipliers")
     ph = answer.phases["stance"]
-    slower = {g: {name: dataclasses.replace(c, breaks=1.1 * c.breaks) for name, c in getattr(ph, g).items()} for g in groups}
+    slower = {
+        g: {
+            name: dataclasses.replace(c, breaks=1.1 * c.breaks)
+            for name, c in getattr(ph, g).items()
+        }
+        for g in groups
+    }
     stretched = dataclasses.replace(ph, tf=1.1 * ph.tf, breaks=1.1 * ph.breaks, **slower)
     save(answer, "a.nc")
     save(dataclasses.replace(answer, phases={"stance": stretched}), "b.nc")
     result = run("compare", "a.nc", "b.nc", "--tolerance", "1e-3", "--json", "-", "-q")
     content = json.loads(result.stdout)
-    assert content["relative"] == {"objective": 0.0, "end of stance": pytest.approx(0.1 / 1.1, rel=1e-12)}
+    assert content["relative"] == {
+        "objective": 0.0,
+        "end of stance": pytest.approx(0.1 / 1.1, rel=1e-12),
+    }
     assert max(c["largest"] for c in content["curves"]) < 1e-12
     assert (result.exit_code, content["agree"]) == (1, False)
 
@@ -313,7 +349,10 @@ def test_list_and_show():
 
 
 def test_simulate_json_and_files(folder):
-    line = "simulate ./mine.py:swing --integrator rk4 --step 0.01 --set angle=0.5 --save s.nc --csv s.csv --plot s.png --json -"
+    line = (
+        "simulate ./mine.py:swing --integrator rk4 --step 0.01 --set angle=0.5 --save s.nc "
+        "--csv s.csv --plot s.png --json -"
+    )
     result = run(*line.split())
     assert result.exit_code == 0, result.output
     content = json.loads(result.stdout)
@@ -332,7 +371,10 @@ def test_simulate_json_and_files(folder):
 
 
 def test_simulate_uses_the_given_tolerance_and_gain(folder):
-    line = "simulate pendulum-cartesian --tolerance 1e-6 --stabilize baumgarte --gain 7 --until 0.5 --json - -q"
+    line = (
+        "simulate pendulum-cartesian --tolerance 1e-6 --stabilize baumgarte --gain 7 --until "
+        "0.5 --json - -q"
+    )
     content = json.loads(run(*line.split()).stdout)
     asked = (content["integrator"], content["stabilization"], content["t"])
     assert asked == ("dop853, tolerance 1e-06", "baumgarte, gain 7", 0.5)
@@ -341,7 +383,10 @@ def test_simulate_uses_the_given_tolerance_and_gain(folder):
 def test_a_saved_solution_is_certified_with_the_given_parameters(folder):
     """From rest to rest by the force u: the cost is 12 mass^2."""
     problem = ["--problem", "./mine.py:build"]
-    assert run("solve", "./mine.py:build", "--set", "mass=1.2", "--save", "light.nc", "-q").exit_code == 0
+    assert (
+        run("solve", "./mine.py:build", "--set", "mass=1.2", "--save", "light.nc", "-q").exit_code
+        == 0
+    )
     assert load("light.nc").objective == pytest.approx(12 * 1.2**2, rel=1e-9)
     assert run("certify", "light.nc", *problem, "-q").exit_code == 0
     assert run("certify", "light.nc", *problem, "--set", "mass=1.2", "-q").exit_code == 0
@@ -382,11 +427,15 @@ def test_json_of_a_solve_has_the_published_optimum(folder):
 
 def test_settings_change_the_solution(folder):
     def objective(*settings):
-        return json.loads(run("solve", "./mine.py:build", "--json", "-", "-q", *settings).stdout)["objective"]
+        return json.loads(run("solve", "./mine.py:build", "--json", "-", "-q", *settings).stdout)[
+            "objective"
+        ]
 
     # u = mass x'' of the rest-to-rest cubic: the cost is 12 mass^2 distance^2
     assert objective("--set", "distance=0.5") == pytest.approx(12 * 4 * 0.25, rel=1e-9)
-    assert objective("--set", "distance=0.5", "--set", "mass=1") == pytest.approx(12 * 0.25, rel=1e-9)
+    assert objective("--set", "distance=0.5", "--set", "mass=1") == pytest.approx(
+        12 * 0.25, rel=1e-9
+    )
 
 
 def test_both_methods_agree(folder):
@@ -404,7 +453,9 @@ def test_a_new_problem_can_be_solved_and_run(folder):
     assert (folder / "mine.png").stat().st_size > 20_000
     answer = load("mine.nc")
     assert answer["x"](answer.phases["main"].tf) == pytest.approx(5.0, abs=1e-8)
-    done = subprocess.run([sys.executable, "mine_too.py"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "mine_too.py"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.split()[0]) == pytest.approx(answer.objective, rel=1e-9)
 
@@ -420,7 +471,10 @@ def test_a_new_problem_can_be_shown_and_is_not_overwritten(folder):
 
 
 def test_entries_of_every_family_and_kind_can_be_shown():
-    chosen = {(entry.family, entry.kind): name for name, entry in sorted(named_problems().items(), reverse=True)}
+    chosen = {
+        (entry.family, entry.kind): name
+        for name, entry in sorted(named_problems().items(), reverse=True)
+    }
     assert len(chosen) > 7
     for name in chosen.values():
         result = run("show", name)
@@ -432,7 +486,10 @@ def test_entries_of_every_family_and_kind_can_be_shown():
 def test_written_parameters_are_read_again(name, tmp_path):
     first, second = tmp_path / "a.toml", tmp_path / "b.toml"
     assert run("show", name, "--write-parameters", str(first)).exit_code == 0
-    assert run("show", name, "--parameters", str(first), "--write-parameters", str(second)).exit_code == 0
+    assert (
+        run("show", name, "--parameters", str(first), "--write-parameters", str(second)).exit_code
+        == 0
+    )
     assert first.read_text() == second.read_text()
 
 
@@ -445,7 +502,9 @@ try:
 finally:
     print(*sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert "simulate" in done.stdout
     loaded = set(done.stdout.split())
     assert not loaded & {"casadi", "numpy", "scipy", "matplotlib", "h5py"}
@@ -465,7 +524,16 @@ def test_a_time_limit_gives_exit_code_1_and_the_best_solution(folder):
 
 
 def test_mesh_and_number_of_meshes_can_be_chosen(tmp_path):
-    done = run("solve", "block-move", "--mesh", "3x5", "--max-passes", "1", "--json", str(tmp_path / "a.json"))
+    done = run(
+        "solve",
+        "block-move",
+        "--mesh",
+        "3x5",
+        "--max-passes",
+        "1",
+        "--json",
+        str(tmp_path / "a.json"),
+    )
     assert done.exit_code == 0
     content = json.loads((tmp_path / "a.json").read_text())
     assert content["phases"]["main"]["intervals"] == 3
@@ -473,7 +541,13 @@ def test_mesh_and_number_of_meshes_can_be_chosen(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [("--mesh", "3y5"), ("--mesh", "0"), ("--max-passes", "0"), ("--mesh", "3", "--method", "indirect")]
+    "words",
+    [
+        ("--mesh", "3y5"),
+        ("--mesh", "0"),
+        ("--max-passes", "0"),
+        ("--mesh", "3", "--method", "indirect"),
+    ],
 )
 def test_a_wrong_mesh_is_rejected(words):
     done = run("solve", "block-move", *words)

@@ -1,4 +1,6 @@
-"""Imports point one way, direct and indirect methods do not import each other, and heavy libraries load on use."""
+"""Imports point one way, direct and indirect methods do not import each other, and heavy libraries
+load on use.
+"""
 
 import ast
 import subprocess
@@ -13,31 +15,15 @@ PACKAGE = Path(trajopt.__file__).parent
 
 # From the bottom to the top; a module may import its own layer and those below.
 LAYERS = (
-    {"errors", "deadline", "displays", "labels", "compiled"},
-    {"netcdf", "hdf5_writer", "hdf5_reader"},
-    {"system", "nlp", "bounds", "relations", "files", "catalogue", "parameters", "reference", "tables", "expression_text"},
-    {"mechanics", "problem", "normal_form", "statement_check", "printing", "integrate", "sizes", "arcs", "endpoint_links"},
-    {
-        "curve",
-        "solution",
-        "comparison",
-        "family",
-        "guess",
-        "varied_guess",
-        "control_guess",
-        "multistart",
-        "rows",
-        "journal",
-        "storage",
-        "solution_files",
-        "simulation_files",
-    },
-    {"second_order"},
+    {"errors", "deadline", "child_process", "displays", "pickling", "compiled"},
+    {"system", "catalogue", "nlp"},
+    {"statement", "integrate"},
+    {"trajectory", "guess", "files", "parameters"},
+    {"second_order", "mechanics"},
+    {"robots"},
     {"direct", "indirect", "certificate"},
-    {"confirming"},
-    {"solving"},
-    {"cluster", "workers"},
-    {"sweep_plan", "sweeping", "row_process", "show"},
+    {"solving", "prepared"},
+    {"sweeping", "show"},
     {"commands"},
     {"__main__"},
 )
@@ -47,10 +33,21 @@ APART = (
     {"certificate", "indirect"},
     {"certificate", "nlp"},
     {"mechanics", "integrate"},
-    {"problem", "integrate"},
-    {"mechanics", "problem"},
+    {"statement", "integrate"},
+    {"mechanics", "statement"},
 )
-HEAVY = {"casadi", "numpy", "scipy", "matplotlib", "xarray", "h5netcdf", "h5py", "plotly", "dask", "rich"}
+HEAVY = {
+    "casadi",
+    "numpy",
+    "scipy",
+    "matplotlib",
+    "xarray",
+    "h5netcdf",
+    "h5py",
+    "plotly",
+    "dask",
+    "rich",
+}
 
 
 def part(module):
@@ -59,18 +56,26 @@ def part(module):
 
 
 def imports(path):
-    """(module, whether only for types) of every import of trajopt in a file, inside functions too."""
+    """(module, whether only for types) of every import of trajopt in a file,
+    inside functions too.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
         id(node)
         for block in ast.walk(tree)
-        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+        if isinstance(block, ast.If)
+        and isinstance(block.test, ast.Name)
+        and block.test.id == "TYPE_CHECKING"
         for node in ast.walk(block)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            names = [f"trajopt.{a.name}" for a in node.names] if node.module == "trajopt" else [node.module]
+            names = (
+                [f"trajopt.{a.name}" for a in node.names]
+                if node.module == "trajopt"
+                else [node.module]
+            )
         elif isinstance(node, ast.Import):
             names = [a.name for a in node.names]
         else:
@@ -80,7 +85,11 @@ def imports(path):
 
 
 def files():
-    return sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py" or path.parent != PACKAGE)
+    return sorted(
+        path
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "__init__.py" or path.parent != PACKAGE
+    )
 
 
 def unit(path):
@@ -98,7 +107,9 @@ def test_imports_point_one_way(path):
     assert here is not None, f"{path} belongs to no layer"
     for name, for_types in imports(path):
         below = part(name)
-        if below is None or level(below) is None:  # a public name of the package, or another library
+        if (
+            below is None or level(below) is None
+        ):  # a public name of the package, or another library
             continue
         assert level(below) <= here or for_types, f"{path} imports {name}, which is above it"
 
@@ -114,9 +125,15 @@ def test_these_never_import_each_other(pair):
 def test_every_import_of_the_package_exists():
     for path in files():
         for name, _ in imports(path):
-            if name.startswith("trajopt.") and part(name) not in trajopt.__all__ and part(name) != "__version__":
+            if (
+                name.startswith("trajopt.")
+                and part(name) not in trajopt.__all__
+                and part(name) != "__version__"
+            ):
                 target = PACKAGE.joinpath(*name.split(".")[1:])
-                assert target.with_suffix(".py").exists() or target.is_dir(), f"{path} imports {name}"
+                assert target.with_suffix(".py").exists() or target.is_dir(), (
+                    f"{path} imports {name}"
+                )
 
 
 def test_problems_use_trajopt_but_trajopt_does_not_import_problems():
@@ -129,20 +146,26 @@ def test_help_loads_nothing_heavy():
         "import sys; from trajopt.__main__ import app; import trajopt.commands.exit_codes; "
         "print(' '.join(sorted({m.split('.')[0] for m in sys.modules})))"
     )
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not HEAVY & set(loaded)
 
 
 def test_public_names_load_lazily():
     script = "import sys, trajopt; print('casadi' in sys.modules, 'numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split() == [
+    assert subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split() == [
         "False",
         "False",
     ]
 
 
 def test_a_direct_solve_does_not_load_shooting():
-    """Nor the certificate, the pictures, or those parts of scipy that take as long to load as a small problem to solve."""
+    """Nor the certificate, the pictures, or those parts of scipy that take as long to load as a
+    small problem to solve.
+    """
     script = """
 import sys
 from trajopt import Problem, solve
@@ -155,15 +178,34 @@ ocp.minimize(ph.integral(u**2))
 assert solve(ocp).success
 print(*sys.modules)
 """
-    loaded = set(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split())
-    apart = {f"trajopt.{part}" for part in ("indirect", "certificate", "show", "integrate", "commands")}
-    assert not loaded & (apart | {"scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.sparse", "matplotlib", "xarray"})
+    loaded = set(
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.split()
+    )
+    apart = {
+        f"trajopt.{part}" for part in ("indirect", "certificate", "show", "integrate", "commands")
+    }
+    assert not loaded & (
+        apart
+        | {
+            "scipy.integrate",
+            "scipy.linalg",
+            "scipy.optimize",
+            "scipy.sparse",
+            "matplotlib",
+            "xarray",
+        }
+    )
 
 
 @pytest.mark.parametrize("folder", ["direct", "indirect", "nlp"])
 def test_functions_of_the_methods_fit_on_a_screen(folder):
-    """Their complexity is checked by ruff (C901)."""
+    """Their complexity is checked by ruff (C901).
+
+    The formatter puts each argument of a long call on a line of its own, hence 70 lines.
+    """
     for path in sorted((PACKAGE / folder).glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
-                assert node.end_lineno - node.lineno < 50, f"{folder}/{path.name}: {node.name}"
+                assert node.end_lineno - node.lineno < 70, f"{folder}/{path.name}: {node.name}"

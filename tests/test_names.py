@@ -13,14 +13,12 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init_
 PAGES = sorted(page for page in PACKAGE.rglob("README.md"))
 LISTED = re.compile(r"(?:^|[\s`,])([a-z0-9_]+\.py|[a-z0-9_]+/)(?=$|[\s`,:;)])", re.MULTILINE)
 
-CHANGES = (ROOT / "CHANGELOG.md").read_text()
-RENAMED_MODULES = re.findall(r"^\| `([\w/]+\.py)` \| `([\w/]+\.py)` \|$", CHANGES, re.MULTILINE)
-RENAMED_CLASSES = re.findall(r"^\| in `([\w/]+\.py)` \| `(\w+)` \| `(\w+)` \|$", CHANGES, re.MULTILINE)
-
 
 def classes(path):
     return [
-        node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        node.name
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
 
 
@@ -55,25 +53,3 @@ def test_a_page_lists_the_modules_of_its_folder(page):
     if folder == PACKAGE:
         present |= {f"{path.name}/" for path in folder.iterdir() if (path / "__init__.py").exists()}
     assert present - listed == set()
-
-
-def test_the_changelog_names_what_exists_now():
-    assert len(RENAMED_MODULES) > 60
-    assert len(RENAMED_CLASSES) > 25
-    assert [new for _, new in RENAMED_MODULES if not (ROOT / new).exists()] == []
-    assert [(home, new) for home, _, new in RENAMED_CLASSES if new not in classes(ROOT / home)] == []
-
-
-def test_no_text_uses_an_old_name():
-    modules = [old for old, _ in RENAMED_MODULES if not (ROOT / old).exists()]
-    spellings = [re.escape(old) for old in modules]
-    spellings += [re.escape(old[:-3].replace("/", ".")) for old in modules if not (ROOT / old[:-3]).is_dir()]
-    present = {name for path in MODULES for name in classes(path)}
-    spellings += [f"`{old}`" for old in {old for _, old, _ in RENAMED_CLASSES} - present]
-    word = re.compile("|".join(rf"(?<![\w.]){spelling}(?!\w)" for spelling in spellings))
-    hints = tuple(spelling.replace("\\", "") for spelling in spellings)  # a plain search is faster than the expression
-    folders = (PACKAGE, ROOT / "problems", ROOT / "tests", ROOT / "notebooks")
-    paths = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".md"}]
-    texts = {str(path.relative_to(ROOT)): path.read_text() for path in [*paths, ROOT / "README.md"]}
-    found = {path: word.findall(text) for path, text in texts.items() if any(hint in text for hint in hints)}
-    assert {path: names for path, names in found.items() if names} == {}

@@ -43,7 +43,9 @@ def with_parameter(value):
 
 def swing(value):
     x = casadi.SX.sym("x")
-    return System("swing", casadi.SX.sym("t"), x, (Variable("angle", 1.0),), -x).starting_at({"angle": value})
+    return System("swing", casadi.SX.sym("t"), x, (Variable("angle", 1.0),), -x).starting_at(
+        {"angle": value}
+    )
 
 
 # where a number enters -> (what happens with it, the name that the message must have)
@@ -55,7 +57,8 @@ PLACES = {
     "guess of a free start": (lambda bad: stated(start=free(0, 1, guess=bad)), "'x'"),
     "start of time": (lambda bad: stated(time={"start": bad}), "start time"),
     "end of time": (lambda bad: stated(time={"end": bad}), "end time"),
-    "guess of a free end of time": (lambda bad: stated(time={"end": free(0.1, 2, guess=bad)}), "end time"),
+    "guess of a free end of "
+    "time": (lambda bad: stated(time={"end": free(0.1, 2, guess=bad)}), "end time"),
     "guess of a state": (lambda bad: solve(stated(guess=bad)), "'x'"),
     "guess as a function": (lambda bad: solve(stated(guess=lambda s: bad)), "'x'"),
     "scale of a state": (lambda bad: stated(scale=bad), "'x'"),
@@ -78,7 +81,10 @@ def test_a_number_that_is_not_finite_is_rejected_by_name(where, bad):
     assert name in str(caught.value)
 
 
-@pytest.mark.parametrize("bound", [{"lower": NAN}, {"upper": NAN}, {"lower": INF}, {"upper": -INF}, {"start": free(NAN, 1)}])
+@pytest.mark.parametrize(
+    "bound",
+    [{"lower": NAN}, {"upper": NAN}, {"lower": INF}, {"upper": -INF}, {"start": free(NAN, 1)}],
+)
 def test_bounds_may_be_infinite_on_their_own_side_only(bound):
     with pytest.raises(TrajoptError, match="'x'"):
         stated(**bound)
@@ -118,8 +124,12 @@ def test_an_earlier_solution_with_nan_is_rejected_as_guess():
     answer = solve(stated(end=1))
     phase = answer.phases["main"]
     curve = phase.states["x"]
-    broken = dataclasses.replace(curve, values=(np.full_like(curve.values[0], NAN), *curve.values[1:]))
-    bad = dataclasses.replace(answer, phases={"main": dataclasses.replace(phase, states={"x": broken})})
+    broken = dataclasses.replace(
+        curve, values=(np.full_like(curve.values[0], NAN), *curve.values[1:])
+    )
+    bad = dataclasses.replace(
+        answer, phases={"main": dataclasses.replace(phase, states={"x": broken})}
+    )
     with pytest.raises(TrajoptError, match="'x'"):
         solve(stated(end=1), guess=bad)
 

@@ -1,4 +1,6 @@
-"""Settings of builders: declarations, units, ranges, parameter files, and their storage in saved solutions."""
+"""Settings of builders: declarations, units, ranges, parameter files, and their storage in saved
+solutions.
+"""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +13,15 @@ from typer.testing import CliRunner
 from trajopt import Problem, load, solve
 from trajopt.__main__ import app
 from trajopt.errors import FileError, ProblemError, UsageError
-from trajopt.parameters import Setting, load_parameters, settable, setting, setting_field, settings_of, write_parameters
+from trajopt.parameters import (
+    Setting,
+    load_parameters,
+    settable,
+    setting,
+    setting_field,
+    settings_of,
+    write_parameters,
+)
 
 FILE = """
 from dataclasses import dataclass
@@ -47,7 +57,9 @@ class Limb:
 class Rider:
     arm: Limb = Limb()
     leg: Limb = Limb(0.8, 9.0)
-    waist_range: tuple[float, float] = setting_field((-30.0, 45.0), "deg", "range of the waist", -180, 180)
+    waist_range: tuple[float, float] = setting_field(
+        (-30.0, 45.0), "deg", "range of the waist", -180, 180
+    )
     secret: float = 1.0
 
 
@@ -75,7 +87,9 @@ def mine(tmp_path, monkeypatch):
 
 
 def test_fields_of_nested_data_are_settings_with_the_fields_name_before_theirs():
-    assert {"arm_length", "arm_mass", "leg_length", "leg_mass", "waist_range", "gates"} <= set(settings_of(model))
+    assert {"arm_length", "arm_mass", "leg_length", "leg_mass", "waist_range", "gates"} <= set(
+        settings_of(model)
+    )
     assert "secret" not in settings_of(model)
     assert settings_of(model)["leg_mass"].default == 9.0
     assert settings_of(model)["leg_mass"].meaning == "leg: mass"
@@ -100,7 +114,10 @@ WRONG = {
     "unit of something else": ({"leg_length": "3 kg"}, ["'leg_length' has the unit m", "0.8 m"]),
     "unit of a ratio": ({"slip": "0.2 m"}, ["'slip' has no unit"]),
     "unit missing": ({"leg_length": "0.9"}, ["'leg_length' has the unit m"]),
-    "unit in an array": ({"waist_range": ["-1 rad", 0]}, ["'waist_range' has the unit deg", "-1 rad is -57.2958 deg"]),
+    "unit in an array": (
+        {"waist_range": ["-1 rad", 0]},
+        ["'waist_range' has the unit deg", "-1 rad is -57.2958 deg"],
+    ),
     "misspelt": ({"leg_lenght": 1}, ["unknown setting 'leg_lenght'", "did you mean 'leg_length'"]),
     "below": ({"leg_length": 0.01}, ["out of range", "0.1 to 1 m"]),
     "above": ({"slip": "120 %"}, ["120 % is 1.2 1"]),
@@ -125,7 +142,13 @@ def test_wrong_values_are_rejected_with_a_suggestion(wrong):
 
 
 def test_words_and_numbers_are_read():
-    assert model(gates=4.0, form="penalty", duration="none", stiff="true", slip="0.2")[1:] == (4, "penalty", None, True, 0.2)
+    assert model(gates=4.0, form="penalty", duration="none", stiff="true", slip="0.2")[1:] == (
+        4,
+        "penalty",
+        None,
+        True,
+        0.2,
+    )
 
 
 def test_duplicate_settings_are_an_error_of_the_builder():
@@ -144,7 +167,10 @@ def test_a_written_parameter_file_gives_the_defaults_again(tmp_path):
 
 
 def test_a_file_that_holds_no_parameters_is_rejected(tmp_path):
-    for text, words in (("mass = ", "not a parameter file"), ("[rider]\nmass = 3", "table 'rider'")):
+    for text, words in (
+        ("mass = ", "not a parameter file"),
+        ("[rider]\nmass = 3", "table 'rider'"),
+    ):
         (tmp_path / "a.toml").write_text(text)
         with pytest.raises(FileError, match=words):
             load_parameters(tmp_path / "a.toml")
@@ -153,7 +179,9 @@ def test_a_file_that_holds_no_parameters_is_rejected(tmp_path):
 
 
 def test_parameters_reach_a_solve_and_stay_in_its_file(mine):
-    """The effort of rest to rest is 12 (m d)^2: the mass of file, option and parameter add up in it."""
+    """The effort of rest to rest is 12 (m d)^2: the mass of file, option and parameter add up in
+    it.
+    """
     (mine / "heavy.toml").write_text('mass = "3 kg"\npayload = "0.5 kg"\ndistance = 2\n')
     command = (
         "solve",
@@ -178,12 +206,20 @@ def test_show_prints_units_ranges_and_meanings_and_writes_a_file_that_solve_read
     for row in ("mass       4   kg     0.1 to 100   mass of the cart", "payload       0   kg"):
         assert " ".join(row.split()) in " ".join(shown.split())
     assert run("show", "./mine.py:build", "--write-parameters", "mine.toml").exit_code == 0
-    assert load_parameters("mine.toml") == {"distance": 1.0, "mass": 2.0, "limit": 9.0, "payload": 0.0}
+    assert load_parameters("mine.toml") == {
+        "distance": 1.0,
+        "mass": 2.0,
+        "limit": 9.0,
+        "payload": 0.0,
+    }
     assert run("show", "./mine.py:build", "--parameters", "mine.toml").exit_code == 0
 
 
 def test_numbers_of_numpy_are_written_as_numbers(tmp_path):
-    rows = [Setting(np.float64(0.25), "m", "length", name="a"), Setting((np.float64(1), np.int64(2)), name="b")]
+    rows = [
+        Setting(np.float64(0.25), "m", "length", name="a"),
+        Setting((np.float64(1), np.int64(2)), name="b"),
+    ]
     write_parameters(tmp_path / "a.toml", rows)
     assert load_parameters(tmp_path / "a.toml") == {"a": 0.25, "b": (1.0, 2)}
 

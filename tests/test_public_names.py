@@ -2,6 +2,8 @@
 
 import importlib
 
+import pytest
+
 import trajopt
 
 PUBLIC = {
@@ -9,12 +11,18 @@ PUBLIC = {
     "Certificate",
     "Collocation",
     "Compiled",
+    "Curve",
     "Family",
     "Gauss",
     "HermiteSimpson",
     "Ipopt",
     "Lobatto",
     "Mesh",
+    "ModelFit",
+    "ModelPredictive",
+    "Phase",
+    "PhaseSolution",
+    "Prepared",
     "Problem",
     "Radau",
     "Reference",
@@ -22,11 +30,15 @@ PUBLIC = {
     "Solution",
     "Status",
     "Trapezoidal",
+    "answer_from",
     "builder",
     "certify",
+    "fit",
     "free",
     "load",
     "named_problems",
+    "prepare",
+    "read_answer",
     "solve",
     "sweep",
     "table",
@@ -45,6 +57,15 @@ def test_every_public_name_is_in_its_module():
         assert getattr(importlib.import_module(home), name) is getattr(trajopt, name)
 
 
+@pytest.mark.parametrize(
+    ("former", "module"), [("curve", "trajectory.curve"), ("problem", "statement.problem")]
+)
+def test_modules_are_found_under_their_former_names(former, module):
+    assert importlib.import_module(f"trajopt.{former}") is importlib.import_module(
+        f"trajopt.{module}"
+    )
+
+
 def test_unknown_names_are_attribute_errors():
     assert not hasattr(trajopt, "solvee")
 
@@ -58,7 +79,7 @@ def test_the_statement_is_the_contract():
     """The calls of the statement that programs are written against, with their arguments."""
     import inspect
 
-    from trajopt.problem import Phase, Problem
+    from trajopt.statement.problem import Phase, Problem
 
     contract = {
         Problem.phase: ["name"],

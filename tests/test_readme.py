@@ -1,4 +1,6 @@
-"""The README and the pages: examples run with the stated results; commands, files and links exist."""
+"""The README and the pages: examples run with the stated results; commands, files
+and links exist.
+"""
 
 import re
 import subprocess
@@ -17,10 +19,15 @@ PAGES = sorted([ROOT / "README.md", *ROOT.glob("trajopt/*/*.md"), *ROOT.glob("pr
 
 def test_the_example_runs_and_is_correct():
     (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", example], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
-    seconds, theta, costate = map(float, re.findall(r"-?\d+\.\d+", done.stdout.replace("theta(0.3)", "")))
-    # The cycloid through (2, 2): x = R (a - sin a), y = R (1 - cos a), and a grows uniformly, a' = sqrt(g / R), theta = a / 2.
+    seconds, theta, costate = map(
+        float, re.findall(r"-?\d+\.\d+", done.stdout.replace("theta(0.3)", ""))
+    )
+    # The cycloid through (2, 2): x = R (a - sin a), y = R (1 - cos a), and a grows uniformly, a' =
+    # sqrt(g / R), theta = a / 2.
     R, a = cycloid(2.0, 2.0)
     assert seconds == pytest.approx(a * (R / 9.81) ** 0.5, abs=1e-6)
     assert theta == pytest.approx(0.3 * (9.81 / R) ** 0.5 / 2, abs=1e-3)
@@ -64,11 +71,17 @@ def test_its_pictures_exist():
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_links_have_targets(page):
-    for target in re.findall(r"\]\(([^)#\s]+\.(?:md|ipynb|png|py))\)", page.read_text(encoding="utf-8")):
+    for target in re.findall(
+        r"\]\(([^)#\s]+\.(?:md|ipynb|png|py))\)", page.read_text(encoding="utf-8")
+    ):
         assert (page.parent / target).is_file(), target
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.parent != ROOT], ids=[str(p.relative_to(ROOT)) for p in PAGES[1:]])
+@pytest.mark.parametrize(
+    "page",
+    [p for p in PAGES if p.parent != ROOT],
+    ids=[str(p.relative_to(ROOT)) for p in PAGES[1:]],
+)
 def test_examples_of_the_pages_run(page, capsys):
     for example in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
         exec(compile(example, str(page), "exec"), {"__name__": "example"})
@@ -81,7 +94,9 @@ def test_every_page_is_reachable():
         page = pending.pop()
         reached.add(page.resolve())
         targets = re.findall(r"\]\(([^)#\s]+\.md)\)", page.read_text(encoding="utf-8"))
-        pending += [(page.parent / t) for t in targets if (page.parent / t).resolve() not in reached]
+        pending += [
+            (page.parent / t) for t in targets if (page.parent / t).resolve() not in reached
+        ]
     assert {page.resolve() for page in PAGES} <= reached
 
 
@@ -101,7 +116,10 @@ def test_the_first_steps_work(tmp_path, monkeypatch):
     assert (tmp_path / "slide.html").is_file()
     run("new mine.py")
     run("solve ./mine.py:build --save mine.nc --plot mine.png")
-    for line in ("certify mine.nc --problem ./mine.py:build", "certify ./mine.py:build --set distance=4"):
+    for line in (
+        "certify mine.nc --problem ./mine.py:build",
+        "certify ./mine.py:build --set distance=4",
+    ):
         said = run(line)
         assert re.search(r"^\S.*: certified (extremal|minimum)", said, re.MULTILINE), said
         assert "FAILS" not in said
@@ -112,7 +130,9 @@ def test_every_help_has_a_valid_example():
 
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
     for name in names:
-        text = " ".join(CliRunner().invoke(app, [name, "--help"], terminal_width=200).output.split())
+        text = " ".join(
+            CliRunner().invoke(app, [name, "--help"], terminal_width=200).output.split()
+        )
         example = re.search(r"Example: (trajopt .*)$", text)
         assert example, name
         command, *words = example.group(1).split(" && ")[0].removeprefix("trajopt ").split()
@@ -133,4 +153,6 @@ def test_the_page_of_classical_problems_has_their_references():
     rows = re.findall(r"^\| `([a-z-]+)` \|.*?\|.*?\| ([\d.]+) \|", page, re.MULTILINE)
     assert len(rows) == 17
     for name, optimum in rows:
-        assert import_module(named_problems()[name].target.split(":")[0]).REFERENCE.objective == float(optimum), name
+        assert import_module(
+            named_problems()[name].target.split(":")[0]
+        ).REFERENCE.objective == float(optimum), name

@@ -1,10 +1,12 @@
-"""Wall-clock budget; long loops and backends poll it."""
+"""Limits: a deadline, which only a user sets, and a budget of operations, the same on every machine
+and under any load.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trajopt.errors import TrajoptError
 
@@ -13,9 +15,14 @@ class OutOfTime(TrajoptError):  # not a failure
     """The time limit was reached."""
 
 
+class OutOfWork(TrajoptError):
+    """The limit of operations was reached."""
+
+
 @dataclass(frozen=True)
 class Deadline:
-    """``seconds`` of wall-clock time from ``begun``, a value of ``time.perf_counter``; by default from now.
+    """``seconds`` of wall-clock time from ``begun``, a value of ``time.perf_counter``; by default
+    from now.
 
     >>> Deadline(60.0).check()
     >>> Deadline(0.0).check()
@@ -50,3 +57,46 @@ class Deadline:
 
 
 UNLIMITED = Deadline(math.inf)
+
+
+@dataclass
+class Budget:
+    """``operations`` that a computation may use before ``deadline``; long loops tell how many they
+    are about to use.
+
+    Operations are those of the method, floating-point ones as a textbook counts them, and not
+    measured.
+
+    >>> budget = Budget(1e6)
+    >>> budget.spend(4e5)
+    >>> budget.spend(8e5)
+    Traceback (most recent call last):
+    trajopt.deadline.OutOfWork: no solution within 1e+06 operations
+      hint:     a larger limit continues further
+    """
+
+    operations: float = math.inf
+    deadline: Deadline = UNLIMITED
+    spent: float = field(default=0.0, init=False)
+
+    def spend(self, operations: float) -> None:
+        """Count operations; raise ``OutOfTime``, or ``OutOfWork`` where the limit is passed."""
+        self.deadline.check()
+        before, self.spent = self.spent, self.spent + operations
+        if before <= self.operations < self.spent:
+            raise OutOfWork(
+                f"no solution within {self.operations:.3g} operations",
+                hint="a larger limit continues further",
+            )
+
+    def add(self, operations: float) -> None:
+        """Count operations that were used, without raising."""
+        self.spent += operations
+
+    @property
+    def used_up(self) -> bool:
+        return self.spent > self.operations
+
+    @property
+    def over(self) -> bool:
+        return self.deadline.over or self.used_up

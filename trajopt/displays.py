@@ -1,4 +1,6 @@
-"""Deferred access to ``trajopt.show``, for plots and notebook displays of classes that it depends on."""
+"""Deferred access to ``trajopt.show``, for plots and notebook displays of classes that it depends
+on.
+"""
 
 from __future__ import annotations
 

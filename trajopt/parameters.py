@@ -1,6 +1,7 @@
 """Settings of a builder with units: declaration, check, and parameter files.
 
-A ``settable`` builder declares each argument by its default value, or takes a frozen dataclass of declared fields:
+A ``settable`` builder declares each argument by its default value, or takes a frozen dataclass of
+declared fields:
 
 >>> @dataclass(frozen=True)
 ... class Wheel:
@@ -33,17 +34,29 @@ from pathlib import Path
 from typing import Any
 
 from trajopt.errors import FileError, UsageError, suggest
-from trajopt.files import check_writable, write_text
+from trajopt.files.atomic import check_writable, write_text
 
 ONE = "1"  # the unit of a ratio
 WORDS = {"true": True, "false": False, "none": None}  # as --set and a parameter file write them
 # unit -> (declared unit, factor): for hints only. A value in another unit is an error.
 CONVERSIONS = {
-    "mm": ("m", 1e-3), "cm": ("m", 1e-2), "km": ("m", 1e3), "g": ("kg", 1e-3), "t": ("kg", 1e3), "ms": ("s", 1e-3),
-    "min": ("s", 60.0), "h": ("s", 3600.0), "kN": ("N", 1e3), "deg": ("rad", math.pi / 180), "rad": ("deg", 180 / math.pi),
-    "deg/s": ("rad/s", math.pi / 180), "rad/s": ("deg/s", 180 / math.pi), "km/h": ("m/s", 1 / 3.6), "km/s": ("m/s", 1e3),
+    "mm": ("m", 1e-3),
+    "cm": ("m", 1e-2),
+    "km": ("m", 1e3),
+    "g": ("kg", 1e-3),
+    "t": ("kg", 1e3),
+    "ms": ("s", 1e-3),
+    "min": ("s", 60.0),
+    "h": ("s", 3600.0),
+    "kN": ("N", 1e3),
+    "deg": ("rad", math.pi / 180),
+    "rad": ("deg", 180 / math.pi),
+    "deg/s": ("rad/s", math.pi / 180),
+    "rad/s": ("deg/s", 180 / math.pi),
+    "km/h": ("m/s", 1 / 3.6),
+    "km/s": ("m/s", 1e3),
     "%": ("1", 0.01),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -73,7 +86,15 @@ class Setting:
         if self.choices:
             return ", ".join(self.choices)
         low, high = (None if end is None else f"{end:g}" for end in (self.lower, self.upper))
-        ends = f"{low} to {high}" if low and high else f">= {low}" if low else f"<= {high}" if high else ""
+        ends = (
+            f"{low} to {high}"
+            if low and high
+            else f">= {low}"
+            if low
+            else f"<= {high}"
+            if high
+            else ""
+        )
         return f"{ends} or none" if self.optional and ends else "or none" if self.optional else ends
 
     def read(self, value: Any) -> Any:
@@ -82,7 +103,9 @@ class Setting:
         if value is None or word == "none":
             if self.optional or self.default is None or not self.declared:
                 return None
-            raise UsageError(f"'{self.name}' needs a value", got="none", expected=self.range or None)
+            raise UsageError(
+                f"'{self.name}' needs a value", got="none", expected=self.range or None
+            )
         if isinstance(self.default, bool):
             return self._flag(value, word)
         if isinstance(self.default, str) or self.choices:
@@ -102,7 +125,10 @@ class Setting:
     def _word(self, value: Any) -> Any:
         if self.choices and value not in self.choices:
             raise UsageError(
-                f"invalid choice for '{self.name}'", got=repr(value), expected=self.range, hint=suggest(str(value), self.choices)
+                f"invalid choice for '{self.name}'",
+                got=repr(value),
+                expected=self.range,
+                hint=suggest(str(value), self.choices),
             )
         return value
 
@@ -112,53 +138,79 @@ class Setting:
         if size is None or (self.declared and number and size != number):
             example = ",".join(f"{item}" for item in self.default)
             raise UsageError(
-                f"'{self.name}' must have {number or 'several'} values", got=repr(value), expected=f"as in {self.name}={example}"
+                f"'{self.name}' must have {number or 'several'} values",
+                got=repr(value),
+                expected=f"as in {self.name}={example}",
             )
         return tuple(self._number(item) for item in value) if self.declared else tuple(value)
 
     def _number(self, value: Any) -> Any:
         if isinstance(value, str):
             value = self._from_text(value)
-        if isinstance(value, bool) or (not isinstance(value, numbers.Real) and isinstance(value, (tuple, list, dict))):
-            raise UsageError(f"'{self.name}' must be a number", got=repr(value), expected=self._example())
+        if isinstance(value, bool) or (
+            not isinstance(value, numbers.Real) and isinstance(value, (tuple, list, dict))
+        ):
+            raise UsageError(
+                f"'{self.name}' must be a number", got=repr(value), expected=self._example()
+            )
         if not isinstance(value, numbers.Real):
             return value  # a symbol, or an array
         return self._within(value)
 
     def _within(self, value: Any) -> Any:
-        """Return the number; raise if it is not finite, not an integer where one is required, or out of range."""
+        """Return the number; raise if it is not finite, not an integer where one is required, or
+        out of range.
+        """
         if not math.isfinite(value):
             raise UsageError(f"'{self.name}' must be a finite number", got=value)
         whole = self.declared and isinstance(self.default, int) and not self.unit
         if whole and value != int(value):
             raise UsageError(f"'{self.name}' must be an integer", got=value)
-        outside = (self.lower is not None and value < self.lower) or (self.upper is not None and value > self.upper)
+        outside = (self.lower is not None and value < self.lower) or (
+            self.upper is not None and value > self.upper
+        )
         if outside:
             unit = "" if self.unit in ("", ONE) else f" {self.unit}"
-            raise UsageError(f"'{self.name}' is out of range", got=f"{value:g}{unit}", expected=f"{self.range}{unit}")
+            raise UsageError(
+                f"'{self.name}' is out of range",
+                got=f"{value:g}{unit}",
+                expected=f"{self.range}{unit}",
+            )
         return int(value) if whole else value
 
     def _from_text(self, text: str) -> float:
         """Parse a number with the declared unit."""
         found = re.fullmatch(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S.*?)?\s*", text)
         if not found:
-            raise UsageError(f"'{self.name}' must be a number", got=repr(text), expected=self._example())
+            raise UsageError(
+                f"'{self.name}' must be a number", got=repr(text), expected=self._example()
+            )
         number, unit = float(found[1]), _plain_unit(found[2] or ONE)
         if unit != _plain_unit(self.unit or ONE):
             target, factor = CONVERSIONS.get(unit, ("", 1.0))
-            same = f"{found[1]} {unit} is {number * factor:g} {target}" if target and target == self.unit else None
+            same = (
+                f"{found[1]} {unit} is {number * factor:g} {target}"
+                if target and target == self.unit
+                else None
+            )
             what = f"has the unit {self.unit}" if self.unit not in ("", ONE) else "has no unit"
-            raise UsageError(f"'{self.name}' {what}", got=repr(text), expected=self._example(), hint=same)
+            raise UsageError(
+                f"'{self.name}' {what}", got=repr(text), expected=self._example(), hint=same
+            )
         return number
 
     def _example(self) -> str:
         if not isinstance(self.default, numbers.Real) or self.unit in ("", ONE):
-            return "a number" + (f", as in {self.name}={shown(self.default)}" if self.default is not None else "")
+            return "a number" + (
+                f", as in {self.name}={shown(self.default)}" if self.default is not None else ""
+            )
         return f'a number, or a string such as "{shown(self.default)} {self.unit}"'
 
 
 def _plain_unit(text: str) -> str:
-    return " ".join(text.replace("·", " ").replace("*", " ").replace("²", "^2").replace("³", "^3").split())
+    return " ".join(
+        text.replace("·", " ").replace("*", " ").replace("²", "^2").replace("³", "^3").split()
+    )
 
 
 def shown(value: Any) -> str:
@@ -189,13 +241,16 @@ def setting(
 
 
 def setting_field(*declaration: Any, **options: Any) -> Any:
-    """Declare a field of a dataclass argument of a ``settable`` builder; same arguments as ``setting``."""
+    """Declare a field of a dataclass argument of a ``settable`` builder; same arguments as
+    ``setting``.
+    """
     declared = setting(*declaration, **options)
     return field(default=declared.default, metadata={"setting": declared})
 
 
 def settable(build: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a builder: check its settings. Fields of a dataclass argument become settings of the builder.
+    """Decorate a builder: check its settings. Fields of a dataclass argument become settings of the
+    builder.
 
     ``settings_of(build)`` lists them.
     """
@@ -220,16 +275,28 @@ def settable(build: Callable[..., Any]) -> Callable[..., Any]:
         given = {**dict(zip(inner, positional, strict=False)), **named}
         for key in given:
             if key not in known and key not in groups:
-                raise UsageError(f"unknown setting '{key}'", expected=", ".join(known) or "none", hint=suggest(key, known))
-        values = {key: one.read(given[key]) if key in given else one.default for key, one in own.items()}
+                raise UsageError(
+                    f"unknown setting '{key}'",
+                    expected=", ".join(known) or "none",
+                    hint=suggest(key, known),
+                )
+        values = {
+            key: one.read(given[key]) if key in given else one.default for key, one in own.items()
+        }
         for name, group in groups.items():
             base = given.get(name, inner[name].default)
-            values[name] = _with_fields(base, {key: group[key].read(given[key]) for key in group if key in given})
+            values[name] = _with_fields(
+                base, {key: group[key].read(given[key]) for key in group if key in given}
+            )
         return build(**values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     ordered = [inner[key].replace(default=one.default) for key, one in own.items()]
-    by_name = [inspect.Parameter(key, keyword, default=one.default) for group in groups.values() for key, one in group.items()]
+    by_name = [
+        inspect.Parameter(key, keyword, default=one.default)
+        for group in groups.values()
+        for key, one in group.items()
+    ]
     positional = [p if not by_name else p.replace(kind=keyword) for p in ordered]
     built.__signature__ = inspect.Signature([*positional, *by_name])  # type: ignore[attr-defined]
     built.settings = known  # type: ignore[attr-defined]
@@ -237,7 +304,9 @@ def settable(build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _declared_fields(data: Any, prefix: str = "", what: str = "") -> dict[str, Setting]:
-    """Return the settings of a dataclass by name; nested ones are prefixed by the name of their field."""
+    """Return the settings of a dataclass by name; nested ones are prefixed by the name of their
+    field.
+    """
     found: dict[str, Setting] = {}
     for one in fields(data):
         value, key = getattr(data, one.name), prefix + one.name
@@ -263,7 +332,8 @@ def _with_fields(data: Any, changes: Mapping[str, Any], prefix: str = "") -> Any
 
 
 def settings_of(build: Callable[..., Any]) -> dict[str, Setting]:
-    """Return the settings of a builder by name; if it is not ``settable``, its arguments and defaults.
+    """Return the settings of a builder by name; if it is not ``settable``, its arguments and
+    defaults.
 
     >>> def build(height=10.0): ...
     >>> settings_of(build)["height"].default
@@ -288,11 +358,20 @@ def load_parameters(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise FileError(f"cannot read '{path}'", got=error.strerror) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileError(f"'{path}' is not a parameter file", got=str(error), expected="TOML, as in wheel_radius = 0.3") from error
+        raise FileError(
+            f"'{path}' is not a parameter file",
+            got=str(error),
+            expected="TOML, as in wheel_radius = 0.3",
+        ) from error
     for key, value in content.items():
         if isinstance(value, dict):
-            raise FileError(f"'{path}' has a table '{key}'", expected="one value per line, as in wheel_radius = 0.3")
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
+            raise FileError(
+                f"'{path}' has a table '{key}'",
+                expected="one value per line, as in wheel_radius = 0.3",
+            )
+    return {
+        key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
+    }
 
 
 def write_parameters(path: str | Path, settings: Iterable[Setting], title: str = "") -> None:
@@ -312,5 +391,15 @@ def _toml(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, (str, bool)) or value is None:
-        return f'"{value}"' if isinstance(value, str) else "true" if value else '"none"' if value is None else "false"
-    return repr(int(value) if isinstance(value, numbers.Integral) else float(value))  # also of NumPy's numbers
+        return (
+            f'"{value}"'
+            if isinstance(value, str)
+            else "true"
+            if value
+            else '"none"'
+            if value is None
+            else "false"
+        )
+    return repr(
+        int(value) if isinstance(value, numbers.Integral) else float(value)
+    )  # also of NumPy's numbers

@@ -1,4 +1,5 @@
-"""System: a first-order system x' = f(t, x, p) with named states, parameters, outputs and declared invariants.
+"""System: a first-order system x' = f(t, x, p) with named states, parameters, outputs and declared
+invariants.
 
 It is the input of the integrators. ``trajopt.mechanics`` converts mechanisms to systems.
 """
@@ -6,13 +7,14 @@ It is the input of the integrators. ``trajopt.mechanics`` converts mechanisms to
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import casadi
 import numpy as np
 
 from trajopt.errors import ModelError, UsageError, suggest
+from trajopt.pickling import packed, unpacked
 
 # A stabilization law maps the deviations of the invariants and their rates to the required rates:
 # law(y, y_rate, order) -> casadi column of the length of y; for order 2 the second derivative.
@@ -24,7 +26,9 @@ Reset = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Variable:
-    """A scalar with a name, a unit and a value: the start of a state, or the value of a parameter."""
+    """A scalar with a name, a unit and a value: the start of a state, or the value
+    of a parameter.
+    """
 
     name: str
     value: float
@@ -48,9 +52,10 @@ class Invariant:
 class Event:
     """A scalar g(t, x, p) whose zero crossing is located; direction +1, -1 or 0 (both).
 
-    At the crossing the state jumps to ``reset`` (a column in t, x, p, or a numerical function; None: no jump), and the run
-    ends if ``terminal``. A ``level`` event also fires if its function has already crossed zero at the start of a run or after
-    a jump: it monitors a condition rather than a crossing.
+    At the crossing the state jumps to ``reset`` (a column in t, x, p, or a numerical function;
+    None: no jump), and the run ends if ``terminal``. A ``level`` event also fires if its function
+    has already crossed zero at the start of a run or after a jump: it monitors a condition rather
+    than a crossing.
     """
 
     name: str
@@ -65,8 +70,8 @@ class Event:
 class System:
     """A named first-order system in CasADi.
 
-    ``through_reactions(law)`` returns the system with its invariants stabilized by a law through the reactions of the
-    underlying mechanism; None if there is no mechanism.
+    ``through_reactions(law)`` returns the system with its invariants stabilized by a law through
+    the reactions of the underlying mechanism; None if there is no mechanism.
     """
 
     name: str
@@ -77,7 +82,9 @@ class System:
     p: casadi.SX = field(default_factory=lambda: casadi.SX(0, 1))
     parameters: tuple[Variable, ...] = ()
     invariants: tuple[Invariant, ...] = ()
-    outputs: Mapping[str, tuple[casadi.SX, str]] = field(default_factory=dict)  # name -> (expression, unit): energies, reactions
+    outputs: Mapping[str, tuple[casadi.SX, str]] = field(
+        default_factory=dict
+    )  # name -> (expression, unit): energies, reactions
     events: tuple[Event, ...] = ()
     until: float = 10.0  # default final time
     through_reactions: Callable[[Law], System] | None = None
@@ -99,8 +106,21 @@ class System:
         unknown = [str(s) for s in casadi.symvar(self.rate) if not casadi.depends_on(known, s)]
         if unknown:
             raise ModelError(
-                f"system '{self.name}': the rates use unknown symbols", got=unknown, expected="time, states and parameters"
+                f"system '{self.name}': the rates use unknown symbols",
+                got=unknown,
+                expected="time, states and parameters",
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return packed(
+            {one.name: getattr(self, one.name) for one in fields(self)}, f"system '{self.name}'"
+        )
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(unpacked(state))
+
+    def __deepcopy__(self, memo: Any) -> System:
+        return self  # it never changes
 
     @property
     def start(self) -> np.ndarray:
@@ -126,9 +146,13 @@ class System:
                     hint=suggest(name, names),
                 )
             if not np.isfinite(float(values[name])):
-                raise UsageError(f"'{name}' of system '{self.name}' is not a finite number", got=values[name])
+                raise UsageError(
+                    f"'{name}' of system '{self.name}' is not a finite number", got=values[name]
+                )
         return replace(
             self,
             states=tuple(replace(s, value=float(values.get(s.name, s.value))) for s in self.states),
-            parameters=tuple(replace(s, value=float(values.get(s.name, s.value))) for s in self.parameters),
+            parameters=tuple(
+                replace(s, value=float(values.get(s.name, s.value))) for s in self.parameters
+            ),
         )

@@ -1,8 +1,10 @@
-"""Where the bike robot's mass centre can be, and postures in balance (thesis on a bike-trial robot, 4.4, 5.2 and 6.4).
+"""Where the bike robot's mass centre can be, and postures in balance (thesis on a bike-trial robot,
+4.4, 5.2 and 6.4).
 
-With the hand on the handlebar the five-link rider has one freedom, so that each "region" of the thesis' figure 4-7 is a curve.
-The thesis draws an area because it varies waist and shoulder independently and lets the forearm point at the handlebar without
-reaching it; ``pointing_region`` shows that area too.
+With the hand on the handlebar the five-link rider has one freedom, so that each "region" of the
+thesis' figure 4-7 is a curve. The thesis draws an area because it varies waist and shoulder
+independently and lets the forearm point at the handlebar without reaching it; ``pointing_region``
+shows that area too.
 """
 
 from __future__ import annotations
@@ -19,12 +21,17 @@ import scipy.optimize
 from problems.bike.models import FIVE_LINK, SEVEN_LINK, FiveLink, SevenLink, five_link, seven_link
 from trajopt.errors import UsageError
 
-POSTURES, EDGE = 401, 1e-9  # angles of a first search over a range, and how closely its ends are found (rad)
+POSTURES, EDGE = (
+    401,
+    1e-9,
+)  # angles of a first search over a range, and how closely its ends are found (rad)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Mass centres (k, 2) from the contact of the rear wheel, and the angles that give them (k, m), rad."""
+    """Mass centres (k, 2) from the contact of the rear wheel, and the angles that give them (k, m),
+    rad.
+    """
 
     centres: np.ndarray
     angles: np.ndarray
@@ -33,7 +40,9 @@ class Region:
 
 @dataclass(frozen=True)
 class Balance:
-    """A posture with the mass centre above the contact: coordinates by name (rad), mass centre (m), holding torques (N m)."""
+    """A posture with the mass centre above the contact: coordinates by name (rad), mass centre (m),
+    holding torques (N m).
+    """
 
     angles: dict[str, float]
     centre: tuple[float, float]
@@ -47,7 +56,9 @@ def five_link_centre(data: FiveLink) -> casadi.Function:
     q = casadi.SX.sym("q", 2)
     place = casadi.vertcat(0, q)
     angles = [machine.seen(machine.posture.angles[name], place) for name in ("shoulder", "elbow")]
-    return casadi.Function("five", [q], [machine.point("mass centre", place), casadi.vertcat(q[1], *angles)])
+    return casadi.Function(
+        "five", [q], [machine.point("mass centre", place), casadi.vertcat(q[1], *angles)]
+    )
 
 
 @cache
@@ -57,26 +68,40 @@ def seven_link_centre(data: SevenLink) -> casadi.Function:
     q = machine.mechanism.q
     contact = casadi.vertcat(-data.wheel_radius * q[0], 0)
     angles = [machine.seen(expression, q) for expression in machine.posture.angles.values()]
-    return casadi.Function("seven", [q], [machine.point("mass centre", q) - contact, casadi.vertcat(*angles)])
+    return casadi.Function(
+        "seven", [q], [machine.point("mass centre", q) - contact, casadi.vertcat(*angles)]
+    )
 
 
 def mass_centre_curve(rise_deg: float, data: FiveLink = FIVE_LINK, points: int = 401) -> Region:
-    """The mass centres of the five-link machine at a rise of the front wheel, within the joint ranges (figure 4-7)."""
+    """The mass centres of the five-link machine at a rise of the front wheel, within the joint
+    ranges (figure 4-7).
+    """
     torso = np.linspace(*lean_range(rise_deg, data), points)
-    centres, angles = _mapped(five_link_centre(data), np.array([np.full(points, radians(rise_deg)), torso]))
+    centres, angles = _mapped(
+        five_link_centre(data), np.array([np.full(points, radians(rise_deg)), torso])
+    )
     return Region(centres, angles, ("waist", "shoulder", "elbow"))
 
 
 def lean_range(rise_deg: float, data: FiveLink = FIVE_LINK) -> tuple[float, float]:
-    """The leans (rad) of the five-link rider at a rise of the front wheel, within the joint ranges."""
+    """The leans (rad) of the five-link rider at a rise of the front wheel, within
+    the joint ranges.
+    """
     function, ranges = five_link_centre(data), (data.waist_deg, data.shoulder_deg, data.elbow_deg)
-    return reached_range(lambda torso: function([radians(rise_deg), torso])[1], ranges, data.waist_deg)
+    return reached_range(
+        lambda torso: function([radians(rise_deg), torso])[1], ranges, data.waist_deg
+    )
 
 
 def reached_range(
-    angles: Callable[[float], casadi.DM], ranges_deg: tuple[tuple[float, float], ...], over_deg: tuple[float, float]
+    angles: Callable[[float], casadi.DM],
+    ranges_deg: tuple[tuple[float, float], ...],
+    over_deg: tuple[float, float],
 ) -> tuple[float, float]:
-    """First and last value (rad) of one angle at which all joint angles are within their ranges; they must be so between them."""
+    """First and last value (rad) of one angle at which all joint angles are within their ranges;
+    they must be so between them.
+    """
 
     def reached(angle: float) -> bool:
         return bool(_within(np.array(angles(angle)).reshape(1, -1), ranges_deg)[0])
@@ -85,7 +110,9 @@ def reached_range(
     found = np.flatnonzero([reached(angle) for angle in grid])
     if found.size < 2 or found[-1] - found[0] >= found.size:
         raise UsageError(
-            "no range of postures", got=f"{found.size} postures", expected="angles at which the hand reaches the bar"
+            "no range of postures",
+            got=f"{found.size} postures",
+            expected="angles at which the hand reaches the bar",
         )
 
     def end(inside: int, outside: int) -> float:
@@ -99,13 +126,19 @@ def reached_range(
 
 
 def pointing_region(rise_deg: float, data: FiveLink = FIVE_LINK, points: int = 41) -> Region:
-    """The thesis' area: waist and shoulder independent, the forearm towards the handlebar but not as long as to it."""
-    waist, shoulder = np.meshgrid(np.linspace(0, np.pi / 4, points), np.linspace(np.pi / 2, np.pi, points))
+    """The thesis' area: waist and shoulder independent, the forearm towards the handlebar but not
+    as long as to it.
+    """
+    waist, shoulder = np.meshgrid(
+        np.linspace(0, np.pi / 4, points), np.linspace(np.pi / 2, np.pi, points)
+    )
     theta1, theta2 = waist.ravel(), shoulder.ravel()
     c, s = np.cos(radians(rise_deg)), np.sin(radians(rise_deg))
 
     def placed(point: tuple[float, float]) -> np.ndarray:
-        return np.array([point[0] * c - point[1] * s, data.wheel_radius + point[0] * s + point[1] * c])
+        return np.array(
+            [point[0] * c - point[1] * s, data.wheel_radius + point[0] * s + point[1] * c]
+        )
 
     saddle, hand, frame = placed(data.saddle), placed(data.handlebar), placed(data.bicycle_centre)
     first, second = (np.stack([np.sin(a), np.cos(a)], axis=1) for a in (theta1, theta1 + theta2))
@@ -113,19 +146,37 @@ def pointing_region(rise_deg: float, data: FiveLink = FIVE_LINK, points: int = 4
     elbow_at = shoulder_at + data.upper_arm.length * second
     third = hand - elbow_at
     third /= np.linalg.norm(third, axis=1, keepdims=True)
-    masses = (data.wheel_mass, data.bicycle_mass, data.torso.mass, data.upper_arm.mass, data.forearm.mass)
+    masses = (
+        data.wheel_mass,
+        data.bicycle_mass,
+        data.torso.mass,
+        data.upper_arm.mass,
+        data.forearm.mass,
+    )
     middles = (
         saddle + data.torso.length / 2 * first,
         shoulder_at + data.upper_arm.length / 2 * second,
         elbow_at + data.forearm.length / 2 * third,
     )
-    total = masses[0] * placed((0.0, 0.0)) + masses[1] * frame + sum(m * p for m, p in zip(masses[2:], middles, strict=True))
+    total = (
+        masses[0] * placed((0.0, 0.0))
+        + masses[1] * frame
+        + sum(m * p for m, p in zip(masses[2:], middles, strict=True))
+    )
     theta3 = np.arctan2(third[:, 0], third[:, 1]) - theta1 - theta2
-    return Region(total / sum(masses), np.stack([theta1, theta2, theta3], axis=1), ("waist", "shoulder", "elbow"))
+    return Region(
+        total / sum(masses),
+        np.stack([theta1, theta2, theta3], axis=1),
+        ("waist", "shoulder", "elbow"),
+    )
 
 
-def mass_centre_cloud(rise_deg: float = 0.0, data: SevenLink = SEVEN_LINK, points: int = 41) -> Region:
-    """The mass centres of the seven-link machine on a grid of ankle, knee and waist, within the joint ranges (figure 6-9)."""
+def mass_centre_cloud(
+    rise_deg: float = 0.0, data: SevenLink = SEVEN_LINK, points: int = 41
+) -> Region:
+    """The mass centres of the seven-link machine on a grid of ankle, knee and waist, within the
+    joint ranges (figure 6-9).
+    """
     ranges = (data.ankle_deg, data.knee_deg, data.waist_deg)
     grid = np.meshgrid(*[np.linspace(*np.radians(r), points) for r in ranges])
     flat = np.array([np.full(grid[0].size, radians(rise_deg)), *(g.ravel() for g in grid)])
@@ -135,12 +186,16 @@ def mass_centre_cloud(rise_deg: float = 0.0, data: SevenLink = SEVEN_LINK, point
 
 
 def balanced_wheelie(rise_deg: float = 30.0, data: FiveLink = FIVE_LINK) -> Balance:
-    """The lean at which a wheelie stands still, and the waist torque that holds it; the wheel needs none."""
+    """The lean at which a wheelie stands still, and the waist torque that holds it; the wheel needs
+    none.
+    """
     region = mass_centre_curve(rise_deg, data)
     x, torso = region.centres[:, 0], region.angles[:, 0]
     if not x.min() <= 0 <= x.max():
         raise UsageError(
-            "no balanced wheelie", got=f"{rise_deg:g} deg", expected="a rise at which the mass centre can be above the contact"
+            "no balanced wheelie",
+            got=f"{rise_deg:g} deg",
+            expected="a rise at which the mass centre can be above the contact",
         )
 
     def offset(lean: float) -> float:
@@ -150,40 +205,68 @@ def balanced_wheelie(rise_deg: float = 30.0, data: FiveLink = FIVE_LINK) -> Bala
     lean = float(scipy.optimize.brentq(offset, torso[k], torso[k + 1], xtol=1e-15))
     machine = five_link(data)
     place = [0.0, radians(rise_deg), lean]
-    needed = np.array(machine.mechanism.inverse(place, np.zeros(3), np.zeros(3), [0.0, 0.0])).ravel()  # of (x, beta, torso)
+    needed = np.array(
+        machine.mechanism.inverse(place, np.zeros(3), np.zeros(3), [0.0, 0.0])
+    ).ravel()  # of (x, beta, torso)
     centre = np.array(five_link_centre(data)(place[1:])[0]).ravel()
     return Balance(
-        {"beta": place[1], "torso": lean}, (centre[0], centre[1]), {"wheel_torque": 0.0, "waist_torque": float(needed[2])}
+        {"beta": place[1], "torso": lean},
+        (centre[0], centre[1]),
+        {"wheel_torque": 0.0, "waist_torque": float(needed[2])},
     )
 
 
-def lowest_posture(rise_deg: tuple[float, float] = (15.0, 45.0), data: SevenLink = SEVEN_LINK, highest: bool = False) -> Balance:
-    """The take-off posture: the lowest (or highest) mass centre above the contact, within the joint ranges (figure 6-10)."""
+def lowest_posture(
+    rise_deg: tuple[float, float] = (15.0, 45.0),
+    data: SevenLink = SEVEN_LINK,
+    highest: bool = False,
+) -> Balance:
+    """The take-off posture: the lowest (or highest) mass centre above the contact, within the joint
+    ranges (figure 6-10).
+    """
     function = seven_link_centre(data)
     q = casadi.SX.sym("q", 4)
     centre, angles = function(q)
-    ranges = np.radians([data.ankle_deg, data.knee_deg, data.waist_deg, data.shoulder_deg, data.elbow_deg])
+    ranges = np.radians(
+        [data.ankle_deg, data.knee_deg, data.waist_deg, data.shoulder_deg, data.elbow_deg]
+    )
     ranges[4, 0] = radians(0.5)  # a straight arm is a dead centre
     solver = casadi.nlpsol(
-        "posture", "ipopt", {"x": q, "f": -centre[1] if highest else centre[1], "g": casadi.vertcat(centre[0], angles[3:])},
+        "posture",
+        "ipopt",
+        {
+            "x": q,
+            "f": -centre[1] if highest else centre[1],
+            "g": casadi.vertcat(centre[0], angles[3:]),
+        },
         {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-10}},
-    )  # fmt: skip
+    )
     low, high = np.radians(rise_deg)
     found = []
     for guess in _starts(data, (low + high) / 2):
         answer = solver(
-            x0=guess, lbx=[low, *ranges[:3, 0]], ubx=[high, *ranges[:3, 1]], lbg=[0, *ranges[3:, 0]], ubg=[0, *ranges[3:, 1]]
+            x0=guess,
+            lbx=[low, *ranges[:3, 0]],
+            ubx=[high, *ranges[:3, 1]],
+            lbg=[0, *ranges[3:, 0]],
+            ubg=[0, *ranges[3:, 1]],
         )
         if solver.stats()["success"]:
             found.append((float(answer["f"]), np.array(answer["x"]).ravel()))
     if not found:
         raise UsageError(
-            "no balanced posture", got=f"{rise_deg} deg", expected="a rise at which the mass centre can be above the contact"
+            "no balanced posture",
+            got=f"{rise_deg} deg",
+            expected="a rise at which the mass centre can be above the contact",
         )
     best = min(found, key=lambda f: f[0])[1]
     at, joints = (np.array(value).ravel() for value in function(best))
     names = ("beta", "ankle", "knee", "waist", "shoulder", "elbow")
-    return Balance(dict(zip(names, [best[0], *joints], strict=True)), (at[0], at[1]), holding_torques(best, data))
+    return Balance(
+        dict(zip(names, [best[0], *joints], strict=True)),
+        (at[0], at[1]),
+        holding_torques(best, data),
+    )
 
 
 def holding_torques(place: np.ndarray, data: SevenLink = SEVEN_LINK) -> dict[str, float]:
@@ -192,9 +275,13 @@ def holding_torques(place: np.ndarray, data: SevenLink = SEVEN_LINK) -> dict[str
     m = machine.mechanism
     zero = np.zeros(4)
     needed = np.array(m.inverse(place, zero, zero, np.zeros(3))).ravel()
-    directions = np.array(m.evaluate(casadi.jacobian(m.equations.force, m.u), place, zero, np.zeros(3)))
+    directions = np.array(
+        m.evaluate(casadi.jacobian(m.equations.force, m.u), place, zero, np.zeros(3))
+    )
     torques = np.linalg.lstsq(directions, needed, rcond=None)[0]
-    return {quantity.name: float(value) for quantity, value in zip(m.controls, torques, strict=True)}
+    return {
+        quantity.name: float(value) for quantity, value in zip(m.controls, torques, strict=True)
+    }
 
 
 def _starts(data: SevenLink, beta: float) -> list[np.ndarray]:
@@ -215,5 +302,7 @@ def _mapped(function: casadi.Function, places: np.ndarray) -> tuple[np.ndarray, 
 def _within(angles: np.ndarray, ranges_deg: tuple[tuple[float, float], ...]) -> np.ndarray:
     limits = np.radians(ranges_deg)
     with np.errstate(invalid="ignore"):  # postures out of the arm's reach are not numbers
-        inside: np.ndarray = np.all((angles >= limits[:, 0] - 1e-12) & (angles <= limits[:, 1] + 1e-12), axis=1)
+        inside: np.ndarray = np.all(
+            (angles >= limits[:, 0] - 1e-12) & (angles <= limits[:, 1] + 1e-12), axis=1
+        )
     return inside

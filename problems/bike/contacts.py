@@ -1,8 +1,10 @@
-"""Both wheels of the bike robot on the ground as unilateral contacts, for simulations under a control law.
+"""Both wheels of the bike robot on the ground as unilateral contacts, for simulations under a
+control law.
 
-The rear wheel turns by itself and has friction; the front wheel rolls without resistance: its force is normal. Impacts are
-without rebound. An elastic stop keeps the arm from straightening, which is a dead centre of the loop. A run ends where the rider
-or the bicycle touches the ground, or the arm is straight in spite of its stop.
+The rear wheel turns by itself and has friction; the front wheel rolls without resistance: its force
+is normal. Impacts are without rebound. An elastic stop keeps the arm from straightening, which is a
+dead centre of the loop. A run ends where the rider or the bicycle touches the ground, or the arm is
+straight in spite of its stop.
 """
 
 from __future__ import annotations
@@ -25,17 +27,22 @@ STRAIGHT = 1e-2  # of the stop's slack; nearer to a straight arm a run ends
 
 @dataclass(frozen=True)
 class ElbowStop:
-    """A spring and a damper against straightening the arm, from a distance of shoulder and hand on; ours.
+    """A spring and a damper against straightening the arm, from a distance of shoulder and hand on;
+    ours.
 
     The damping grows with the depth (Hunt and Crossley), so that the force does not jump.
     """
 
-    slack: float = setting_field(0.012, "m", "how far from a straight arm it begins, between shoulder and hand", 0.005, 0.05)
+    slack: float = setting_field(
+        0.012, "m", "how far from a straight arm it begins, between shoulder and hand", 0.005, 0.05
+    )
     stiffness: float = setting_field(1e6, "N/m", "stiffness", 3e5, 3e6)
     damping: float = setting_field(5.0, "s/m", "damping by stiffness and depth", 0, 20)
 
     def pull(self, spare: Any, rate: Any) -> Any:
-        """The force between shoulder and hand, by what the arm is short of straight (m), and the rate of their distance."""
+        """The force between shoulder and hand, by what the arm is short of straight (m), and the
+        rate of their distance.
+        """
         return self.stiffness * fmax(self.slack - spare, 0) * fmax(1 + self.damping * rate, 0)
 
 
@@ -49,11 +56,15 @@ class OnWheels:
     stop: ElbowStop
 
     @staticmethod
-    def of(machine: Machine, data: FiveLink | SevenLink, friction: float, stop: ElbowStop) -> OnWheels:
+    def of(
+        machine: Machine, data: FiveLink | SevenLink, friction: float, stop: ElbowStop
+    ) -> OnWheels:
         m = machine.mechanism
         rates = {c.name: c.v for c in m.coordinates}
         slip = rates["x"] - data.wheel_radius * rates["wheel"]
-        rear = PointContact("rear", machine.point("rear axle", m.q)[1] - data.wheel_radius, slip, friction)
+        rear = PointContact(
+            "rear", machine.point("rear axle", m.q)[1] - data.wheel_radius, slip, friction
+        )
         front = PointContact("front", machine.point("front axle", m.q)[1] - data.wheel_radius)
         return OnWheels(machine, data, Unilateral(m, (rear, front)), stop)
 
@@ -77,18 +88,21 @@ class OnWheels:
         return lowest
 
     @property
+    def reach(self) -> SX:
+        """The distance of shoulder and hand (m)."""
+        return self.machine.seen(self.machine.posture.reach, self.machine.mechanism.q)
+
+    @property
     def spare(self) -> SX:
         """Length of the straight arm less the distance of shoulder and hand (m)."""
-        reach = self.machine.seen(self.machine.posture.reach, self.machine.mechanism.q)
-        return self.data.upper_arm.length + self.data.forearm.length - reach
+        return self.data.upper_arm.length + self.data.forearm.length - self.reach
 
     @property
     def stop_force(self) -> tuple[SX, SX]:
         """The force of the elbow's stop (N), and its generalized forces."""
         m = self.machine.mechanism
-        reach = self.machine.seen(self.machine.posture.reach, m.q)
-        force = self.stop.pull(self.spare, casadi.jtimes(reach, m.q, m.v))
-        return force, -force * casadi.gradient(reach, m.q)
+        force = self.stop.pull(self.spare, casadi.jtimes(self.reach, m.q, m.v))
+        return force, -force * casadi.gradient(self.reach, m.q)
 
     def system(
         self,
@@ -97,23 +111,37 @@ class OnWheels:
         stage: tuple[SX, Variable, Sequence[tuple[str, SX, int, int]]],
         outputs: Mapping[str, tuple[Any, str]],
         start: Mapping[str, float],
+        arm_force: Any = 0.0,
         **details: Any,
     ) -> System:
-        """The machine under torques, which are expressions of the state.
+        """The machine under torques, which are expressions of the state; ``arm_force`` is that of
+        the arms between shoulder and hand, a pull positive.
 
-        ``stage`` is a symbol of the control law, its start, and its events: name, function, direction and the stage after it.
+        ``stage`` is a symbol of the control law, its start, and its events: name, function,
+        direction and the stage after it.
         """
         m, (symbol, stage_start, switches) = self.machine.mechanism, stage
         force = casadi.substitute(m.equations.force, m.u, torques) + self.stop_force[1]
+        force -= arm_force * casadi.gradient(self.reach, m.q)
         motion = self.contacts.motion(force)
-        time, x = SX.sym("t"), casadi.vertcat(m.q, m.v, self.contacts.modes, symbol)
+        time = details.pop("time", SX.sym("t"))
+        x = casadi.vertcat(m.q, m.v, self.contacts.modes, symbol)
         p = details.pop("p", SX(0, 1))
         events = (
             *self.contacts.events(motion, force, time, x, p),
-            *(Event(what, g, sense, casadi.vertcat(x[:-1], after)) for what, g, sense, after in switches),
+            *(
+                Event(what, g, sense, casadi.vertcat(x[:-1], after))
+                for what, g, sense, after in switches
+            ),
             Event("rider on the ground", self.lowest, -1, terminal=True, level=True),
             # A heavy arm compresses the stop; where the arm is straight the equations are singular.
-            Event("arm straight", self.spare - STRAIGHT * self.stop.slack, -1, terminal=True, level=True),
+            Event(
+                "arm straight",
+                self.spare - STRAIGHT * self.stop.slack,
+                -1,
+                terminal=True,
+                level=True,
+            ),
         )
         begins = m.starting_at(dict(start))
         self._check_reach(begins.start[0])
@@ -133,13 +161,14 @@ class OnWheels:
     def _check_reach(self, q: Any) -> None:
         """Raise where the hand cannot be on the handlebar in the posture of the start."""
         m, data = self.machine.mechanism, self.data
-        far = float(casadi.Function("reach", [m.q], [self.machine.seen(self.machine.posture.reach, m.q)])(q))
+        far = float(casadi.Function("reach", [m.q], [self.reach])(q))
         upper, fore = data.upper_arm.length, data.forearm.length
         if not abs(upper - fore) < far < upper + fore - self.stop.slack:
             raise ModelError(
                 "the rider cannot hold the handlebar in the posture of the start",
                 got=f"{far:.3f} m from shoulder to handlebar",
-                expected=f"{abs(upper - fore):.3f} to {upper + fore - self.stop.slack:.3f} m: the arm less the slack of its stop",
+                expected=f"{abs(upper - fore):.3f} to {upper + fore - self.stop.slack:.3f} m: the "
+                "arm less the slack of its stop",
             )
 
     def _forces(self, motion: ContactMotion) -> dict[str, tuple[SX, str]]:
@@ -156,6 +185,6 @@ class OnWheels:
             "lowest_point": (self.lowest, "m"),
             "mass_centre_x": (centre[0], "m"),
             "mass_centre_y": (centre[1], "m"),
-            "reach": (self.machine.seen(self.machine.posture.reach, m.q), "m"),
+            "reach": (self.reach, "m"),
             "energy": (m.equations.energy, "J"),
         }

@@ -1,9 +1,11 @@
-"""The equations of a rider who holds the handlebar, in absolute angular rates: sums of sines and cosines with constant factors.
+"""The equations of a rider who holds the handlebar, in absolute angular rates: sums of sines and
+cosines with constant factors.
 
-Every mass centre is ``axle + R(beta) (v + sum c_j E_j)``: a point v of the bicycle and multiples of the links' directions E_j,
-seen from the bicycle. So the mass matrix of absolute rates W_j has entries ``K_ij E_i . E_j`` with constants K, and without
-accelerations ``-K_ij E'_i . E_j W_j^2`` is left. The loop is closed afterwards: upper arm and forearm follow from the other
-links, and so do their rates. The same equations from Jacobians of all mass centres have twice as many operations.
+Every mass centre is ``axle + R(beta) (v + sum c_j E_j)``: a point v of the bicycle and multiples of
+the links' directions E_j, seen from the bicycle. So the mass matrix of absolute rates W_j has
+entries ``K_ij E_i . E_j`` with constants K, and without accelerations ``-K_ij E'_i . E_j W_j^2`` is
+left. The loop is closed afterwards: upper arm and forearm follow from the other links, and so do
+their rates. The same equations from Jacobians of all mass centres have twice as many operations.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Limb:
-    """A link of the rider; its mass centre is in its middle. Mass and inertia may be symbols of a problem."""
+    """A link of the rider; its mass centre is in its middle.
+
+    Mass and inertia may be symbols of a problem.
+    """
 
     length: float = setting_field(0.5, "m", "length", 0.1, 1.5)
     mass: Any = setting_field(10.0, "kg", "mass", 0.1, 100)
@@ -38,7 +43,9 @@ def total(factors: Any, masses: Sequence[Any]) -> Any:
 
 def turned(beta: Any, point: Any) -> Any:
     """A vector of the bicycle's axes in the ground's axes."""
-    return casadi.vertcat(point[0] * cos(beta) - point[1] * sin(beta), point[0] * sin(beta) + point[1] * cos(beta))
+    return casadi.vertcat(
+        point[0] * cos(beta) - point[1] * sin(beta), point[0] * sin(beta) + point[1] * cos(beta)
+    )
 
 
 def quarter(vector: Any) -> Any:
@@ -50,8 +57,8 @@ def quarter(vector: Any) -> Any:
 class Loop:
     """Links from a point of the bicycle to the shoulder, and two arms from there to the handlebar.
 
-    ``directions`` are those of the links, counter-clockwise from the bicycle's axis, linear in the ``shape``; ``arms`` are the
-    unit vectors along upper arm and forearm, expressions of the shape.
+    ``directions`` are those of the links, counter-clockwise from the bicycle's axis, linear in the
+    ``shape``; ``arms`` are the unit vectors along upper arm and forearm, expressions of the shape.
     """
 
     frame: tuple[float, float, Point]  # mass, inertia and mass centre of the bicycle
@@ -70,7 +77,9 @@ class Loop:
 
     @cached_property
     def weights(self) -> tuple[list[Any], np.ndarray, np.ndarray]:
-        """Of the frame and each link: mass; its point v of the bicycle; its factors c_j of the links' directions."""
+        """Of the frame and each link: mass; its point v of the bicycle; its factors c_j of the
+        links' directions.
+        """
         n = len(self.links)
         lengths = [link.length for link in (*self.links, *self.arm_links)]
         points, factors = [self.frame[2]], [np.zeros(n + 2)]
@@ -90,20 +99,29 @@ class Loop:
 
     @cached_property
     def moments(self) -> list[SX]:
-        """Mass times lever of the bicycle and of each link: what couples their rates to the axle, (2,) each."""
+        """Mass times lever of the bicycle and of each link: what couples their rates to the axle,
+        (2,) each.
+        """
         m, v, c = self.weights
         levers = [total(column, m) * E for column, E in zip(c.T, self.units, strict=True)]
         return [casadi.vertcat(total(v[:, 0], m), total(v[:, 1], m)), *levers]
 
     @cached_property
     def couplings(self) -> list[list[Any]]:
-        """Mass matrix of the absolute rates (beta', W_j), rows and columns; the scalar products K_ij E_i . E_j."""
+        """Mass matrix of the absolute rates (beta', W_j), rows and columns; the scalar products
+        K_ij E_i . E_j.
+        """
         return self._products(lambda first, second: casadi.dot(first, second), diagonal=True)
 
     @cached_property
     def swings(self) -> list[list[Any]]:
-        """K_ij quarter(E_i) . E_j: row i times the squared rates is minus the force that turning costs."""
-        return self._products(lambda first, second: casadi.dot(quarter(first), second), diagonal=False)
+        """K_ij quarter(E_i) .
+
+        E_j: row i times the squared rates is minus the force that turning costs.
+        """
+        return self._products(
+            lambda first, second: casadi.dot(quarter(first), second), diagonal=False
+        )
 
     def _products(self, product: Any, diagonal: bool) -> list[list[Any]]:
         m, v, c = self.weights
@@ -129,21 +147,38 @@ class Loop:
         return casadi.vertcat(chain, self._closed(lambda j, E: quarter(E), chain))
 
     def _closed(self, vector: Any, columns: Any) -> SX:
-        """The arms' share, (2, ...), of the closure ``sum l_j vector_j columns_j = 0`` over all links."""
+        """The arms' share, (2, ...), of the closure ``sum l_j vector_j columns_j = 0`` over all
+        links.
+        """
         lengths = [link.length for link in self.links]
         upper, fore = self.arms
-        total = sum((l * vector(j, E) @ columns[j, :] for j, (l, E) in enumerate(zip(lengths, self.units, strict=False))), SX(0))
+        total = sum(
+            (
+                l * vector(j, E) @ columns[j, :]
+                for j, (l, E) in enumerate(zip(lengths, self.units, strict=False))
+            ),
+            SX(0),
+        )
         sine = casadi.dot(quarter(upper), fore)  # of the elbow: a straight arm is a dead centre
         return casadi.vertcat(
-            -(fore.T @ total) / (self.arm_links[0].length * sine), (upper.T @ total) / (self.arm_links[1].length * sine)
+            -(fore.T @ total) / (self.arm_links[0].length * sine),
+            (upper.T @ total) / (self.arm_links[1].length * sine),
         )
 
     def drift(self, rates: SX) -> SX:
-        """Accelerations of all directions, (n + 2,), that are there without any acceleration of the shape."""
+        """Accelerations of all directions, (n + 2,), that are there without any acceleration of the
+        shape.
+        """
         turning = self.slopes @ rates
         lengths = [link.length for link in (*self.links, *self.arm_links)]
         # sum l_j (quarter(E_j) a_j - E_j w_j^2) = 0, solved for the arms' a.
-        bend = sum((l * E * turning[j] ** 2 for j, (l, E) in enumerate(zip(lengths, self.units, strict=True))), SX.zeros(2, 1))
+        bend = sum(
+            (
+                l * E * turning[j] ** 2
+                for j, (l, E) in enumerate(zip(lengths, self.units, strict=True))
+            ),
+            SX.zeros(2, 1),
+        )
         upper, fore = self.arms
         sine = casadi.dot(quarter(upper), fore)
         arms = casadi.vertcat(
@@ -159,7 +194,9 @@ def _column(values: Sequence[Any]) -> SX:
 
 @dataclass(frozen=True, eq=False)
 class FreeMotion:
-    """The equations of a loop whose bicycle moves freely, in (x, y, beta, shape): M a + bias, and the momentum's change."""
+    """The equations of a loop whose bicycle moves freely, in (x, y, beta, shape): M a + bias, and
+    the momentum's change.
+    """
 
     loop: Loop
     beta: SX
@@ -167,7 +204,9 @@ class FreeMotion:
 
     @cached_property
     def absolute(self) -> SX:
-        """Absolute rates of the bicycle and all links by (beta', s'): each turns with the bicycle, and by itself."""
+        """Absolute rates of the bicycle and all links by (beta', s'): each turns with the bicycle,
+        and by itself.
+        """
         slopes = self.loop.slopes
         whole = casadi.horzcat(SX.ones(slopes.shape[0], 1), slopes)
         return casadi.vertcat(casadi.horzcat(SX.ones(1), SX(1, slopes.shape[1])), whole)
@@ -200,15 +239,22 @@ class FreeMotion:
         swings = casadi.vertcat(*[casadi.horzcat(*row) for row in self.loop.swings])
         lift = _column([casadi.dot(quarter(s), weight) for s in self.loop.moments])
         turning = couplings @ drift - swings @ self._squares + lift
-        return casadi.vertcat(self._swept(drift) + casadi.vertcat(0, self.loop.mass * gravity), self.absolute.T @ turning)
+        return casadi.vertcat(
+            self._swept(drift) + casadi.vertcat(0, self.loop.mass * gravity),
+            self.absolute.T @ turning,
+        )
 
     def _swept(self, drift: SX) -> SX:
-        """The momentum's change, in the ground's axes, without any acceleration of the coordinates."""
+        """The momentum's change, in the ground's axes, without any acceleration
+        of the coordinates.
+        """
         pulls = sum((s * self._squares[j] for j, s in enumerate(self.loop.moments)), SX.zeros(2, 1))
         return self.lifts @ drift - turned(self.beta, pulls)
 
     def push(self, accelerations: Any, gravity: float) -> SX:
-        """The force (2,), in the ground's axes, that moves the parts as they move, beyond their weight."""
+        """The force (2,), in the ground's axes, that moves the parts as they move, beyond their
+        weight.
+        """
         _, drift = self._coupled
         own = self.loop.mass * (accelerations[:2] + casadi.vertcat(0, gravity))
         return own + self.lifts @ (self.absolute @ accelerations[2:]) + self._swept(drift)

@@ -1,11 +1,14 @@
-"""Jumps onto a platform: with the least effort, the highest one, and the least strength that a height takes.
+"""Jumps onto a platform: with the least effort, the highest one, and the least strength that a
+height takes.
 
-The platform stands beside the machine, as in the thesis' "parallel": in front of it, the front wheel would have to be above it
-before the jump, and the machine balances up to 38 deg rise, or 0.62 m, only. The rear wheel lands while it comes down, at 1.5 m/s
-at most, the mass centre within 0.1 m of the contact; the front wheel is above the platform.
+The platform stands beside the machine, as in the thesis' "parallel": in front of it, the front
+wheel would have to be above it before the jump, and the machine balances up to 38 deg rise, or 0.62
+m, only. The rear wheel lands while it comes down, at 1.5 m/s at most, the mass centre within 0.1 m
+of the contact; the front wheel is above the platform.
 
-Strength multiplies the torque limits of knee, waist and elbow. What it takes depends on what the machine may do: stand on its
-braked wheel, come rolling, or put the front wheel on the platform first.
+Strength multiplies the torque limits of knee, waist and elbow. What it takes depends on what the
+machine may do: stand on its braked wheel, come rolling, or put the front wheel on the platform
+first.
 """
 
 from __future__ import annotations
@@ -58,7 +61,9 @@ def platform_jump(
 
 
 @settable
-def platform_highest(jump: Jump = HIGHEST, data: SevenLink = SEVEN_LINK, strength: float = STRENGTH) -> Problem:
+def platform_highest(
+    jump: Jump = HIGHEST, data: SevenLink = SEVEN_LINK, strength: float = STRENGTH
+) -> Problem:
     """The highest platform that can be reached, less a little effort."""
     ocp = Problem("platform-highest")
     height = ocp.variable("height", lower=0.0, upper=3.0, guess=0.6, unit="m")
@@ -68,8 +73,12 @@ def platform_highest(jump: Jump = HIGHEST, data: SevenLink = SEVEN_LINK, strengt
 
 
 @settable
-def platform_strength(jump: Jump = QUICK, data: SevenLink = SEVEN_LINK, height: float = HEIGHT) -> Problem:
-    """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a little effort is added."""
+def platform_strength(
+    jump: Jump = QUICK, data: SevenLink = SEVEN_LINK, height: float = HEIGHT
+) -> Problem:
+    """The least strength, by which the torque limits are multiplied, for a jump onto a platform; a
+    little effort is added.
+    """
     ocp, strength = _least_strength("platform-strength")
     stages = _onto_platform(ocp, jump, height, strength, data=data)
     ocp.minimize(strength + sum(effort(stage) for stage in stages))
@@ -86,11 +95,13 @@ def platform_runup(
 ) -> Problem:
     """As ``platform_strength``, with a run-up: the machine comes rolling on its rear wheel.
 
-    The wheel is slowed down by up to 150 N m, or driven by up to ``drive``, and leaves the ground free to turn. The speed
-    matters only without a drive: then the wheel must keep turning forwards.
+    The wheel is slowed down by up to 150 N m, or driven by up to ``drive``, and leaves the ground
+    free to turn. The speed matters only without a drive: then the wheel must keep turning forwards.
     """
     ocp, strength = _least_strength("platform-runup")
-    stages = _onto_platform(ocp, jump, height, strength, (ROLLING_PUSH, ROLLING_HOP), Wheel(speed, drive=drive), data)
+    stages = _onto_platform(
+        ocp, jump, height, strength, (ROLLING_PUSH, ROLLING_HOP), Wheel(speed, drive=drive), data
+    )
     ocp.minimize(strength + sum(effort(stage) for stage in stages))
     return ocp
 
@@ -102,9 +113,12 @@ def platform_support(
     height: float = HEIGHT,
     front_brake: bool = setting(True, "", "whether the front wheel is braked on the platform"),
     speed: float | None = setting(None, "m/s", "speed of a run-up", 0, 10, optional=True),
-    drive: float = setting(0.0, "N m", "greatest torque that drives the rear wheel in a run-up", 0, 500),
+    drive: float = setting(
+        0.0, "N m", "greatest torque that drives the rear wheel in a run-up", 0, 500
+    ),
 ) -> Problem:
-    """As ``platform_strength``, with the front wheel first: it touches the platform, carries, and the rear wheel follows.
+    """As ``platform_strength``, with the front wheel first: it touches the platform, carries, and
+    the rear wheel follows.
 
     With a ``speed`` the machine comes rolling, as in ``platform_runup``.
     """
@@ -142,7 +156,14 @@ def _onto_platform(
     air = flight(ocp, jump, sketches[1], strength, wheel, data=data)
     take_off(ocp, ground, air)
     final = air.phase.final
-    ocp.require(final(air.axle[1]) - height, equals=data.wheel_radius, name="rear wheel on the platform")
+    ocp.require(
+        final(air.axle[1]) - height, equals=data.wheel_radius, name="rear wheel on the platform"
+    )
     ocp.require(final(air.axle_rate[1]), lower=-1.5, upper=0.0, name="landing speed")
-    ocp.require(final(air.centre[0] - air.axle[0]), lower=-0.1, upper=0.1, name="mass centre above the contact at the landing")
+    ocp.require(
+        final(air.centre[0] - air.axle[0]),
+        lower=-0.1,
+        upper=0.1,
+        name="mass centre above the contact at the landing",
+    )
     return ground, air

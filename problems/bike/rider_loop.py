@@ -1,18 +1,21 @@
-"""The rider on a standing bicycle: five links between pedal and handlebar, a loop cut at the shoulder.
+"""The rider on a standing bicycle: five links between pedal and handlebar, a loop cut at the
+shoulder.
 
-Source: thesis on a bike-trial robot (Japanese), chapter 6 and appendix a. Shank, thigh and torso are counted from the pedal,
-forearm and upper arm from the hand. The appendix puts relative rates into the rotational energy;
-``rates="appendix"`` repeats that.
+Source: thesis on a bike-trial robot (Japanese), chapter 6 and appendix a. Shank, thigh and torso
+are counted from the pedal, forearm and upper arm from the hand. The appendix puts relative rates
+into the rotational energy; ``rates="appendix"`` repeats that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from casadi import SX, cos, sin, vertcat
 
 from trajopt.errors import UsageError
 from trajopt.mechanics import ClosedLoop, Coordinate, Link, Mechanism, Quantity, Slide, Tree, Turn
+from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Drawing, Mark, Rod
 from trajopt.system import System
 
@@ -22,7 +25,11 @@ MASSES = (7.0596, 15.1848, 28.638, 3.8628, 4.7952)
 INERTIAS = (0.114, 0.246, 1.082, 0.036, 0.044)
 START = (1.236, 0.895, -1.455, -0.708, -0.215)
 TORQUES = (0.0, 9.0, -130.0, 0.0, -7.0)
-GENERALIZED = ("theta2", "theta3", "theta5")  # the thesis' choice; it becomes singular at t = 0.2555 s
+GENERALIZED = (
+    "theta2",
+    "theta3",
+    "theta5",
+)  # the thesis' choice; it becomes singular at t = 0.2555 s
 
 # Angles at t = 0.2 s in degrees, by the Runge-Kutta-Gill scheme with step 0.005 s.
 REFERENCE = {
@@ -31,11 +38,16 @@ REFERENCE = {
 }
 
 
-def mechanism(rates: str = "absolute", gravity: float = 9.80665) -> Mechanism:
-    """The five links with the shoulder closed; joint torques are controls ``torque1`` ... ``torque5``."""
+def mechanism(
+    rates: str = "absolute", gravity: float = 9.80665, start: Sequence[float] = START
+) -> Mechanism:
+    """The five links with the shoulder closed; joint torques are controls ``torque1`` ...
+
+    ``torque5``.
+    """
     if rates not in REFERENCE:
         raise UsageError(f"rider-loop: no rates '{rates}'", expected=" or ".join(REFERENCE))
-    theta = [Coordinate(f"theta{k + 1}", start, unit="rad") for k, start in enumerate(START)]
+    theta = [Coordinate(f"theta{k + 1}", start, unit="rad") for k, start in enumerate(start)]
     torque = [Quantity(f"torque{k + 1}", value, "N m") for k, value in enumerate(TORQUES)]
 
     def link(k: int, name: str, parent: str, *before: Slide, sense: float = 1.0) -> Link:
@@ -53,13 +65,23 @@ def mechanism(rates: str = "absolute", gravity: float = 9.80665) -> Mechanism:
         ),
         gravity=(0.0, -gravity, 0.0),
     )
-    shoulder = tree.closure("shoulder", "torso", "upper arm", ((LENGTHS[2], 0, 0), (-LENGTHS[4], 0, 0)), axes="xy")
+    shoulder = tree.closure(
+        "shoulder", "torso", "upper arm", ((LENGTHS[2], 0, 0), (-LENGTHS[4], 0, 0)), axes="xy"
+    )
     forces = {c.name: u.symbol for c, u in zip(theta, torque, strict=True)}
     model = tree.mechanism(forces, shoulder, torque)
     if rates == "absolute":
         return model
-    absolute = (theta[0].v, theta[0].v + theta[1].v, theta[0].v + theta[1].v + theta[2].v, theta[3].v, theta[3].v + theta[4].v)
-    correction = sum(0.5 * j * (c.v**2 - w**2) for j, c, w in zip(INERTIAS, theta, absolute, strict=True))
+    absolute = (
+        theta[0].v,
+        theta[0].v + theta[1].v,
+        theta[0].v + theta[1].v + theta[2].v,
+        theta[3].v,
+        theta[3].v + theta[4].v,
+    )
+    correction = sum(
+        0.5 * j * (c.v**2 - w**2) for j, c, w in zip(INERTIAS, theta, absolute, strict=True)
+    )
     return replace(model, kinetic=tree.kinetic + correction, inertia=None)
 
 
@@ -68,14 +90,24 @@ def closed_loop(rates: str = "absolute") -> ClosedLoop:
     return ClosedLoop(mechanism(rates), GENERALIZED)
 
 
-def build(rates: str = "absolute", consistent: bool = False, gravity: float = 9.80665) -> System:
-    """The loop under constant joint torques, from the appendix' start (off by 0.45 mm) or from the nearest consistent one."""
-    model = mechanism(rates, gravity)
+@settable
+def build(
+    rates: str = setting("absolute", "", "in the rotational energy", choices=tuple(REFERENCE)),
+    consistent: bool = setting(False, "", "whether to start at the nearest closed loop"),
+    gravity: float = setting(9.80665, "m/s^2", "acceleration of free fall"),
+    torques: tuple = setting(TORQUES, "N m", "of the five joints"),
+    start: tuple = setting(START, "rad", "the five angles at the start"),
+    until: float = setting(0.2, "s", "duration", 1e-3),
+) -> System:
+    """The loop under constant joint torques, from the appendix' start (off by 0.45 mm) or from the
+    nearest consistent one.
+    """
+    model = mechanism(rates, gravity, start)
     if consistent:
         model = model.consistent()
     return model.system(
-        controls=dict(zip([f"torque{k + 1}" for k in range(5)], TORQUES, strict=True)),
-        until=0.2,
+        controls=dict(zip([f"torque{k + 1}" for k in range(5)], torques, strict=True)),
+        until=until,
         description=f"five-link rider between pedal and handlebar, {rates} rates",
         drawing=_drawn(),
     )
@@ -85,10 +117,15 @@ def _drawn() -> Drawing:
     """Leg and torso from the pedal, the arm from the hand; they meet at the shoulder."""
     theta = [SX.sym(f"theta{k + 1}") for k in range(5)]
     leg, arm = [vertcat(*PEDAL)], [vertcat(*HAND)]
-    for way, first, lengths in ((leg, 0, LENGTHS[:3]), (arm, 3, tuple(-length for length in LENGTHS[3:]))):
+    for way, first, lengths in (
+        (leg, 0, LENGTHS[:3]),
+        (arm, 3, tuple(-length for length in LENGTHS[3:])),
+    ):
         angle = SX(0)
         for k, length in enumerate(lengths):
             angle += theta[first + k]
             way.append(way[-1] + length * vertcat(cos(angle), sin(angle)))
     joints = (*leg[:-1], *arm)
-    return Drawing((Rod(tuple(leg), 0), Rod(tuple(arm), 1), *(Mark(joint, 7, 5) for joint in joints)))
+    return Drawing(
+        (Rod(tuple(leg), 0), Rod(tuple(arm), 1), *(Mark(joint, 7, 5) for joint in joints))
+    )

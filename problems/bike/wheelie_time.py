@@ -1,4 +1,6 @@
-"""Entry into a wheelie in the least time; machine, limits and phases are those of ``problems.bike.wheelie``."""
+"""Entry into a wheelie in the least time; machine, limits and phases are those of
+``problems.bike.wheelie``.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,14 @@ def wheelie_entry_time(
     data: FiveLink = FIVE_LINK,
     effort_weight: float = setting(0.0, "s", "weight of the effort beside the duration", 0, 10),
 ) -> Problem:
-    """Minimum time: the torques run from limit to limit, and along the friction cone. A little effort keeps them steep."""
+    """Minimum time: the torques run from limit to limit, and along the friction cone.
+
+    A little effort keeps them steep.
+    """
     ocp, phases = state_entry("wheelie-entry-time", entry, data)
     up, _, t = phases[-1]
-    # Without effort the Hamiltonian is affine in the torques, which only a statement without that integral shows.
+    # Without effort the Hamiltonian is affine in the torques, which only a statement without that
+    # integral shows.
     effort = effort_of(entry, phases) if effort_weight else 0
     ocp.minimize(up.final(t) + effort_weight * effort)
     return ocp

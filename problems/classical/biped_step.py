@@ -1,8 +1,10 @@
-"""A step of a planar five-link biped with the least squared torques (Kelly 2017, section 6 of the paper and its appendix).
+"""A step of a planar five-link biped with the least squared torques (Kelly 2017, section 6 of the
+paper and its appendix).
 
-Links: stance tibia, stance femur, torso, swing femur, swing tibia, with absolute angles q from the vertical, counterclockwise.
-The stance foot is a joint without a motor. The step ends as the other foot hits the ground and sticks; the first foot leaves
-without an impulse. The motion then repeats with the legs exchanged.
+Links: stance tibia, stance femur, torso, swing femur, swing tibia, with absolute angles q from the
+vertical, counterclockwise. The stance foot is a joint without a motor. The step ends as the other
+foot hits the ground and sticks; the first foot leaves without an impulse. The motion then repeats
+with the legs exchanged.
 """
 
 import casadi
@@ -18,6 +20,7 @@ MASS = (3.2, 6.8, 20.0, 6.8, 3.2)  # kg; this and the rest: the robot RABBIT, We
 INERTIA = (0.93, 1.08, 2.22, 1.08, 0.93)  # kg m^2, about the mass centres
 BELOW_KNEE, BELOW_HIP = 0.128, 0.163  # mass centres of tibia and femur, m
 JOINTS = ("stance knee", "stance hip", "swing hip", "swing knee")
+LINKS = ("stance shin", "stance thigh", "torso", "swing thigh", "swing shin")
 START = np.array([-0.3, 0.7, 0.0, -0.5, -0.6])  # the guess of the source
 
 REFERENCE = Reference(
@@ -30,7 +33,9 @@ REFERENCE = Reference(
 
 
 def arms(torso_centre: float) -> tuple[np.ndarray, np.ndarray]:
-    """Mass centres and swing foot as sums of ``arms[k, j] * (-sin q[j], cos q[j])``: (5, 5) and (5,)."""
+    """Mass centres and swing foot as sums of ``arms[k, j] * (-sin q[j], cos q[j])``: (5, 5) and
+    (5,).
+    """
     hip = [TIBIA, FEMUR]
     centres = [
         [TIBIA - BELOW_KNEE, 0, 0, 0, 0],
@@ -43,7 +48,9 @@ def arms(torso_centre: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def inertia(a: np.ndarray, b: np.ndarray, q: SX) -> SX:
-    """The matrix of angular momentum about two points of reference: sum over links of m a_i b_j cos(q_i - q_j)."""
+    """The matrix of angular momentum about two points of reference: sum over links of m a_i b_j
+    cos(q_i - q_j).
+    """
     return DM(a.T @ np.diag(MASS) @ b + np.diag(INERTIA)) * cos(differences(q))
 
 
@@ -53,7 +60,9 @@ def differences(q: SX) -> SX:
 
 
 def acceleration(q: SX, v: SX, torques: SX, a: np.ndarray, g: float) -> SX:
-    """Lagrange's equations in absolute angles; ``torques`` (4,) act between neighbours, so that link i feels u_i - u_(i+1)."""
+    """Lagrange's equations in absolute angles; ``torques`` (4,) act between neighbours, so that
+    link i feels u_i - u_(i+1).
+    """
     u = casadi.vertcat(0, torques, 0)
     centrifugal = DM(a.T @ np.diag(MASS) @ a) * sin(differences(q))
     weight = g * DM(a.T @ np.array(MASS)) * sin(q)
@@ -78,13 +87,21 @@ def build(
     ph = ocp.phase()
     ph.time(start=0, end=duration)
     turn = START[::-1] - START
-    q = ph.state("q", 5, lower=-pi / 2, upper=pi / 2, guess=lambda tau: START + turn * tau, unit="rad")
-    v = ph.state("v", 5, lower=-10, upper=10, guess=turn / duration, unit="rad/s")
+    q = ph.state(
+        "q",
+        components=LINKS,
+        lower=-pi / 2,
+        upper=pi / 2,
+        guess=lambda tau: START + turn * tau,
+        unit="rad",
+    )
+    v = ph.state("v", components=LINKS, lower=-10, upper=10, guess=turn / duration, unit="rad/s")
     u = ph.control("u", components=JOINTS, lower=-torque, upper=torque, guess=0, unit="N m")
     ph.dynamics({q: v, v: acceleration(q, v, u, a, g)})
-    ph.path(q[1] - q[0], lower=0, name="stance knee")
-    ph.path(q[3] - q[4], lower=0, name="swing knee")
-    # Impact: impulses act at the new stance foot only, so the momenta about it and about each joint further up are kept.
+    ph.path(q[1] - q[0], lower=0, name="stance knee", unit="rad")
+    ph.path(q[3] - q[4], lower=0, name="swing knee", unit="rad")
+    # Impact: impulses act at the new stance foot only, so the momenta about it and about each joint
+    # further up are kept.
     before, after = inertia(a - foot, a, q) @ v, inertia(a, a, q) @ v
     ocp.require(ph.initial(q) - exchanged(ph.final(q)), equals=0, name="legs exchanged")
     ocp.require(ph.initial(after) - exchanged(ph.final(before)), equals=0, name="impact")
@@ -100,10 +117,20 @@ def build(
 def drawing(length=0.5) -> Drawing:
     q = SX.sym("q", 5)
     points = [(SX(0), SX(0))]
-    for angle, arm, origin in ((0, TIBIA, 0), (1, FEMUR, 1), (2, TORSO, 2), (3, -FEMUR, 2), (4, -TIBIA, 4)):
+    for angle, arm, origin in (
+        (0, TIBIA, 0),
+        (1, FEMUR, 1),
+        (2, TORSO, 2),
+        (3, -FEMUR, 2),
+        (4, -TIBIA, 4),
+    ):
         x, y = points[origin]
         points.append((x - arm * sin(q[angle]), y + arm * cos(q[angle])))
     ankle, knee, hip, head, other_knee, other_ankle = points
     ground = Ground(((-length - 0.3, 0.0), (length + 0.3, 0.0)))
-    legs = Rod((hip, other_knee, other_ankle), 1, 5), Rod((ankle, knee, hip), 0, 5), Rod((hip, head), 2, 7)
+    legs = (
+        Rod((hip, other_knee, other_ankle), 1, 5),
+        Rod((ankle, knee, hip), 0, 5),
+        Rod((hip, head), 2, 7),
+    )
     return Drawing((ground, Trail(other_ankle), *legs, Mark(hip, 9)))

@@ -35,5 +35,11 @@ def build(
 def drawing(target=(10.0, 5.0), height=10.0) -> Drawing:
     bead = (SX.sym("x"), SX.sym("y"))
     return Drawing(
-        (Ground(((0.0, height), tuple(target))), Trail(bead), Mark((0.0, height), 6, 0), Mark(target, 6, 0), Mark(bead, 12))
+        (
+            Ground(((0.0, height), tuple(target))),
+            Trail(bead),
+            Mark((0.0, height), 6, 0),
+            Mark(target, 6, 0),
+            Mark(bead, 12),
+        )
     )

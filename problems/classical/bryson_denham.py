@@ -7,7 +7,8 @@ REFERENCE = Reference(
     objective=4.0,
     tolerance=1e-6,
     structure="the wall is followed from t = 1/3 to 2/3",
-    source="closed form: 4 / (9 l) (Bryson and Ho, section 3.11); PSOPT example bryson_denham: 3.999539",
+    source="closed form: 4 / (9 l) (Bryson and Ho, section 3.11); PSOPT example bryson_denham: "
+    "3.999539",
 )
 
 

@@ -46,6 +46,10 @@ def build(
 def drawing(l=0.5, track=2.0) -> Drawing:
     x, q = SX.sym("x"), SX.sym("q")
     bob = (x + l * sin(q), -l * cos(q))
-    cart = tuple((x + a, b) for a, b in ((-0.15, -0.06), (0.15, -0.06), (0.15, 0.06), (-0.15, 0.06)))
+    cart = tuple(
+        (x + a, b) for a, b in ((-0.15, -0.06), (0.15, -0.06), (0.15, 0.06), (-0.15, 0.06))
+    )
     rail = Ground(((-track, 0.0), (track, 0.0)))
-    return Drawing((rail, Trail(bob), Rod(cart, 0, 3, closed=True), Rod(((x, 0.0), bob), 1, 3), Mark(bob, 13)))
+    return Drawing(
+        (rail, Trail(bob), Rod(cart, 0, 3, closed=True), Rod(((x, 0.0), bob), 1, 3), Mark(bob, 13))
+    )

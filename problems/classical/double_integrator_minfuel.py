@@ -1,6 +1,7 @@
 """Move a block from rest to rest in a given time with the least fuel.
 
-Fuel is the integral of |u|. The thrust is split into a forward and a backward part, so that the cost is linear and smooth.
+Fuel is the integral of |u|. The thrust is split into a forward and a backward part, so that the
+cost is linear and smooth.
 """
 
 from trajopt import Problem, Reference

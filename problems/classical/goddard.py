@@ -1,4 +1,5 @@
-"""Goddard's rocket: the highest flight through the air on a given amount of fuel, in the scaling of COPS.
+"""Goddard's rocket: the highest flight through the air on a given amount of fuel, in the scaling of
+COPS.
 
 Lengths are in planet radii, masses in initial masses, accelerations in surface gravities.
 """

@@ -1,4 +1,6 @@
-"""The hypersensitive problem: two thin boundary layers and a very long rest between them (Rao and Mease)."""
+"""The hypersensitive problem: two thin boundary layers and a very long rest between them (Rao and
+Mease).
+"""
 
 from trajopt import Problem, Reference
 from trajopt.parameters import settable, setting
@@ -7,7 +9,8 @@ REFERENCE = Reference(
     objective=3.36205690494,
     tolerance=1e-7,
     structure="boundary layers of width O(10) at both ends, x = 0 between",
-    source="quadrature along the stable and unstable manifolds; GPOPS-II value in brocksam/pycollo tests: 3.36206",
+    source="quadrature along the stable and unstable manifolds; GPOPS-II value in "
+    "brocksam/pycollo tests: 3.36206",
 )
 
 

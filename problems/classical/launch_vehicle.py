@@ -1,4 +1,5 @@
-"""A launcher with nine boosters and two stages carries the most mass into a transfer orbit (Benson's Delta III problem).
+"""A launcher with nine boosters and two stages carries the most mass into a transfer orbit
+(Benson's Delta III problem).
 
 The motion is written in metres, seconds and kilograms in an inertial frame, as published.
 """
@@ -17,7 +18,8 @@ REFERENCE = Reference(
     objective=7529.71229624,
     tolerance=1e-7,
     structure="smooth steering; tf = 924.1392",
-    source="collocation with two schemes; stevenrhall/yapss tests/examples/test_delta_iii_ascent.py: 7529.712287",
+    source="collocation with two schemes; stevenrhall/yapss "
+    "tests/examples/test_delta_iii_ascent.py: 7529.712287",
 )
 
 MU = 3.986012e14  # m^3/s^2
@@ -37,10 +39,23 @@ class Burn:
     dropped: float
 
 
-BOOSTER, FIRST, SECOND = (628500.0, 17010 / 75.2), (1083100.0, 95550 / 261), (110094.0, 16820 / 700)  # N, kg/s
+BOOSTER, FIRST, SECOND = (
+    (628500.0, 17010 / 75.2),
+    (1083100.0, 95550 / 261),
+    (110094.0, 16820 / 700),
+)  # N, kg/s
 BURNS = (
-    Burn("six boosters", 0.0, 75.2, 6 * BOOSTER[0] + FIRST[0], 6 * BOOSTER[1] + FIRST[1], 6 * 2280.0),
-    Burn("three boosters", 75.2, 150.4, 3 * BOOSTER[0] + FIRST[0], 3 * BOOSTER[1] + FIRST[1], 3 * 2280.0),
+    Burn(
+        "six boosters", 0.0, 75.2, 6 * BOOSTER[0] + FIRST[0], 6 * BOOSTER[1] + FIRST[1], 6 * 2280.0
+    ),
+    Burn(
+        "three boosters",
+        75.2,
+        150.4,
+        3 * BOOSTER[0] + FIRST[0],
+        3 * BOOSTER[1] + FIRST[1],
+        3 * 2280.0,
+    ),
     Burn("first stage", 150.4, 261.0, *FIRST, 8830.0),
     Burn("second stage", 261.0, 961.0, *SECOND, 0.0),
 )
@@ -56,7 +71,9 @@ def build(
     node=setting(269.8, "deg", "longitude of the ascending node"),
     perigee=setting(130.5, "deg", "argument of the perigee"),
 ) -> Problem:
-    """The pad's latitude and the target orbit's inclination, ascending node and argument of perigee are in degrees."""
+    """The pad's latitude and the target orbit's inclination, ascending node and argument of perigee
+    are in degrees.
+    """
     ocp = Problem("launch-vehicle")
     pad = EARTH_RADIUS * np.array([cos(radians(latitude)), 0.0, sin(radians(latitude))])
     on_pad = (pad, np.array([0.0, EARTH_RATE * pad[0], 0.0]))
@@ -64,17 +81,32 @@ def build(
     climb = _climb(on_pad, _at_perigee(a, e, *angles))
     flown = []
     for burn in BURNS:
-        flown.append(_fly(ocp, burn, climb, mass, start=(*on_pad, mass) if burn is BURNS[0] else (None, None, None)))
+        flown.append(
+            _fly(
+                ocp,
+                burn,
+                climb,
+                mass,
+                start=(*on_pad, mass) if burn is BURNS[0] else (None, None, None),
+            )
+        )
         mass -= burn.flow * (burn.end - burn.start) + burn.dropped
-    for burn, (before, *_, m_before), (after, *_, m_after) in zip(BURNS, flown, flown[1:], strict=False):
+    for burn, (before, *_, m_before), (after, *_, m_after) in zip(
+        BURNS, flown, flown[1:], strict=False
+    ):
         ocp.connect(before, after, states=["r", "v"])
         ocp.require(
-            after.initial(m_after) - before.final(m_before), equals=-burn.dropped, name=f"mass dropped after '{burn.name}'"
+            after.initial(m_after) - before.final(m_before),
+            equals=-burn.dropped,
+            name=f"mass dropped after '{burn.name}'",
         )
     last, r, v, m = flown[-1]
     _require_orbit(ocp, last.final(r), last.final(v), (a, e, *angles))
     ocp.maximize(last.final(m))
     return ocp
+
+
+AXES = ("x", "y", "z")
 
 
 def _fly(ocp, burn, climb, mass, start):
@@ -86,15 +118,36 @@ def _fly(ocp, burn, climb, mass, start):
     def guess(of):
         return lambda tau: of(burn.start + tau * (burn.end - burn.start))
 
-    r = ph.state("r", 3, start=start[0], guess=guess(lambda t: climb(t)[0]), unit="m", scale=EARTH_RADIUS)
-    v = ph.state("v", 3, start=start[1], guess=guess(lambda t: climb(t)[1]), unit="m/s", scale=7900.0)
-    m = ph.state("m", start=start[2], guess=guess(lambda t: mass - burn.flow * (t - burn.start)), unit="kg")
-    u = ph.control("u", 3, guess=guess(lambda t: climb(t)[1] / np.linalg.norm(climb(t)[1])))
+    r = ph.state(
+        "r",
+        components=AXES,
+        start=start[0],
+        guess=guess(lambda t: climb(t)[0]),
+        unit="m",
+        scale=EARTH_RADIUS,
+    )
+    v = ph.state(
+        "v",
+        components=AXES,
+        start=start[1],
+        guess=guess(lambda t: climb(t)[1]),
+        unit="m/s",
+        scale=7900.0,
+    )
+    m = ph.state(
+        "m", start=start[2], guess=guess(lambda t: mass - burn.flow * (t - burn.start)), unit="kg"
+    )
+    along = guess(lambda t: climb(t)[1] / np.linalg.norm(climb(t)[1]))
+    u = ph.control("u", components=AXES, guess=along)
     height = casadi.norm_2(r) - EARTH_RADIUS
     wind = v - casadi.cross(casadi.DM([0, 0, EARTH_RATE]), r)
-    speed = casadi.sqrt(casadi.sumsqr(wind) + 1e-8)  # on the pad the wind is exactly zero, where a norm has no gradient
+    speed = casadi.sqrt(
+        casadi.sumsqr(wind) + 1e-8
+    )  # on the pad the wind is exactly zero, where a norm has no gradient
     drag = 0.5 * DENSITY * casadi.exp(-height / SCALE_HEIGHT) * AREA * DRAG * speed * wind
-    ph.dynamics({r: v, v: (burn.thrust * u - drag) / m - MU * r / casadi.norm_2(r) ** 3, m: -burn.flow})
+    ph.dynamics(
+        {r: v, v: (burn.thrust * u - drag) / m - MU * r / casadi.norm_2(r) ** 3, m: -burn.flow}
+    )
     ph.path(casadi.sumsqr(u), equals=1, name="thrust direction of length one")
     return ph, r, v, m
 
@@ -104,12 +157,18 @@ def _require_orbit(ocp, r, v, elements):
     h = casadi.cross(r, v)
     line_of_nodes = casadi.vertcat(-h[1], h[0], 0)
     to_perigee = casadi.cross(v, h) / MU - r / casadi.norm_2(r)  # the eccentricity vector
-    ocp.require(1 / (2 / casadi.norm_2(r) - casadi.sumsqr(v) / MU), equals=a, name="semi-major axis")
+    ocp.require(
+        1 / (2 / casadi.norm_2(r) - casadi.sumsqr(v) / MU), equals=a, name="semi-major axis"
+    )
     ocp.require(casadi.norm_2(to_perigee), equals=e, name="eccentricity")
     ocp.require(casadi.atan2(casadi.norm_2(h[:2]), h[2]), equals=inclination, name="inclination")
-    ocp.require(_angle_from(node, line_of_nodes[0], line_of_nodes[1]), equals=0, name="ascending node")
+    ocp.require(
+        _angle_from(node, line_of_nodes[0], line_of_nodes[1]), equals=0, name="ascending node"
+    )
     ahead = casadi.cross(h, line_of_nodes) / casadi.norm_2(h)
-    turned = _angle_from(perigee, casadi.dot(line_of_nodes, to_perigee), casadi.dot(ahead, to_perigee))
+    turned = _angle_from(
+        perigee, casadi.dot(line_of_nodes, to_perigee), casadi.dot(ahead, to_perigee)
+    )
     ocp.require(turned, equals=0, name="argument of perigee")
 
 
@@ -119,7 +178,10 @@ def _angle_from(target, x, y):
 
 
 def _climb(pad, perigee):
-    """A guess of the ascent. Nothing bounds position and velocity, and a straight line would pass deep below the ground."""
+    """A guess of the ascent.
+
+    Nothing bounds position and velocity, and a straight line would pass deep below the ground.
+    """
     radii = [np.linalg.norm(r) for r, _ in (pad, perigee)]
     first, last = (r / radius for (r, _), radius in zip((pad, perigee), radii, strict=True))
     turn = np.arccos(first @ last)
@@ -127,7 +189,9 @@ def _climb(pad, perigee):
     def at(t):
         s = t / BURNS[-1].end
         direction = (np.sin((1 - s**2) * turn) * first + np.sin(s**2 * turn) * last) / np.sin(turn)
-        return direction * (radii[0] + (radii[1] - radii[0]) * s), pad[1] + (perigee[1] - pad[1]) * s
+        return direction * (radii[0] + (radii[1] - radii[0]) * s), pad[1] + (
+            perigee[1] - pad[1]
+        ) * s
 
     return at
 
@@ -141,12 +205,21 @@ def _at_perigee(a, e, inclination, node, perigee):
 
 
 def drawing() -> Drawing:
-    """The way from the pad over the turning Earth: its equator and a few parallels and meridians."""
+    """The way from the pad over the turning Earth: its equator and a few
+    parallels and meridians.
+    """
     turns = np.linspace(0.0, 2 * pi, 181)
     parallels = [
-        (np.cos(b) * np.cos(turns), np.cos(b) * np.sin(turns), np.full(181, np.sin(b))) for b in np.radians([0, 15, 30, 45])
+        (np.cos(b) * np.cos(turns), np.cos(b) * np.sin(turns), np.full(181, np.sin(b)))
+        for b in np.radians([0, 15, 30, 45])
     ]
-    meridians = [(np.cos(turns) * np.cos(a), np.cos(turns) * np.sin(a), np.sin(turns)) for a in np.radians(np.arange(0, 180, 15))]
-    globe = tuple(Ground(tuple(map(tuple, EARTH_RADIUS * np.stack(line, axis=1))), 0.5) for line in (*parallels, *meridians))
+    meridians = [
+        (np.cos(turns) * np.cos(a), np.cos(turns) * np.sin(a), np.sin(turns))
+        for a in np.radians(np.arange(0, 180, 15))
+    ]
+    globe = tuple(
+        Ground(tuple(map(tuple, EARTH_RADIUS * np.stack(line, axis=1))), 0.5)
+        for line in (*parallels, *meridians)
+    )
     place = tuple(casadi.SX.sym(f"r_{k}") for k in range(3))
     return Drawing((*globe, Trail(place, 1, 2.0), Mark(place)), view=(20.0, 35.0))

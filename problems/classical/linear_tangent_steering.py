@@ -1,4 +1,6 @@
-"""Linear tangent steering: a constant acceleration is turned to reach a height and a speed in the least time."""
+"""Linear tangent steering: a constant acceleration is turned to reach a height and a speed in the
+least time.
+"""
 
 from casadi import cos, pi, sin
 

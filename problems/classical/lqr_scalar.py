@@ -8,7 +8,8 @@ REFERENCE = Reference(
     tolerance=1e-9,
     costates={"x": 0.76159416},
     structure="smooth",
-    source="Riccati equation: tanh(1) / 2; TrajectoLab/maptor examples/lqr/lqr.py: 0.38079707797748114",
+    source="Riccati equation: tanh(1) / 2; TrajectoLab/maptor examples/lqr/lqr.py: "
+    "0.38079707797748114",
 )
 
 

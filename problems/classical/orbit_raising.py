@@ -1,6 +1,7 @@
 """Raise a circular orbit as far as a low thrust can in a given time (Moyer and Pinkham).
 
-Lengths are in initial radii, times in initial orbital periods over 2 pi. The thrust is constant and the mass falls.
+Lengths are in initial radii, times in initial orbital periods over 2 pi. The thrust is constant and
+the mass falls.
 """
 
 from casadi import cos, sin, sqrt
@@ -14,7 +15,8 @@ REFERENCE = Reference(
     tolerance=1e-8,
     costates={"r": -1.877336, "vr": -0.92893366, "vt": -2.0251562},
     structure="the thrust turns fast from outward to inward near half time",
-    source="collocation and shooting agree; stevenrhall/yapss tests/examples/test_orbit_raising.py: 1.5252777",
+    source="collocation and shooting agree; stevenrhall/yapss "
+    "tests/examples/test_orbit_raising.py: 1.5252777",
 )
 
 

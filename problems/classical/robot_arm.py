@@ -1,6 +1,8 @@
-"""Swing a robot arm of three joints between two rest positions in the least time (COPS, after Moessner-Beigel).
+"""Swing a robot arm of three joints between two rest positions in the least time (COPS, after
+Moessner-Beigel).
 
-The arm of length L slides through its joint by rho and turns by theta about the vertical and by phi from it.
+The arm of length L slides through its joint by rho and turns by theta about the vertical and by phi
+from it.
 """
 
 from casadi import SX, cos, pi, sin, vertcat
@@ -14,7 +16,8 @@ REFERENCE = Reference(
     tolerance=2e-6,
     switches=(2.2852279365, 2.7960432, 4.5704558730, 6.3448685, 6.8556838094),
     structure="u1 switches at tf/4 and 3 tf/4, u3 at 2.7960432 and 6.3448685, u2 at tf/2",
-    source="collocation and shooting on the switching structure; COPS 3.0 with 200 intervals: 9.14138",
+    source="collocation and shooting on the switching structure; COPS 3.0 with 200 intervals: "
+    "9.14138",
 )
 
 
@@ -49,4 +52,7 @@ def drawing(L=5.0) -> Drawing:
     floor = Ground(tuple((L * cos(a * pi / 48), L * sin(a * pi / 48), 0.0) for a in range(97)))
     arm = Rod((-(L - rho) * along, rho * along), 0, 5)
     shadow = Rod(((0, 0, 0), (rho * along[0], rho * along[1], 0)), 4, 1)
-    return Drawing((floor, shadow, Trail(rho * along), arm, Mark((0, 0, 0), 9, 5), Mark(rho * along, 10)), view=(-120.0, 30.0))
+    return Drawing(
+        (floor, shadow, Trail(rho * along), arm, Mark((0, 0, 0), 9, 5), Mark(rho * along, 10)),
+        view=(-120.0, 30.0),
+    )

@@ -7,7 +7,8 @@ REFERENCE = Reference(
     objective=2.86726105718,
     tolerance=3e-6,
     structure="u at its lower limit, then inside",
-    source="collocation and arc-wise re-integration; PROPT manual, Van der Pol Oscillator: 2.8672595381",
+    source="collocation and arc-wise re-integration; PROPT manual, Van der Pol Oscillator: "
+    "2.8672595381",
 )
 
 

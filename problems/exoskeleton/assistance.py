@@ -1,4 +1,5 @@
-"""The exoskeleton standing on the slope, its board across: what a lift and an assisted movement have in common.
+"""The exoskeleton standing on the slope, its board across: what a lift and an assisted movement
+have in common.
 
 Leg and body move in the plane of steepest descent; elevations psi are counted from uphill.
 """
@@ -12,7 +13,14 @@ from typing import Any
 
 from casadi import SX, Function, jtimes, sumsqr, vertcat, vertsplit
 
-from problems.exoskeleton.model import SLOPE, THREE_LINK, ThreeLink, height_momentum, links, weight_on_slope
+from problems.exoskeleton.model import (
+    SLOPE,
+    THREE_LINK,
+    ThreeLink,
+    height_momentum,
+    links,
+    weight_on_slope,
+)
 from trajopt import Problem
 from trajopt.mechanics import Holonomic, Mechanism, Quantity, Tree
 from trajopt.parameters import setting_field
@@ -24,15 +32,30 @@ class Drives:
 
     ankle_torque: float = setting_field(60.0, "N m", "limit of the ankle's torque", 0.1, 1e4)
     hip_torque: float = setting_field(150.0, "N m", "limit of the hip's torque", 0.1, 1e4)
-    leg_force: float = setting_field(400.0, "N", "limit of the leg's length actuator (f8)", 0.1, 1e5)
-    body_force: float = setting_field(300.0, "N", "limit of the body's length actuator (f9)", 0.1, 1e5)
-    elevation_range: tuple[float, float] = setting_field((0.5, 2.6), "rad", "range of the elevations of leg and body", 0, pi)
-    extension_range: tuple[float, float] = setting_field((0.0, 0.6), "m", "range of the extensions of leg and body", 0, 10)
-    board_width: float = setting_field(0.3, "m", "width of the board, across which the foot may tip", 0.01, 10)
+    leg_force: float = setting_field(
+        400.0, "N", "limit of the leg's length actuator (f8)", 0.1, 1e5
+    )
+    body_force: float = setting_field(
+        300.0, "N", "limit of the body's length actuator (f9)", 0.1, 1e5
+    )
+    elevation_range: tuple[float, float] = setting_field(
+        (0.5, 2.6), "rad", "range of the elevations of leg and body", 0, pi
+    )
+    extension_range: tuple[float, float] = setting_field(
+        (0.0, 0.6), "m", "range of the extensions of leg and body", 0, 10
+    )
+    board_width: float = setting_field(
+        0.3, "m", "width of the board, across which the foot may tip", 0.01, 10
+    )
 
     @property
     def limits(self) -> dict[str, float]:
-        return {"ankle": self.ankle_torque, "hip": self.hip_torque, "f8": self.leg_force, "f9": self.body_force}
+        return {
+            "ankle": self.ankle_torque,
+            "hip": self.hip_torque,
+            "f8": self.leg_force,
+            "f9": self.body_force,
+        }
 
     def range(self, coordinate: str) -> tuple[float, float]:
         return self.elevation_range if coordinate.startswith("psi") else self.extension_range
@@ -59,7 +82,9 @@ def standing(data: ThreeLink = THREE_LINK, foot_held: bool = False) -> tuple[Tre
     muscle = {n: Quantity(n, 0.0, _unit(n)) for n in LIMITS}
     u = {n: m.symbol for n, m in muscle.items()}
     forces = {"psi1": u["ankle"] - u["hip"], "psi2": u["hip"], "q8": u["f8"], "q9": u["f9"]}
-    held = [Holonomic(f"foot {c.name}", c.q - FOOT[c.name]) for c in tree.coordinates if c.name in FOOT]
+    held = [
+        Holonomic(f"foot {c.name}", c.q - FOOT[c.name]) for c in tree.coordinates if c.name in FOOT
+    ]
     return tree, tree.mechanism(forces, held, controls=tuple(muscle.values()))
 
 
@@ -76,13 +101,22 @@ class Movement:
 
     def effort(self) -> Any:
         """The integral of the squared controls, each as a part of its limit (s)."""
-        return self.phase.integral(sumsqr(vertcat(*[u / self.drives.limits[n] for n, u in self.controls.items()])))
+        return self.phase.integral(
+            sumsqr(vertcat(*[u / self.drives.limits[n] for n, u in self.controls.items()]))
+        )
 
 
 def movement(
-    name: str, duration: float, ends: tuple[Posture, Posture], data: ThreeLink, drives: Drives, wearer: Wearer | None = None
+    name: str,
+    duration: float,
+    ends: tuple[Posture, Posture],
+    data: ThreeLink,
+    drives: Drives,
+    wearer: Wearer | None = None,
 ) -> Movement:
-    """From one posture to another; ``wearer`` gives the wearer's torques at ankle and hip from time, places and rates."""
+    """From one posture to another; ``wearer`` gives the wearer's torques at ankle and hip from
+    time, places and rates.
+    """
     tree, model = standing(data)
     start, end = ends
     names = [c.name for c in tree.coordinates]
@@ -91,12 +125,23 @@ def movement(
     t = ph.time(start=0, end=duration)
     q = {
         n: ph.state(
-            n, start=start[n], end=end[n], lower=drives.range(n)[0], upper=drives.range(n)[1], unit="rad" if n[0] == "p" else "m"
+            n,
+            start=start[n],
+            end=end[n],
+            lower=drives.range(n)[0],
+            upper=drives.range(n)[1],
+            unit="rad" if n[0] == "p" else "m",
         )
         for n in names
     }
-    v = {n: ph.state(f"{n}_rate", start=0, end=0, unit="rad/s" if n[0] == "p" else "m/s", scale=1.0) for n in names}
-    u = {n: ph.control(n, lower=-m, upper=m, guess=m / 3 if n[0] == "f" else 0, unit=_unit(n)) for n, m in drives.limits.items()}
+    v = {
+        n: ph.state(f"{n}_rate", start=0, end=0, unit="rad/s" if n[0] == "p" else "m/s", scale=1.0)
+        for n in names
+    }
+    u = {
+        n: ph.control(n, lower=-m, upper=m, guess=m / 3 if n[0] == "f" else 0, unit=_unit(n))
+        for n, m in drives.limits.items()
+    }
     place, speed, muscles = (vertcat(*d.values()) for d in (q, v, u))
     if wearer is not None:
         ankle, hip = wearer(t, q, v)
@@ -107,7 +152,9 @@ def movement(
     ph.in_redundant_coordinates(lambda: standing(data, foot_held=True)[1].system(), FOOT, driven)
     N = normal_force(tree, model, place, speed, a)
     reach = drives.board_width / 2 * N
-    ph.path(vertcat(reach - muscles[0], reach + muscles[0]), lower=0.0, name="foot flat on the ground")
+    ph.path(
+        vertcat(reach - muscles[0], reach + muscles[0]), lower=0.0, name="foot flat on the ground"
+    )
     return Movement(ocp, ph, t, q, u, drives)
 
 

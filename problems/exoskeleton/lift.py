@@ -1,4 +1,6 @@
-"""The exoskeleton lifts the body against the slope, from a crouch to plumb, with the least effort."""
+"""The exoskeleton lifts the body against the slope, from a crouch to plumb, with
+the least effort.
+"""
 
 from math import pi
 
@@ -9,7 +11,10 @@ from trajopt import Problem, Reference
 from trajopt.parameters import settable, setting
 
 REFERENCE = Reference(
-    origin="own", objective=0.307797487, tolerance=1e-6, source="this repository, meshes to errors of 1e-6 and of 1e-8"
+    origin="own",
+    objective=0.307797487,
+    tolerance=1e-6,
+    source="this repository, meshes to errors of 1e-6 and of 1e-8",
 )
 
 

@@ -1,10 +1,12 @@
-"""Drawings of the exoskeleton: links, board, track and gates on the slope, and the forces of the snow; a two-legged step.
+"""Drawings of the exoskeleton: links, board, track and gates on the slope, and the forces of the
+snow; a two-legged step.
 
 The models have the slope's axes; here they are turned so that down is down.
 """
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from math import cos, sin
 from typing import Any
 
@@ -14,8 +16,8 @@ from casadi import DM, SX, vertcat
 
 from problems.exoskeleton.assistance import normal_force, standing
 from problems.exoskeleton.legs import ANGLES, WALKER, Legs, Walker
-from problems.exoskeleton.model import THREE_LINK, ThreeLink
-from problems.exoskeleton.slalom import MUSCLES, Course, Muscles, rider
+from problems.exoskeleton.model import GENTLE, THREE_LINK, ThreeLink
+from problems.exoskeleton.slalom import MUSCLES, Course, Muscles, Rider, rider, roll_moment
 from trajopt.mechanics import Tree
 from trajopt.parameters import settable, setting
 from trajopt.show.drawing import Arrow, Drawing, Either, Ground, Mark, Rod, Trail
@@ -52,19 +54,42 @@ def slalom_drawing(
         *_figure(turn, body.tree, data),
         Arrow(_seen(turn, foot), _seen(turn, _snow_force(normal, across)), FORCE, PUSH),
     )
-    return Drawing(shapes, _seen(turn, foot + vertcat(0, 0, 1.4)), 2.3, (-52.0, 18.0), "m", "arrow: force of the snow")
+    return Drawing(
+        shapes,
+        _seen(turn, foot + vertcat(0, 0, 1.4)),
+        2.3,
+        (-52.0, 18.0),
+        "m",
+        "arrow: force of the snow",
+    )
 
 
-def snowboarder_drawing(tree: Tree, amplitude: float, wave: float, data: ThreeLink = THREE_LINK) -> Drawing:
+def snowboarder_drawing(
+    tree: Tree, amplitude: float, wave: float, data: ThreeLink = THREE_LINK
+) -> Drawing:
     """A slalom by programme constraints, and the track it is to follow."""
     turn = turned(data)
     x = np.linspace(0.0, 400.0, 8001)
-    track = Ground(tuple(map(tuple, np.stack([x, amplitude * np.sin(wave * x), 0 * x], axis=1) @ turn.T)), 1.6)
+    track = Ground(
+        tuple(map(tuple, np.stack([x, amplitude * np.sin(wave * x), 0 * x], axis=1) @ turn.T)), 1.6
+    )
     foot = tree.point("foot")
     force = _seen(turn, _snow_force(SX.sym("normal_force"), SX.sym("blade_force")))
     snow = _snow(turn, (-6.0, 402.0), (-8.0 - amplitude, 8.0 + amplitude))
-    shapes = (*snow, track, *_figure(turn, tree, data), Arrow(_seen(turn, foot), force, FORCE, PUSH))
-    return Drawing(shapes, _seen(turn, foot + vertcat(0, 0, 0.9)), 2.0, (-52.0, 18.0), "m", "arrow: force of the snow")
+    shapes = (
+        *snow,
+        track,
+        *_figure(turn, tree, data),
+        Arrow(_seen(turn, foot), force, FORCE, PUSH),
+    )
+    return Drawing(
+        shapes,
+        _seen(turn, foot + vertcat(0, 0, 0.9)),
+        2.0,
+        (-52.0, 18.0),
+        "m",
+        "arrow: force of the snow",
+    )
 
 
 @settable
@@ -77,7 +102,9 @@ def standing_drawing(forces=setting(True), data: ThreeLink = THREE_LINK) -> Draw
     if forces:
         u = vertcat(*[SX.sym(control.name) for control in model.controls])
         normal = normal_force(tree, model, q, v, model.acceleration(q, v, u))
-        shapes.append(Arrow(tuple(turn @ np.zeros(3)), _seen(turn, vertcat(0, 0, normal)), FORCE, PUSH))
+        shapes.append(
+            Arrow(tuple(turn @ np.zeros(3)), _seen(turn, vertcat(0, 0, normal)), FORCE, PUSH)
+        )
     caption = "thin: extensions; arrow: normal force of the slope" if forces else "thin: extensions"
     return Drawing(tuple(shapes), view=(-72.0, 10.0), unit="m", caption=caption)
 
@@ -90,14 +117,21 @@ def assisted_drawing(data: ThreeLink = THREE_LINK) -> Drawing:
 
 @settable
 def two_legged_drawing(step=setting(0.68), data: Walker = WALKER) -> Drawing:
-    """Seven links from the side: standing leg, trunk, swinging leg, the way of the swinging toe, and both footprints."""
+    """Seven links from the side: standing leg, trunk, swinging leg, the way of the swinging toe,
+    and both footprints.
+    """
     legs = Legs(data)
     angles = [SX.sym(name) for name in ANGLES]
 
     def place(link: str, along: float, up: float) -> Either:
         """With the standing foot's angle where it is a state, and flat where it is none."""
         point = legs.tree.point(link, (along, up, 0.0))[:2]
-        return Either(*(casadi.substitute(point, legs.symbols[0], vertcat(0, 0, foot, *angles[1:])) for foot in (angles[0], 0)))
+        return Either(
+            *(
+                casadi.substitute(point, legs.symbols[0], vertcat(0, 0, foot, *angles[1:]))
+                for foot in (angles[0], 0)
+            )
+        )
 
     ball, d = data.foot_length - data.heel_length, data
     foot = (place("shank", 0, 0), place("foot", -d.foot_length, 0), place("foot", 0, 0))
@@ -121,42 +155,67 @@ def two_legged_drawing(step=setting(0.68), data: Walker = WALKER) -> Drawing:
         *(Mark(joint, 6, 1) for joint in (swung_knee, swung[0])),
         Mark(place("trunk", 0, 1.6 * d.trunk_centre + 0.13), 17, 2),
     )
-    return Drawing(shapes, unit="m", caption="blue: standing leg; red: swinging leg; marks: where the toe leaves and arrives")
+    return Drawing(
+        shapes,
+        unit="m",
+        caption="blue: standing leg; red: swinging leg; marks: where the toe leaves and arrives",
+    )
 
 
 def programme_picture(simulation: Any = None) -> Any:
-    """Deviations from the appendix' programme by Euler steps of 1 ms, not stabilized and by Baumgarte (the document's figures
-    16 and 17)."""
+    """Deviations from the appendix' programme by Euler steps of 1 ms, not stabilized and by
+    Baumgarte (the document's figures 16 and 17).
+    """
     from problems.exoskeleton.snowboarder import snowboarder
     from trajopt.integrate import Baumgarte, Euler, simulate
     from trajopt.show.deviation_plots import plot_deviations
 
     system = snowboarder("appendix", track="heading", snow="two-sided")
-    ways = {"not stabilized": None, "Baumgarte, gain 10": Baumgarte(10.0), "Baumgarte, gain 50": Baumgarte(50.0)}
-    return plot_deviations({label: simulate(system, Euler(1e-3), 0.5, way) for label, way in ways.items()})
+    ways = {
+        "not stabilized": None,
+        "Baumgarte, gain 10": Baumgarte(10.0),
+        "Baumgarte, gain 50": Baumgarte(50.0),
+    }
+    return plot_deviations(
+        {label: simulate(system, Euler(1e-3), 0.5, way) for label, way in ways.items()}
+    )
 
 
-pictures = {"programme": programme_picture}  # of the snowboarder's own; it runs the appendix' programme
+pictures = {
+    "programme": programme_picture
+}  # of the snowboarder's own; it runs the appendix' programme
 
 
 def course_picture(solution: Any) -> Any:
-    """A run from above, with its gates and its speed, and the forces of the snow over time."""
+    """A run from above, with its gates and its speed; the forces of the snow and their moment about
+    the blade over time.
+    """
     from matplotlib.collections import LineCollection
 
     from trajopt.show.figure_style import COLOURS, heading, new_figure, settle, tidy
 
-    figure = new_figure(2, 2, (4.6, 2.5))
-    axes = figure.subplot_mosaic([["above", "above"], ["normal", "across"]])
+    figure = new_figure(3, 2, (3.6, 2.5))
+    axes = figure.subplot_mosaic([["above"] * 3, ["normal", "across", "moment"]])
+    body = _rider_of(solution)
     runs = [_sampled(phase) for phase in solution.phases.values()]
     x, y, speed = (np.concatenate([run[name] for run in runs]) for name in ("x0", "y0", "speed"))
     points = np.stack([x, y], axis=1)
-    line = LineCollection(np.stack([points[:-1], points[1:]], axis=1), cmap="viridis", linewidth=2.4)  # type: ignore[arg-type]
+    line = LineCollection(
+        np.stack([points[:-1], points[1:]], axis=1), cmap="viridis", linewidth=2.4
+    )  # type: ignore[arg-type]
     line.set_array(speed[:-1])
     for panel in axes.values():
         tidy(panel)
     axes["above"].add_collection(line)
     for number, (place, low, high) in enumerate(_windows(solution), start=1):
-        axes["above"].plot([place, place], [low, high], "o-", color=COLOURS[number % 2], markersize=5, linewidth=0.8)
+        axes["above"].plot(
+            [place, place],
+            [low, high],
+            "o-",
+            color=COLOURS[number % 2],
+            markersize=5,
+            linewidth=0.8,
+        )
     axes["above"].autoscale_view()
     axes["above"].set_aspect("equal", adjustable="datalim")
     axes["above"].set_xlabel("x0, downhill [m]")
@@ -165,14 +224,17 @@ def course_picture(solution: Any) -> Any:
     scale.ax.tick_params(labelsize=8, length=0)
     scale.set_label("speed [m/s]", fontsize=8.5)
     for phase, run in zip(solution.phases.values(), runs, strict=True):
-        normal, across = _forces(run, phase)
-        for name, values in (("normal", normal), ("across", across)):
+        for name, values in _forces(run, body).items():
             axes[name].plot(run["t"], values, color=COLOURS[0], linewidth=1.6)
             axes[name].axvline(phase.tf, color="#bbbbbb", linewidth=0.7)
-    for name, title in (("normal", "force normal to the slope"), ("across", "force across the blade")):
+    for name, title in (
+        ("normal", "force normal to the slope"),
+        ("across", "force across the blade"),
+        ("moment", "moment about the blade"),
+    ):
         axes[name].set_xlim(runs[0]["t"][0], runs[-1]["t"][-1])
         axes[name].set_xlabel("t [s]; lines: gates")
-        settle(axes[name], title, "N")
+        settle(axes[name], title, "N m" if name == "moment" else "N")
     heading(figure, f"{solution.problem}   objective {solution.objective:.8g}", solution.success)
     return figure
 
@@ -182,14 +244,20 @@ courses = {"course": course_picture}  # of the slaloms' own
 
 def _sampled(phase: Any) -> dict[str, np.ndarray]:
     t = np.linspace(phase.t0, phase.tf, 200)
-    return {"t": t} | {n: c.evaluate(t)[:, 0] for group in (phase.states, phase.controls) for n, c in group.items()}
+    return {"t": t} | {
+        n: c.evaluate(t)[:, 0] for group in (phase.states, phase.controls) for n, c in group.items()
+    }
 
 
 def _windows(solution: Any) -> list[tuple[float, float, float]]:
-    """Where each gate stands, and between what it is to be passed; from the statement, where the answer still has it."""
+    """Where each gate stands, and between what it is to be passed; from the statement, where the
+    answer still has it.
+    """
     found = []
     for phase in solution.phases.values():
-        place, passed = (float(phase.states[name].evaluate(np.array([phase.tf]))[0, 0]) for name in ("x0", "y0"))
+        place, passed = (
+            float(phase.states[name].evaluate(np.array([phase.tf]))[0, 0]) for name in ("x0", "y0")
+        )
         low = high = passed
         if solution.form is not None:
             form = next(ph for ph in solution.form.phases if ph.name == phase.name)
@@ -199,13 +267,25 @@ def _windows(solution: Any) -> list[tuple[float, float, float]]:
     return found
 
 
-def _forces(run: dict[str, np.ndarray], phase: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Normal force and blade force along a phase (N)."""
-    body = rider("moving" if "psi1" in phase.states else "rigid")
+def _rider_of(solution: Any) -> Rider:
+    """The rider of a run, by its states and by the settings it was built with."""
+    states = next(iter(solution.phases.values())).states
+    leaning = "roll" in states
+    data = GENTLE if leaning else THREE_LINK
+    given = {f.name: solution.settings[f.name] for f in fields(data) if f.name in solution.settings}
+    posture = "leaning" if leaning else "moving" if "psi1" in states else "rigid"
+    return rider(posture, replace(data, **given))
+
+
+def _forces(run: dict[str, np.ndarray], body: Rider) -> dict[str, np.ndarray]:
+    """Normal force and blade force (N), and the moment about the blade (N m), along a phase."""
     names = (body.names, ["speed", *(f"{name}_rate" for name in body.names[2:])], list(body.limits))
-    columns = (np.stack([run[name] for name in group]) for group in names)
-    _, _, normal, across = body.motion.map(len(run["t"]))(*columns)
-    return np.asarray(normal.full()).ravel(), np.asarray(across.full()).ravel()
+    columns = [np.stack([run[name] for name in group]) for group in names]
+    count = len(run["t"])
+    _, _, normal, across = body.motion.map(count)(*columns)
+    moment = roll_moment(body).map(count)(*columns)
+    values = {"normal": normal, "across": across, "moment": moment}
+    return {name: np.asarray(value.full()).ravel() for name, value in values.items()}
 
 
 def _seen(turn: np.ndarray, place: Any) -> Any:
@@ -220,7 +300,9 @@ def _snow_force(normal: Any, across: Any) -> Any:
 
 
 def _figure(turn: np.ndarray, tree: Tree, data: ThreeLink) -> tuple[Any, ...]:
-    """Board, leg and body, thin where they are extended; the track of the board and the way of the head."""
+    """Board, leg and body, thin where they are extended; the track of the board and the way of the
+    head.
+    """
     foot, knee, hip, waist, neck = (
         tree.point("foot"),
         tree.point("leg"),
@@ -242,10 +324,18 @@ def _figure(turn: np.ndarray, tree: Tree, data: ThreeLink) -> tuple[Any, ...]:
     )
 
 
-def _snow(turn: np.ndarray, along: tuple[float, float], across: tuple[float, float], apart: float = 2.0) -> tuple[Ground, ...]:
+def _snow(
+    turn: np.ndarray, along: tuple[float, float], across: tuple[float, float], apart: float = 2.0
+) -> tuple[Ground, ...]:
     """The plane of the slope as a grid."""
-    lines = [((along[0], y, 0.0), (along[1], y, 0.0)) for y in np.arange(across[0], across[1] + 1e-9, apart)]
-    lines += [((x, across[0], 0.0), (x, across[1], 0.0)) for x in np.arange(along[0], along[1] + 1e-9, apart)]
+    lines = [
+        ((along[0], y, 0.0), (along[1], y, 0.0))
+        for y in np.arange(across[0], across[1] + 1e-9, apart)
+    ]
+    lines += [
+        ((x, across[0], 0.0), (x, across[1], 0.0))
+        for x in np.arange(along[0], along[1] + 1e-9, apart)
+    ]
     return tuple(Ground(tuple(tuple(turn @ np.array(end)) for end in line), 0.5) for line in lines)
 
 

@@ -1,4 +1,6 @@
-"""The systems of a lecture on ordinary differential equations (Hirai, Ritsumeikan): oscillators, pendulums, arms, Lorenz."""
+"""The systems of a lecture on ordinary differential equations (Hirai, Ritsumeikan): oscillators,
+pendulums, arms, Lorenz.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from math import pi
 import casadi
 from casadi import SX, cos, sin, sqrt, vertcat
 
+from problems.given_functions import of_time
 from trajopt.errors import ModelError
 from trajopt.mechanics import Coordinate, Holonomic, Mechanism
 from trajopt.parameters import settable, setting
@@ -19,10 +22,20 @@ LORENZ_AT_10 = (-13.9486608, -10.2630753, 37.7027738)
 
 
 @settable
-def decay(rate=setting(2.0, "1/s", "rate of the decay", 0), x=setting(1.0, "", "value at the start")) -> System:
+def decay(
+    rate=setting(2.0, "1/s", "rate of the decay", 0), x=setting(1.0, "", "value at the start")
+) -> System:
     """x' = -a x, the lecture's first example."""
     value = SX.sym("x")
-    return System("decay", SX.sym("t"), value, (Variable("x", x),), -rate * value, until=1.0, description="exponential decay")
+    return System(
+        "decay",
+        SX.sym("t"),
+        value,
+        (Variable("x", x),),
+        -rate * value,
+        until=1.0,
+        description="exponential decay",
+    )
 
 
 @settable
@@ -31,24 +44,38 @@ def mass_spring_damper(
     damping=setting(0.5, "N s/m", "damping", 0),
     stiffness=setting(4.0, "N/m", "stiffness of the spring", 0),
     force=setting(0.0, "N", "constant force"),
+    force_file=setting(
+        None, "", "force (N) over time: ./mine.py:f, or a table t, f in f.csv", optional=True
+    ),
     x=setting(1.0, "m", "deflection at the start"),
     v=setting(0.0, "m/s", "speed at the start"),
 ) -> System:
-    """m x'' = -b x' - k x + f with a constant force f."""
+    """m x'' = -b x' - k x + f(t); a constant force f belongs to the energy."""
     _positive(mass=mass)
     t, position, speed = SX.sym("t"), SX.sym("x"), SX.sym("v")
-    energy = mass / 2 * speed**2 + stiffness / 2 * position**2 - force * position
+    varying = force_file is not None or callable(force)
+    push = SX(of_time(force if force_file is None else force_file, "force")(t))
+    held = 0.0 if varying else force
+    energy = mass / 2 * speed**2 + stiffness / 2 * position**2 - held * position
     return System(
         "mass-spring-damper",
         t,
         vertcat(position, speed),
         (Variable("x", x, "m"), Variable("v", v, "m/s")),
-        vertcat(speed, (force - damping * speed - stiffness * position) / mass),
-        invariants=() if damping else (Invariant("energy", energy),),
-        outputs={"energy": (energy, "J"), "power": (-damping * speed**2, "W")},
+        vertcat(speed, (push - damping * speed - stiffness * position) / mass),
+        invariants=() if damping or varying else (Invariant("energy", energy),),
+        outputs={
+            "energy": (energy, "J"),
+            "power": ((push - held) * speed - damping * speed**2, "W"),
+            "force": (push, "N"),
+        },
         description="a mass on a spring with a damper",
         drawing=Drawing(
-            (Ground(((-2.0, -0.5), (-2.0, 0.5))), Rod(((-2.0, 0.0), (position, 0.0)), 4, 1.5), Mark((position, 0.0), 24))
+            (
+                Ground(((-2.0, -0.5), (-2.0, 0.5))),
+                Rod(((-2.0, 0.0), (position, 0.0)), 4, 1.5),
+                Mark((position, 0.0), 24),
+            )
         ),
     )
 
@@ -58,24 +85,35 @@ def lcr_circuit(
     inductance=setting(1.0, "H", "inductance", 1e-12),
     capacity=setting(1.0, "F", "capacity", 1e-15),
     resistance=setting(0.5, "ohm", "resistance", 0),
-    voltage=setting(1.0, "V", "voltage of the source"),
+    voltage=setting(1.0, "V", "constant voltage of the source"),
+    voltage_file=setting(
+        None, "", "voltage (V) over time: ./mine.py:f, or a table t, V in V.csv", optional=True
+    ),
     q=setting(0.0, "C", "charge at the start"),
     i=setting(0.0, "A", "current at the start"),
 ) -> System:
-    """L i' = V - R i - q/C, q' = i."""
+    """L i' = V(t) - R i - q/C, q' = i."""
     _positive(inductance=inductance, capacity=capacity)
     t, charge, current = SX.sym("t"), SX.sym("q"), SX.sym("i")
+    varying = voltage_file is not None or callable(voltage)
+    source = SX(of_time(voltage if voltage_file is None else voltage_file, "voltage")(t))
     energy = inductance / 2 * current**2 + charge**2 / (2 * capacity)
     return System(
         "lcr-circuit",
         t,
         vertcat(charge, current),
         (Variable("q", q, "C"), Variable("i", i, "A")),
-        vertcat(current, (voltage - resistance * current - charge / capacity) / inductance),
-        invariants=() if resistance else (Invariant("energy", energy - voltage * charge),),
-        outputs={"energy": (energy, "J"), "power": (voltage * current - resistance * current**2, "W")},
+        vertcat(current, (source - resistance * current - charge / capacity) / inductance),
+        invariants=()
+        if resistance or varying
+        else (Invariant("energy", energy - voltage * charge),),
+        outputs={
+            "energy": (energy, "J"),
+            "power": (source * current - resistance * current**2, "W"),
+            "voltage": (source, "V"),
+        },
         until=20.0,
-        description="inductor, capacitor and resistor in series on a constant voltage",
+        description="inductor, capacitor and resistor in series on a voltage",
     )
 
 
@@ -112,10 +150,16 @@ def pendulum_cartesian(
     theta=setting(pi / 3, "rad", "angle from the vertical at the start"),
     omega=setting(0.0, "rad/s", "rate at the start"),
 ) -> System:
-    """The pendulum in Cartesian coordinates from its lowest point, with the rod as a constraint R = sqrt(x^2 + (y-l)^2) - l."""
+    """The pendulum in Cartesian coordinates from its lowest point, with the rod as a constraint R =
+    sqrt(x^2 + (y-l)^2) - l.
+    """
     _positive(length=length, mass=mass)
-    x = Coordinate("x", length * float(sin(theta)), length * omega * float(cos(theta)), "m", rate="vx")
-    y = Coordinate("y", length * (1 - float(cos(theta))), length * omega * float(sin(theta)), "m", rate="vy")
+    x = Coordinate(
+        "x", length * float(sin(theta)), length * omega * float(cos(theta)), "m", rate="vx"
+    )
+    y = Coordinate(
+        "y", length * (1 - float(cos(theta))), length * omega * float(sin(theta)), "m", rate="vy"
+    )
     mechanism = Mechanism(
         "pendulum-cartesian",
         (x, y),
@@ -139,13 +183,21 @@ def two_link_arm(
     mass=setting(1.0, "kg", "mass of each rod", 1e-9),
     gravity=setting(9.8, "m/s^2", "acceleration of free fall"),
 ) -> System:
-    """Two uniform rods, joint angles theta1 from the horizontal and theta2 relative, constant joint torques."""
+    """Two uniform rods, joint angles theta1 from the horizontal and theta2 relative, constant joint
+    torques.
+    """
     arm = _Arm.of(("theta1", theta1), ("theta2", theta2), (0.0, 0.0), length, mass, gravity)
     mechanism = Mechanism(
-        "two-link-arm", arm.coordinates, kinetic=arm.kinetic, potential=arm.potential, forces={"theta1": tau1, "theta2": tau2}
+        "two-link-arm",
+        arm.coordinates,
+        kinetic=arm.kinetic,
+        potential=arm.potential,
+        forces={"theta1": tau1, "theta2": tau2},
     )
     return mechanism.system(
-        until=5.0, description="two uniform rods in a vertical plane", drawing=Drawing((Trail(arm.tip), *arm.shapes(0)))
+        until=5.0,
+        description="two uniform rods in a vertical plane",
+        drawing=Drawing((Trail(arm.tip), *arm.shapes(0))),
     )
 
 
@@ -159,7 +211,8 @@ def closed_four_link(
     mass=setting(1.0, "kg", "mass of each rod", 1e-9),
     gravity=setting(9.8, "m/s^2", "acceleration of free fall"),
 ) -> System:
-    """Two arms of two rods, hinged to the ground one metre apart and to each other at their tips: a closed loop of two freedoms.
+    """Two arms of two rods, hinged to the ground one metre apart and to each other at their tips: a
+    closed loop of two freedoms.
 
     The elbows start outwards, and theta2 and theta4 follow from the loop.
     """
@@ -180,10 +233,19 @@ def closed_four_link(
 
 
 class _Arm:
-    """Two rods in a vertical plane: coordinates, energies, and the places of base, elbow and tip."""
+    """Two rods in a vertical plane: coordinates, energies, and the places of base,
+    elbow and tip.
+    """
 
-    def __init__(self, coordinates: tuple[Coordinate, Coordinate], kinetic: SX, potential: SX, places: tuple) -> None:
-        self.coordinates, self.kinetic, self.potential, self.places = coordinates, kinetic, potential, places
+    def __init__(
+        self, coordinates: tuple[Coordinate, Coordinate], kinetic: SX, potential: SX, places: tuple
+    ) -> None:
+        self.coordinates, self.kinetic, self.potential, self.places = (
+            coordinates,
+            kinetic,
+            potential,
+            places,
+        )
         self.tip = places[-1]
 
     def shapes(self, colour: int) -> tuple:
@@ -191,11 +253,19 @@ class _Arm:
 
     @staticmethod
     def of(
-        first: tuple[str, float], second: tuple[str, float], base: tuple[float, float], length: float, mass: float, gravity: float
+        first: tuple[str, float],
+        second: tuple[str, float],
+        base: tuple[float, float],
+        length: float,
+        mass: float,
+        gravity: float,
     ) -> _Arm:
         _positive(length=length, mass=mass)
         inertia = mass * length**2 / 12
-        coordinates = tuple(Coordinate(n, start, unit="rad", rate=n.replace("theta", "omega")) for n, start in (first, second))
+        coordinates = tuple(
+            Coordinate(n, start, unit="rad", rate=n.replace("theta", "omega"))
+            for n, start in (first, second)
+        )
         (q1, v1), (q2, v2) = ((c.q, c.v) for c in coordinates)
         e1, e2 = vertcat(cos(q1), sin(q1)), vertcat(cos(q1 + q2), sin(q1 + q2))
         elbow = casadi.DM(base) + length * e1

@@ -1,7 +1,7 @@
 """Planar bodies in contact with the ground: a bouncing and a rolling disc, and a vehicle.
 
-Source: Inoue, Introduction to multibody dynamics (Japanese, Corona 2024), chapters 5 and 15. No data are given there; what is
-chosen here stands in the arguments.
+Source: Inoue, Introduction to multibody dynamics (Japanese, Corona 2024), chapters 5 and 15. No
+data are given there; what is chosen here stands in the arguments.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 from casadi import SX, cos, sin
 
+from trajopt.integrate import Dop853, simulate
 from trajopt.mechanics import (
     Arctangent,
     Body,
@@ -41,21 +43,24 @@ from trajopt.show.drawing import Disc, Drawing, Ground, Mark, Rod, Trail
 from trajopt.system import System
 
 G = 9.81
-STIFFNESS = 2e4  # N/m, or N/m^1.5 for curved surfaces
-SPEED = 4.2  # m/s, at which the nonlinear laws have the restitution asked for
+LINEAR, CURVED = 1e6, 3e7  # N/m, N/m^1.5: a disc of 1 kg at 4.2 m/s sinks by 4 mm
+SPEED = 4.2  # m/s, of a fall from 0.9 m
 
 
-def _after(author: str, restitution: float) -> HuntCrossley:
+def _after(author: str, e: float, v: float = SPEED, k: float = CURVED) -> HuntCrossley:
     """The nonlinear law with the damping of an author's formula."""
-    return HuntCrossley.after(author, STIFFNESS, SPEED, restitution)
+    return HuntCrossley.after(author, k, v, e)
 
 
-COMPLIANT: Mapping[str, Callable[[float], Any]] = {
-    "hooke": lambda e: Hooke(STIFFNESS),
-    "kelvin-voigt": lambda e: KelvinVoigt.from_restitution(STIFFNESS, 1.0, e),
-    "kelvin-voigt-adhesive": lambda e: KelvinVoigt.from_restitution(STIFFNESS, 1.0, e, adhesive=True),
-    "hertz": lambda e: Hertz(STIFFNESS),
-    "hunt-crossley": lambda e: HuntCrossley.from_restitution(STIFFNESS, SPEED, e),
+# By coefficient of restitution, speed of the first impact (m/s) and stiffness; the mass is 1 kg.
+COMPLIANT: Mapping[str, Callable[..., Any]] = {
+    "hooke": lambda e, v=SPEED, k=LINEAR: Hooke(k),
+    "kelvin-voigt": lambda e, v=SPEED, k=LINEAR: KelvinVoigt.from_restitution(k, 1.0, e),
+    "kelvin-voigt-adhesive": lambda e, v=SPEED, k=LINEAR: KelvinVoigt.from_restitution(
+        k, 1.0, e, adhesive=True
+    ),
+    "hertz": lambda e, v=SPEED, k=CURVED: Hertz(k),
+    "hunt-crossley": lambda e, v=SPEED, k=CURVED: HuntCrossley.from_restitution(k, v, e),
     **{f"after-{author}": partial(_after, author) for author in DAMPING_FACTORS},
 }
 RIGID: Mapping[str, Any] = {"newton": NewtonImpact, "poisson": PoissonImpact}
@@ -69,10 +74,23 @@ def bouncing_body(
     height=setting(1.0, "m", "height of the centre at the start", 0.1, 1e3),
     vx=setting(1.0, "m/s", "horizontal speed at the start"),
     spin=setting(0.0, "rad/s", "spin at the start"),
+    stiffness=setting(
+        None,
+        "N/m",
+        "of a compliant ground (of Hertz' kind N/m^1.5); none: 1e6, or 3e7",
+        1,
+        optional=True,
+    ),
 ) -> System:
-    """A disc of 1 kg and radius 0.1 m that drops, bounces, slides and at last rolls."""
+    """A disc of 1 kg and radius 0.1 m that drops, bounces, slides and at last rolls.
+
+    The damping of a compliant law has the coefficient of restitution that is asked for at the first
+    impact, for a body without weight.
+    """
     radius = 0.1
-    disc = Body("disc", 1.0, 0.5 * radius**2, (0.0, height), 0.0, (vx, 0.0), spin, names=("x", "y", "theta"))
+    disc = Body(
+        "disc", 1.0, 0.5 * radius**2, (0.0, height), 0.0, (vx, 0.0), spin, names=("x", "y", "theta")
+    )
     rubbing = Coulomb(friction, Arctangent(1e-2))
     details: dict[str, Any] = {
         "until": 3.0,
@@ -81,13 +99,19 @@ def bouncing_body(
         "outputs": {"gap": (disc.point()[1] - radius, "m")},
     }
     if law in COMPLIANT:
-        contact = Contact("ground contact", "disc", COMPLIANT[law](restitution), rubbing, radius=radius)
+        speed = math.sqrt(2 * G * max(height - radius, 1e-6))
+        given = () if stiffness is None else (stiffness,)
+        ground = COMPLIANT[law](restitution, speed, *given)
+        contact = Contact("ground contact", "disc", ground, rubbing, radius=radius)
         model = assemble("bouncing-body", [disc], [contact], (0.0, -G))
         return model.system(events=touch(model, disc, contact), **details)
     rest = Resting("rest", "disc", disc.mass * G, rubbing, radius=radius)
     model = assemble("bouncing-body", [disc], [rest], (0.0, -G))
     return model.system(
-        events=(impact(model, disc, RIGID[law](restitution, friction, rest_speed=1e-2), radius=radius),), **details
+        events=(
+            impact(model, disc, RIGID[law](restitution, friction, rest_speed=1e-2), radius=radius),
+        ),
+        **details,
     )
 
 
@@ -98,14 +122,66 @@ def rolling_body(
     spin=setting(0.0, "rad/s", "spin at the start"),
     smoothing=setting(1e-3, "m/s", "speed over which friction changes its sign", 1e-9),
 ) -> System:
-    """A disc that slides on the ground until friction makes it roll: its speed tends to two thirds of the start."""
-    radius, law = 0.1, KelvinVoigt.from_restitution(STIFFNESS, 1.0, 0.3)
+    """A disc that slides on the ground until friction makes it roll: its speed tends to two thirds
+    of the start.
+    """
+    radius, law = 0.1, KelvinVoigt.from_restitution(2e4, 1.0, 0.3)
     sink = G / law.stiffness
-    disc = Body("disc", 1.0, 0.5 * radius**2, (0.0, radius - sink), 0.0, (vx, 0.0), spin, names=("x", "y", "theta"))
-    contact = Contact("ground contact", "disc", law, Coulomb(friction, Arctangent(smoothing)), radius=radius)
+    disc = Body(
+        "disc",
+        1.0,
+        0.5 * radius**2,
+        (0.0, radius - sink),
+        0.0,
+        (vx, 0.0),
+        spin,
+        names=("x", "y", "theta"),
+    )
+    contact = Contact(
+        "ground contact", "disc", law, Coulomb(friction, Arctangent(smoothing)), radius=radius
+    )
     model = assemble("rolling-body", [disc], [contact], (0.0, -G))
-    details = {"description": "a disc that slides, then rolls", "drawing": _drawn_disc(disc, radius)}
+    details = {
+        "description": "a disc that slides, then rolls",
+        "drawing": _drawn_disc(disc, radius),
+    }
     return model.system(until=2.0, events=touch(model, disc, contact), **details)
+
+
+def obtained_restitution(law: str, restitution: float, stiffness: float | None = None) -> float:
+    """The speed of the disc after its first bounce by that before it, from a run without friction
+    from 1 m.
+    """
+    system = bouncing_body(law, restitution, friction=0.0, vx=0.0, stiffness=stiffness)
+    impact_time = math.sqrt(2 * (1.0 - 0.1) / G)
+    end = simulate(system, Dop853(1e-9), impact_time * (1 + restitution / 4) + 0.02)
+    y, rate = end["y"][-1], end["y_rate"][-1]
+    return float(math.sqrt(max(rate**2 + 2 * G * (y - 0.1), 0.0)) / (G * impact_time))
+
+
+def restitution_picture(simulation: Any = None) -> Any:
+    """Coefficients of restitution asked for and obtained, by the laws with equivalent damping
+    (examples 16 and 20).
+    """
+    from trajopt.show.figure_style import COLOURS, DASHES, new_figure, settle, tidy
+
+    figure = new_figure(1, 1, (6.4, 4.8))
+    axes = figure.subplots()
+    asked = np.linspace(0.3, 0.98, 9)
+    laws = [name for name in COMPLIANT if name not in ("hooke", "hertz")]
+    for k, law in enumerate(laws):
+        values = [obtained_restitution(law, float(e)) for e in asked]
+        style = {"color": COLOURS[k % len(COLOURS)], "linestyle": DASHES[k % len(DASHES)]}
+        axes.plot(asked, values, label=law, **style)
+    axes.plot(asked, asked, color="#999999", linewidth=0.8)
+    tidy(axes)
+    axes.set_xlabel("restitution asked for")
+    axes.legend(fontsize=7)
+    settle(axes, "restitution obtained", "1")
+    return figure
+
+
+pictures = {"restitution": restitution_picture}
 
 
 def _drawn_disc(disc: Body, radius: float) -> Drawing:
@@ -129,20 +205,32 @@ class Car:
     tyre_stiffness: float = setting_field(2e5, "N/m", "stiffness of the tyres", 1, 1e9)
     tyre_damping: float = setting_field(3e3, "N s/m", "damping of the tyres", 0, 1e7)
     friction: float = setting_field(0.8, "1", "friction coefficient of the tyres", 0, 10)
-    regularization: str = setting_field("atan", "", "smooth sign function of the friction", choices=tuple(SMOOTHINGS))
-    slip_speed: float = setting_field(0.05, "m/s", "speed over which friction changes its sign", 1e-6, 10)
+    regularization: str = setting_field(
+        "atan", "", "smooth sign function of the friction", choices=tuple(SMOOTHINGS)
+    )
+    slip_speed: float = setting_field(
+        0.05, "m/s", "speed over which friction changes its sign", 1e-6, 10
+    )
 
 
 CAR = Car()
 
 
-def vehicle(slope: float, torque: Callable[[Any], Any], name: str = "vehicle", car: Car = CAR) -> Mechanism:
+def vehicle(
+    slope: float, torque: Callable[[Any], Any], name: str = "vehicle", car: Car = CAR
+) -> Mechanism:
     """A car on a slope (rad): chassis on two wheels with compliant tyres, torque on the rear wheel.
 
-    It starts at rest with its weight on the tyres. The torque is a function of time, forwards positive; the
-    chassis carries the motor.
+    It starts at rest with its weight on the tyres. The torque is a function of time, forwards
+    positive; the chassis carries the motor.
     """
-    mass, wheel, radius, base, height = car.mass, car.wheel_mass, car.wheel_radius, car.wheelbase, car.height
+    mass, wheel, radius, base, height = (
+        car.mass,
+        car.wheel_mass,
+        car.wheel_radius,
+        car.wheelbase,
+        car.height,
+    )
     tyre = KelvinVoigt(car.tyre_stiffness, car.tyre_damping)
     grip = Coulomb(car.friction, SMOOTHINGS[car.regularization](car.slip_speed))
     c, s = math.cos(slope), math.sin(slope)
@@ -173,7 +261,9 @@ def vehicle_flat(
 ) -> System:
     """A car on flat ground: torque on the rear wheel, constant or growing."""
     model = vehicle(0.0, lambda t: torque + growth * t, "vehicle-flat", car)
-    return model.system(until=5.0, description="a car on flat ground", drawing=_drawn_vehicle(0.0, car))
+    return model.system(
+        until=5.0, description="a car on flat ground", drawing=_drawn_vehicle(0.0, car)
+    )
 
 
 @settable
@@ -185,21 +275,49 @@ def vehicle_slope(
 ) -> System:
     """A car on a slope: torque on the rear wheel, constant or growing."""
     model = vehicle(slope, lambda t: torque + growth * t, "vehicle-slope", car)
-    return model.system(until=5.0, description="a car on a slope", drawing=_drawn_vehicle(slope, car))
+    return model.system(
+        until=5.0, description="a car on a slope", drawing=_drawn_vehicle(slope, car)
+    )
 
 
 def _drawn_vehicle(slope: float, car: Car) -> Drawing:
-    names = ("chassis_x", "chassis_y", "chassis_theta", "rear_x", "rear_y", "rear_theta", "front_x", "front_y", "front_theta")
+    names = (
+        "chassis_x",
+        "chassis_y",
+        "chassis_theta",
+        "rear_x",
+        "rear_y",
+        "rear_theta",
+        "front_x",
+        "front_y",
+        "front_theta",
+    )
     x, y, theta, *wheels = (SX.sym(name) for name in names)
 
     def on_chassis(along: float, up: float) -> tuple[Any, Any]:
         return x + cos(theta) * along - sin(theta) * up, y + sin(theta) * along + cos(theta) * up
 
-    outline = ((-1.9, -0.15), (1.9, -0.15), (1.9, 0.2), (1.1, 0.3), (0.5, 0.75), (-1.0, 0.75), (-1.6, 0.3), (-1.9, 0.25))
+    outline = (
+        (-1.9, -0.15),
+        (1.9, -0.15),
+        (1.9, 0.2),
+        (1.1, 0.3),
+        (0.5, 0.75),
+        (-1.0, 0.75),
+        (-1.6, 0.3),
+        (-1.9, 0.25),
+    )
     body = Rod(tuple(on_chassis(*corner) for corner in outline), 0, 2.5, closed=True)
-    rear, front = (Disc(tuple(wheels[k : k + 2]), car.wheel_radius, wheels[k + 2], colour=1) for k in (0, 3))
+    rear, front = (
+        Disc(tuple(wheels[k : k + 2]), car.wheel_radius, wheels[k + 2], colour=1) for k in (0, 3)
+    )
     far = 1e3
-    road = Ground(((-far * math.cos(slope), -far * math.sin(slope)), (far * math.cos(slope), far * math.sin(slope))))
+    road = Ground(
+        (
+            (-far * math.cos(slope), -far * math.sin(slope)),
+            (far * math.cos(slope), far * math.sin(slope)),
+        )
+    )
 
     def post(number: int) -> Callable[[Mapping[str, float]], tuple[float, float]]:
         """One of the posts near the car, two metres apart, by which its speed is seen."""

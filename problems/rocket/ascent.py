@@ -1,7 +1,8 @@
-"""From rest on the Moon into a circular orbit with the least fuel: a vertical rise, then two burns along the primer vector.
+"""From rest on the Moon into a circular orbit with the least fuel: a vertical rise, then two burns
+along the primer vector.
 
-Kilometres, seconds and kilograms. The Moon has no air, so that the field is central and the first integrals of bounded thrust
-hold. Equations and sources are in ``README.md``.
+Kilometres, seconds and kilograms. The Moon has no air, so that the field is central and the first
+integrals of bounded thrust hold. Equations and sources are in ``README.md``.
 """
 
 from math import cos, exp, pi, sin, sqrt
@@ -17,7 +18,7 @@ from problems.rocket.thrust import Ends, coast, declare_bounded_thrust, push, st
 from trajopt import Problem, Reference, free
 from trajopt.errors import ProblemError
 from trajopt.parameters import settable, setting
-from trajopt.problem import Phase
+from trajopt.statement.problem import Phase
 
 MU = 4902.800  # km^3/s^2, the Moon's
 pictures = transfers_with(MU)
@@ -43,18 +44,33 @@ def build(
     perilune=setting(5.0, "km", "lowest altitude between the burns"),
     rise=setting(10.0, "s", "vertical rise at first"),
 ) -> Problem:
-    """Rise vertically for ``rise`` seconds, then steer freely, into a circular orbit at ``altitude`` with the most mass left.
+    """Rise vertically for ``rise`` seconds, then steer freely, into a circular orbit at
+    ``altitude`` with the most mass left.
 
-    The ellipse between the burns has its lowest point at the altitude ``perilune``: the cheapest way would lead through the
-    ground. ``thrust`` is in kN, ``exhaust`` in km/s, ``mass`` in kg, altitudes in km; the defaults are about those of Apollo's
-    lunar module.
+    The ellipse between the burns has its lowest point at the altitude ``perilune``: the cheapest
+    way would lead through the ground. ``thrust`` is in kN, ``exhaust`` in km/s, ``mass`` in kg,
+    altitudes in km; the defaults are about those of Apollo's lunar module.
     """
-    require_positive("ascent", thrust=thrust, exhaust=exhaust, mass=mass, altitude=altitude, perilune=perilune, rise=rise)
+    require_positive(
+        "ascent",
+        thrust=thrust,
+        exhaust=exhaust,
+        mass=mass,
+        altitude=altitude,
+        perilune=perilune,
+        rise=rise,
+    )
     if not perilune < altitude:
-        raise ProblemError("ascent: 'perilune'", got=f"{perilune} km", expected=f"less than the altitude, {altitude} km")
+        raise ProblemError(
+            "ascent: 'perilune'",
+            got=f"{perilune} km",
+            expected=f"less than the altitude, {altitude} km",
+        )
     if not thrust / mass > MU / SURFACE**2:
         raise ProblemError(
-            "ascent: 'thrust'", got=f"{thrust} kN", expected=f"more than the weight, {mass * MU / SURFACE**2:.4g} kN"
+            "ascent: 'thrust'",
+            got=f"{thrust} kN",
+            expected=f"more than the weight, {mass * MU / SURFACE**2:.4g} kN",
         )
     used, goal = Polar(MU), OrbitPoint(SURFACE + altitude)
     t, corners = _corners(thrust, exhaust, mass, (perilune, altitude), rise)
@@ -65,8 +81,13 @@ def build(
         ph = ocp.phase(name)
         latest = t[k] + 3 * (t[k + 1] - t[k]) + 100.0
         time = ph.time(end=free(0, latest, guess=t[k + 1]), unit="s")
-        ends = Ends(first if name == "burn" else None, [*used.arrival(goal), None, None] if name == "insertion" else None)
-        flight = states(ph, used, ends, lambda tau, k=k: (1 - tau) * corners[k] + tau * corners[k + 1], UNITS)
+        ends = Ends(
+            first if name == "burn" else None,
+            [*used.arrival(goal), None, None] if name == "insertion" else None,
+        )
+        flight = states(
+            ph, used, ends, lambda tau, k=k: (1 - tau) * corners[k] + tau * corners[k + 1], UNITS
+        )
         if name == "coast":
             coast(ph, flight)
         else:
@@ -82,7 +103,9 @@ def build(
 
 
 def _rise(ocp: Problem, thrust: float, corners: np.ndarray, until: float) -> Phase:
-    """The vertical rise: without theta and vt, and without a choice; H and the scaling integral hold here too."""
+    """The vertical rise: without theta and vt, and without a choice; H and the scaling integral
+    hold here too.
+    """
     ph = ocp.phase("rise")
     t = ph.time(start=0, end=until, unit="s")
     rows = [("r", "theta", "vr", "vt", "m", "c").index(name) for name in RISING]
@@ -101,17 +124,29 @@ def _rise(ocp: Problem, thrust: float, corners: np.ndarray, until: float) -> Pha
 
 
 def _turning_at(radius: float, r: SX, theta: SX, vr: SX, vt: SX) -> SX:
-    """What is left of the radial energy at a radius: zero where the orbit has its lowest (or highest) point there."""
-    return (vr**2 + vt**2 * (1 - (r / radius) ** 2)) * SURFACE / (2 * MU) + SURFACE / radius - SURFACE / r
+    """What is left of the radial energy at a radius: zero where the orbit has its lowest (or
+    highest) point there.
+    """
+    return (
+        (vr**2 + vt**2 * (1 - (r / radius) ** 2)) * SURFACE / (2 * MU)
+        + SURFACE / radius
+        - SURFACE / r
+    )
 
 
 def _corners(
     thrust: float, exhaust: float, mass: float, altitudes: tuple[float, float], rise: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Times (5,) and states (5, 6) where phases meet, of a flight over a low ellipse to its highest point: a place to begin."""
+    """Times (5,) and states (5, 6) where phases meet, of a flight over a low ellipse to its highest
+    point: a place to begin.
+    """
     (low, high), flow = (SURFACE + altitude for altitude in altitudes), thrust / exhaust
     a = (low + high) / 2
-    leaving, reaching, circular = sqrt(MU * (2 / low - 1 / a)), sqrt(MU * (2 / high - 1 / a)), sqrt(MU / high)
+    leaving, reaching, circular = (
+        sqrt(MU * (2 / low - 1 / a)),
+        sqrt(MU * (2 / high - 1 / a)),
+        sqrt(MU / high),
+    )
     masses = [mass, mass - flow * rise]
     masses.append(masses[1] * exp(-1.1 * leaving / exhaust))  # a tenth is lost to gravity
     masses += [masses[2], masses[2] * exp(-(circular - reaching) / exhaust)]

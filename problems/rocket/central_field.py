@@ -1,7 +1,9 @@
-"""A rocket in a central field: circles to leave and to reach, shapes to begin from, first integrals of its Pontryagin flow.
+"""A rocket in a central field: circles to leave and to reach, shapes to begin from, first integrals
+of its Pontryagin flow.
 
-mu is 1 where nothing else is said; equations, derivations and sources are in ``README.md``. The integrals are written with
-multipliers of the maximum principle, the negatives of the costates of H = L + costate . f minimized.
+mu is 1 where nothing else is said; equations, derivations and sources are in ``README.md``. The
+integrals are written with multipliers of the maximum principle, the negatives of the costates of H
+= L + costate . f minimized.
 """
 
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from scipy.interpolate import CubicSpline
 
 from trajopt import Problem
 from trajopt.errors import ProblemError
-from trajopt.problem import Phase
+from trajopt.statement.problem import Phase
 
 Curve = Callable[[float], np.ndarray]  # of normalised time 0..1
 
@@ -28,15 +30,16 @@ def gravity(r: SX, mu: float = 1.0) -> SX:
     return -mu * r / norm_2(r) ** 3
 
 
-# Orbits -----------------------------------------------------------------------------------------------------------------------
+# Orbits
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Circles:
     """The circle of departure, r = 1, and the circle of arrival, whose planes contain the x axis.
 
-    The plane of departure is tilted about it by ``inclination``, that of arrival further by ``plane_change`` (rad). Without tilt
-    all is planar.
+    The plane of departure is tilted about it by ``inclination``, that of arrival further by
+    ``plane_change`` (rad). Without tilt all is planar.
     """
 
     radius: float
@@ -63,9 +66,13 @@ class Circles:
             ocp.require(vertcat(dot(normal, rf), dot(normal, vf)), equals=0, name="final plane")
 
     def shape(self, duration: float) -> "Shape":
-        """A motion from one circle to the other: radius and plane change smoothly, the angle at the rate of a circular orbit."""
+        """A motion from one circle to the other: radius and plane change smoothly, the angle at the
+        rate of a circular orbit.
+        """
         tau = np.linspace(0.0, 1.0, 40 * max(10, round(duration)) + 1)
-        step = tau**3 * (10 - 15 * tau + 6 * tau**2)  # at rest, and without acceleration, at both ends
+        step = tau**3 * (
+            10 - 15 * tau + 6 * tau**2
+        )  # at rest, and without acceleration, at both ends
         radius = 1 + (self.radius - 1) * step
         angle = CubicSpline(tau, duration * radius**-1.5).antiderivative()(tau)
         across = np.array([_across(self.inclination + self.plane_change * s) for s in step])
@@ -79,7 +86,9 @@ def _across(tilt: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Shape:
-    """A motion with the thrust acceleration that it takes, as functions of normalised time: what a solve can begin from."""
+    """A motion with the thrust acceleration that it takes, as functions of normalised time: what a
+    solve can begin from.
+    """
 
     r: Curve
     v: Curve
@@ -102,10 +111,13 @@ def shape_of(t: np.ndarray, r: np.ndarray, mu: float = 1.0) -> Shape:
         return acceleration(time) + mu * place / np.linalg.norm(place, axis=-1, keepdims=True) ** 3
 
     effort = CubicSpline(t, np.sum(thrust(t) ** 2, axis=1) / 2).antiderivative()
-    return Shape(*(lambda tau, f=f: f(t[0] + tau * length) for f in (path, velocity, thrust, effort)))
+    return Shape(
+        *(lambda tau, f=f: f(t[0] + tau * length) for f in (path, velocity, thrust, effort))
+    )
 
 
-# First integrals ----------------------------------------------------------------------------------------------------------------
+# First integrals
+# --------------------------------------------------------------------------------------------------
 
 
 def rotation(r: SX, v: SX, lam_r: SX, lam_v: SX) -> SX:
@@ -116,19 +128,27 @@ def rotation(r: SX, v: SX, lam_r: SX, lam_v: SX) -> SX:
 
 
 def coasting(r: SX, v: SX, lam_r: SX, lam_v: SX, mu: float = 1.0) -> SX:
-    """The part of the Hamiltonian that does not depend on the engine: lam_r . v + lam_v . gravity."""
+    """The part of the Hamiltonian that does not depend on the engine: lam_r . v +
+    lam_v . gravity.
+    """
     return dot(lam_r, v) + dot(lam_v, gravity(r, mu))
 
 
 def scaling(r: SX, v: SX, lam_r: SX, lam_v: SX) -> SX:
-    """lam_v . v - 2 r . lam_r: what the similarity of Kepler orbits (r ~ k^2, v ~ 1/k, t ~ k^3) would keep without an engine."""
+    """lam_v . v - 2 r . lam_r: what the similarity of Kepler orbits (r ~ k^2, v ~ 1/k, t ~ k^3)
+    would keep without an engine.
+    """
     return dot(lam_v, v) - 2 * dot(r, lam_r)
 
 
-def declare_limited_power(ph: Phase, t: Any, states: tuple[Any, Any, Any], power: float, mass: float, mu: float = 1.0) -> None:
-    """Lawden's integrals g1 = H, g2, the vector and b of a power-limited rocket with free exhaust speed.
+def declare_limited_power(
+    ph: Phase, t: Any, states: tuple[Any, Any, Any], power: float, mass: float, mu: float = 1.0
+) -> None:
+    """Lawden's integrals g1 = H, g2, the vector and b of a power-limited rocket with free exhaust
+    speed.
 
-    The integral of the squared primer vector in g2 is known from the mass: (P/b)^2 int |lam_v|^2 dt = 2 P (1/m - 1/m0).
+    The integral of the squared primer vector in g2 is known from the mass: (P/b)^2 int |lam_v|^2 dt
+    = 2 P (1/m - 1/m0).
     """
     r, v, m = states
     lam_r, lam_v, lam_m = -ph.costate(r), -ph.costate(v), -ph.costate(m)
@@ -143,7 +163,9 @@ def declare_limited_power(ph: Phase, t: Any, states: tuple[Any, Any, Any], power
 def declare_rotation(ph: Phase, r: Any, v: Any) -> None:
     """The vector integral, component by component; "rotation" in the plane."""
     vector = rotation(r, v, -ph.costate(r), -ph.costate(v))
-    for axis, component in zip((" x", " y", " z") if r.numel() == 3 else ("",), casadi.vertsplit(vector), strict=True):
+    for axis, component in zip(
+        (" x", " y", " z") if r.numel() == 3 else ("",), casadi.vertsplit(vector), strict=True
+    ):
         ph.invariant(f"rotation{axis}", component)
 
 

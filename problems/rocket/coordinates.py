@@ -1,8 +1,10 @@
-"""Coordinates of a rocket in a central field: polar in a plane, equinoctial elements or Cartesian in space.
+"""Coordinates of a rocket in a central field: polar in a plane, equinoctial elements or Cartesian
+in space.
 
-Each knows how the motion drifts without thrust, how thrust acts, and how a turn of space and the similarity of Kepler orbits
-(r ~ k^2, v ~ 1/k, t ~ k^3) move its values. The first integrals of the Pontryagin flow are the multipliers' products with these
-two (Noether), so that they are stated once, for all coordinates.
+Each knows how the motion drifts without thrust, how thrust acts, and how a turn of space and the
+similarity of Kepler orbits (r ~ k^2, v ~ 1/k, t ~ k^3) move its values. The first integrals of the
+Pontryagin flow are the multipliers' products with these two (Noether), so that they are stated
+once, for all coordinates.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +21,9 @@ from trajopt.errors import ProblemError
 
 @dataclass(frozen=True)
 class OrbitPoint:
-    """A place on a circular orbit: its radius, the angle from the x axis, the tilt of the orbit's plane about that axis (rad)."""
+    """A place on a circular orbit: its radius, the angle from the x axis, the tilt of the orbit's
+    plane about that axis (rad).
+    """
 
     radius: float
     angle: float = 0.0
@@ -29,11 +33,15 @@ class OrbitPoint:
 class Coordinates(Protocol):
     """The contract: q is the column of all states of the motion, without the mass.
 
-    1. ``drift(q)`` are the rates without thrust, ``steering(q)`` those for a unit of thrust acceleration along each axis.
-    2. ``turns(q)`` has a column for each independent turn of space, ``similar(q)`` is the rate of change with ln k.
-    3. ``circle(place)`` are the values on a circular orbit; ``arrival(place)`` those that arriving on it fixes, None where free;
-       ``conditions(q, place)`` what else arriving on it asks to be zero, by name.
-    4. ``axes(place)`` are the unit vectors outwards, ahead and along the orbit's normal, in the axes of the steering.
+    1. ``drift(q)`` are the rates without thrust, ``steering(q)`` those for a unit of thrust
+       acceleration along each axis.
+    2. ``turns(q)`` has a column for each independent turn of space, ``similar(q)`` is the rate of
+       change with ln k.
+    3. ``circle(place)`` are the values on a circular orbit; ``arrival(place)`` those that arriving
+       on it fixes, None where free; ``conditions(q, place)`` what else arriving on it asks to be
+       zero, by name.
+    4. ``axes(place)`` are the unit vectors outwards, ahead and along the orbit's normal, in the
+       axes of the steering.
     5. ``position(q)`` is the place in space, as a column of two or three.
     """
 
@@ -97,10 +105,11 @@ class Polar:
 
 @dataclass(frozen=True)
 class Equinoctial:
-    """p, f, g, h, k and the true longitude L: without thrust all but L rest, and no orbit but the exactly reversed is singular.
+    """p, f, g, h, k and the true longitude L: without thrust all but L rest, and no orbit but the
+    exactly reversed is singular.
 
-    Walker, Ireland and Owens (Celestial Mechanics 36, 1985, 409-419). Thrust acts along the radius, ahead in the plane, and along
-    the normal.
+    Walker, Ireland and Owens (Celestial Mechanics 36, 1985, 409-419). Thrust acts along the radius,
+    ahead in the plane, and along the normal.
     """
 
     mu: float = 1.0
@@ -125,13 +134,17 @@ class Equinoctial:
     def turns(self, q: SX) -> SX:
         """About the axes of space.
 
-        A turn about the orbit's own axes moves few elements: about the normal f, g and L; about the two in the plane h or k, and
-        f, g and L as the origin of L moves along.
+        A turn about the orbit's own axes moves few elements: about the normal f, g and L; about the
+        two in the plane h or k, and f, g and L as the origin of L moves along.
         """
         _, f, g, h, k, _ = casadi.vertsplit(q)
         half = (1 + h**2 + k**2) / 2
         around = vertcat(0, -g, f, 0, 0, 1)
-        own = casadi.horzcat(vertcat(0, 0, 0, half, 0, 0) - k * around, vertcat(0, 0, 0, 0, half, 0) + h * around, around)
+        own = casadi.horzcat(
+            vertcat(0, 0, 0, half, 0, 0) - k * around,
+            vertcat(0, 0, 0, 0, half, 0) + h * around,
+            around,
+        )
         return own @ _frame(q).T
 
     def similar(self, q: SX) -> SX:
@@ -154,12 +167,19 @@ class Equinoctial:
 
     def velocity(self, q: SX) -> SX:
         f, g, L = q[1], q[2], q[5]
-        return casadi.sqrt(self.mu / q[0]) * _frame(q) @ vertcat(-(g + casadi.sin(L)), f + casadi.cos(L), 0)
+        return (
+            casadi.sqrt(self.mu / q[0])
+            * _frame(q)
+            @ vertcat(-(g + casadi.sin(L)), f + casadi.cos(L), 0)
+        )
 
 
 @dataclass(frozen=True)
 class Cartesian:
-    """Position and velocity in space; thrust along the axes of space. Arriving on an orbit is a condition on both together."""
+    """Position and velocity in space; thrust along the axes of space.
+
+    Arriving on an orbit is a condition on both together.
+    """
 
     mu: float = 1.0
 
@@ -208,21 +228,28 @@ class Cartesian:
         return q[:3]
 
 
-CHOICES: dict[str, Callable[[], Coordinates]] = {"polar": Polar, "equinoctial": Equinoctial, "cartesian": Cartesian}
+CHOICES: dict[str, Callable[[], Coordinates]] = {
+    "polar": Polar,
+    "equinoctial": Equinoctial,
+    "cartesian": Cartesian,
+}
 
 
 def chosen(problem: str, name: str, inclination: float, plane_change: float) -> Coordinates:
-    """Coordinates by name. "auto": polar in the plane, equinoctial elements where the orbit's plane turns.
+    """Coordinates by name. "auto": polar in the plane, equinoctial elements where the orbit's plane
+    turns.
 
-    A plane that is merely tilted leaves h and k at rest and their costates at zero, nothing that an error could be measured by:
-    there "auto" is Cartesian.
+    A plane that is merely tilted leaves h and k at rest and their costates at zero, nothing that an
+    error could be measured by: there "auto" is Cartesian.
     """
     spatial = bool(inclination or plane_change)
     known = [choice for choice in CHOICES if choice != "polar" or not spatial]
     if name == "auto":
         name = "equinoctial" if plane_change else "cartesian" if inclination else "polar"
     if name not in known:
-        raise ProblemError(f"{problem}: 'coordinates'", got=name, expected=", ".join(["auto", *known]))
+        raise ProblemError(
+            f"{problem}: 'coordinates'", got=name, expected=", ".join(["auto", *known])
+        )
     return CHOICES[name]()
 
 
@@ -232,7 +259,13 @@ def _width(q: SX) -> SX:
 
 
 def _frame(q: SX) -> SX:
-    """Unit vectors towards L = 0, towards L = a quarter turn, and along the orbit's normal, as columns."""
+    """Unit vectors towards L = 0, towards L = a quarter turn, and along the orbit's normal, as
+    columns.
+    """
     h, k = q[3], q[4]
-    rows = [[1 + h**2 - k**2, 2 * h * k, 2 * k], [2 * h * k, 1 - h**2 + k**2, -2 * h], [-2 * k, 2 * h, 1 - h**2 - k**2]]
+    rows = [
+        [1 + h**2 - k**2, 2 * h * k, 2 * k],
+        [2 * h * k, 1 - h**2 + k**2, -2 * h],
+        [-2 * k, 2 * h, 1 - h**2 - k**2],
+    ]
     return casadi.vertcat(*(casadi.horzcat(*row) for row in rows)) / (1 + h**2 + k**2)

@@ -1,4 +1,6 @@
-"""Drawings of the rocket for animations: the orbit, its burns and its thrust, whatever the coordinates; planets on their way."""
+"""Drawings of the rocket for animations: the orbit, its burns and its thrust, whatever the
+coordinates; planets on their way.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,17 @@ def transfer_drawing(
     coordinates: str = "auto",
     power: float | None = None,
 ) -> Drawing:
-    """From the circle 1 to the circle ``radius``, burns in red; ``power`` tells an engine with free exhaust speed."""
+    """From the circle 1 to the circle ``radius``, burns in red; ``power`` tells an engine with free
+    exhaust speed.
+    """
     flat = not (inclination or plane_change) and coordinates in ("auto", "polar")
     place, push = _flat() if flat else _spatial()
     burns = Trail(Where("u" if power is not None else "e", place), BURN, 2.6)
     rings = (_ring(1.0, inclination, flat), _ring(radius, inclination + plane_change, flat))
     centre = (0.0, 0.0) if flat else (0.0, 0.0, 0.0)
-    length = 5.0 if power is not None else 0.25  # of an acceleration of about 0.05, or of a unit vector
+    length = (
+        5.0 if power is not None else 0.25
+    )  # of an acceleration of about 0.05, or of a unit vector
     shapes = (
         *rings,
         Trail(place, ORBIT),
@@ -42,7 +48,9 @@ def transfer_drawing(
 
 
 def _flat() -> tuple[Any, Any]:
-    """Place and thrust in the plane: polar coordinates, or Cartesian ones with an acceleration u."""
+    """Place and thrust in the plane: polar coordinates, or Cartesian ones with
+    an acceleration u.
+    """
     r, theta, e0, e1 = (SX.sym(name) for name in ("r", "theta", "e_0", "e_1"))
     c, s = cosine(theta), sine(theta)
     polar, direction = vertcat(r * c, r * s), vertcat(e0 * c - e1 * s, e0 * s + e1 * c)
@@ -59,10 +67,14 @@ def _spatial() -> tuple[Any, Any]:
     out, normal = _unit(r), _unit(cross(r, v))
     e = _vector("e", 3)
     direction = e[0] * out + e[1] * cross(normal, out) + e[2] * normal
-    return Either(r, _vector("r", 3)), Either(Where("p", direction), e, _vector("u", 3), (np.nan,) * 3)
+    return Either(r, _vector("r", 3)), Either(
+        Where("p", direction), e, _vector("u", 3), (np.nan,) * 3
+    )
 
 
-def voyage_drawing(departure: float = 7500.0, duration: float = 350.0, orbits: str = "elements") -> Drawing:
+def voyage_drawing(
+    departure: float = 7500.0, duration: float = 350.0, orbits: str = "elements"
+) -> Drawing:
     """From the Earth to Mars: both planets on their orbits, and the thrust."""
     from problems.rocket.earth_mars import EARTH, MARS
 
@@ -70,11 +82,16 @@ def voyage_drawing(departure: float = 7500.0, duration: float = 350.0, orbits: s
     planets = (EARTH, MARS) if orbits == "elements" else (EARTH.circle(), MARS.circle())
 
     def place(planet: Any) -> Any:
-        return lambda now: np.asarray(planet.at(planet.anomaly(departure + float(now["t"])))[0]).ravel()[:size]
+        return lambda now: np.asarray(
+            planet.at(planet.anomaly(departure + float(now["t"])))[0]
+        ).ravel()[:size]
 
     rings = [
         Ground(
-            tuple(tuple(float(x) for x in np.asarray(planet.at(E)[0]).ravel()[:size]) for E in np.linspace(0, 2 * pi, 181)),
+            tuple(
+                tuple(float(x) for x in np.asarray(planet.at(E)[0]).ravel()[:size])
+                for E in np.linspace(0, 2 * pi, 181)
+            ),
             whole=True,
         )
         for planet in planets
@@ -89,7 +106,12 @@ def voyage_drawing(departure: float = 7500.0, duration: float = 350.0, orbits: s
         Arrow(rocket, push, 0.4, PUSH),
         Mark(rocket, 6, ORBIT),
     )
-    return Drawing(shapes, view=(-60.0, 40.0), unit="AU", caption="sky blue: Earth; red: Mars; arrow: acceleration by thrust")
+    return Drawing(
+        shapes,
+        view=(-60.0, 40.0),
+        unit="AU",
+        caption="sky blue: Earth; red: Mars; arrow: acceleration by thrust",
+    )
 
 
 def spiral_drawing(radius: float = 2.0) -> Drawing:
@@ -98,7 +120,13 @@ def spiral_drawing(radius: float = 2.0) -> Drawing:
     place = vertcat(r * cosine(theta), r * sine(theta))
     push = vertcat(sine(psi - theta), cosine(psi - theta))
     rings = (_ring(1.0, 0.0, True), _ring(radius, 0.0, True))
-    shapes = (*rings, Mark((0.0, 0.0), 13, CENTRE), Trail(place, BURN, 2.4), Arrow(place, push, 0.3, PUSH), Mark(place, 7, ORBIT))
+    shapes = (
+        *rings,
+        Mark((0.0, 0.0), 13, CENTRE),
+        Trail(place, BURN, 2.4),
+        Arrow(place, push, 0.3, PUSH),
+        Mark(place, 7, ORBIT),
+    )
     return Drawing(shapes, caption="intermediate thrust all along; arrow: its direction")
 
 
@@ -108,9 +136,21 @@ def ascent_drawing(altitude: float = 100.0) -> Drawing:
     rising = (SX.sym("r"), 0.0)
     way = Either(place.places[0], rising)
     moon = Disc((0.0, 0.0), MOON_RADIUS, colour=4, spoke=False)
-    burns = (Trail(Where("e", place.places[0]), BURN, 2.6), Trail(Either(Where("theta", (np.nan, np.nan)), rising), BURN, 2.6))
-    arrow = Arrow(way, Either(push.places[0], Where("theta", (np.nan, np.nan)), (1.0, 0.0)), 250.0, PUSH)
-    shapes = (_ring(MOON_RADIUS + altitude, 0.0, True), moon, Trail(way, ORBIT), *burns, arrow, Mark(way, 7, ORBIT))
+    burns = (
+        Trail(Where("e", place.places[0]), BURN, 2.6),
+        Trail(Either(Where("theta", (np.nan, np.nan)), rising), BURN, 2.6),
+    )
+    arrow = Arrow(
+        way, Either(push.places[0], Where("theta", (np.nan, np.nan)), (1.0, 0.0)), 250.0, PUSH
+    )
+    shapes = (
+        _ring(MOON_RADIUS + altitude, 0.0, True),
+        moon,
+        Trail(way, ORBIT),
+        *burns,
+        arrow,
+        Mark(way, 7, ORBIT),
+    )
     return Drawing(shapes, unit="km", caption="red: thrust; arrow: its direction")
 
 
@@ -119,7 +159,11 @@ def ellipse_drawing(low: float = 6678.0, high: float = 42164.0, turn: float = 28
     place = _vector("r", 3)
     rings = (_ring(low, 0.0, False), _ring(high, turn * pi / 180, False))
     earth = Disc((0.0, 0.0, 0.0), EARTH_RADIUS, 0.0, (0.0, 0.0, 1.0), 4, spoke=False)
-    return Drawing((*rings, earth, Trail(place, ORBIT, 2.0), Mark(place, 8, BURN)), view=(-60.0, 25.0), unit="km")
+    return Drawing(
+        (*rings, earth, Trail(place, ORBIT, 2.0), Mark(place, 8, BURN)),
+        view=(-60.0, 25.0),
+        unit="km",
+    )
 
 
 def flow_drawing(size: int) -> Drawing:
@@ -146,5 +190,8 @@ def _unit(vector: Any) -> Any:
 
 def _ring(radius: float, tilt: float, flat: bool) -> Ground:
     """A circle whose plane is tilted about the x axis."""
-    points = [(radius * cos(w), radius * sin(w) * cos(tilt), radius * sin(w) * sin(tilt)) for w in np.linspace(0, 2 * pi, 181)]
+    points = [
+        (radius * cos(w), radius * sin(w) * cos(tilt), radius * sin(w) * sin(tilt))
+        for w in np.linspace(0, 2 * pi, 181)
+    ]
     return Ground(tuple(point[:2] if flat else point for point in points), whole=True)

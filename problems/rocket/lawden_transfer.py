@@ -1,6 +1,8 @@
-"""Limited power, free exhaust speed: the transfer between circular orbits on which Lawden's first integrals are shown.
+"""Limited power, free exhaust speed: the transfer between circular orbits on which Lawden's first
+integrals are shown.
 
-Lengths are in initial radii, times in initial orbital periods over 2 pi. Equations and sources are in ``README.md``.
+Lengths are in initial radii, times in initial orbital periods over 2 pi. Equations and sources are
+in ``README.md``.
 """
 
 from math import pi
@@ -18,7 +20,8 @@ REFERENCE = Reference(
     objective=0.00343134263853,
     tolerance=1e-7,
     structure="smooth; the thrust acceleration is the primer vector, the negative costate of v",
-    source="collocation and shooting agree; 0.0034313426 was computed before, independently of this library",
+    source="collocation and shooting agree; 0.0034313426 was computed before, independently of "
+    "this library",
 )
 
 
@@ -31,11 +34,13 @@ def build(
     power=setting(1.0, "1", "jet power"),
     mass=setting(1.0, "1", "mass at the start"),
 ) -> Problem:
-    """From the circle r = 1 to the circle r = ``radius``, leaving at (1, 0) and arriving anywhere on it.
+    """From the circle r = 1 to the circle r = ``radius``, leaving at (1, 0) and arriving anywhere
+    on it.
 
-    The cost is half the integral of the squared thrust acceleration, which is the power times the growth of 1/m. An
-    ``inclination`` puts the same transfer into a plane turned about the line of departure; a ``plane_change`` turns the final
-    orbit against the initial one about that line. Both are angles in rad, and either makes the problem spatial.
+    The cost is half the integral of the squared thrust acceleration, which is the power times the
+    growth of 1/m. An ``inclination`` puts the same transfer into a plane turned about the line of
+    departure; a ``plane_change`` turns the final orbit against the initial one about that line.
+    Both are angles in rad, and either makes the problem spatial.
     """
     require_positive("lawden-transfer", duration=duration, radius=radius, power=power, mass=mass)
     circles = Circles(radius, inclination, plane_change)
@@ -45,7 +50,12 @@ def build(
     t = ph.time(start=0, end=duration, unit="")
     r = ph.state("r", r0.size, start=r0, guess=shape.r)
     v = ph.state("v", r0.size, start=v0, guess=shape.v)
-    m = ph.state("m", start=mass, lower=0.001 * mass, guess=lambda tau: 1 / (1 / mass + shape.effort(tau) / power))
+    m = ph.state(
+        "m",
+        start=mass,
+        lower=0.001 * mass,
+        guess=lambda tau: 1 / (1 / mass + shape.effort(tau) / power),
+    )
     u = ph.control("u", r0.size, guess=shape.u, scale=shape.size)
     ph.dynamics({r: v, v: gravity(r) + u, m: -(m**2) * sumsqr(u) / (2 * power)})
     circles.arrive(ocp, ph, r, v)

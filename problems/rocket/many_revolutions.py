@@ -1,7 +1,8 @@
 """A low-thrust spiral of more than twenty revolutions between circular orbits in the least time.
 
-The winding angle is a state, so that all that varies fast is the small oscillation of the thrust's direction within each turn.
-Lengths are in initial radii, times in initial orbital periods over 2 pi.
+The winding angle is a state, so that all that varies fast is the small oscillation of the thrust's
+direction within each turn. Lengths are in initial radii, times in initial orbital periods over 2
+pi.
 """
 
 from problems.rocket import min_time_transfer
@@ -24,7 +25,8 @@ def build(
     thrust=setting(0.001, "1", "full thrust, in initial weights at the first orbit"),
     flight: min_time_transfer.Transfer = min_time_transfer.TRANSFER,
 ) -> Problem:
-    """From the circle r = 1 to the circle r = ``radius``; half the thrust takes about twice the revolutions.
+    """From the circle r = 1 to the circle r = ``radius``; half the thrust takes about twice the
+    revolutions.
 
     The other arguments are those of ``min-time-transfer``.
     """

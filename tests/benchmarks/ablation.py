@@ -1,12 +1,15 @@
-"""Which attempts and remedies of the direct method are needed: problems solved with and without each of them.
+"""Which attempts and remedies of the direct method are needed: problems solved with and without
+each of them.
 
-python -m tests.benchmarks.ablation [--suite] [--named] [--tests] [--only NAME,...] [--without NAME,...]
-                                    [--limit 120] [--json FILE]
+    python -m tests.benchmarks.ablation [--suite] [--named] [--tests] [--only NAME,...]
+        [--without NAME,...] [--limit 120] [--json FILE]
 
-``--suite``: the regression suite; ``--named``: all named problems; ``--tests``: the tests of ``tests/direct``, each run with one
-attempt or remedy left out. Without any of them the suite runs. Every problem is solved twice, from its own guess and from its
-solution (which tries "the arcs of the guess"), and once more without each attempt or remedy that its record shows as tried: one
-that was never tried cannot matter. The table has what changed; ``--json`` keeps the rows and goes on where it was stopped.
+``--suite``: the regression suite; ``--named``: all named problems; ``--tests``: the tests of
+``tests/direct``, each run with one attempt or remedy left out. Without any of them the suite runs.
+Every problem is solved twice, from its own guess and from its solution (which tries "the arcs of
+the guess"), and once more without each attempt or remedy that its record shows as tried: one that
+was never tried cannot matter. The table has what changed; ``--json`` keeps the rows and goes on
+where it was stopped.
 """
 
 from __future__ import annotations
@@ -66,7 +69,12 @@ def solved(problem: str, without: str) -> list[Row]:
     for start in ("guess", "solution"):
         began = time.process_time()
         solution = solve(statement, method, guess=guess)
-        row = {"start": start, "status": solution.status.name, "objective": solution.objective, "error": solution.error}
+        row = {
+            "start": start,
+            "status": solution.status.name,
+            "objective": solution.objective,
+            "error": solution.error,
+        }
         tried = sorted({line.split(": ")[0] for line in solution.log})
         sense = solution.form.sense if solution.form else 1.0
         rows.append({**row, "sense": sense, "tried": tried, "seconds": time.process_time() - began})
@@ -79,12 +87,37 @@ def solved(problem: str, without: str) -> list[Row]:
 
 def measured(problem: str, without: str, limit: float) -> list[Row]:
     """The same in a process of its own, ended after ``limit`` seconds."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.ablation", "--one", problem, without]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "tests.benchmarks.ablation",
+        "--one",
+        problem,
+        without,
+    ]
     with tempfile.TemporaryFile("w+") as out:
         try:
-            subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, timeout=limit, cwd=ROOT, env=_environment())
+            subprocess.run(
+                command,
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+                timeout=limit,
+                cwd=ROOT,
+                env=_environment(),
+            )
         except subprocess.TimeoutExpired:
-            return [{"start": "guess", "status": "TIME", "objective": None, "error": None, "tried": [], "seconds": limit}]
+            return [
+                {
+                    "start": "guess",
+                    "status": "TIME",
+                    "objective": None,
+                    "error": None,
+                    "tried": [],
+                    "seconds": limit,
+                }
+            ]
         out.seek(0)
         answers = [line for line in out if line.startswith("ANSWER ")]
     return json.loads(answers[-1].removeprefix("ANSWER ")) if answers else []
@@ -96,21 +129,43 @@ def changed(row: Row, other: Row) -> bool:
         return True
     if row["objective"] is None or other["objective"] is None:
         return False
-    return row["sense"] * (other["objective"] - row["objective"]) > TOLERANCE * abs(row["objective"])
+    return row["sense"] * (other["objective"] - row["objective"]) > TOLERANCE * abs(
+        row["objective"]
+    )
 
 
 def failing_tests(without: str, only: set[str]) -> list[str]:
     """Of ``tests/direct``, with one attempt or remedy left out of every solve."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.benchmarks.ablation", "--tb=no", "-rf", "tests/direct"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.benchmarks.ablation",
+        "--tb=no",
+        "-rf",
+        "tests/direct",
+    ]
     chosen = ["-k", " or ".join(sorted(only))] if only else []
     run = subprocess.run(
-        [*command, *chosen], capture_output=True, text=True, cwd=ROOT, env={**_environment(), "TRAJOPT_WITHOUT": without}
+        [*command, *chosen],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**_environment(), "TRAJOPT_WITHOUT": without},
     )
-    return [line.split(" - ")[0].removeprefix("FAILED ") for line in run.stdout.splitlines() if line.startswith("FAILED")]
+    return [
+        line.split(" - ")[0].removeprefix("FAILED ")
+        for line in run.stdout.splitlines()
+        if line.startswith("FAILED")
+    ]
 
 
 def pytest_configure() -> None:
-    """As a plugin: ``Collocation`` leaves out what the environment variable TRAJOPT_WITHOUT names."""
+    """As a plugin: ``Collocation`` leaves out what the environment
+    variable TRAJOPT_WITHOUT names.
+    """
     left_out = os.environ.get("TRAJOPT_WITHOUT")
     if not left_out:
         return
@@ -118,7 +173,9 @@ def pytest_configure() -> None:
 
     original = Collocation.__init__
 
-    def with_less(self: Any, *args: Any, without: frozenset[str] = frozenset(), **others: Any) -> None:
+    def with_less(
+        self: Any, *args: Any, without: frozenset[str] = frozenset(), **others: Any
+    ) -> None:
         original(self, *args, without=without | {left_out}, **others)
 
     Collocation.__init__ = with_less  # type: ignore[method-assign]
@@ -140,19 +197,35 @@ def table(rows: dict[str, list[Row]], left_out: list[str]) -> None:
                 tried += 1
                 if changed(row, other):
                     with_it, without = (
-                        f"{one['status']} {np.nan if one['objective'] is None else one['objective']:.9g}" for one in (row, other)
+                        f"{one['status']} "
+                        f"{np.nan if one['objective'] is None else one['objective']:.9g}"
+                        for one in (row, other)
                     )
-                    lines.append(f"|  |  |  | {problem}, from its {row['start']} | {with_it} | {without} |")
+                    lines.append(
+                        f"|  |  |  | {problem}, from its {row['start']} | {with_it} | {without} |"
+                    )
         print(f"| {name} | {tried} | {len(lines)} |  |  |  |", *lines, sep="\n", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for kind in ("suite", "named", "tests"):
         parser.add_argument(f"--{kind}", action="store_true")
-    parser.add_argument("--only", default="", help="names of problems, or words of names of tests, separated by commas")
-    parser.add_argument("--without", default="", help="names of attempts and remedies, separated by commas; default: all")
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds of wall-clock time for one process")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="names of problems, or words of names of tests, separated by commas",
+    )
+    parser.add_argument(
+        "--without",
+        default="",
+        help="names of attempts and remedies, separated by commas; default: all",
+    )
+    parser.add_argument(
+        "--limit", type=float, default=120.0, help="seconds of wall-clock time for one process"
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -161,13 +234,21 @@ def main() -> None:
         return
     kinds = [kind for kind in ("suite", "named", "tests") if getattr(options, kind)] or ["suite"]
     only = {name for name in options.only.split(",") if name}
-    left_out = [name for name in names() if not options.without or name in options.without.split(",")]
-    rows: dict[str, list[Row]] = json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
+    left_out = [
+        name for name in names() if not options.without or name in options.without.split(",")
+    ]
+    rows: dict[str, list[Row]] = (
+        json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
+    )
 
     def keep(key: str, problem: str, without: str) -> list[Row]:
         if key not in rows:
             rows[key] = measured(problem, without, options.limit)
-            print(f"{key}: " + ", ".join(f"{row['status']} {row['seconds']:.1f} s" for row in rows[key]), file=sys.stderr)
+            print(
+                f"{key}: "
+                + ", ".join(f"{row['status']} {row['seconds']:.1f} s" for row in rows[key]),
+                file=sys.stderr,
+            )
             if options.json:
                 options.json.write_text(json.dumps(rows, indent=1))
         return rows[key]

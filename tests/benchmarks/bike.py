@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Every optimal motion of the bike robot with default settings, from its plain guess: processor time, answer, re-simulation.
+"""Every optimal motion of the bike robot with default settings, from its plain guess: processor
+time, answer, re-simulation.
 
     python tests/benchmarks/bike.py [--again] [NAME ...]
 
-Fails (exit code 1) where an answer is not solved to tolerance or not certified, or takes more than a minute. ``--again`` also
-simulates each answer by links and closures: clearance of the rear wheel, or rise and lean at the end.
+Fails (exit code 1) where an answer is not solved to tolerance or not certified, or takes more than
+a minute. ``--again`` also simulates each answer by links and closures: clearance of the rear wheel,
+or rise and lean at the end.
 """
 
 from __future__ import annotations
@@ -46,13 +48,16 @@ def simulated_again(solution: Solution) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME")
     parser.add_argument("--again", action="store_true", help="simulate the answers again")
     arguments = parser.parse_args()
     failed = False
     print(
-        "| problem | s | status | objective | error | meshes | certificate | simulated again |\n|---|---|---|---|---|---|---|---|"
+        "| problem | s | status | objective | error | meshes | certificate | simulated again "
+        "|\n|---|---|---|---|---|---|---|---|"
     )
     for name in arguments.names:
         solution, seconds = measured(name)
@@ -61,7 +66,8 @@ def main() -> int:
         failed |= bool(missed)
         again = simulated_again(solution) if arguments.again else ""
         print(
-            f"| {name} | {seconds:.1f} | {solution.status.name} | {solution.objective:.8g} | {solution.error:.0e} "
+            f"| {name} | {seconds:.1f} | {solution.status.name} | {solution.objective:.8g} | "
+            f"{solution.error:.0e} "
             f"| {len(solution.history)} | {', '.join(missed) or 'passes'} | {again} |",
             flush=True,
         )

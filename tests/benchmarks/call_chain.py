@@ -22,7 +22,8 @@ def called(arguments):
     def profile(frame, event, _):
         code = frame.f_code
         own = code.co_filename.startswith(str(root)) and not code.co_name.startswith("<")
-        if event == "call" and own and code.co_flags & inspect.CO_OPTIMIZED:  # class bodies are not functions
+        # class bodies are not functions
+        if event == "call" and own and code.co_flags & inspect.CO_OPTIMIZED:
             seen.add((str(Path(code.co_filename).relative_to(root)), code.co_qualname))
 
     sys.argv = ["trajopt", *arguments]

@@ -1,12 +1,15 @@
-"""Certify every named problem's direct answer: claim, what keeps it from a minimum, and the time beside that of the solve.
+"""Certify every named problem's direct answer: claim, what keeps it from a minimum, and the time
+beside that of the solve.
 
-python -m tests.benchmarks.certificates [NAME ...] [--limit 300] [--before PYTHON] [--json FILE] [--page]
-python -m tests.benchmarks.certificates --suite [NAME ...] [--limit 300] [--json FILE]
+    python -m tests.benchmarks.certificates [NAME ...] [--limit 300] [--before PYTHON]
+        [--json FILE] [--page]
+    python -m tests.benchmarks.certificates --suite [NAME ...] [--limit 300] [--json FILE]
 
-Each problem is solved and certified in a process of its own. ``--before`` names the interpreter of another version whose solve is
-timed beside; ``--json`` keeps rows, and adds to those that a file has; ``--page`` writes the table into the certificate's page.
-``--suite`` takes the problems of ``tests/benchmarks/suite`` instead. A false alarm is one that is SOLVED, whose objective agrees
-with its reference, and that is not certified.
+Each problem is solved and certified in a process of its own. ``--before`` names the interpreter of
+another version whose solve is timed beside; ``--json`` keeps rows, and adds to those that a file
+has; ``--page`` writes the table into the certificate's page. ``--suite`` takes the problems of
+``tests/benchmarks/suite`` instead. A false alarm is one that is SOLVED, whose objective agrees with
+its reference, and that is not certified.
 """
 
 from __future__ import annotations
@@ -40,8 +43,10 @@ certificate = certify(solution)
 taken = time.process_time() - begun
 print(certificate, file=sys.stderr)
 rows = {c.name: [c.value, c.ok, c.applies] for c in certificate.checks}
-print("\\nROW " + json.dumps({"claim": certificate.claim, "verdict": certificate.verdict, "ok": certificate.ok,
-      "solve": solved, "certify": taken, "status": solution.status.name, "objective": solution.objective, "rows": rows}))
+print("\\nROW " + json.dumps({
+      "claim": certificate.claim, "verdict": certificate.verdict, "ok": certificate.ok,
+      "solve": solved, "certify": taken,
+      "status": solution.status.name, "objective": solution.objective, "rows": rows}))
 """
 BEFORE = """
 import sys, time
@@ -57,7 +62,8 @@ print("\\nROW " + str(time.process_time() - begun))
 def measured(name: str, script: str, python: str, limit: float, *more: str) -> tuple[Any, str]:
     """What the script printed, or None where it took too long or failed; and what else it said.
 
-    It runs in the folder of the interpreter: Python would take the packages of the current one first, whatever the version.
+    It runs in the folder of the interpreter: Python would take the packages of the current one
+    first, whatever the version.
     """
     try:
         run = subprocess.run(
@@ -83,10 +89,16 @@ def times(row: dict[str, Any]) -> str:
 
 
 def table(rows: dict[str, dict[str, Any]]) -> str:
-    lines = ["| problem | claim | global, or why no more | certificate | solve | solve of 23964c5 |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| problem | claim | global, or why no more | certificate | solve | solve of 23964c5 |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, row in rows.items():
         before = f"{row['before']:.1f} s" if row.get("before") is not None else ""
-        lines.append(f"| {name} | {row['claim']} | {why(row)} | {row['certify']:.1f} s | {row['solve']:.1f} s | {before} |")
+        lines.append(
+            f"| {name} | {row['claim']} | {why(row)} | {row['certify']:.1f} s | "
+            f"{row['solve']:.1f} s | {before} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -103,18 +115,24 @@ def of_suite(names: list[str], limit: float, keep: Path | None) -> int:
             print(f"{name:28} no certificate: {said.strip().splitlines()[-1:]}", flush=True)
             continue
         reference = ENTRIES[name].reference
-        right = row["status"] == "SOLVED" and reference.error(row["objective"]) <= reference.tolerance
+        right = (
+            row["status"] == "SOLVED" and reference.error(row["objective"]) <= reference.tolerance
+        )
         rows[name] = {**row, "right": right}
         alarm = "   <-- false alarm" if right and not row["ok"] else ""
         alarms += [name] if alarm else []
         print(
-            f"{name:28} {row['status']:9} {row['claim']:9} {row['certify']:6.1f} s, solve {times(row)}   {why(row)}{alarm}",
+            f"{name:28} {row['status']:9} {row['claim']:9} {row['certify']:6.1f} s, solve "
+            f"{times(row)}   {why(row)}{alarm}",
             flush=True,
         )
         if keep:
             keep.write_text(json.dumps(rows, indent=1))
     solved = [row for row in rows.values() if row["right"]]
-    print(f"{len(solved)} right answers, {sum(row['ok'] for row in solved)} certified; false alarms: {alarms or 'none'}")
+    print(
+        f"{len(solved)} right answers, {sum(row['ok'] for row in solved)} certified; false "
+        f"alarms: {alarms or 'none'}"
+    )
     return 1 if alarms else 0
 
 
@@ -142,7 +160,10 @@ def main() -> int:
         if options.before:
             row["before"] = measured(name, BEFORE, options.before, options.limit)[0]
         rows[name] = row
-        print(f"{name:28} {row['claim']:9} {row['certify']:6.1f} s, solve {times(row)}   {why(row)}", flush=True)
+        print(
+            f"{name:28} {row['claim']:9} {row['certify']:6.1f} s, solve {times(row)}   {why(row)}",
+            flush=True,
+        )
         if options.json:
             options.json.write_text(json.dumps(rows, indent=1))
     rows = {name: rows[name] for name in every if name in rows}
@@ -150,9 +171,14 @@ def main() -> int:
         text = PAGE.read_text(encoding="utf-8")
         head, _, rest = text.partition(BEGIN)
         PAGE.write_text(head + BEGIN + table(rows) + END + rest.partition(END)[2], encoding="utf-8")
-    late = [n for n, r in rows.items() if r.get("before") is not None and r["certify"] > r["before"] + 5]
+    late = [
+        n for n, r in rows.items() if r.get("before") is not None and r["certify"] > r["before"] + 5
+    ]
     certified = sum(r["ok"] for r in rows.values())
-    print(f"{certified} of {len(rows)} certified; slower than the solve of before plus 5 s: {late or 'none'}")
+    print(
+        f"{certified} of {len(rows)} certified; slower than the solve of before plus 5 s: "
+        f"{late or 'none'}"
+    )
     return 0 if all(r["ok"] for r in rows.values()) and not late else 1
 
 

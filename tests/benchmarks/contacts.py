@@ -1,9 +1,11 @@
-"""Contacts over all settings: every simulation with contacts, each setting at both ends of its range and at five points between.
+"""Contacts over all settings: every simulation with contacts, each setting at both ends of its
+range and at five points between.
 
     python tests/benchmarks/contacts.py [NAME ...] [--settings name,name]
 
-Ranges are those that ``trajopt show NAME`` prints. In every run no force pulls, no point is below the ground, and nothing slips
-that friction would hold. A run may end early, or not start, where it says so. The tests run a fixed sample.
+Ranges are those that ``trajopt show NAME`` prints. In every run no force pulls, no point is below
+the ground, and nothing slips that friction would hold. A run may end early, or not start, where it
+says so. The tests run a fixed sample.
 """
 
 from __future__ import annotations
@@ -28,14 +30,20 @@ BETWEEN = 5
 
 @dataclass(frozen=True)
 class Ground:
-    """What a simulation says of its contacts: normal forces, (traction, normal force, friction), heights above the ground."""
+    """What a simulation says of its contacts: normal forces, (traction, normal force, friction),
+    heights above the ground.
+    """
 
     normal: tuple[str, ...]
     heights: tuple[str, ...] = ()
     traction: tuple[str, str] | None = None
 
 
-BIKE = Ground(("rear_force", "front_force"), ("rear_gap", "front_gap", "lowest_point"), ("traction", "rear_force"))
+BIKE = Ground(
+    ("rear_force", "front_force"),
+    ("rear_gap", "front_gap", "lowest_point"),
+    ("traction", "rear_force"),
+)
 SYSTEMS = {
     "wheelie-pd": BIKE,
     "front-up-pd": BIKE,
@@ -43,7 +51,11 @@ SYSTEMS = {
     "snowboarder": Ground(("normal_force",)),
     "bouncing-body": Ground((), ("gap",)),
 }
-RIGID_ONLY = {"law": ("newton", "poisson"), "snow": ("unilateral",)}  # other choices let bodies penetrate, or the ground pull
+# other choices let bodies penetrate, or the ground pull
+RIGID_ONLY = {
+    "law": ("newton", "poisson"),
+    "snow": ("unilateral",),
+}
 
 
 def points(setting: Setting) -> list[float]:
@@ -52,7 +64,9 @@ def points(setting: Setting) -> list[float]:
 
 
 def cases(name: str, chosen: set[str] | None = None) -> Iterator[dict[str, Any]]:
-    """The settings of a system, one changed at a time; duration is not one of them, nor are vectors, which have no range."""
+    """The settings of a system, one changed at a time; duration is not one of them, nor are
+    vectors, which have no range.
+    """
     for key, setting in settings_of(builder(name)).items():
         if key == "until" or (chosen is not None and key not in chosen):
             continue
@@ -67,8 +81,16 @@ def cases(name: str, chosen: set[str] | None = None) -> Iterator[dict[str, Any]]
 def faults(name: str, run: Simulation, friction: float) -> list[str]:
     """What a run's contacts do that they cannot."""
     ground, found = SYSTEMS[name], []
-    found += [f"{force} pulls with {-run[force].min():.3g} N" for force in ground.normal if run[force].min() < -PULLS]
-    found += [f"{height} is {run[height].min():.3g} m" for height in ground.heights if run[height].min() < -BELOW]
+    found += [
+        f"{force} pulls with {-run[force].min():.3g} N"
+        for force in ground.normal
+        if run[force].min() < -PULLS
+    ]
+    found += [
+        f"{height} is {run[height].min():.3g} m"
+        for height in ground.heights
+        if run[height].min() < -BELOW
+    ]
     if ground.traction is not None:
         along, normal = (run[key] for key in ground.traction)
         beyond = np.max(np.abs(along) - friction * normal)
@@ -76,11 +98,15 @@ def faults(name: str, run: Simulation, friction: float) -> list[str]:
             found.append(f"{ground.traction[0]} is {beyond:.3g} N beyond friction")
         held = run["rear_contact"] == 1
         if held.any() and np.abs(run["slip"][held]).max() > 1e-5:
-            found.append(f"the wheel slips by {np.abs(run['slip'][held]).max():.3g} m/s where it holds")
+            found.append(
+                f"the wheel slips by {np.abs(run['slip'][held]).max():.3g} m/s where it holds"
+            )
     return found
 
 
-def checked(name: str, settings: dict[str, Any], until: float | None = None) -> tuple[str, list[str]]:
+def checked(
+    name: str, settings: dict[str, Any], until: float | None = None
+) -> tuple[str, list[str]]:
     """How a run ended, and its faults."""
     build = builder(name)
     friction = settings.get("friction", getattr(settings_of(build).get("friction"), "default", 0.0))
@@ -104,10 +130,17 @@ def main() -> None:
             begun = time.process_time()
             end, found = checked(name, settings)
             what = (
-                ", ".join(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in settings.items())
+                ", ".join(
+                    f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"
+                    for key, value in settings.items()
+                )
                 or "defaults"
             )
-            print(f"{name:12} {what:32} {end:48} {time.process_time() - begun:5.1f} s  {'; '.join(found)}", flush=True)
+            print(
+                f"{name:12} {what:32} {end:48} {time.process_time() - begun:5.1f} s  "
+                f"{'; '.join(found)}",
+                flush=True,
+            )
             runs, bad = runs + 1, bad + bool(found)
     print(f"{runs} runs, {bad} with a fault")
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The exoskeleton's optimal-control problems from their plain guesses with default settings, as a Markdown table.
+"""The exoskeleton's optimal-control problems from their plain guesses with default settings, as a
+Markdown table.
 
     python tests/benchmarks/exoskeleton.py [NAME ...]
 
-CPU seconds of the process count, statement and solver construction included, so that other work on the machine does not. The exit
-code is 1 if one is not solved, misses its known objective or takes longer than a minute.
+CPU seconds of the process count, statement and solver construction included, so that other work on
+the machine does not. The exit code is 1 if one is not solved, misses its known objective or takes
+longer than a minute.
 """
 
 from __future__ import annotations
@@ -36,14 +38,18 @@ def measured(name: str) -> tuple[str, bool]:
     off = abs(answer.objective / reference.objective - 1)
     good = answer.success and off <= reference.tolerance and seconds < LIMIT
     row = (
-        f"| {name} | {seconds:.1f} | {answer.iterations} | {len(answer.history)} | {answer.error:.1e} | {answer.objective:.9g} "
+        f"| {name} | {seconds:.1f} | {answer.iterations} | {len(answer.history)} | "
+        f"{answer.error:.1e} | {answer.objective:.9g} "
         f"| {off:.0e} | {'yes' if good else 'NO'} |"
     )
     return row, good
 
 
 def main(names: tuple[str, ...]) -> int:
-    print("| problem | CPU seconds | iterations | meshes | estimated error | objective | off the known | good |")
+    print(
+        "| problem | CPU seconds | iterations | meshes | estimated error | objective | off the "
+        "known | good |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     verdicts = []
     for name in names:

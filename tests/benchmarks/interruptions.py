@@ -1,8 +1,10 @@
-"""Interruptions of ``trajopt solve --save`` at random moments: from the first solved mesh on there is always a file.
+"""Interruptions of ``trajopt solve --save`` at random moments: from the first solved mesh on there
+is always a file.
 
-``python tests/benchmarks/interruptions.py [COUNT] [SEED]`` starts solves of several problems and methods, sends SIGINT, SIGTERM
-or SIGHUP at a random moment, every second time one after the first solved mesh, and looks at the exit code, at what is said, and
-at the file. Exit code 1 if anything is wrong.
+``python tests/benchmarks/interruptions.py [COUNT] [SEED]`` starts solves of several problems and
+methods, sends SIGINT, SIGTERM or SIGHUP at a random moment, every second time one after the first
+solved mesh, and looks at the exit code, at what is said, and at the file. Exit code 1 if anything
+is wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from trajopt.errors import TrajoptError
-from trajopt.storage import load
+from trajopt.files.storage import load
 
 PROBLEMS = ("cart-pole", "goddard-cops", "moon-lander", "bryson-denham", "robot-arm")
 METHODS = ("direct", "direct", "both")
@@ -43,13 +45,17 @@ def duration(problem: str, method: str, path: Path) -> float:
 
 
 def interrupted(folder: Path, rng: random.Random) -> tuple[str, float]:
-    """How one interruption ended, and how long it took: "kept", "before", "finished", or what is wrong."""
+    """How one interruption ended, and how long it took: "kept", "before", "finished", or what is
+    wrong.
+    """
     path = folder / "a.nc"
     problem, method, number = rng.choice(PROBLEMS), rng.choice(METHODS), rng.choice(SIGNALS)
     longest = duration(problem, method, path)
     path.unlink(missing_ok=True)
     command = solve_command(problem, method, path)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
+    )
     first = b""
     if rng.random() < 0.5:
         while b" intervals, " not in first and (line := process.stderr.readline()):
@@ -71,7 +77,8 @@ def judged(path: Path, number: int, code: int, said: str, out: str) -> str:
     if code in (0, 1) and path.exists() and "wrote" in said:
         return "finished"
     if code != 128 + number:
-        early = code == -number and not solved_a_mesh  # before the command had begun, by the signal itself
+        # before the command had begun, by the signal itself
+        early = code == -number and not solved_a_mesh
         return "before" if early else f"exit code {code} after signal {number}: {said[-200:]}"
     try:
         whole = load(path).objective if path.exists() else None
@@ -97,7 +104,10 @@ def main() -> int:
     for end, number in found.most_common():
         print(f"{number:4}  {end}")
     times = sorted(times) or [0.0]
-    print(f"from signal to end: median {times[len(times) // 2]:.2f} s, longest {times[-1]:.2f} s (of {len(times)} kept)")
+    print(
+        f"from signal to end: median {times[len(times) // 2]:.2f} s, longest {times[-1]:.2f} s "
+        f"(of {len(times)} kept)"
+    )
     return 1 if set(found) - {"kept", "before", "finished"} else 0
 
 

@@ -20,7 +20,9 @@ def program():
     """Hock and Schittkowski 71: bounds, an equation and an inequality."""
     x = casadi.SX.sym("x", 4)
     rows = casadi.vertcat(x[0] * x[1] * x[2] * x[3], casadi.sumsqr(x))
-    kernel = make_kernel("nlp", x, casadi.SX(0, 1), casadi.SX(0, 1), rows, x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2])
+    kernel = make_kernel(
+        "nlp", x, casadi.SX(0, 1), casadi.SX(0, 1), rows, x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]
+    )
     block = Block(kernel, 1, unit(4), np.zeros((0, 1)), unit(2), np.ones(1))
     nothing = SparseRows(np.zeros(5, dtype=int), np.zeros(0, dtype=int), np.zeros(0), 2)
     limits = np.ones(4), np.full(4, 5.0), np.array([25.0, 40.0]), np.array([np.inf, 40.0])

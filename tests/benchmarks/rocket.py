@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The rocket's long runs, as Markdown tables.
 
-    python tests/benchmarks/rocket.py revolutions    low-thrust spirals of 20 turns and more: time and memory
-    python tests/benchmarks/rocket.py study          what stabilization buys in a long integration of a costate flow
+    python tests/benchmarks/rocket.py revolutions    spirals of 20 turns and more: time and memory
+    python tests/benchmarks/rocket.py study          the effect of stabilization on a costate flow
 
-Every spiral is solved in a process of its own, so that the memory is its own; times are processor times.
+Every spiral is solved in a process of its own, so that the memory is its own; times are processor
+times.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def spiral(name: str) -> dict[str, Any]:
     settings, intervals = SPIRALS[name]
     problem = build(**settings)
     began = time.process_time()
-    direct = solve(problem, Collocation(mesh=None if intervals is None else Mesh.uniform(intervals, 4))).check()
+    direct = solve(
+        problem, Collocation(mesh=None if intervals is None else Mesh.uniform(intervals, 4))
+    ).check()
     collocated, megabytes = time.process_time(), _megabytes()
     exact = solve(problem, Shooting(patience=600.0), guess=direct)
     angle = WINDING[name.split(",")[0]]
@@ -62,33 +65,60 @@ def revolutions() -> None:
     print("| spiral | turns | duration | points | collocation | shooting | relative difference |")
     print("|---|---|---|---|---|---|---|")
     for name in SPIRALS:
-        done = subprocess.run([sys.executable, __file__, "spiral", name], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, __file__, "spiral", name], capture_output=True, text=True, check=False
+        )
         if done.returncode:
             print(f"| {name} | failed: {done.stderr.strip().splitlines()[-1]} |", flush=True)
             continue
         row = json.loads(done.stdout.splitlines()[-1])
         gap = "shooting gave no answer" if row["gap"] is None else f"{row['gap']:.0e}"
         print(
-            f"| {name} | {row['turns']:.1f} | {row['duration']:.6f} | {row['points']} | {row['direct']:.1f} s, "
-            f"{row['direct MB']:.0f} MB | {row['shooting']:.1f} s, {row['shooting MB']:.0f} MB | {gap} |",
+            f"| {name} | {row['turns']:.1f} | {row['duration']:.6f} | {row['points']} | "
+            f"{row['direct']:.1f} s, "
+            f"{row['direct MB']:.0f} MB | {row['shooting']:.1f} s, {row['shooting MB']:.0f} MB | "
+            f"{gap} |",
             flush=True,
         )
 
 
 def study() -> None:
-    """Error at the end, largest deviation of (g1, g2) and processor time: every integrator with every stabilization."""
+    """Error at the end, largest deviation of (g1, g2) and processor time: every integrator with
+    every stabilization.
+    """
     from problems.rocket import lawden_cauchy
     from trajopt.integrate import Dop853, Fehlberg, Gill, Heun, MinimumNorm, Projection, Rk4
 
-    steps = (Heun(0.02), Rk4(0.2), Rk4(0.1), Rk4(0.05), Gill(0.1), Fehlberg(1e-6), Fehlberg(1e-8), Dop853(1e-8))
+    steps = (
+        Heun(0.02),
+        Rk4(0.2),
+        Rk4(0.1),
+        Rk4(0.05),
+        Gill(0.1),
+        Fehlberg(1e-6),
+        Fehlberg(1e-8),
+        Dop853(1e-8),
+    )
     ways = (None, MinimumNorm(1.0, only=("g1", "g2")), Projection(only=("g1", "g2")), Projection())
     for until in (20.0, 100.0):
-        print(f"\nFlow to t = {until:g}: error of position and velocity, deviation of (g1, g2), time\n")
-        print("| integrator | evaluations | none | minimum norm, g1 and g2 | projection, g1 and g2 | projection, all |")
+        print(
+            f"\nFlow to t = {until:g}: error of position and velocity, deviation of (g1, g2), "
+            "time\n"
+        )
+        print(
+            "| integrator | evaluations | none | minimum norm, g1 and g2 | projection, g1 and g2 "
+            "| projection, all |"
+        )
         print("|---|---|---|---|---|---|")
         trials = lawden_cauchy.study(steps, ways, until=until)
-        for integrator, row in zip(steps, (trials[i : i + len(ways)] for i in range(0, len(trials), len(ways))), strict=True):
-            cells = " | ".join(f"{t.error:.1e}, {t.drift:.0e}, {1e3 * t.seconds:.0f} ms" for t in row)
+        for integrator, row in zip(
+            steps,
+            (trials[i : i + len(ways)] for i in range(0, len(trials), len(ways))),
+            strict=True,
+        ):
+            cells = " | ".join(
+                f"{t.error:.1e}, {t.drift:.0e}, {1e3 * t.seconds:.0f} ms" for t in row
+            )
             print(f"| {integrator.label} | {row[0].evaluations} | {cells} |", flush=True)
 
 

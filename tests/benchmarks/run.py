@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""trajopt and its peers on five problems, some of them on a sixth, and at scale, as Markdown tables.
+"""trajopt and its peers on five problems, some of them on a sixth, and at scale, as Markdown
+tables.
 
-    python tests/benchmarks/run.py [--only trajopt,asset] [--problems P1,P3] [--no-scaling] [--json FILE]
+    python tests/benchmarks/run.py [--only trajopt,asset] [--problems P1,P3] [--no-scaling]
+        [--json FILE]
 
-Each peer runs in a virtual environment of its own, made on first use under $TRAJOPT_PEERS (default ~/.cache/trajopt-peers).
-Times are processor times, the least of up to 25 repeats, statement and solver construction included. A time means something only
-beside its accuracy, so each peer's row also says how long trajopt takes to be as accurate, and how accurate trajopt is in as much
-time.
+Each peer runs in a virtual environment of its own, made on first use under $TRAJOPT_PEERS (default
+~/.cache/trajopt-peers). Times are processor times, the least of up to 25 repeats, statement and
+solver construction included. A time means something only beside its accuracy, so each peer's row
+also says how long trajopt takes to be as accurate, and how accurate trajopt is in as much time.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ PACKAGES = {
     "rockit": ["rockit-meco==0.6.7", "scipy"],
     "opti": ["casadi==3.8.2"],
 }
-ATTEMPT = {"P6": ("trajopt", "asset", "rockit", "opti")}  # who is given a problem that not all are given
+# who is given a problem that not all are given
+ATTEMPT = {"P6": ("trajopt", "asset", "rockit", "opti")}
 ALONE = {"mpopt": ["mpopt==0.2.2"]}  # it asks for a NumPy older than this Python
 SCALES = (200, 1000, 5000)
 SCALED = ("trajopt", "asset")
@@ -63,7 +66,9 @@ def measured(name: str, *arguments: str) -> Any:
     command = [python_of(name), "-W", "ignore", str(HERE / f"with_{name}.py"), *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # one thread for everyone
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=environment, cwd=HERE)
+        run = subprocess.run(
+            command, capture_output=True, text=True, timeout=LIMIT, env=environment, cwd=HERE
+        )
     except subprocess.TimeoutExpired:
         return {"failure": f"no answer in {LIMIT} s"}
     answers = [line for line in run.stdout.splitlines() if line.startswith("ANSWER ")]
@@ -92,7 +97,10 @@ def as_quick(problem: str, peer: Report, sweep: list[Report]) -> str:
 
 def compare(names: list[str], problems: list[str]) -> list[Report]:
     """Print the table of the problems."""
-    print("| problem | package | error of the cost | ms | iterations | trajopt as accurate: ms | trajopt as quick: error | |")
+    print(
+        "| problem | package | error of the cost | ms | iterations | trajopt as accurate: ms | "
+        "trajopt as quick: error | |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     rows = []
     for problem in problems:
@@ -107,11 +115,16 @@ def compare(names: list[str], problems: list[str]) -> list[Report]:
             if "failure" in report:
                 print(f"{lead} failed | | | | | {report['failure']} |", flush=True)
                 continue
-            others = ("", "") if name == "trajopt" else (as_accurate(problem, report, sweep), as_quick(problem, report, sweep))
+            others = (
+                ("", "")
+                if name == "trajopt"
+                else (as_accurate(problem, report, sweep), as_quick(problem, report, sweep))
+            )
             rows[-1]["error"] = relative_error(problem, report)
             count = "" if report["iterations"] is None else report["iterations"]
             print(
-                f"{lead} {rows[-1]['error']:.0e} | {report['seconds'] * 1e3:.0f} | {count} | {others[0]} | {others[1]} "
+                f"{lead} {rows[-1]['error']:.0e} | {report['seconds'] * 1e3:.0f} | {count} | "
+                f"{others[0]} | {others[1]} "
                 f"| {report['remark']} |",
                 flush=True,
             )
@@ -120,7 +133,10 @@ def compare(names: list[str], problems: list[str]) -> list[Report]:
 
 def scale(names: list[str]) -> list[Report]:
     """Print the table of the cart-pole on fixed meshes."""
-    print("\n| intervals | package | s | MiB at most | error of the cost | |\n|---|---|---|---|---|---|")
+    print(
+        "\n| intervals | package | s | MiB at most | error of the cost | "
+        "|\n|---|---|---|---|---|---|"
+    )
     rows = []
     for intervals in SCALES:
         for name in (n for n in SCALED if n in names):
@@ -129,20 +145,33 @@ def scale(names: list[str]) -> list[Report]:
             if "failure" in report:
                 print(f"| {intervals} | {name} | failed | | | {report['failure']} |", flush=True)
                 continue
-            seconds, memory, error = report["seconds"], report["megabytes"], relative_error("P3", report)
-            print(f"| {intervals} | {name} | {seconds:.2f} | {memory:.0f} | {error:.0e} | {report['remark']} |", flush=True)
+            seconds = report["seconds"]
+            memory = report["megabytes"]
+            error = relative_error("P3", report)
+            print(
+                f"| {intervals} | {name} | {seconds:.2f} | {memory:.0f} | {error:.0e} | "
+                f"{report['remark']} |",
+                flush=True,
+            )
     return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--only", default=",".join(["trajopt", *PACKAGES]), help="packages, with commas")
+    parser.add_argument(
+        "--only", default=",".join(["trajopt", *PACKAGES]), help="packages, with commas"
+    )
     parser.add_argument("--problems", default=",".join(STATEMENTS), help="problems, with commas")
-    parser.add_argument("--no-scaling", action="store_true", help="leave out the table of fixed meshes")
+    parser.add_argument(
+        "--no-scaling", action="store_true", help="leave out the table of fixed meshes"
+    )
     parser.add_argument("--json", type=Path, help="also write all figures to this file")
     chosen = parser.parse_args()
     names, problems = chosen.only.split(","), chosen.problems.split(",")
-    for what, given, known in (("package", names, ["trajopt", *PACKAGES]), ("problem", problems, list(STATEMENTS))):
+    for what, given, known in (
+        ("package", names, ["trajopt", *PACKAGES]),
+        ("problem", problems, list(STATEMENTS)),
+    ):
         unknown = [name for name in given if name not in known]
         if unknown:
             parser.error(f"unknown {what} '{unknown[0]}'; known: {', '.join(known)}")

@@ -2,10 +2,11 @@
 
     python -m tests.benchmarks.speed --before PYTHON [--repeats N] [WHAT ...]
 
-PYTHON is the interpreter of an environment with the other version. WHAT is one or more of: commands; simulations; statements (P1
-to P5 of ``run.py``); named (all named problems that both versions have, and their sum); evaluations (model functions of four
-named problems by tapes, beside CasADi's interpreter; needs no other version). Both versions run in turn, each time in a
-process of its own; a time is the least of the repeats.
+PYTHON is the interpreter of an environment with the other version. WHAT is one or more of:
+commands; simulations; statements (P1 to P5 of ``run.py``); named (all named problems that both
+versions have, and their sum); evaluations (model functions of four named problems by tapes, beside
+CasADi's interpreter; needs no other version). Both versions run in turn, each time in a process of
+its own; a time is the least of the repeats.
 """
 
 import argparse
@@ -58,15 +59,30 @@ print("SECONDS", best)
 def seconds_of(python, arguments):
     """Processor time of a whole process."""
     before = os.times()
-    subprocess.run([python, *arguments], check=True, capture_output=True, cwd=tempfile.gettempdir(), env=environment())
+    subprocess.run(
+        [python, *arguments],
+        check=True,
+        capture_output=True,
+        cwd=tempfile.gettempdir(),
+        env=environment(),
+    )
     after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    return (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
 
 
 def seconds_inside(python, kind, name, repeats):
     """What the process itself measures; infinite if it fails."""
     command = [python, "-c", TIMED, kind, name, str(repeats), str(ROOT / "tests" / "benchmarks")]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=tempfile.gettempdir(), env=environment(), timeout=600)
+    run = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=tempfile.gettempdir(),
+        env=environment(),
+        timeout=600,
+    )
     lines = [line for line in run.stdout.splitlines() if line.startswith("SECONDS")]
     return float(lines[-1].split()[1]) if lines else float("inf")
 
@@ -86,7 +102,12 @@ def compared(name, measure, before, repeats):
 def named(before, repeats):
     both = [set(names(python)) for python in (before, sys.executable)]
     rows = [
-        compared(name, lambda python, name=name: seconds_inside(python, "named", name, 1), before, repeats)
+        compared(
+            name,
+            lambda python, name=name: seconds_inside(python, "named", name, 1),
+            before,
+            repeats,
+        )
         for name in sorted(both[0] & both[1])
     ]
     old, new = (sum(column) for column in zip(*rows, strict=True))
@@ -96,15 +117,20 @@ def named(before, repeats):
 def names(python):
     """Named problems of a version."""
     code = (
-        "import json, trajopt.catalogue as c; all = getattr(c, 'named_problems', None) or c.catalogue; "
+        "import json, trajopt.catalogue as c; all = getattr(c, 'named_problems', None) or "
+        "c.catalogue; "
         "print(json.dumps([n for n, e in all().items() if e.kind == 'problem']))"
     )
-    run = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True, cwd=tempfile.gettempdir())
+    run = subprocess.run(
+        [python, "-c", code], check=True, capture_output=True, text=True, cwd=tempfile.gettempdir()
+    )
     return json.loads(run.stdout.splitlines()[-1])
 
 
 def evaluations(repeats):
-    """Constraints, Jacobian and Hessian of the first phase together, by CasADi's interpreter and by tapes."""
+    """Constraints, Jacobian and Hessian of the first phase together, by CasADi's interpreter and by
+    tapes.
+    """
     import numpy as np
 
     from trajopt import builder
@@ -115,12 +141,18 @@ def evaluations(repeats):
         for label in ("constraints", "constraint_jacobian", "hessian"):
             pointwise = getattr(kernel, label)
             function = pointwise.function
-            at = [np.random.default_rng(0).uniform(0.1, 1.0, (function.nnz_in(i), POINTS)) for i in range(function.n_in())]
+            at = [
+                np.random.default_rng(0).uniform(0.1, 1.0, (function.nnz_in(i), POINTS))
+                for i in range(function.n_in())
+            ]
             assert pointwise.tape is not None
             calls = (partial(function.map(POINTS), *at), partial(pointwise, *at))
             sums += [min(timed(call) for _ in range(repeats)) for call in calls]
         slow, fast = 1e6 * sums / POINTS
-        print(f"{name:32} {slow:9.2f} {fast:9.2f} {fast / slow:6.3f}  microseconds a point", flush=True)
+        print(
+            f"{name:32} {slow:9.2f} {fast:9.2f} {fast / slow:6.3f}  microseconds a point",
+            flush=True,
+        )
 
 
 def timed(call):
@@ -130,8 +162,12 @@ def timed(call):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["commands", "simulations", "statements", "named", "evaluations"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "what", nargs="*", default=["commands", "simulations", "statements", "named", "evaluations"]
+    )
     parser.add_argument("--before", help="the interpreter of another version")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
@@ -141,10 +177,20 @@ def main():
         print(f"\n{what}")
         if what == "commands":
             for name, arguments in COMMANDS.items():
-                compared(name, lambda python, a=arguments: seconds_of(python, a), options.before, options.repeats)
+                compared(
+                    name,
+                    lambda python, a=arguments: seconds_of(python, a),
+                    options.before,
+                    options.repeats,
+                )
         elif what in ("simulations", "statements"):
             for name in SIMULATIONS if what == "simulations" else ("P1", "P2", "P3", "P4", "P5"):
-                compared(name, lambda python, n=name, w=what: seconds_inside(python, w, n, 10), options.before, options.repeats)
+                compared(
+                    name,
+                    lambda python, n=name, w=what: seconds_inside(python, w, n, 10),
+                    options.before,
+                    options.repeats,
+                )
         elif what == "named":
             named(options.before, options.repeats)
         elif what == "evaluations":

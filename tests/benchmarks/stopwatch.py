@@ -1,4 +1,6 @@
-"""Times one package on one problem, in that package's own process, and prints one line of JSON for ``run.py``."""
+"""Times one package on one problem, in that package's own process, and prints one line of JSON for
+``run.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from dataclasses import dataclass
 
 from statements import STATEMENTS, Statement
 
-REPEATS = 25  # what else a machine does only ever adds: the least of many repeats is the time that comes back
+# what else a machine does only ever adds: the least of many repeats is the time that comes back
+REPEATS = 25
 PATIENCE = 12.0  # seconds, after which no further repeat begins
 
 
@@ -44,13 +47,18 @@ def main(
     scaling: Callable[[Statement, int], Answer] | None = None,
     at_tolerance: Callable[[str, Statement, float], Answer] | None = None,
 ) -> None:
-    """Arguments: a problem; or ``scaling`` and a number of intervals; or ``sweep``, a problem and tolerances."""
+    """Arguments: a problem; or ``scaling`` and a number of intervals; or ``sweep``, a problem and
+    tolerances.
+    """
     first, *rest = sys.argv[1:]
     if first == "scaling" and scaling is not None:
         report: object = timed(lambda: scaling(STATEMENTS["P3"], int(rest[0])))
     elif first == "sweep" and at_tolerance is not None:
         problem, *tolerances = rest
-        report = [timed(lambda e=float(e): at_tolerance(problem, STATEMENTS[problem], e)) for e in tolerances]
+        report = [
+            timed(lambda e=float(e): at_tolerance(problem, STATEMENTS[problem], e))
+            for e in tolerances
+        ]
     else:
         report = timed(lambda: solve(first, STATEMENTS[first]))
     print("\nANSWER " + json.dumps(report), flush=True)

@@ -1,16 +1,19 @@
 """Sweeps under faults, with real processes. One command each:
 
 ``python tests/benchmarks/sweep_faults.py kills [KILLS] [ROWS] [SEED]``
-    A sweep of 200 rows on two workers, killed 50 times at random moments and begun again: no row lost, doubled or stale.
+    A sweep of 200 rows on two workers, killed 50 times at random moments and begun again: no row
+    lost, doubled or stale.
 ``python tests/benchmarks/sweep_faults.py cluster``
-    The same on a Dask cluster started from a shell: one worker is killed, then the scheduler, then the sweep goes on elsewhere.
+    The same on a Dask cluster started from a shell: one worker is killed, then the scheduler, then
+    the sweep goes on elsewhere.
 ``python tests/benchmarks/sweep_faults.py full``
-    A disk that is full: a small tmpfs where that may be mounted, otherwise a limit on the size of files (RLIMIT_FSIZE).
+    A disk that is full: a small tmpfs where that may be mounted, otherwise a limit on the size of
+    files (RLIMIT_FSIZE).
 ``python tests/benchmarks/sweep_faults.py two``
     Two sweeps in one folder at once.
 ``python tests/benchmarks/sweep_faults.py many [ROWS]``
-    10,000 rows of x' = u, each solved alone, on two workers: rows a second, memory of the coordinating process, size of the
-    folder, time to resume with nothing to do.
+    10,000 rows of x' = u, each solved alone, on two workers: rows a second, memory of the
+    coordinating process, size of the folder, time to resume with nothing to do.
 
 Each prints what it saw and ends with exit code 1 if that is not as it should be.
 """
@@ -30,8 +33,8 @@ import time
 from pathlib import Path
 
 from trajopt import load
-from trajopt.journal import read_progress
-from trajopt.workers import resident
+from trajopt.sweeping.journal import read_progress
+from trajopt.sweeping.workers import resident
 
 MODEL = """
 from trajopt import Problem
@@ -52,7 +55,18 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 def command(rows: int, *options: str) -> list[str]:
     """A sweep over a = 1 ... rows; the answer of each is a * a."""
-    return [*TRAJOPT, "sweep", "./model.py:build", "--over", f"a=1:{rows}:{rows}", "--save", "rows", "--single", "-q", *options]
+    return [
+        *TRAJOPT,
+        "sweep",
+        "./model.py:build",
+        "--over",
+        f"a=1:{rows}:{rows}",
+        "--save",
+        "rows",
+        "--single",
+        "-q",
+        *options,
+    ]
 
 
 def begun(rows: int, *options: str) -> subprocess.Popen[bytes]:
@@ -63,19 +77,29 @@ def finished(folder: Path = Path("rows")) -> dict[float, float]:
     """a -> objective of all rows in the journal."""
     if not (folder / "sweep.sqlite").exists():
         return {}
-    return {row.settings["a"]: row.figures["objective"] for row in read_progress(folder).rows.values() if row.success}
+    return {
+        row.settings["a"]: row.figures["objective"]
+        for row in read_progress(folder).rows.values()
+        if row.success
+    }
 
 
 def wrong(rows: int) -> list[str]:
-    """What is not as it should be in a complete folder: journal, table and files have every row once, with its own answer."""
+    """What is not as it should be in a complete folder: journal, table and files have every row
+    once, with its own answer.
+    """
     found = []
     journal = finished()
     expected = {float(a): float(a * a) for a in range(1, rows + 1)}
-    if set(journal) != set(expected) or any(abs(journal[a] - v) > 1e-6 * v for a, v in expected.items()):
+    if set(journal) != set(expected) or any(
+        abs(journal[a] - v) > 1e-6 * v for a, v in expected.items()
+    ):
         found.append("the journal")
     with open("rows/family.csv") as file:
         table = [(float(row["a"]), float(row["objective"])) for row in csv.DictReader(file)]
-    if sorted(a for a, _ in table) != sorted(expected) or any(abs(o - expected[a]) > 1e-6 * o for a, o in table):
+    if sorted(a for a, _ in table) != sorted(expected) or any(
+        abs(o - expected[a]) > 1e-6 * o for a, o in table
+    ):
         found.append("the table")
     for a in expected:
         if abs(load(f"rows/a={a:g}.nc")["x"](1.0) - a) > 1e-6 * a:
@@ -86,7 +110,9 @@ def wrong(rows: int) -> list[str]:
 
 
 def kills(count: int, rows: int, seed: int) -> list[str]:
-    """Kill and resume; the number of rows in the journal never falls, and what was solved is not solved again."""
+    """Kill and resume; the number of rows in the journal never falls, and what was solved is not
+    solved again.
+    """
     rng, trouble, killed, seen = random.Random(seed), [], 0, {}
     while killed < count:
         options = ["--again"] if len(seen) == rows else []
@@ -96,8 +122,14 @@ def kills(count: int, rows: int, seed: int) -> list[str]:
         try:
             sweep.wait(rng.uniform(0.5, 6.0))
         except subprocess.TimeoutExpired:
-            children = [int(c) for path in Path(f"/proc/{sweep.pid}/task").glob("*/children") for c in path.read_text().split()]
-            sweep.send_signal(rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+            children = [
+                int(c)
+                for path in Path(f"/proc/{sweep.pid}/task").glob("*/children")
+                for c in path.read_text().split()
+            ]
+            sweep.send_signal(
+                rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+            )
             killed += 1
             sweep.wait()
             end = time.monotonic() + 5.0
@@ -126,7 +158,16 @@ def cluster() -> list[str]:
     rows, trouble = 120, []
     port = random.Random(os.getpid()).randrange(20000, 40000)
     address = f"tcp://127.0.0.1:{port}"
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", str(port), "--host", "127.0.0.1", "--no-dashboard"]
+    dask = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--port",
+        str(port),
+        "--host",
+        "127.0.0.1",
+        "--no-dashboard",
+    ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": ENVIRONMENT}
     worker = [
         sys.executable,
@@ -139,14 +180,24 @@ def cluster() -> list[str]:
         "--local-directory",
         "dask",
     ]
-    none = subprocess.run(command(3, "--cluster", address), env=ENVIRONMENT, capture_output=True, text=True)
-    trouble += [] if none.returncode == 2 and "no cluster answers" in none.stderr else ["a missing cluster is not reported"]
+    none = subprocess.run(
+        command(3, "--cluster", address), env=ENVIRONMENT, capture_output=True, text=True
+    )
+    trouble += (
+        []
+        if none.returncode == 2 and "no cluster answers" in none.stderr
+        else ["a missing cluster is not reported"]
+    )
     scheduler = subprocess.Popen(dask, **quiet)
     time.sleep(4)
     began = time.monotonic()
-    none = subprocess.run(command(3, "--cluster", address), env=ENVIRONMENT, capture_output=True, text=True)
+    none = subprocess.run(
+        command(3, "--cluster", address), env=ENVIRONMENT, capture_output=True, text=True
+    )
     trouble += (
-        [] if none.returncode == 2 and "no workers" in none.stderr else [f"missing workers are not reported: {none.stderr}"]
+        []
+        if none.returncode == 2 and "no workers" in none.stderr
+        else [f"missing workers are not reported: {none.stderr}"]
     )
     print(f"a cluster without workers is reported after {time.monotonic() - began:.0f} s")
     workers = [subprocess.Popen(worker, **quiet, start_new_session=True) for _ in range(2)]
@@ -162,7 +213,11 @@ def cluster() -> list[str]:
     said = sweep.communicate(timeout=120)[1].decode()
     later, lines = time.monotonic() - began, said.strip().splitlines()[-3:]
     print(f"the sweep ended {later:.0f} s later with exit code {sweep.returncode}: {lines}")
-    trouble += [] if sweep.returncode == 1 and "scheduler" in said else ["a lost scheduler is not reported"]
+    trouble += (
+        []
+        if sweep.returncode == 1 and "scheduler" in said
+        else ["a lost scheduler is not reported"]
+    )
     os.killpg(workers[1].pid, signal.SIGKILL)
     for process in (scheduler, *workers):
         process.wait()
@@ -179,10 +234,25 @@ def full() -> list[str]:
     """A disk that fills up while a sweep runs; afterwards there is room, and it goes on."""
     rows, trouble = 60, []
     Path("rows").mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", "rows"], capture_output=True).returncode == 0
-    print("on a tmpfs of 600 kB" if mounted else "with files of at most 12 kB (no tmpfs may be mounted here)")
+    mounted = (
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", "rows"], capture_output=True
+        ).returncode
+        == 0
+    )
+    print(
+        "on a tmpfs of 600 kB"
+        if mounted
+        else "with files of at most 12 kB (no tmpfs may be mounted here)"
+    )
     limit = None if mounted else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (12000, 12000))
-    sweep = subprocess.run(command(rows, "--workers", "2"), env=ENVIRONMENT, capture_output=True, text=True, preexec_fn=limit)
+    sweep = subprocess.run(
+        command(rows, "--workers", "2"),
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+    )
     print(f"exit code {sweep.returncode}: {sweep.stderr.strip().splitlines()[-2:]}")
     words = ("No space left", "File too large", "disk is full", "disk I/O error")
     if sweep.returncode not in (1, 2) or not any(word in sweep.stderr for word in words):
@@ -206,7 +276,15 @@ def two() -> list[str]:
     print(f"exit codes {[code for _, code in ends]}")
     trouble = [] if sorted(code for _, code in ends) == [0, 2] else ["both worked or none did"]
     refused = next((said for said, code in ends if code == 2), "")
-    return trouble + ([] if "another sweep works" in refused and "process" in refused else ["the other is not named"]) + wrong(40)
+    return (
+        trouble
+        + (
+            []
+            if "another sweep works" in refused and "process" in refused
+            else ["the other is not named"]
+        )
+        + wrong(40)
+    )
 
 
 def processor_time(process: int) -> float:
@@ -234,9 +312,18 @@ def many(rows: int) -> list[str]:
     began = time.perf_counter()
     resumed = subprocess.run(command(rows, "--workers", "2"), env=ENVIRONMENT).returncode
     idle = time.perf_counter() - began
-    pace = f"{rows / seconds:.1f} rows a second; {used:.0f} s of processor time: {2 * rows / used:.0f} a second on two free cores"
-    print(f"{rows} rows in {seconds:.0f} s: {pace} ({1e3 * own / rows:.1f} ms a row in the coordinating process)")
-    print(f"coordinating process {most / 2**20:.0f} MiB; folder {size / 2**20:.0f} MiB; resumed in {idle:.2f} s")
+    pace = (
+        f"{rows / seconds:.1f} rows a second; {used:.0f} s of processor time: "
+        f"{2 * rows / used:.0f} a second on two free cores"
+    )
+    print(
+        f"{rows} rows in {seconds:.0f} s: {pace} ({1e3 * own / rows:.1f} ms a row in the "
+        "coordinating process)"
+    )
+    print(
+        f"coordinating process {most / 2**20:.0f} MiB; folder {size / 2**20:.0f} MiB; resumed in "
+        f"{idle:.2f} s"
+    )
     told = [sweep.returncode == 0, resumed == 0, len(finished()) == rows]
     limits = [rows / seconds >= 60, most < 200 * 2**20, size < 300 * 2**20 * rows / 10000, idle < 2]
     names = ("exit code", "exit code of the resume", "rows", "speed", "memory", "size", "resume")
@@ -257,9 +344,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=os.environ.get("SWEEP_FOLDER")) as folder:
         os.chdir(folder)
         Path("model.py").write_text(MODEL)
-        trouble = {"kills": kills, "cluster": cluster, "full": full, "two": two, "many": many}[what](
-            *numbers, *defaults[len(numbers) :]
-        )
+        trouble = {"kills": kills, "cluster": cluster, "full": full, "two": two, "many": many}[
+            what
+        ](*numbers, *defaults[len(numbers) :])
         os.chdir("/")
     print("wrong: " + ", ".join(trouble) if trouble else f"{what}: as it should be")
     return 1 if trouble else 0

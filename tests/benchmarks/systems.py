@@ -1,8 +1,9 @@
 """Every system of the source documents by a command, its figure beside the document's.
 
     python -m tests.benchmarks.systems                     print the tables
-    python -m tests.benchmarks.systems --write             and put them into the pages under problems/
+    python -m tests.benchmarks.systems --write         and put them into the pages under problems/
     python -m tests.benchmarks.systems lecture rocket      of these families only
+    python -m tests.benchmarks.systems documents           every item of the documents, by its place
 
 A figure that differs from the document's by more than the last digit printed there is marked.
 """
@@ -12,10 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 from typer.testing import CliRunner
 
+from tests.benchmarks.document_rows import DOCUMENTS
 from tests.benchmarks.system_rows import ROWS, Row
 from trajopt.__main__ import app
 
@@ -24,11 +27,23 @@ BEGIN, END = "<!-- figures: written by tests/benchmarks/systems.py -->", "<!-- e
 
 
 def measured(row: Row) -> tuple[float, ...]:
-    """The figures of a row, by its command."""
-    result = CliRunner().invoke(app, [*row.command.split(), "--json", "-", "-q"])
+    """The figures of a row, by its command, or by a function of the library."""
+    if not by_command(row):
+        return row.figures()
+    return row.figures(run(row.command))
+
+
+def by_command(row: Row) -> bool:
+    return row.command.split()[0] in ("simulate", "solve")
+
+
+@cache
+def run(command: str) -> dict:
+    """What a command prints."""
+    result = CliRunner().invoke(app, [*command.split(), "--json", "-", "-q"])
     if result.exit_code != 0:
-        raise SystemExit(f"trajopt {row.command}: exit code {result.exit_code}\n{result.output}")
-    return row.figures(json.loads(result.stdout))
+        raise SystemExit(f"trajopt {command}: exit code {result.exit_code}\n{result.output}")
+    return json.loads(result.stdout)
 
 
 def agrees(value: float, printed: str) -> bool:
@@ -53,7 +68,8 @@ def line(row: Row) -> str:
     differs = [p for v, p in zip(values, row.source, strict=False) if not agrees(v, p)]
     remark = row.remark + ("; " if row.remark and differs and "about" not in row.remark else "")
     remark += "differs" if differs and "about" not in row.remark else ""
-    return f"| {row.what} | `trajopt {row.command}` | {here} | {', '.join(row.source)} | {remark} |"
+    command = f"trajopt {row.command}" if by_command(row) else row.command
+    return f"| {row.what} | `{command}` | {here} | {', '.join(row.source)} | {remark} |"
 
 
 def write(family: str, table: str) -> None:
@@ -69,15 +85,30 @@ def write(family: str, table: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The systems of the source documents, their figures beside the documents'.")
-    parser.add_argument("families", nargs="*", metavar="FAMILY", help=", ".join(ROWS))
+    parser = argparse.ArgumentParser(
+        description="The systems of the source documents, their figures beside the documents'."
+    )
+    names = ", ".join([*ROWS, "documents"])
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help=names)
     parser.add_argument("--write", action="store_true", help="put the tables into the pages")
     options = parser.parse_args()
-    for family in options.families or ROWS:
-        rows = ROWS[family]
-        table = "\n".join(["| what | command | here | source | |", "|---|---|---|---|---|", *(line(row) for row in rows)])
+    groups = {**ROWS, **DOCUMENTS}
+    chosen = [
+        name
+        for given in options.families or groups
+        for name in (DOCUMENTS if given == "documents" else [given])
+    ]
+    for family in chosen:
+        rows = groups[family]
+        table = "\n".join(
+            [
+                "| what | command | here | source | |",
+                "|---|---|---|---|---|",
+                *(line(row) for row in rows),
+            ]
+        )
         print(f"{family}\n{table}\n", flush=True)
-        if options.write:
+        if options.write and family in ROWS:
             write(family, table)
 
 

@@ -2,10 +2,11 @@
 
     python -m tests.benchmarks.threads [--threads 2] [--intervals 200] [--repeats 40]
 
-Each of the five functions of a program (objective, gradient, constraints, Jacobian, Hessian of the Lagrangian) is evaluated with
-one thread and with several, in turn; times are the least of all repeats. Exit code 1 if a digit differs, or if all functions
-together take more than 0.65 of one thread's time. Other processes make the figures useless: the last line says how many
-there were. Where the rights allow it, `chrt -f 20` in front of the command keeps them away.
+Each of the five functions of a program (objective, gradient, constraints, Jacobian, Hessian of the
+Lagrangian) is evaluated with one thread and with several, in turn; times are the least of all
+repeats. Exit code 1 if a digit differs, or if all functions together take more than 0.65 of one
+thread's time. Other processes make the figures useless: the last line says how many there were.
+Where the rights allow it, `chrt -f 20` in front of the command keeps them away.
 """
 
 import argparse
@@ -28,7 +29,9 @@ FUNCTIONS = ("objective", "gradient", "constraints", "jacobian", "hessian")
 
 
 def heat(nodes=100):
-    """Heating of a rod whose conductivity and losses by radiation depend on its temperature; finite differences in space."""
+    """Heating of a rod whose conductivity and losses by radiation depend on its temperature; finite
+    differences in space.
+    """
     ocp = Problem("heat")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -44,7 +47,9 @@ def heat(nodes=100):
 
 
 def chain(masses=25):
-    """Masses in a plane between springs of finite rest length; one end is fixed, forces act on the last mass."""
+    """Masses in a plane between springs of finite rest length; one end is fixed, forces act on the
+    last mass.
+    """
     ocp = Problem("chain")
     ph = ocp.phase()
     ph.time(start=0, end=3)
@@ -59,7 +64,12 @@ def chain(masses=25):
         d = b - a
         pulls.append(stiffness * d * (1 - rest / casadi.sqrt(casadi.sumsqr(d) + 1e-6)))
     forces = [pulls[i + 1] - pulls[i] for i in range(masses - 1)] + [u - pulls[-1]]
-    ph.dynamics({q: v, v: casadi.vertcat(*forces) / mass - casadi.repmat(casadi.SX([0, g]), masses) - 0.1 * v})
+    ph.dynamics(
+        {
+            q: v,
+            v: casadi.vertcat(*forces) / mass - casadi.repmat(casadi.SX([0, g]), masses) - 0.1 * v,
+        }
+    )
     ocp.minimize(ph.integral(casadi.sumsqr(v) + 0.01 * casadi.sumsqr(u)))
     return ocp
 
@@ -83,7 +93,9 @@ def evaluations(program, threads):
 
 
 def measure(program, threads, repeats):
-    """(2, functions) least seconds with one and with several threads, and whether all digits are equal."""
+    """(2, functions) least seconds with one and with several threads, and whether all digits are
+    equal.
+    """
     both = [evaluations(program, count) for count in (1, threads)]
     same = all(np.array_equal(one(), other()) for one, other in zip(*both, strict=True))
     times = np.full((2, len(FUNCTIONS)), np.inf)
@@ -103,13 +115,22 @@ def main():
     parser.add_argument("--repeats", type=int, default=40)
     chosen = parser.parse_args()
     failed = False
-    print(f"| problem | function | one thread, ms | {chosen.threads} threads, ms | ratio | digits |\n|---|---|---|---|---|---|")
+    print(
+        f"| problem | function | one thread, ms | {chosen.threads} threads, ms | ratio | digits "
+        "|\n|---|---|---|---|---|---|"
+    )
     for build in (heat, chain):
         program = program_of(build(), chosen.intervals)
         times, same = measure(program, chosen.threads, chosen.repeats)
-        for name, one, several in (*zip(FUNCTIONS, *times, strict=True), ("all", *times.sum(axis=1))):
+        for name, one, several in (
+            *zip(FUNCTIONS, *times, strict=True),
+            ("all", *times.sum(axis=1)),
+        ):
             digits = ("equal" if same else "DIFFERENT") if name == "all" else ""
-            print(f"| {build.__name__} | {name} | {one * 1e3:.2f} | {several * 1e3:.2f} | {several / one:.2f} | {digits} |")
+            print(
+                f"| {build.__name__} | {name} | {one * 1e3:.2f} | {several * 1e3:.2f} | "
+                f"{several / one:.2f} | {digits} |"
+            )
         failed |= not same or several / one > MOST
     print(f"\nprocesses that were running, mean of the last minute: {os.getloadavg()[0]:.1f}")
     sys.exit(int(failed))

@@ -1,4 +1,6 @@
-"""ASSET with its adaptive mesh; segments, tolerances and line search are the best found for each problem."""
+"""ASSET with its adaptive mesh; segments, tolerances and line search are the best found for each
+problem.
+"""
 
 import math
 
@@ -23,21 +25,33 @@ class BipedDynamics(control.ODEBase):
         arguments = control.ODEArguments(10, 4)
         x, u = [arguments.XVar(i) for i in range(10)], [arguments.UVar(i) for i in range(4)]
         M, right = biped.equations(x[:5], x[5:], u, functions)
-        inverse = functions.ColMatrix([functions.stack(column) for column in M]).inverse()  # M is symmetric
-        super().__init__(functions.stack([arguments.XVec().tail(5), inverse * functions.stack(right)]), 10, 4)
+        # M is symmetric
+        inverse = functions.ColMatrix([functions.stack(column) for column in M]).inverse()
+        super().__init__(
+            functions.stack([arguments.XVec().tail(5), inverse * functions.stack(right)]), 10, 4
+        )
 
 
 def make_biped(segments):
-    guess = [[*np.concatenate(biped.guess(tau)), biped.TIME * tau, 0, 0, 0, 0] for tau in np.linspace(0, 1, 51)]
+    guess = [
+        [*np.concatenate(biped.guess(tau)), biped.TIME * tau, 0, 0, 0, 0]
+        for tau in np.linspace(0, 1, 51)
+    ]
     phase = BipedDynamics().phase("LGL5", guess, segments)
     phase.addBoundaryValue("Front", [10], [0])
     phase.addBoundaryValue("Back", [10], [biped.TIME])
     both = functions.Arguments(20)
     ends = [[both[k + i] for i in range(5)] for k in (0, 5, 10, 15)]
-    phase.addEqualCon("FrontandBack", functions.stack(biped.equalities(*ends, functions)), list(range(10)))
-    phase.addInequalCon("FrontandBack", functions.stack(biped.inequalities(*ends, functions)), list(range(10)))
+    phase.addEqualCon(
+        "FrontandBack", functions.stack(biped.equalities(*ends, functions)), list(range(10))
+    )
+    phase.addInequalCon(
+        "FrontandBack", functions.stack(biped.inequalities(*ends, functions)), list(range(10))
+    )
     angles = functions.Arguments(5)
-    phase.addInequalCon("Path", functions.stack(biped.knees([angles[i] for i in range(5)])), list(range(5)))
+    phase.addInequalCon(
+        "Path", functions.stack(biped.knees([angles[i] for i in range(5)])), list(range(5))
+    )
     limits = [biped.ANGLE] * 5 + [biped.RATE] * 5 + [None] + [biped.TORQUE] * 4
     for i, limit in enumerate(limits):
         if limit is not None:
@@ -62,7 +76,11 @@ def make_phase(problem, s, segments):
     phase.addBoundaryValue("Front", range(n + 1), [*s.start, 0])
     known = [i for i in range(n) if s.end[i] is not None]
     values = [s.end[i] for i in known]
-    phase.addBoundaryValue("Back", known + ([] if s.free_time else [n]), values + ([] if s.free_time else [s.time_guess]))
+    phase.addBoundaryValue(
+        "Back",
+        known + ([] if s.free_time else [n]),
+        values + ([] if s.free_time else [s.time_guess]),
+    )
     if s.free_time:
         phase.addLUVarBound("Back", n, *s.time_limits, 1.0)
     for i in range(n):
@@ -78,7 +96,9 @@ def _add_cost(phase, problem, s):
     n = s.size
     if s.running_cost is not None:
         here = functions.Arguments(n + 1)
-        phase.addIntegralObjective(s.running_cost([here[i] for i in range(n)], here[n]), [*range(n), n + 1])
+        phase.addIntegralObjective(
+            s.running_cost([here[i] for i in range(n)], here[n]), [*range(n), n + 1]
+        )
     elif problem == "P1":
         phase.addDeltaTimeObjective(1.0)
     else:
@@ -122,7 +142,8 @@ def optimise(phase, problem, s):
     ending = str(flag).split(".")[-1].lower()
     if ending not in ("converged", "acceptable"):
         raise RuntimeError(f"ended with {flag}")
-    objective = {"P1": trajectory[-1, -2], "P2": -trajectory[-1, 0], "P5": -trajectory[-1, 0]}  # a row: states, time, control
+    # a row: states, time, control
+    objective = {"P1": trajectory[-1, -2], "P2": -trajectory[-1, 0], "P5": -trajectory[-1, 0]}
     cost = float(objective.get(problem, phase.optimizer.LastObjVal))
     return Answer(cost, int(phase.optimizer.LastIterNum), f"{ending}, {len(trajectory)} points")
 

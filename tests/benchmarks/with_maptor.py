@@ -8,7 +8,8 @@ import maptor
 import numpy as np
 from stopwatch import Answer, main
 
-FIRST = {"P1": (4, 6), "P2": (20, 4), "P3": (6, 6), "P4": (20, 6), "P5": (6, 6)}  # intervals, degree
+# intervals, degree
+FIRST = {"P1": (4, 6), "P2": (20, 4), "P3": (6, 6), "P4": (20, 6), "P5": (6, 6)}
 QUIET = {"ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": 0, "ipopt.tol": 1e-8}
 
 
@@ -20,7 +21,11 @@ def solve(problem, s):
     u = phase.control("u", **({"boundary": s.control} if math.isfinite(s.control[0]) else {}))
     phase.dynamics(dict(zip(states, s.rates(states, u, casadi), strict=True)))
     ends = [x.final for x in states]
-    ocp.minimize(phase.add_integral(s.running_cost(states, u)) if s.running_cost else s.end_cost(ends, t.final))
+    ocp.minimize(
+        phase.add_integral(s.running_cost(states, u))
+        if s.running_cost
+        else s.end_cost(ends, t.final)
+    )
     if s.end_condition is not None:
         phase.event_constraints(s.end_condition(ends) == 0)
     _mesh_and_guess(phase, s, *FIRST[problem])
@@ -56,7 +61,13 @@ def _mesh_and_guess(phase, s, intervals, degree):
         states.append(np.array([s.guess(q) for q in tau]).T)
         controls.append(np.array([[s.control_guess(q) for q in tau[:-1]]]))
     extra = {"integrals": 10.0} if s.running_cost else {}
-    phase.guess(states=states, controls=controls, initial_time=0.0, terminal_time=float(s.time_guess), **extra)
+    phase.guess(
+        states=states,
+        controls=controls,
+        initial_time=0.0,
+        terminal_time=float(s.time_guess),
+        **extra,
+    )
 
 
 if __name__ == "__main__":

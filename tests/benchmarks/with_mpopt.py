@@ -1,10 +1,13 @@
-"""mpopt: pseudospectral on a mesh chosen by hand; its own adaptive class for the problem with layers."""
+"""mpopt: pseudospectral on a mesh chosen by hand; its own adaptive class for the problem with
+layers.
+"""
 
 import casadi
 from mpopt import mp
 from stopwatch import Answer, main
 
-MESHES = {"P1": (6, 5), "P2": (40, 4), "P3": (20, 5), "P4": (20, 8), "P5": (20, 5)}  # intervals, degree
+# intervals, degree
+MESHES = {"P1": (6, 5), "P2": (40, 4), "P3": (20, 5), "P4": (20, 8), "P5": (20, 5)}
 
 
 def solve(problem, s):
@@ -39,7 +42,9 @@ def solve(problem, s):
     stats = method.nlp_solver.stats()
     if not stats["success"]:
         raise RuntimeError(stats["return_status"])
-    return Answer(float(answer["f"]), stats["iter_count"], "mesh by hand" if problem != "P4" else "adaptive")
+    return Answer(
+        float(answer["f"]), stats["iter_count"], "mesh by hand" if problem != "P4" else "adaptive"
+    )
 
 
 if __name__ == "__main__":

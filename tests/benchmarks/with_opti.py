@@ -1,4 +1,6 @@
-"""CasADi's Opti: Radau collocation written by hand on a uniform mesh, one control value for each collocation point."""
+"""CasADi's Opti: Radau collocation written by hand on a uniform mesh, one control value for each
+collocation point.
+"""
 
 import biped
 import casadi
@@ -49,7 +51,9 @@ def biped_rates():
     x, u = casadi.SX.sym("x", 10), casadi.SX.sym("u", 4)
     M, right = biped.equations(x[:5], x[5:], u, casadi)
     matrix = casadi.vertcat(*[casadi.horzcat(*row) for row in M])
-    return casadi.Function("rates", [x, u], [casadi.vertcat(x[5:], casadi.solve(matrix, casadi.vertcat(*right)))])
+    return casadi.Function(
+        "rates", [x, u], [casadi.vertcat(x[5:], casadi.solve(matrix, casadi.vertcat(*right)))]
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""rockit: collocation on a uniform grid, controls constant on each interval (P6: linear); no refinement, so not for layers."""
+"""rockit: collocation on a uniform grid, controls constant on each interval (P6: linear); no
+refinement, so not for layers.
+"""
 
 import math
 
@@ -7,8 +9,13 @@ import casadi
 from rockit import DirectCollocation, FreeTime, Ocp
 from stopwatch import Answer, main
 
-GRIDS = {"P1": (12, 4), "P2": (100, 3), "P3": (25, 5), "P5": (25, 5), "P6": (25, 4)}  # intervals, degree
-OPTIONS = {"expand": True, "print_time": False, "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-8}}
+# intervals, degree
+GRIDS = {"P1": (12, 4), "P2": (100, 3), "P3": (25, 5), "P5": (25, 5), "P6": (25, 4)}
+OPTIONS = {
+    "expand": True,
+    "print_time": False,
+    "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-8},
+}
 
 
 def solve(problem, s):
@@ -21,7 +28,9 @@ def solve(problem, s):
     for x, rate in zip(states, s.rates(states, u, casadi), strict=True):
         ocp.set_der(x, rate)
     ends = [ocp.at_tf(x) for x in states]
-    ocp.add_objective(ocp.integral(s.running_cost(states, u)) if s.running_cost else s.end_cost(ends, ocp.T))
+    ocp.add_objective(
+        ocp.integral(s.running_cost(states, u)) if s.running_cost else s.end_cost(ends, ocp.T)
+    )
     if s.end_condition is not None:
         ocp.subject_to(s.end_condition(ends) == 0)
     _conditions(ocp, s, states, u)
@@ -30,7 +39,11 @@ def solve(problem, s):
     intervals, degree = GRIDS[problem]
     ocp.method(DirectCollocation(N=intervals, M=1, degree=degree))
     solution = ocp.solve()
-    return Answer(float(solution.value(ocp.objective)), solution.stats["iter_count"], "uniform, constant controls")
+    return Answer(
+        float(solution.value(ocp.objective)),
+        solution.stats["iter_count"],
+        "uniform, constant controls",
+    )
 
 
 def solve_biped():
@@ -55,7 +68,11 @@ def solve_biped():
     intervals, degree = GRIDS["P6"]
     ocp.method(DirectCollocation(N=intervals, M=1, degree=degree))
     solution = ocp.solve()
-    return Answer(float(solution.value(ocp.objective)), solution.stats["iter_count"], "uniform, linear controls")
+    return Answer(
+        float(solution.value(ocp.objective)),
+        solution.stats["iter_count"],
+        "uniform, linear controls",
+    )
 
 
 def components(x):
@@ -67,12 +84,16 @@ def biped_acceleration():
     q, v, u = (casadi.SX.sym("x", n) for n in (5, 5, 4))
     M, right = biped.equations(q, v, u, casadi)
     matrix = casadi.vertcat(*[casadi.horzcat(*row) for row in M])
-    return casadi.Function("acceleration", [q, v, u], [casadi.solve(matrix, casadi.vertcat(*right))])
+    return casadi.Function(
+        "acceleration", [q, v, u], [casadi.solve(matrix, casadi.vertcat(*right))]
+    )
 
 
 def _line(ocp, s, guess):
     """A guess as rockit takes it: linear in time, or one value where the time itself is free."""
-    return guess(0.5) if s.free_time else guess(0.0) + (guess(1.0) - guess(0.0)) * ocp.t / s.time_guess
+    return (
+        guess(0.5) if s.free_time else guess(0.0) + (guess(1.0) - guess(0.0)) * ocp.t / s.time_guess
+    )
 
 
 def _conditions(ocp, s, states, u):
@@ -81,7 +102,9 @@ def _conditions(ocp, s, states, u):
         if s.end[i] is not None:
             ocp.subject_to(ocp.at_tf(x) == s.end[i])
         if math.isfinite(s.lower[i]) and math.isfinite(s.upper[i]):
-            ocp.subject_to(s.lower[i] <= (x <= s.upper[i]), include_first=False, include_last=s.end[i] is None)
+            ocp.subject_to(
+                s.lower[i] <= (x <= s.upper[i]), include_first=False, include_last=s.end[i] is None
+            )
         ocp.set_initial(x, _line(ocp, s, lambda tau, i=i: s.guess(tau)[i]))
     if math.isfinite(s.control[0]):
         ocp.subject_to(s.control[0] <= (u <= s.control[1]))

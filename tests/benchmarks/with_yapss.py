@@ -1,4 +1,6 @@
-"""YAPSS: Legendre-Gauss-Lobatto on a mesh chosen by hand (it has no refinement), exact second derivatives."""
+"""YAPSS: Legendre-Gauss-Lobatto on a mesh chosen by hand (it has no refinement), exact second
+derivatives.
+"""
 
 import numpy as np
 from stopwatch import Answer, main
@@ -16,7 +18,13 @@ def layered():
 
 
 def solve(problem, s):
-    ocp = Problem(name=problem, nx=[s.size], nu=[1], nq=[1 if s.running_cost else 0], nd=1 if s.end_condition is not None else 0)
+    ocp = Problem(
+        name=problem,
+        nx=[s.size],
+        nu=[1],
+        nq=[1 if s.running_cost else 0],
+        nd=1 if s.end_condition is not None else 0,
+    )
     _functions(ocp, s)
     _bounds(ocp, s)
     _guess(ocp, s)
@@ -39,7 +47,9 @@ def solve(problem, s):
 def _functions(ocp, s):
     def objective(arg):
         end = arg.phase[0]
-        arg.objective = end.integral[0] if s.running_cost else s.end_cost(end.final_state, end.final_time)
+        arg.objective = (
+            end.integral[0] if s.running_cost else s.end_cost(end.final_state, end.final_time)
+        )
 
     def continuous(arg):
         x, u = arg.phase[0].state, arg.phase[0].control[0]

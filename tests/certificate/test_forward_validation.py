@@ -1,4 +1,6 @@
-"""Forward validation: the same motion in redundant coordinates, integrated as it is and with its constraints stabilized."""
+"""Forward validation: the same motion in redundant coordinates, integrated as it is and with its
+constraints stabilized.
+"""
 
 from dataclasses import replace
 
@@ -21,7 +23,11 @@ PLACE = {"x": lambda angle: LENGTH * sin(angle), "y": lambda angle: -LENGTH * co
 
 def rod(gravity=GRAVITY):
     """A point mass on a rod as a constraint; the force acts across the rod."""
-    x, y, force = Coordinate("x", 0.5, unit="m"), Coordinate("y", -1.9, unit="m"), Quantity("force", 0.0, "N")
+    x, y, force = (
+        Coordinate("x", 0.5, unit="m"),
+        Coordinate("y", -1.9, unit="m"),
+        Quantity("force", 0.0, "N"),
+    )
     across = {"x": -y.q / LENGTH * force.symbol, "y": x.q / LENGTH * force.symbol}
     energy = 0.5 * (x.v**2 + y.v**2)
     held = (Holonomic("rod", (x.q**2 + y.q**2 - LENGTH**2) / (2 * LENGTH)),)
@@ -33,7 +39,10 @@ def pendulum(system=rod, place=PLACE):
     ocp = Problem("swing")
     ph = ocp.phase()
     ph.time(start=0, end=3.0)
-    angle, rate = ph.state("angle", start=0, end=1.0, unit="rad"), ph.state("rate", start=0, end=0, unit="rad/s")
+    angle, rate = (
+        ph.state("angle", start=0, end=1.0, unit="rad"),
+        ph.state("rate", start=0, end=0, unit="rad/s"),
+    )
     force = ph.control("force", unit="N")
     ph.dynamics({angle: rate, rate: -GRAVITY / LENGTH * sin(angle) + force / LENGTH})
     ph.in_redundant_coordinates(system, {name: of(angle) for name, of in place.items()})
@@ -49,7 +58,11 @@ def swing():
 def test_redundant_coordinates_reach_the_same_end(swing):
     found = certify(swing)
     assert found.claim == "minimum"
-    for name in ("redundant coordinates", "redundant coordinates, stabilized", "drift of constraints, stabilized"):
+    for name in (
+        "redundant coordinates",
+        "redundant coordinates, stabilized",
+        "drift of constraints, stabilized",
+    ):
         assert found[name].ok
         assert found[name].value < 1e-7
     assert found["drift of constraints"].value < 1e-10
@@ -67,18 +80,31 @@ def test_another_model_does_not_reach_the_end(swing):
 
 
 def drifts(swing, divisions):
-    """Drift of the rod by Runge-Kutta's scheme of order four with fixed steps: plain, stabilized, projected."""
+    """Drift of the rod by Runge-Kutta's scheme of order four with fixed steps: plain, stabilized,
+    projected.
+    """
     ph = along(pendulum().finish(), swing).phases[0]
     count, widths = ph.widths.size, np.full(divisions, 1.0 / divisions)
     steps = Steps(
-        np.repeat(np.arange(count), divisions), np.tile(np.arange(divisions) / divisions, count), np.tile(widths, count)
+        np.repeat(np.arange(count), divisions),
+        np.tile(np.arange(divisions) / divisions, count),
+        np.tile(widths, count),
     )
     system = rod()
     pieces = ([(0, count)], np.ones(1))
     plain = Reintegration(redundant_phase(ph, system), RK4, steps, pieces)
     prepared = Baumgarte(divisions / ph.widths.max()).sampled(system)
-    kept = Reintegration(redundant_phase(ph, prepared.system, len(system.states)), RK4, steps, pieces, prepared.project)
-    return [run.drift[0] for run in (plain.integrated(), kept.integrated(), plain.integrated(stabilized=True))]
+    kept = Reintegration(
+        redundant_phase(ph, prepared.system, len(system.states)),
+        RK4,
+        steps,
+        pieces,
+        prepared.project,
+    )
+    return [
+        run.drift[0]
+        for run in (plain.integrated(), kept.integrated(), plain.integrated(stabilized=True))
+    ]
 
 
 def test_the_drift_is_of_the_order_of_the_scheme_and_falls_by_stabilization(swing):
@@ -94,10 +120,15 @@ def test_motions_that_grow_fast_are_integrated_in_pieces(swing):
     ph = along(pendulum().finish(), swing).phases[0]
     whole = Reintegration(ph, DOP853)
     half = ph.widths.size // 2
-    parts = Reintegration(ph, DOP853, told_segments=([(0, half), (half, ph.widths.size)], np.ones(2)))
+    parts = Reintegration(
+        ph, DOP853, told_segments=([(0, half), (half, ph.widths.size)], np.ones(2))
+    )
     rows = {row.name: row for row in redundant_motions([parts], 1e-5)}
     assert (
-        "in each of 2 pieces" not in {row.name: row for row in redundant_motions([whole], 1e-5)}["redundant coordinates"].remark
+        "in each of 2 pieces"
+        not in {row.name: row for row in redundant_motions([whole], 1e-5)}[
+            "redundant coordinates"
+        ].remark
     )
     assert "2 pieces" in rows["redundant coordinates, stabilized"].remark
     assert rows["redundant coordinates, stabilized"].ok

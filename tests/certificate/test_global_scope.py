@@ -1,4 +1,6 @@
-"""The scope of a claim: convex problems get a dual bound and the scope "global", twins that are not convex stay "local"."""
+"""The scope of a claim: convex problems get a dual bound and the scope "global", twins that are not
+convex stay "local".
+"""
 
 import json
 from dataclasses import replace
@@ -88,7 +90,10 @@ def regulator(q=1.0, **bounds):
     x, v = ph.state("x", start=1), ph.state("v", start=0)
     u = ph.control("u", **bounds)
     ph.dynamics({x: v, v: -x - 0.2 * v + u})
-    ocp.minimize(0.5 * ph.integral(casadi.exp(-0.1 * t) * (q * x**2 + v**2 + x * u + u**2)) + ph.final(x) ** 2)
+    ocp.minimize(
+        0.5 * ph.integral(casadi.exp(-0.1 * t) * (q * x**2 + v**2 + x * u + u**2))
+        + ph.final(x) ** 2
+    )
     return ocp
 
 
@@ -122,7 +127,10 @@ def two_phases():
     for k, drag in enumerate((0.0, 1.0)):
         ph = ocp.phase(f"part{k}")
         ph.time(start=k, end=k + 1)
-        x, v = ph.state("x", **({"end": 1} if k else {"start": 0})), ph.state("v", **({"end": 0} if k else {"start": 0}))
+        x, v = (
+            ph.state("x", **({"end": 1} if k else {"start": 0})),
+            ph.state("v", **({"end": 0} if k else {"start": 0})),
+        )
         u = ph.control("u", lower=-6, upper=6)
         ph.dynamics({x: v, v: u - drag * v})
         energy.append(ph.integral(u**2))
@@ -161,7 +169,10 @@ def least_time(drag=0.5, limit=None):
     ocp = Problem("least time")
     ph = ocp.phase()
     ph.time(start=0, end=free(0.1, 10))
-    x, v = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0, upper=np.inf if limit is None else limit)
+    x, v = (
+        ph.state("x", start=0, end=1),
+        ph.state("v", start=0, end=0, upper=np.inf if limit is None else limit),
+    )
     u = ph.control("u", lower=-1, upper=1)
     ph.dynamics({x: v, v: u - drag * v})
     ocp.minimize(ph.final(ph.t))
@@ -192,7 +203,10 @@ def twin(change):
     ocp = Problem("twin")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.5, 4) if change == "free time" else 1)
-    x, v = ph.state("x", start=0, end=1), ph.state("v", start=0, end=free(-1, 1) if change == "ends" else 0)
+    x, v = (
+        ph.state("x", start=0, end=1),
+        ph.state("v", start=0, end=free(-1, 1) if change == "ends" else 0),
+    )
     u = ph.control("u", lower=-20, upper=20)
     ph.dynamics({x: v, v: u - (0.1 * v**2 if change == "drag" else 0)})
     if change == "outside":
@@ -221,9 +235,15 @@ def test_convex_problems_are_certified_globally(name):
     certificate = certify(solution)
     assert (certificate.claim, certificate.scope) == ("minimum", "global"), str(certificate)
     assert "(global" in certificate.verdict
-    better = certificate.bound >= solution.objective if name == "farthest" else certificate.bound <= solution.objective
+    better = (
+        certificate.bound >= solution.objective
+        if name == "farthest"
+        else certificate.bound <= solution.objective
+    )
     assert better or abs(certificate.bound - solution.objective) < 1e-7 * abs(solution.objective)
-    assert certificate.bound == pytest.approx(solution.objective if known is None else known, rel=2e-6)
+    assert certificate.bound == pytest.approx(
+        solution.objective if known is None else known, rel=2e-6
+    )
 
 
 @pytest.mark.parametrize("change", REASONS)
@@ -238,8 +258,19 @@ def test_a_cost_with_a_kink():
     solved = solve(least_fuel()).check()
     ph = solved.phases["main"]
     a, b = ph.controls["a"], ph.controls["b"]
-    u = replace(a, values=tuple(p - q for p, q in zip(a.values, b.values, strict=True)), lower=None, upper=None)
-    given = replace(solved, problem="integrator", form=None, phases={"main": replace(ph, controls={"u": u})}, multipliers={})
+    u = replace(
+        a,
+        values=tuple(p - q for p, q in zip(a.values, b.values, strict=True)),
+        lower=None,
+        upper=None,
+    )
+    given = replace(
+        solved,
+        problem="integrator",
+        form=None,
+        phases={"main": replace(ph, controls={"u": u})},
+        multipliers={},
+    )
     certificate = certify(given, least_fuel_with_a_kink())
     assert certificate.scope == "global", str(certificate)
     assert certificate.bound == pytest.approx(solved.objective, rel=1e-6)
@@ -249,19 +280,27 @@ def with_costates(solution, factor):
     phases = {
         name: replace(
             ph,
-            costates={n: replace(c, values=tuple(factor(v) for v in c.values)) for n, c in ph.costates.items()},
+            costates={
+                n: replace(c, values=tuple(factor(v) for v in c.values))
+                for n, c in ph.costates.items()
+            },
         )
         for name, ph in solution.phases.items()
     }
     return replace(solution, phases=phases)
 
 
-@pytest.mark.parametrize("name", ["bounded energy", "speed limit", "least fuel", "tracking", "two phases", "mixed constraint"])
+@pytest.mark.parametrize(
+    "name",
+    ["bounded energy", "speed limit", "least fuel", "tracking", "two phases", "mixed constraint"],
+)
 def test_wrong_multipliers_never_give_a_bound_above_the_optimum(name):
     solution = solve(CONVEX[name][0]()).check()
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        wrong = with_costates(solution, lambda v, rng=rng: v * rng.uniform(0.7, 1.3) + 0.05 * rng.normal(size=v.shape))
+        wrong = with_costates(
+            solution, lambda v, rng=rng: v * rng.uniform(0.7, 1.3) + 0.05 * rng.normal(size=v.shape)
+        )
         bound = certify(wrong).bound
         assert bound is None or bound <= solution.objective * (1 + 1e-7)
 
@@ -277,7 +316,12 @@ def test_multipliers_are_corrected_where_starts_have_no_limits(build):
 
 def test_a_worse_motion_has_the_bound_of_the_best_one_and_is_local():
     best, other = solve(bounded_energy()).check(), solve(integrator_with_more_cost()).check()
-    worse = replace(other, objective=float(other.phases["main"].integrals[1]), problem=best.problem, form=best.form)
+    worse = replace(
+        other,
+        objective=float(other.phases["main"].integrals[1]),
+        problem=best.problem,
+        form=best.form,
+    )
     ph = worse.phases["main"]
     worse = replace(worse, phases={"main": replace(ph, integrals=ph.integrals[1:])})
     certificate = certify(worse)

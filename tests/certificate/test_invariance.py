@@ -1,4 +1,5 @@
-"""The certificate of one solution, rewritten in other units, shifted, or beside wider bounds, is the same.
+"""The certificate of one solution, rewritten in other units, shifted, or beside wider bounds, is
+the same.
 
 ``python -m tests.benchmarks.invariance`` has the whole set.
 """

@@ -33,7 +33,9 @@ def power_and_grip():
 
 
 def twelve_bounded_controls():
-    """Controls leave their bounds at different times, with small steps where the mesh does not resolve it."""
+    """Controls leave their bounds at different times, with small steps where the mesh does not
+    resolve it.
+    """
     n = 12
     ocp = Problem("twelve controls")
     ph = ocp.phase()
@@ -105,7 +107,8 @@ def tracked_exactly():
 @pytest.mark.parametrize(
     "build",
     [
-        bounded_oscillator, power_and_grip, twelve_bounded_controls, periodic_drive, over_a_hill, stiff_relaxation,
+        bounded_oscillator, power_and_grip, twelve_bounded_controls, periodic_drive,
+        over_a_hill, stiff_relaxation,
         already_regulated, tracked_exactly,
     ],
     ids=lambda build: build.__name__,
@@ -117,11 +120,16 @@ def test_a_smooth_regular_answer_is_a_minimum(build):
 
 
 def test_a_state_may_end_on_its_limit():
-    """The multiplier at the last instant of a constrained arc that lasts to the end may be part of the last costate or not."""
+    """The multiplier at the last instant of a constrained arc that lasts to the end may be part of
+    the last costate or not.
+    """
     ocp = Problem("epidemic")
     ph = ocp.phase()
     ph.time(start=0, end=60)
-    susceptible, infected = ph.state("S", start=0.99, lower=0), ph.state("I", start=0.01, lower=0, upper=0.1)
+    susceptible, infected = (
+        ph.state("S", start=0.99, lower=0),
+        ph.state("I", start=0.01, lower=0, upper=0.1),
+    )
     u = ph.control("u", lower=0, upper=0.8)
     new = 0.3 * (1 - u) * susceptible * infected
     ph.dynamics({susceptible: -new, infected: new - 0.1 * infected})
@@ -132,7 +140,9 @@ def test_a_state_may_end_on_its_limit():
 
 @pytest.mark.parametrize(("limit", "ok"), [(1.15, True), (1.14, False)])
 def test_a_bound_of_an_algebraic_variable_that_states_determine_is_a_state_constraint(limit, ok):
-    """z = 1 + x + x^2 / 10 does not depend on the control: at its bound the costates jump, H is stationary in the control."""
+    """z = 1 + x + x^2 / 10 does not depend on the control: at its bound the costates jump, H is
+    stationary in the control.
+    """
 
     def build(upper):
         ocp = Problem("height by an equation")

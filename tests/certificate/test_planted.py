@@ -35,14 +35,29 @@ SAMPLE = (
     "epidemic-below-the-limit-of-its-hospitals",
     "static-variable-at-a-maximum",
     "costate-of-another-size",
+    "parameter-of-another-size",
+    "fewer-breaks-than-pieces",
     "node-twice-in-a-piece",
+    "concave-term-beside-a-large-convex-one-0",
+    "indefinite-product-beside-a-large-square-0",
 )
 
 
 def test_there_are_enough_of_all_kinds():
     assert len(CASES) >= 80
     kinds = {case.kind for case in CASES.values()}
-    assert {"motion", "limits", "ends", "cost", "costates", "controls", "statics", "arcs", "conjugate", "files"} <= kinds
+    assert {
+        "motion",
+        "limits",
+        "ends",
+        "cost",
+        "costates",
+        "controls",
+        "statics",
+        "arcs",
+        "conjugate",
+        "files",
+    } <= kinds
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -1,4 +1,6 @@
-"""A bound of a control and a state constraint that hold the same motion: their multipliers are not unique."""
+"""A bound of a control and a state constraint that hold the same motion: their multipliers are not
+unique.
+"""
 
 import time
 from dataclasses import replace
@@ -13,14 +15,18 @@ from trajopt.certificate import adjoint
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_closed_valve_and_a_full_tank_need_multipliers_that_are_fitted_together(together, monkeypatch):
+def test_a_closed_valve_and_a_full_tank_need_multipliers_that_are_fitted_together(
+    together, monkeypatch
+):
     if not together:
         monkeypatch.setattr(adjoint, "MOST_TOGETHER", 0)
     assert certify(solve(tumour())).ok is together
 
 
 def test_a_full_tank_beside_another_limit_that_is_near_gets_less_weight_of_stationarity():
-    """Sugar comes near zero while the tank is full: its multipliers would serve stationarity and miss the ends."""
+    """Sugar comes near zero while the tank is full: its multipliers would serve stationarity and
+    miss the ends.
+    """
     assert certify(solve(ethanol_fed_batch())).ok
 
 
@@ -38,11 +44,18 @@ def finer(curve, times):
 
 
 def test_a_constrained_arc_of_many_intervals_is_not_fitted_as_a_whole():
-    """The time of such a fit grows with the cube of their number: without a limit this takes above ten seconds."""
+    """The time of such a fit grows with the cube of their number: without a limit this takes above
+    ten seconds.
+    """
     solution = solve(tumour())
     ph = solution.phases["main"]
-    curves = {group: {n: finer(c, 10) for n, c in getattr(ph, group).items()} for group in ("states", "controls", "costates")}
+    curves = {
+        group: {n: finer(c, 10) for n, c in getattr(ph, group).items()}
+        for group in ("states", "controls", "costates")
+    }
     begun = time.process_time()
-    certificate = certify(replace(solution, phases={"main": replace(ph, **curves, path_multipliers={})}))
+    certificate = certify(
+        replace(solution, phases={"main": replace(ph, **curves, path_multipliers={})})
+    )
     assert time.process_time() - begun < 5
     assert certificate.claim == "feasible"

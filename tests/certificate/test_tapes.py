@@ -24,7 +24,9 @@ def test_tapes_and_the_interpreter_give_the_same_bits():
 def test_a_tape_with_an_error_in_the_last_digits_is_no_proof(monkeypatch):
     solution = solve(brachistochrone.build())
     run = tapes.Tape.run
-    monkeypatch.setattr(tapes.Tape, "run", lambda self, *arguments: run(self, *arguments) * (1 + 1e-14))
+    monkeypatch.setattr(
+        tapes.Tape, "run", lambda self, *arguments: run(self, *arguments) * (1 + 1e-14)
+    )
     certificate = certify(replace(solution))
     assert not certificate[TAPES].ok
     assert certificate.claim == "none"

@@ -1,4 +1,6 @@
-"""Constants of the certificate: each is here with an answer that is right and that fails without it."""
+"""Constants of the certificate: each is here with an answer that is right and that fails without
+it.
+"""
 
 import pytest
 

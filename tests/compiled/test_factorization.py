@@ -1,4 +1,6 @@
-"""The sparse factorization against dense eigenvalues and dense solutions, on matrices of every kind."""
+"""The sparse factorization against dense eigenvalues and dense solutions, on matrices of every
+kind.
+"""
 
 import numpy as np
 import pytest
@@ -46,14 +48,18 @@ def check(matrix, mates=None, tolerance=1e-8):
     f = Factorization(size, rows, columns, mates)
     report = f.compute(values)
     eigenvalues = np.linalg.eigvalsh(matrix)
-    assert np.abs(eigenvalues).min(initial=1.0) > 1e-12 * np.abs(eigenvalues).max(initial=0.0), "singular by bad luck"
+    assert np.abs(eigenvalues).min(initial=1.0) > 1e-12 * np.abs(eigenvalues).max(initial=0.0), (
+        "singular by bad luck"
+    )
     assert report.zero == 0
     assert report.negative == np.sum(eigenvalues < 0)
     right = matrix @ np.linspace(1.0, 2.0, size)
     x = f.solve(right)
     x = x + f.solve(right - matrix @ x)  # one step of refinement
     residual = np.abs(matrix @ x - right).max(initial=0.0)
-    assert residual <= tolerance * (np.abs(matrix).max(initial=0.0) * np.abs(x).max(initial=0.0) + 1e-300)
+    assert residual <= tolerance * (
+        np.abs(matrix).max(initial=0.0) * np.abs(x).max(initial=0.0) + 1e-300
+    )
     return report
 
 
@@ -61,7 +67,9 @@ def check(matrix, mates=None, tolerance=1e-8):
 def test_random_matrices(seed):
     rng = np.random.default_rng(seed)
     size = int(rng.integers(1, 40))
-    matrix = random_symmetric(rng, size, rng.uniform(0.05, 0.6), spread=rng.choice([0.0, 2.0])) + np.diag(rng.normal(size=size))
+    matrix = random_symmetric(
+        rng, size, rng.uniform(0.05, 0.6), spread=rng.choice([0.0, 2.0])
+    ) + np.diag(rng.normal(size=size))
     check(matrix, random_mates(rng, size) if seed % 2 else None)
 
 
@@ -77,9 +85,26 @@ def test_kkt_matrices_with_zero_blocks(seed):
 
 
 def test_delayed_pivots_are_used_and_correct():
-    """Without a Hessian many pivots are nonzero only in the parents of their fronts, so that delays are needed."""
-    delayed = [check(kkt(np.random.default_rng(seed), 60, 60, density=0.03, hessian=0.0)).delayed for seed in range(5)]
+    """Without a Hessian many pivots are nonzero only in the parents of their fronts, so that delays
+    are needed.
+    """
+    delayed = [
+        check(kkt(np.random.default_rng(seed), 60, 60, density=0.03, hessian=0.0)).delayed
+        for seed in range(5)
+    ]
     assert sum(delayed) > 0
+
+
+def test_units_of_rows_delay_no_pivots():
+    """The same matrix in units that differ by twelve orders of magnitude."""
+    rng = np.random.default_rng(0)
+    matrix = kkt(rng, 80, 60, density=0.03)
+    units = 10.0 ** rng.uniform(-6, 6, 140)
+    delayed = []
+    for same in (matrix, matrix * units[:, None] * units):
+        rows, columns, values = lower(same)
+        delayed.append(Factorization(140, rows, columns).compute(values).delayed)
+    assert delayed[1] <= delayed[0] + 2  # 20 more without equilibration
 
 
 @pytest.mark.parametrize("rank", [0, 1, 5, 9])
@@ -144,7 +169,9 @@ def test_values_may_change_and_nonfinite_values_are_rejected():
 
 
 def collocation(intervals, states):
-    """KKT matrix of a linear-quadratic problem: a chain of states, defect rows between neighbours, one control, a free time."""
+    """KKT matrix of a linear-quadratic problem: a chain of states, defect rows between neighbours,
+    one control, a free time.
+    """
     rng = np.random.default_rng(1)
     n, blocks = states, intervals + 1
     width = blocks * n + blocks + 1

@@ -1,5 +1,6 @@
-"""Random KKT systems against dense linear algebra: badly scaled, singular, empty, not finite. Random convex programs against the
-conditions of optimality, evaluated with dense matrices."""
+"""Random KKT systems against dense linear algebra: badly scaled, singular, empty, not finite.
+Random convex programs against the conditions of optimality, evaluated with dense matrices.
+"""
 
 import casadi
 import numpy as np
@@ -26,7 +27,9 @@ def factored(matrix, mates=None):
 
 @pytest.mark.parametrize("seed", range(80))
 def test_badly_scaled(seed):
-    """Scaling of rows and columns alike does not change the inertia; the solution has a small componentwise backward error."""
+    """Scaling of rows and columns alike does not change the inertia; the solution has a small
+    componentwise backward error.
+    """
     rng = np.random.default_rng(seed)
     unknowns = int(rng.integers(2, 30))
     rows = int(rng.integers(0, unknowns))
@@ -42,14 +45,20 @@ def test_badly_scaled(seed):
     x = f.solve(right)
     for _ in range(3):
         x = x + f.solve(right - matrix @ x)
-    assert np.all(np.abs(matrix @ x - right) <= 1e-10 * (np.abs(matrix) @ np.abs(x) + np.abs(right)))
+    assert np.all(
+        np.abs(matrix @ x - right) <= 1e-10 * (np.abs(matrix) @ np.abs(x) + np.abs(right))
+    )
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_dependent_rows(seed):
-    """A positive definite Hessian, and rows that are sums or multiples of others, or empty: as many zeros as dependent rows."""
+    """A positive definite Hessian, and rows that are sums or multiples of others, or empty: as many
+    zeros as dependent rows.
+    """
     rng = np.random.default_rng(1000 + seed)
-    unknowns, independent, dependent = (int(rng.integers(*ends)) for ends in ((4, 25), (1, 4), (1, 4)))
+    unknowns, independent, dependent = (
+        int(rng.integers(*ends)) for ends in ((4, 25), (1, 4), (1, 4))
+    )
     matrix = kkt(rng, unknowns, independent)
     H, J = matrix[:unknowns, :unknowns], matrix[unknowns:, :unknowns]
     H = H @ H.T + np.eye(unknowns)
@@ -88,11 +97,14 @@ def test_nothing_but_zeros(size):
         assert np.all(np.isfinite(f.solve(np.ones(size))))
 
 
-# ---- programs ----------------------------------------------------------------------------------------------------------------
+# ---- programs
+# --------------------------------------------------------------------------------------------------
 
 
 def quadratic(rng, n, m, spread):
-    """min x.Hx/2 + c.x, A x = A x0, random bounds around x0, some of them equal: (program, H, c, A)."""
+    """min x.Hx/2 + c.x, A x = A x0, random bounds around x0, some of them equal: (program, H, c,
+    A).
+    """
     H = random_symmetric(rng, n, 0.4)
     H = H @ H.T + 0.1 * np.eye(n)
     scales = 10.0 ** rng.uniform(-spread, spread, n)
@@ -105,7 +117,15 @@ def quadratic(rng, n, m, spread):
     lower[fixed] = upper[fixed] = inside[fixed]
     right = A @ inside
     rows = (lambda x: [casadi.mtimes(casadi.DM(A), x) - right]) if m else None
-    return program(lambda x: casadi.dot(x, H @ x) / 2 + casadi.dot(c, x), rows, np.zeros(n), lower, upper), H, c, A, scales
+    return (
+        program(
+            lambda x: casadi.dot(x, H @ x) / 2 + casadi.dot(c, x), rows, np.zeros(n), lower, upper
+        ),
+        H,
+        c,
+        A,
+        scales,
+    )
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -125,12 +145,16 @@ def test_convex_programs_satisfy_the_conditions_of_optimality(seed):
     assert np.all(x <= p.upper + 1e-6 * (1 + np.abs(p.upper)))
     distance = np.where(z > 0, p.upper - x, x - p.lower)
     free = p.lower < p.upper
-    assert np.all(np.abs(z[free] * np.where(z[free] == 0, 0, np.minimum(distance[free], 1e30))) <= 1e-5)
+    assert np.all(
+        np.abs(z[free] * np.where(z[free] == 0, 0, np.minimum(distance[free], 1e30))) <= 1e-5
+    )
 
 
 @pytest.mark.parametrize("seed", [39, 60, 83, 84, 110, *range(10)])
 def test_multipliers_of_dependent_equations_are_finite(seed):
-    """The first five ended as infeasible, or with multipliers of 1e17: rounding was taken for a row of its own."""
+    """The first five ended as infeasible, or with multipliers of 1e17: rounding was taken for a row
+    of its own.
+    """
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 14))
     m, more = int(rng.integers(1, max(2, n // 2))), int(rng.integers(1, 4))
@@ -142,7 +166,9 @@ def test_multipliers_of_dependent_equations_are_finite(seed):
     lower = np.where(rng.random(n) < 0.5, inside - rng.exponential(size=n), -INF)
     upper = np.where(rng.random(n) < 0.5, inside + rng.exponential(size=n), INF)
     rows = lambda x: [casadi.mtimes(casadi.DM(A), x) - right]  # noqa: E731
-    p = program(lambda x: casadi.dot(x, H @ x) / 2 + casadi.dot(c, x), rows, np.zeros(n), lower, upper)
+    p = program(
+        lambda x: casadi.dot(x, H @ x) / 2 + casadi.dot(c, x), rows, np.zeros(n), lower, upper
+    )
     result, _ = Compiled(tolerance=1e-9).run(p)
     assert result.outcome is Outcome.SOLVED
     assert np.abs(result.constraint_multipliers).max() < 1e4
@@ -152,7 +178,11 @@ def test_multipliers_of_dependent_equations_are_finite(seed):
 def test_contradictory_equations_have_no_solution(seed):
     rng = np.random.default_rng(seed)
     row, shift = rng.normal(size=4), rng.choice([0.1, 10.0])
-    p = program(lambda x: casadi.sumsqr(x), lambda x: [casadi.dot(row, x), casadi.dot(row, x) - shift], rng.normal(size=4))
+    p = program(
+        lambda x: casadi.sumsqr(x),
+        lambda x: [casadi.dot(row, x), casadi.dot(row, x) - shift],
+        rng.normal(size=4),
+    )
     assert Compiled().run(p)[0].outcome is not Outcome.SOLVED
 
 

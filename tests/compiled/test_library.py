@@ -1,4 +1,6 @@
-"""The core is optional: if disabled or out of date, CasADi does the same work, and --version shows it."""
+"""The core is optional: if disabled or out of date, CasADi does the same work, and --version shows
+it.
+"""
 
 import os
 import subprocess
@@ -19,7 +21,11 @@ print(repr(solve(builder("block-move")()).objective))
 
 def solved(**environment):
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+        [sys.executable, "-c", SCRIPT],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
     )
     return done.stdout.splitlines()
 

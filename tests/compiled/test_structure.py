@@ -21,7 +21,9 @@ def test_names_do_not_matter():
 def test_constants_and_the_order_of_inputs_matter():
     x, y = casadi.SX.sym("x"), casadi.SX.sym("y")
     assert structure(function("a")) != structure(function("a", 2.0 + 1e-15))
-    assert structure(casadi.Function("f", [x, y], [x - y])) != structure(casadi.Function("f", [y, x], [x - y]))
+    assert structure(casadi.Function("f", [x, y], [x - y])) != structure(
+        casadi.Function("f", [y, x], [x - y])
+    )
 
 
 def test_other_functions_are_not_compared():
@@ -49,7 +51,10 @@ def legs(damping):
 def count_built(monkeypatch, form):
     """Return how many phase kernels are differentiated, and how many there are to use."""
     built = []
-    monkeypatch.setattr("trajopt.direct.kernels.make_kernel", lambda name, *a: built.append(name) or make_kernel(name, *a))
+    monkeypatch.setattr(
+        "trajopt.direct.kernels.make_kernel",
+        lambda name, *a: built.append(name) or make_kernel(name, *a),
+    )
     kernels = make_kernels(form)
     used = {id(ph.free_time) for ph in kernels.phases}
     return built.count("free"), len(used)

@@ -1,4 +1,6 @@
-"""Several threads give the digits of one, in programs and in whole solves; a child process works without them."""
+"""Several threads give the digits of one, in programs and in whole solves; a child process works
+without them.
+"""
 
 import os
 import signal
@@ -27,7 +29,9 @@ def test_digits_do_not_depend_on_the_number_of_threads(build, monkeypatch):
     program = program_of(build(), 53)  # a number of points that no number of threads divides
     alone = [function() for function in evaluations(program, 1)]
     for threads in (2, 3, 8):
-        for name, one, function in zip(FUNCTIONS, alone, evaluations(program, threads), strict=True):
+        for name, one, function in zip(
+            FUNCTIONS, alone, evaluations(program, threads), strict=True
+        ):
             for _ in range(3):
                 assert np.array_equal(one, function()), name
 

@@ -10,7 +10,9 @@ from trajopt import Problem, free, solve
 
 
 def test_an_answer_does_not_rest_on_the_fence_of_an_angle():
-    """Across a beach and through the sea, each at its own speed: Snell's law, here by the crossing of least time."""
+    """Across a beach and through the sea, each at its own speed: Snell's law, here by the crossing
+    of least time.
+    """
     ocp = Problem("lifeguard")
     beach, sea = ocp.phase("beach"), ocp.phase("sea")
     end = None
@@ -23,5 +25,7 @@ def test_an_answer_does_not_rest_on_the_fence_of_an_angle():
         ph.dynamics({east: speed * cos(heading), north: speed * sin(heading)})
     ocp.connect(beach, sea)
     ocp.minimize(sea.final(end))
-    crossing = minimize_scalar(lambda s: hypot(s, 50) / 7 + hypot(100 - s, 30) / 1.5, bounds=(0, 100), method="bounded")
+    crossing = minimize_scalar(
+        lambda s: hypot(s, 50) / 7 + hypot(100 - s, 30) / 1.5, bounds=(0, 100), method="bounded"
+    )
     assert solve(ocp).check().objective == pytest.approx(crossing.fun, rel=1e-9)

@@ -1,4 +1,6 @@
-"""Arcs on which a constraint decides a control that acts linearly: speed, power, temperature limits."""
+"""Arcs on which a constraint decides a control that acts linearly: speed, power, temperature
+limits.
+"""
 
 import casadi
 import numpy as np
@@ -6,13 +8,13 @@ import pytest
 from scipy.optimize import brentq
 
 from trajopt import Problem, certify, free, solve, table
-from trajopt.arcs import AT_UPPER, FREE
 from trajopt.direct import arc_refinement
 from trajopt.direct.arc_structure import Structure, arc_mesh, wrong_signs
 from trajopt.direct.collocation import ArcDetection, Collocation
 from trajopt.direct.first_solution import first_meshes
 from trajopt.direct.solve_mesh import Context, solve_mesh
-from trajopt.guess import plain_guess
+from trajopt.guess.plain import plain_guess
+from trajopt.trajectory.arcs import AT_UPPER, FREE
 
 
 def sprint(**limits):
@@ -55,7 +57,9 @@ def test_a_power_limit():
 
 
 def test_a_limit_that_depends_on_the_place():
-    """v <= 1 - sin(2 pi p) / 2 on a course of length 1, v' = u - v: the limit is left where it asks for more than u = 1."""
+    """v <= 1 - sin(2 pi p) / 2 on a course of length 1, v' = u - v: the limit is left where it asks
+    for more than u = 1.
+    """
     ocp = Problem("race car")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 20))
@@ -67,17 +71,23 @@ def test_a_limit_that_depends_on_the_place():
     solution = solve(ocp).check()
     first, last = knots(solution)
     at = np.linspace(first, last, 50)
-    np.testing.assert_allclose(solution["v"](at), 1 - np.sin(2 * np.pi * solution["p"](at)) / 2, atol=1e-7)
+    np.testing.assert_allclose(
+        solution["v"](at), 1 - np.sin(2 * np.pi * solution["p"](at)) / 2, atol=1e-7
+    )
     assert solution["u"](last - 1e-9) == pytest.approx(1, abs=1e-5)
     # Before the limit v = 1 - exp(-t), p = t - v; it is met where the two agree.
-    met = brentq(lambda t: (1 - np.exp(-t)) - 1 + np.sin(2 * np.pi * (t - 1 + np.exp(-t))) / 2, 0.5, 0.9)
+    met = brentq(
+        lambda t: (1 - np.exp(-t)) - 1 + np.sin(2 * np.pi * (t - 1 + np.exp(-t))) / 2, 0.5, 0.9
+    )
     assert first == pytest.approx(met, rel=1e-6)
     assert certify(solution).ok
 
 
 @pytest.mark.parametrize("jerk", [4, 40])
 def test_a_limit_that_the_control_reaches_through_another_state(jerk):
-    """Limits of speed, acceleration and jerk: an arc along the speed limit begins without acceleration, and exactly there."""
+    """Limits of speed, acceleration and jerk: an arc along the speed limit begins without
+    acceleration, and exactly there.
+    """
     way, speed, acceleration = 10, 3, 2
     ocp = Problem("smooth start and stop")
     ph = ocp.phase()
@@ -116,7 +126,9 @@ def test_a_limit_to_the_end():
 
 
 def test_one_constraint_after_another():
-    """Two links with limited rates: the second motor keeps first its own joint, then the other's, at the limit."""
+    """Two links with limited rates: the second motor keeps first its own joint, then the other's,
+    at the limit.
+    """
     ocp = Problem("arm")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 50))
@@ -141,12 +153,17 @@ def test_one_constraint_after_another():
 
 
 def test_arcs_that_shrink_to_nothing_are_given_up():
-    """A car that can turn on a circle of 2 m moves 2 m sideways: arcs of full lock forth and back, and none between."""
+    """A car that can turn on a circle of 2 m moves 2 m sideways: arcs of full lock forth and back,
+    and none between.
+    """
     ocp = Problem("parking")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(1, 50))
-    x, y, heading = ph.state("x", start=0, end=0), ph.state("y", start=0, end=2), ph.state("heading", start=0, end=0)
-    v, curvature = ph.control("v", lower=-1, upper=1), ph.control("curvature", lower=-0.5, upper=0.5)
+    x = ph.state("x", start=0, end=0)
+    y = ph.state("y", start=0, end=2)
+    heading = ph.state("heading", start=0, end=0)
+    v = ph.control("v", lower=-1, upper=1)
+    curvature = ph.control("curvature", lower=-0.5, upper=0.5)
     ph.dynamics({x: v * casadi.cos(heading), y: v * casadi.sin(heading), heading: v * curvature})
     ocp.minimize(ph.final(t))
     solution = solve(ocp).check()
@@ -157,14 +174,26 @@ def test_arcs_that_shrink_to_nothing_are_given_up():
 
 
 def test_arcs_with_the_wrong_push_are_not_an_answer():
-    """A quadrotor in a plane, as fast as possible: the arcs first read off include one on which the Hamiltonian is not least."""
+    """A quadrotor in a plane, as fast as possible: the arcs first read off include one on which the
+    Hamiltonian is not least.
+    """
     ocp = Problem("quadrotor")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.3, 20))
-    x, z, tilt = ph.state("x", start=0, end=5), ph.state("z", start=0, end=5), ph.state("tilt", start=0, end=0)
+    x = ph.state("x", start=0, end=5)
+    z = ph.state("z", start=0, end=5)
+    tilt = ph.state("tilt", start=0, end=0)
     vx, vz = ph.state("vx", start=0, end=0), ph.state("vz", start=0, end=0)
     thrust, rate = ph.control("thrust", lower=1, upper=20), ph.control("rate", lower=-10, upper=10)
-    ph.dynamics({x: vx, z: vz, tilt: rate, vx: thrust * casadi.sin(tilt), vz: thrust * casadi.cos(tilt) - 9.81})
+    ph.dynamics(
+        {
+            x: vx,
+            z: vz,
+            tilt: rate,
+            vx: thrust * casadi.sin(tilt),
+            vz: thrust * casadi.cos(tilt) - 9.81,
+        }
+    )
     ocp.minimize(ph.final(t))
     solution = solve(ocp).check()
     verdicts = {row.name: row.ok for row in certify(solution).checks}
@@ -184,14 +213,16 @@ def test_the_multiplier_of_a_held_constraint_must_have_the_right_sign(sense, fra
     context = Context.start(form, Collocation(), form.parameter_values(), lambda line: None)
     structure = Structure(np.array([0.0, 3.0]), np.array([[FREE]]), np.array([[AT_UPPER]]))
     mesh, times = arc_mesh(structure, np.array([True]), ArcDetection())
-    solution = solve_mesh(context, (mesh,), plain_guess(form), context.barrier_after_feasible, (times,))
+    solution = solve_mesh(context, (mesh,), plain_guess(form), context.from_feasible, (times,))
     assert solution.solved
     assert solution.objective == pytest.approx(3, rel=1e-7)
     assert wrong_signs(solution.phases[0]).fraction == pytest.approx(fraction, abs=1e-3)
 
 
 def test_arcs_once_solved_are_not_lost_on_a_finer_mesh():
-    """A house heated through a day of two tariffs: it rides its least and its largest temperature, between a few switches."""
+    """A house heated through a day of two tariffs: it rides its least and its largest temperature,
+    between a few switches.
+    """
     hours = 3600 * np.arange(0, 25, 2.0)
     outside = table(hours, values=5 + 4 * np.sin(2 * np.pi * (hours / 86400 - 0.3)))
     ocp = Problem("house", symbols=casadi.MX)
@@ -199,10 +230,15 @@ def test_arcs_once_solved_are_not_lost_on_a_finer_mesh():
     t = ph.time(start=0, end=86400.0)
     air, wall = ph.state("air", start=20, lower=18, upper=24), ph.state("wall", start=18)
     heat = ph.control("heat", lower=0, upper=8000)
-    tariff = 0.2 + 0.1 * casadi.tanh((t - 7 * 3600) / 1800) - 0.1 * casadi.tanh((t - 21 * 3600) / 1800)
+    tariff = (
+        0.2 + 0.1 * casadi.tanh((t - 7 * 3600) / 1800) - 0.1 * casadi.tanh((t - 21 * 3600) / 1800)
+    )
     cold = outside(t)
     ph.dynamics(
-        {air: (heat - 250 * (air - wall) - 80 * (air - cold)) / 2e6, wall: (250 * (air - wall) - 150 * (wall - cold)) / 3e7}
+        {
+            air: (heat - 250 * (air - wall) - 80 * (air - cold)) / 2e6,
+            wall: (250 * (air - wall) - 150 * (wall - cold)) / 3e7,
+        }
     )
     ocp.require(ph.final(air), lower=20, name="warm at the end")
     ocp.minimize(ph.integral(tariff * heat) / 3.6e6)
@@ -213,21 +249,29 @@ def test_arcs_once_solved_are_not_lost_on_a_finer_mesh():
 
 
 def test_many_arcs_along_constraints_are_signs_of_a_poor_mesh(monkeypatch):
-    """A cart along its largest speed has three arcs; told that there are thirty, refinement goes on without."""
+    """A cart along its largest speed has three arcs; told that there are thirty, refinement goes on
+    without.
+    """
 
     def answers(arcs):
         times = np.linspace(0.0, 1.0, arcs + 1)
         roles, held = np.zeros((arcs, 1), dtype=int), np.zeros((arcs, 2), dtype=int)
         held[::2, 1] = 1
-        monkeypatch.setattr(arc_refinement, "find_structure", lambda *_: (Structure(times, roles, held), np.zeros(0, dtype=int)))
+        monkeypatch.setattr(
+            arc_refinement,
+            "find_structure",
+            lambda *_: (Structure(times, roles, held), np.zeros(0, dtype=int)),
+        )
         ocp = Problem("cart")
         ph = ocp.phase()
         ph.time(start=0, end=1.0)
-        x, v, u = ph.state("x", start=0, end=0.2), ph.state("v", start=0, end=0, upper=0.3), ph.control("u", lower=-1, upper=1)
+        x = ph.state("x", start=0, end=0.2)
+        v = ph.state("v", start=0, end=0, upper=0.3)
+        u = ph.control("u", lower=-1, upper=1)
         ph.dynamics({x: v, v: u})
         ocp.minimize(ph.integral(u * v))
         context = Context.start(ocp.finish(), Collocation(), np.zeros(0), lambda _: None)
-        solution = solve_mesh(context, first_meshes(context), plain_guess(context.form), None)
+        solution = solve_mesh(context, first_meshes(context), plain_guess(context.form))
         return arc_refinement.proposed_arcs(solution)
 
     assert answers(3).clear

@@ -1,4 +1,6 @@
-"""Problems of every shape with answers in closed form: phases, algebraic and static variables, parameters, tables, vectors."""
+"""Problems of every shape with answers in closed form: phases, algebraic and static variables,
+parameters, tables, vectors.
+"""
 
 import casadi
 import numpy as np
@@ -23,7 +25,9 @@ def one_phase(symbols=casadi.SX, **time):
 
 @pytest.mark.parametrize("scheme", ADAPTIVE, ids=lambda s: s.name)
 def test_algebraic_variables(scheme):
-    """x' = z with 0 = z^3 + z - (u^3 + u): the only root is z = u, so the answer is that of x' = u."""
+    """x' = z with 0 = z^3 + z - (u^3 + u): the only root is z = u, so the answer is that of
+    x' = u.
+    """
     ocp, ph = one_phase()
     x, z, u = ph.state("x", start=1), ph.algebraic("z"), ph.control("u")
     ph.dynamics({x: z})
@@ -50,19 +54,24 @@ def test_static_variables_and_parameters(scheme):
         np.testing.assert_allclose(solution.variables["w"], 1 / (value + 1), rtol=1e-7)
         assert solution.objective == pytest.approx(value / (value + 1), rel=1e-7)
         np.testing.assert_array_equal(solution.parameters["m"], [value])
-    assert solve(ocp, Collocation(scheme)).objective == pytest.approx(2 / 3, rel=1e-7)  # the declared value is untouched
+    # the declared value is untouched
+    assert solve(ocp, Collocation(scheme)).objective == pytest.approx(2 / 3, rel=1e-7)
 
 
 def test_vectors_are_their_components():
     ocp, ph = one_phase()
     ends = np.array([1.0, 2.0, -3.0])
-    r, v, a = ph.state("r", 3, start=0, end=ends), ph.state("v", 3, start=0, end=0), ph.control("a", 3)
+    r = ph.state("r", 3, start=0, end=ends)
+    v = ph.state("v", 3, start=0, end=0)
+    a = ph.control("a", 3)
     ph.dynamics({r: v, v: a})
     ocp.minimize(ph.integral(casadi.sumsqr(a)))
     solution = solve(ocp).check()
     assert solution.objective == pytest.approx(12 * ends @ ends, rel=1e-10)
     np.testing.assert_allclose(solution["r"](t), np.outer(3 * t**2 - 2 * t**3, ends), atol=1e-9)
-    np.testing.assert_allclose(solution.costate("r")(t), np.tile(-24 * ends, (t.size, 1)), rtol=1e-8)
+    np.testing.assert_allclose(
+        solution.costate("r")(t), np.tile(-24 * ends, (t.size, 1)), rtol=1e-8
+    )
 
 
 def drag(symbols, law):
@@ -74,7 +83,9 @@ def drag(symbols, law):
 
 
 def test_tables():
-    """A spline through samples of a sine instead of the sine itself: fourth order in the spacing of the table."""
+    """A spline through samples of a sine instead of the sine itself: fourth order in the spacing of
+    the table.
+    """
     exact = drag(casadi.SX, casadi.sin)
     gaps = []
     for count in (21, 41):
@@ -87,7 +98,9 @@ def test_tables():
 
 
 def test_both_kinds_of_symbols_give_the_same_answer():
-    for one, other in zip(*[drag(kind, casadi.sin)["x"].values for kind in (casadi.SX, casadi.MX)], strict=True):
+    for one, other in zip(
+        *[drag(kind, casadi.sin)["x"].values for kind in (casadi.SX, casadi.MX)], strict=True
+    ):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
@@ -122,7 +135,9 @@ def test_phases(count):
 
 
 def test_a_free_time_between_phases_is_optimised():
-    """Two rides of cost rate 1 and 4 over lengths 1 and 1 in a total time of 3: cost = 1 / T1 + 4 / T2, least at T1 = 1."""
+    """Two rides of cost rate 1 and 4 over lengths 1 and 1 in a total time of 3: cost = 1 / T1 + 4 /
+    T2, least at T1 = 1.
+    """
     ocp = Problem("relay")
     first, second = ocp.phase("easy"), ocp.phase("hard")
     first.time(end=free(0.1, 2.9))
@@ -140,7 +155,9 @@ def test_a_free_time_between_phases_is_optimised():
 
 
 def test_a_cost_of_integrals_that_is_not_linear():
-    """sqrt of int u^2 has the same minimiser as int u^2, and its costates follow by the chain rule."""
+    """sqrt of int u^2 has the same minimiser as int u^2, and its costates follow by
+    the chain rule.
+    """
     ocp, ph = one_phase()
     x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u", guess=1)
     ph.dynamics({x: v, v: u})
@@ -162,7 +179,9 @@ def test_maximize_is_minimize_of_the_negative():
 
 
 def test_time_in_the_model():
-    """x' = u + 2 t over [1, 2] with x from 0 to 4: the drift gives 3, the constant control the rest."""
+    """x' = u + 2 t over [1, 2] with x from 0 to 4: the drift gives 3, the constant control the
+    rest.
+    """
     ocp = Problem("clock")
     ph = ocp.phase()
     clock = ph.time(start=1, end=2)
@@ -175,7 +194,9 @@ def test_time_in_the_model():
 
 
 def test_units_do_not_matter():
-    """The block in micrometres, and in thousands of kilometres: automatic scaling gives the same relative answer."""
+    """The block in micrometres, and in thousands of kilometres: automatic scaling gives the same
+    relative answer.
+    """
     for length in (1e6, 1.0, 1e-6):
         ocp, ph = one_phase()
         x, v, u = ph.state("x", start=0, end=length), ph.state("v", start=0, end=0), ph.control("u")

@@ -1,4 +1,6 @@
-"""What controls lose between the collocation points: the estimate is what is lost, and it is driven below the tolerance."""
+"""What controls lose between the collocation points: the estimate is what is lost, and it is driven
+below the tolerance.
+"""
 
 import itertools
 from dataclasses import replace
@@ -18,11 +20,13 @@ from trajopt.direct.first_solution import first_meshes
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.schemes import Gauss, Radau
 from trajopt.direct.solve_mesh import Context, solve_mesh
-from trajopt.guess import plain_guess
+from trajopt.guess.plain import plain_guess
 
 
 def stiffening(distance=3.0):
-    """Rest to rest in one second, price (z + z^3 / 10)^2: the control turns round quickly in the middle."""
+    """Rest to rest in one second, price (z + z^3 / 10)^2: the control turns round quickly in the
+    middle.
+    """
     ocp = Problem("stiffening")
     ph = ocp.phase()
     ph.time(end=1)
@@ -34,13 +38,31 @@ def stiffening(distance=3.0):
 
 @lru_cache
 def least(distance=3.0):
-    """The same by the costate of v, which is a (1 - 2 t): dL/dz = -costate gives z(t), and the way covered gives a."""
+    """The same by the costate of v, which is a (1 - 2 t): dL/dz = -costate gives z(t), and the way
+    covered gives a.
+    """
 
     def control(slope):
-        return brentq(lambda z: 2 * (z + z**3 / 10) * (1 + 0.3 * z**2) - slope, -100, 100, xtol=1e-15, rtol=1e-15)
+        return brentq(
+            lambda z: 2 * (z + z**3 / 10) * (1 + 0.3 * z**2) - slope,
+            -100,
+            100,
+            xtol=1e-15,
+            rtol=1e-15,
+        )
 
     def covered(a):
-        return 2 * quad(lambda t: (0.5 - t) * control(a * (1 - 2 * t)), 0, 0.5, epsabs=1e-12, epsrel=1e-12, limit=200)[0]
+        return (
+            2
+            * quad(
+                lambda t: (0.5 - t) * control(a * (1 - 2 * t)),
+                0,
+                0.5,
+                epsabs=1e-12,
+                epsrel=1e-12,
+                limit=200,
+            )[0]
+        )
 
     a = brentq(lambda a: covered(a) - distance, 1, 1e7, rtol=1e-13)
 
@@ -83,7 +105,9 @@ def test_the_cost_is_as_exact_as_was_asked_for(name, tolerance):
 
 @pytest.mark.parametrize("scheme", [Radau(), Gauss()], ids=lambda s: s.name)
 def test_the_estimate_is_what_is_lost(scheme):
-    """A control that should follow a bell, where the states play no part: what is lost is the mean square of the difference."""
+    """A control that should follow a bell, where the states play no part: what is lost is the mean
+    square of the difference.
+    """
 
     def bell(t):
         return 1 / (1 + 50 * (t - 0.37) ** 2)
@@ -96,7 +120,10 @@ def test_the_estimate_is_what_is_lost(scheme):
     ocp.minimize(ph.integral(3 * (u - bell(t)) ** 2 + 1))
     mesh = Mesh.uniform(5, 4)
     solution = solve(ocp, Collocation(scheme, mesh, max_passes=1))
-    lost = sum(quad(lambda t: 3 * (solution["u"](t) - bell(t)) ** 2, a, b)[0] for a, b in itertools.pairwise(mesh.breaks))
+    lost = sum(
+        quad(lambda t: 3 * (solution["u"](t) - bell(t)) ** 2, a, b)[0]
+        for a, b in itertools.pairwise(mesh.breaks)
+    )
     assert lost > 1e-6
     error = with_control_error(exact_states(ocp, Collocation(scheme, mesh))).error
     assert error == pytest.approx(lost, rel=0.02)
@@ -106,9 +133,12 @@ def exact_states(problem, method):
     """The first mesh solution, as if its states were exact."""
     form = problem.finish()
     context = Context.start(form, method, form.parameter_values(), lambda line: None)
-    solution = solve_mesh(context, first_meshes(context), plain_guess(form), None)
+    solution = solve_mesh(context, first_meshes(context), plain_guess(form))
     assert solution.solved
-    return replace(solution, estimates=tuple(replace(e, errors=np.zeros_like(e.errors)) for e in solution.estimates))
+    return replace(
+        solution,
+        estimates=tuple(replace(e, errors=np.zeros_like(e.errors)) for e in solution.estimates),
+    )
 
 
 def test_the_controls_of_a_fixed_mesh_count_too():
@@ -121,7 +151,9 @@ def test_the_controls_of_a_fixed_mesh_count_too():
     assert solution.error == pytest.approx(gap, rel=0.1)
 
 
-@pytest.mark.parametrize("name", ["brachistochrone", "cart-pole", "vanderpol-bounded", "bryson-denham", "orbit-raising"])
+@pytest.mark.parametrize(
+    "name", ["brachistochrone", "cart-pole", "vanderpol-bounded", "bryson-denham", "orbit-raising"]
+)
 def test_resolved_controls_lose_nothing(name):
     """No false alarm: not at bounds, not along constraints, not where angles are controls."""
     mesh = solve(builder(name)()).check().phases["main"]

@@ -1,4 +1,6 @@
-"""Costates and all other multipliers against closed forms: they are derivatives of the optimal cost."""
+"""Costates and all other multipliers against closed forms: they are derivatives of the optimal
+cost.
+"""
 
 import numpy as np
 import pytest
@@ -48,7 +50,10 @@ def test_costates_of_every_scheme(scheme):
     _, _, u = block(ph)
     ocp.minimize(ph.integral(u**2))
     degree = scheme.rule(3).degree
-    solution = solve(ocp, Collocation(scheme, Mesh.uniform(40 if degree == 1 else 5, degree), SHARP, max_passes=1))
+    solution = solve(
+        ocp,
+        Collocation(scheme, Mesh.uniform(40 if degree == 1 else 5, degree), SHARP, max_passes=1),
+    )
     close = 1e-9 if degree > 1 else 0.1
     np.testing.assert_allclose(solution.costate("x")(t), -24, atol=close)
     np.testing.assert_allclose(solution.costate("v")(t), 24 * (t - 0.5), atol=close)
@@ -56,7 +61,9 @@ def test_costates_of_every_scheme(scheme):
 
 @pytest.mark.parametrize("kind", ["bound", "path"])
 def test_bryson_denham(kind):
-    """Under a ceiling of 1/9 the costate of the height is 18, 0, -18 and that of the speed 6 (1 - 3 t), 0, 6 (3 t - 2)."""
+    """Under a ceiling of 1/9 the costate of the height is 18, 0, -18 and that of the speed 6 (1 - 3
+    t), 0, 6 (3 t - 2).
+    """
     ocp = Problem("bryson-denham")
     ph = phase(ocp)
     x, _, u = block(ph, (0, 1), (0, -1), upper=1 / 9 if kind == "bound" else None)
@@ -64,16 +71,26 @@ def test_bryson_denham(kind):
         ph.path(x, upper=1 / 9, name="ceiling")
     ocp.minimize(ph.integral(u**2 / 2))
     solution = solve(ocp).check()
-    before, on, after = np.linspace(0, 0.3, 20), np.linspace(0.37, 0.63, 20), np.linspace(0.7, 1, 20)
-    for where, height, speed in ((before, 18, 6 * (1 - 3 * before)), (on, 0, 0), (after, -18, 6 * (3 * after - 2))):
+    before = np.linspace(0, 0.3, 20)
+    on = np.linspace(0.37, 0.63, 20)
+    after = np.linspace(0.7, 1, 20)
+    for where, height, speed in (
+        (before, 18, 6 * (1 - 3 * before)),
+        (on, 0, 0),
+        (after, -18, 6 * (3 * after - 2)),
+    ):
         np.testing.assert_allclose(solution.costate("x")(where), height, atol=0.02)
         np.testing.assert_allclose(solution.costate("v")(where), speed, atol=0.01)
     if kind == "path":  # the costate falls by 36 in all, and only the ceiling makes it fall
-        assert integral(solution.phases["main"].path_multipliers["ceiling"]) == pytest.approx(36, rel=1e-4)
+        assert integral(solution.phases["main"].path_multipliers["ceiling"]) == pytest.approx(
+            36, rel=1e-4
+        )
 
 
 def rationed(scheme):
-    """min 1/2 int u^2 to x = 0.9 with u <= 1/2 + t: u rides the limit until tau = 1 - sqrt(0.2), with multiplier tau - t."""
+    """min 1/2 int u^2 to x = 0.9 with u <= 1/2 + t: u rides the limit until tau = 1 - sqrt(0.2),
+    with multiplier tau - t.
+    """
     ocp = Problem("rationed")
     ph = ocp.phase()
     time = ph.time(end=1)
@@ -81,7 +98,8 @@ def rationed(scheme):
     ph.dynamics({x: u})
     ph.path(u - time, upper=0.5, name="ration")
     ocp.minimize(ph.integral(u**2 / 2))
-    mesh = Mesh(np.array([0, 1 - np.sqrt(0.2), 1]), np.array([3, 3]))  # a node where the limit is left
+    # a node where the limit is left
+    mesh = Mesh(np.array([0, 1 - np.sqrt(0.2), 1]), np.array([3, 3]))
     return solve(ocp, Collocation(scheme, mesh, SHARP, tolerance=np.inf, max_passes=1)).check()
 
 
@@ -97,7 +115,9 @@ def test_density_of_a_path_multiplier(scheme):
 
 @pytest.mark.parametrize("sense", [1, -1])
 def test_multiplier_of_a_boundary_condition(sense):
-    """Moving a block by b costs 12 b^2, which grows by 24 b; the multiplier m of L = f + m (x - b) is minus that."""
+    """Moving a block by b costs 12 b^2, which grows by 24 b; the multiplier m of L = f + m (x - b)
+    is minus that.
+    """
     ocp = Problem("arrive")
     ph = phase(ocp)
     x, _, u = block(ph, end=(None, 0))
@@ -110,7 +130,9 @@ def test_multiplier_of_a_boundary_condition(sense):
 
 
 def test_multiplier_of_an_integral_condition():
-    """A string over a given area A: x = 6 A t (1 - t) at cost 6 A^2, so the multiplier of the area is -12 A."""
+    """A string over a given area A: x = 6 A t (1 - t) at cost 6 A^2, so the multiplier of the area
+    is -12 A.
+    """
     ocp = Problem("area")
     ph = phase(ocp)
     x, u = ph.state("x", start=0, end=0), ph.control("u")
@@ -129,7 +151,11 @@ def two_blocks(jump=1.0, time=True):
     _, _, u = block(first, end=(None, None))
     _, w, f = block(second, start=(None, None))
     ocp.connect(first, second, states=["x"], time=time)
-    ocp.require(second.initial(w) - jump * first.final(first.declared["v"].symbol), equals=0, name="handover")
+    ocp.require(
+        second.initial(w) - jump * first.final(first.declared["v"].symbol),
+        equals=0,
+        name="handover",
+    )
     ocp.minimize(first.integral(u**2) + second.integral(f**2))
     return ocp
 
@@ -150,7 +176,9 @@ def test_costates_jump_where_the_state_does():
     solution = solve(two_blocks(jump=0.5, time=False)).check()
     before, after = solution.costate("v", "first")(0.4), solution.costate("v", "second")(0.4)
     assert before == pytest.approx(0.5 * after, rel=1e-8)
-    assert solution.costate("x", "first")(0.4) == pytest.approx(solution.costate("x", "second")(0.4), rel=1e-8)
+    assert solution.costate("x", "first")(0.4) == pytest.approx(
+        solution.costate("x", "second")(0.4), rel=1e-8
+    )
 
 
 def test_fixed_times_may_be_connected_too():
@@ -169,8 +197,12 @@ def pendulum(angle=1.0, speed=-0.5):
 
 def test_initial_costates_are_derivatives_of_the_cost():
     solution, step = pendulum(), 1e-4
-    by_angle = (pendulum(angle=1 + step).objective - pendulum(angle=1 - step).objective) / (2 * step)
-    by_speed = (pendulum(speed=-0.5 + step).objective - pendulum(speed=-0.5 - step).objective) / (2 * step)
+    by_angle = (pendulum(angle=1 + step).objective - pendulum(angle=1 - step).objective) / (
+        2 * step
+    )
+    by_speed = (pendulum(speed=-0.5 + step).objective - pendulum(speed=-0.5 - step).objective) / (
+        2 * step
+    )
     assert solution.costate("q")(0) == pytest.approx(by_angle, rel=1e-6)
     assert solution.costate("w")(0) == pytest.approx(by_speed, rel=1e-6)
     assert solution.costate("q")(2) == pytest.approx(0, abs=1e-7)  # transversality

@@ -1,4 +1,6 @@
-"""Answers on a mesh that look finished and are not: controls that path constraints limit, costs of zero, points of symmetry."""
+"""Answers on a mesh that look finished and are not: controls that path constraints limit, costs of
+zero, points of symmetry.
+"""
 
 from dataclasses import replace
 
@@ -16,7 +18,9 @@ from trajopt.nlp.backends import Outcome
 
 
 def drive(as_path):
-    """Rest to rest in the least time against drag, with a limited force: as a control, or as a constraint on the acceleration."""
+    """Rest to rest in the least time against drag, with a limited force: as a control, or as a
+    constraint on the acceleration.
+    """
     ocp = Problem("drive")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 20))
@@ -65,11 +69,16 @@ def test_a_power_limit_and_limits_of_acceleration_as_path_constraints():
     ocp.minimize(ph.final(t))
     power = 1.5
     # With top speed V the ways are P^2/2, (V^3 - P^3)/(3 P) and V^2/2.
-    top = next(r.real for r in np.roots([1 / (3 * power), 0.5, 0, power**2 / 6 - 20]) if abs(r.imag) < 1e-12 and r.real > 0)
+    top = next(
+        r.real
+        for r in np.roots([1 / (3 * power), 0.5, 0, power**2 / 6 - 20])
+        if abs(r.imag) < 1e-12 and r.real > 0
+    )
     least = power + (top**2 - power**2) / (2 * power) + top
     solution = solve(ocp).check()
     assert solution.objective == pytest.approx(least, rel=1e-9)
-    # From the limit of grip to that of power the control is continuous: with both held there, few meshes place it.
+    # From the limit of grip to that of power the control is continuous: with both held there, few
+    # meshes place it.
     assert len(solution.history) <= 5
 
 
@@ -117,7 +126,8 @@ def skip_entry():
             h: v * sin(gamma),
             v: -q * (0.032 + 1.4 * lift**2) - g * sin(gamma),
             gamma: q * lift * cos(bank) / v + (v / r - g / v) * cos(gamma),
-            psi: q * lift * sin(bank) / (v * cos(gamma)) - v / r * cos(gamma) * cos(psi) * tan(latitude),
+            psi: q * lift * sin(bank) / (v * cos(gamma))
+            - v / r * cos(gamma) * cos(psi) * tan(latitude),
             latitude: v / r * cos(gamma) * sin(psi),
         }
     )
@@ -131,7 +141,8 @@ def test_a_turn_of_zero_is_not_the_largest_turn():
 
 
 def test_an_answer_that_stays_coarse_is_the_best_of_its_meshes(monkeypatch):
-    monkeypatch.setattr(refinement_loop, "refine_mesh", lambda *_: Mesh.uniform(5, 3))  # a next mesh that is worse
+    # a next mesh that is worse
+    monkeypatch.setattr(refinement_loop, "refine_mesh", lambda *_: Mesh.uniform(5, 3))
     solution = solve(builder("cart-pole")(), Collocation(max_passes=2))
     first, second = (record.error for record in solution.history)
     assert second > first > solution.tolerance
@@ -147,7 +158,11 @@ def test_arcs_that_hold_are_kept_where_their_refinement_fails(monkeypatch):
         if solution.kind is not PassKind.ARCS:
             return solution
         solved.append(solution)
-        return solution if len(solved) == 1 else replace(solution, result=replace(solution.result, outcome=Outcome.FAILED))
+        return (
+            solution
+            if len(solved) == 1
+            else replace(solution, result=replace(solution.result, outcome=Outcome.FAILED))
+        )
 
     solve_mesh = arc_refinement.solve_mesh
     monkeypatch.setattr(arc_refinement, "solve_mesh", failing_second)

@@ -1,4 +1,6 @@
-"""Edges of what has a value: tables that end where a state's bound is, and costs that end at zero."""
+"""Edges of what has a value: tables that end where a state's bound is, and costs that
+end at zero.
+"""
 
 import casadi
 import numpy as np
@@ -23,9 +25,12 @@ def run_to_a_stop(drag, symbols):
 
 
 def test_a_table_may_end_at_a_bound():
-    """CasADi's splines are zero beyond their grid: nothing may be evaluated there, be it by a hair."""
+    """CasADi's splines are zero beyond their grid: nothing may be evaluated there, be it
+    by a hair.
+    """
     grid = np.linspace(0, FASTEST, 21)
-    table = casadi.interpolant("drag", "bspline", [grid], 0.02 * grid**2)  # cubic splines hold a parabola exactly
+    # cubic splines hold a parabola exactly
+    table = casadi.interpolant("drag", "bspline", [grid], 0.02 * grid**2)
     assert float(table(FASTEST * (1 + 1e-12))) == 0
     by_table = solve(run_to_a_stop(table, casadi.MX)).check()
     by_formula = solve(run_to_a_stop(lambda v: 0.02 * v**2, casadi.SX)).check()
@@ -34,7 +39,9 @@ def test_a_table_may_end_at_a_bound():
 
 
 def test_a_table_may_end_where_a_smooth_control_holds_a_state():
-    """The least effort for a given way and time rides along the fastest speed, and along the edge of the table."""
+    """The least effort for a given way and time rides along the fastest speed, and along the edge
+    of the table.
+    """
     grid = np.linspace(0, FASTEST, 21)
     table = casadi.interpolant("drag", "bspline", [grid], 0.02 * grid**2)
     costs = []

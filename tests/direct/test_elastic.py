@@ -1,4 +1,6 @@
-"""The least-violation solution: what it violates has a known amount and a name; it finds trajectories that are not straight."""
+"""The least-violation solution: what it violates has a known amount and a name; it finds
+trajectories that are not straight.
+"""
 
 import numpy as np
 import pytest
@@ -8,9 +10,9 @@ from trajopt import Problem, Status, free, solve
 from trajopt.direct.elastic import least_violation
 from trajopt.direct.first_solution import first_meshes
 from trajopt.direct.solve_mesh import Context
-from trajopt.guess import plain_guess
+from trajopt.guess.plain import plain_guess
 from trajopt.nlp.backends import Outcome
-from trajopt.solving import Collocation
+from trajopt.solving.methods import Collocation
 
 
 def cart(end=None, time=1.0, limit=1.0, start=0, cost=True, **v):
@@ -37,14 +39,23 @@ def target_out_of_reach():
 
 
 def time_too_short():
-    return cart(end=1.0, time=free(0.1, 1.0))[0], ["end value of state 'x'", "0.75", "upper bound of the end time (1)"]
+    return cart(end=1.0, time=free(0.1, 1.0))[0], [
+        "end value of state 'x'",
+        "0.75",
+        "upper bound of the end time (1)",
+    ]
 
 
 def time_limit_as_a_condition():
     """The least time to 1 is 2."""
     ocp, ph, t, *_ = cart(end=1.0, time=free(0.1, 9.0))
     ocp.require(ph.final(t), upper=1.5, name="deadline")
-    return ocp, ["condition 'deadline'", "violated by 0.5", "its value is 2, required is at most 1.5", "control 'u'"]
+    return ocp, [
+        "condition 'deadline'",
+        "violated by 0.5",
+        "its value is 2, required is at most 1.5",
+        "control 'u'",
+    ]
 
 
 def budget_too_small():
@@ -55,7 +66,9 @@ def budget_too_small():
 
 
 def speed_limit():
-    """At a speed of at most 1, and 0.1 s to reach it and to leave it again, two seconds take to 1.9."""
+    """At a speed of at most 1, and 0.1 s to reach it and to leave it again, two seconds take to
+    1.9.
+    """
     ocp, *_ = cart(end=5.0, time=2.0, limit=10.0, upper=1.0)
     return ocp, ["end value of state 'x'", "its value is 1.9", "the bounds of state 'v'"]
 
@@ -100,10 +113,16 @@ def falling():
     ocp = Problem("falling")
     ph = ocp.phase()
     ph.time(end=2)
-    h, v, u = ph.state("height", start=1, lower=0), ph.state("v", start=0), ph.control("thrust", lower=0, upper=5)
+    h = ph.state("height", start=1, lower=0)
+    v = ph.state("v", start=0)
+    u = ph.control("thrust", lower=0, upper=5)
     ph.dynamics({h: v, v: u - 9.81})
     ocp.minimize(ph.integral(u**2))
-    return ocp, ["the bound of state 'height'", "its value is -8.62, required is at least 0", "control 'thrust'"]
+    return ocp, [
+        "the bound of state 'height'",
+        "its value is -8.62, required is at least 0",
+        "control 'thrust'",
+    ]
 
 
 def phases(ends, times):
@@ -120,20 +139,38 @@ def phases(ends, times):
 
 
 def ends_that_do_not_meet():
-    words = ["end value of state 'x' in phase 'a'", "its value is 2, required is 1", "start value of state 'x' in phase 'b'"]
+    words = [
+        "end value of state 'x' in phase 'a'",
+        "its value is 2, required is 1",
+        "start value of state 'x' in phase 'b'",
+    ]
     return phases([(0, 1), (2, 3)], [free(0.1, 5), free(0.1, 9)]), words
 
 
 def start_that_is_not_reached():
     """One second takes to 1; the next phase begins at 9."""
-    words = ["x from 'a' to 'b'", "violated by 8", "start value of state 'x' in phase 'b'", "control 'u'"]
+    words = [
+        "x from 'a' to 'b'",
+        "violated by 8",
+        "start value of state 'x' in phase 'b'",
+        "control 'u'",
+    ]
     return phases([(0, None), (9, 10)], [1.0, 2.0]), words
 
 
 CASES = [
-    target_out_of_reach, time_too_short, time_limit_as_a_condition, budget_too_small, speed_limit, wall, engine_too_small,
-    walls_too_close, falling, ends_that_do_not_meet, start_that_is_not_reached,
-]  # fmt: skip
+    target_out_of_reach,
+    time_too_short,
+    time_limit_as_a_condition,
+    budget_too_small,
+    speed_limit,
+    wall,
+    engine_too_small,
+    walls_too_close,
+    falling,
+    ends_that_do_not_meet,
+    start_that_is_not_reached,
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
@@ -185,7 +222,9 @@ def dubins(x_end, y_end, heading):
 
 
 def sideways(x, y):
-    """Left, right, left, with the first heading again: the middle turn is all but a little of a circle, and so are the others."""
+    """Left, right, left, with the first heading again: the middle turn is all but a little of a
+    circle, and so are the others.
+    """
     return 2 * (2 * np.pi - np.arccos(1 - (x**2 + y**2) / 8))
 
 
@@ -195,7 +234,10 @@ def sideways(x, y):
         ((0, 0, pi), 7 * pi / 3),  # about-turn on the spot
         ((0, 1, 0), sideways(0, 1)),
         ((0.2, 0.1, 0), sideways(0.2, 0.1)),
-        ((-1, -1, pi / 2), 7 * pi / 2),  # a whole turn to the left, then three quarters to the right
+        (
+            (-1, -1, pi / 2),
+            7 * pi / 2,
+        ),  # a whole turn to the left, then three quarters to the right
     ],
 )
 def test_ways_round_are_found(end, length):
@@ -203,3 +245,19 @@ def test_ways_round_are_found(end, length):
     solution = solve(dubins(*end)).check()
     assert solution.objective == pytest.approx(length, rel=1e-6)
     assert solution.log
+
+
+@pytest.mark.parametrize("limits", [{"equals": 1}, {"lower": 0.5}])
+def test_a_path_constraint_that_the_start_violates_is_infeasible(limits):
+    """No equation is collocated at the start: with a control without bounds the state jumped."""
+    ocp = Problem("contradiction")
+    ph = ocp.phase()
+    ph.time(end=1)
+    x, u = ph.state("x", start=0), ph.control("u")
+    ph.dynamics({x: u})
+    ph.path(x, **limits, name="height")
+    ocp.minimize(ph.integral(u**2))
+    solution = solve(ocp)
+    assert solution.status is Status.INFEASIBLE
+    assert len(solution.history) == 1
+    assert "at the start, path constraint 'height' in phase 'main'" in solution.explanation[0]

@@ -1,4 +1,6 @@
-"""What happens when a solve does not go well at first, or at all: attempts, their log, and explanations in the user's names."""
+"""What happens when a solve does not go well at first, or at all: attempts, their log, and
+explanations in the user's names.
+"""
 
 import numpy as np
 import pytest
@@ -23,20 +25,40 @@ def line(name, rate, phase="main", cost=lambda x, u: u**2, **x_options):
 
 
 def kink():
-    """The root has no derivative at x = 0, where the guess lies: the first attempts cannot even begin."""
+    """The root has no derivative at x = 0, where the guess lies."""
     return line("kink", lambda x, u: sqrt(x) / 10 + u, start=0, end=1, guess=0)
+
+
+def sideways():
+    """The shortest way of a car with turns of radius 1 or more to the place beside it (Dubins)."""
+    ocp = Problem("sideways")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0.1, 20))
+    x, y = ph.state("x", start=0, end=0), ph.state("y", start=0, end=1)
+    angle, turn = ph.state("angle", start=0, end=0), ph.control("turn", lower=-1, upper=1)
+    ph.dynamics({x: cos(angle), y: sin(angle), angle: turn})
+    ocp.minimize(ph.final(t))
+    return ocp
 
 
 def test_attempts_are_made_in_order_and_logged():
     told = []
-    solution = solve(kink(), progress=told.append).check()
+    solution = solve(sideways(), progress=told.append).check()
     assert len(solution.log) >= 2
-    assert solution.log[0].startswith("first attempt: not a number")
+    assert solution.log[0].startswith("first attempt: ")
     assert solution.log[-1].endswith("solved")
     assert all("\n" not in entry for entry in solution.log)
     assert all(entry in told for entry in solution.log[:-1])
-    easy = solve(line("kink", lambda x, u: sqrt(x) / 10 + u, start=0, end=1, guess=lambda tau: 0.1 + tau)).check()
+
+
+def test_a_guess_without_derivatives_is_moved():
+    """The first program begins beside the root's singular point."""
+    solution = solve(kink()).check()
+    easy = solve(
+        line("kink", lambda x, u: sqrt(x) / 10 + u, start=0, end=1, guess=lambda tau: 0.1 + tau)
+    ).check()
     assert solution.objective == pytest.approx(easy.objective, rel=1e-6)
+    assert not solution.log
     assert not easy.log
 
 
@@ -71,7 +93,7 @@ def test_an_infeasible_boundary_is_explained(failed):
 def test_every_attempt_of_a_failure_is_in_the_log(failed):
     labels = [entry.split(":")[0] for entry in failed.log]
     assert labels[0] == "first attempt"
-    assert len(labels) == len(set(labels)) >= 3
+    assert len(labels) == len(set(labels)) >= 2
     assert all("largest violation" in entry for entry in failed.log)
 
 
@@ -130,7 +152,9 @@ def test_a_saturated_control_is_mentioned():
     ocp.minimize(ph.integral(u**2))
     solution = solve(ocp)
     assert solution.status is Status.INFEASIBLE
-    assert any("control 'force' stays at its upper bound 2" in entry for entry in solution.explanation)
+    assert any(
+        "control 'force' stays at its upper bound 2" in entry for entry in solution.explanation
+    )
 
 
 def test_a_time_that_cannot_be_met_by_another_guess_is_still_found():
@@ -138,13 +162,17 @@ def test_a_time_that_cannot_be_met_by_another_guess_is_still_found():
     ocp = Problem("slow guess")
     ph = ocp.phase()
     t = ph.time(end=free(0.01, 1000, guess=500))
-    x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u", lower=-1, upper=1)
+    x = ph.state("x", start=0, end=1)
+    v = ph.state("v", start=0, end=0)
+    u = ph.control("u", lower=-1, upper=1)
     ph.dynamics({x: v, v: u})
     ocp.minimize(ph.final(t))
     assert solve(ocp).check().objective == pytest.approx(2, rel=1e-6)
 
 
-@pytest.mark.parametrize("cost", [lambda ph, x, u: -ph.final(x), lambda ph, x, u: ph.integral(u**2 - 40 * x**2)])
+@pytest.mark.parametrize(
+    "cost", [lambda ph, x, u: -ph.final(x), lambda ph, x, u: ph.integral(u**2 - 40 * x**2)]
+)
 def test_a_cost_without_end_is_recognised_at_once(cost):
     ocp = Problem("greedy")
     ph = ocp.phase()
@@ -159,7 +187,9 @@ def test_a_cost_without_end_is_recognised_at_once(cost):
 
 
 def test_a_trajectory_through_an_obstacle_between_points_is_no_solution():
-    """Three pillars without a gap: a coarse mesh finds a way through them, between its points; the true one leads round."""
+    """Three pillars without a gap: a coarse mesh finds a way through them, between its points; the
+    true one leads round.
+    """
     ocp = Problem("pillars")
     ph = ocp.phase()
     ph.time(end=4)
@@ -173,37 +203,45 @@ def test_a_trajectory_through_an_obstacle_between_points_is_no_solution():
     t = np.linspace(0, 4, 2001)
     for place in [(1.5, 0.4), (3.0, -0.4), (4.5, 0.4)]:
         assert np.linalg.norm(solution["p"](t) - place, axis=1).min() > 1 - 1e-4
-    # A straight line is the least without pillars; there is a way round on either side, 12.6 and 18.9.
+    # A straight line is the least without pillars; there is a way round on either side, 12.6 and
+    # 18.9.
     assert 12 * 6**2 / 4**3 < solution.objective < 19
 
 
 def test_a_mesh_too_coarse_for_any_motion_is_not_the_last_word():
-    """Apollo's return (Stoer and Bulirsch): on the first mesh every motion misses a little, less than its own error."""
+    """Apollo's return (Stoer and Bulirsch): from a line every solution on the first mesh misses a
+    little, less than its own error.
+    """
     ocp = Problem("return from the moon")
     ph = ocp.phase()
     ph.time(start=0, end=free(100, 400))
     radius, gravity, decay, density = 209.0, 3.2172e-4, 4.26, 2.704e-3  # in 1e5 ft, s, slug
     v = ph.state("v", start=0.36, end=0.27, lower=0.1)
     climb = ph.state("climb", start=np.deg2rad(-8.1), end=0)
-    height = ph.state("height", start=4 / radius, end=2.5 / radius, lower=0, scale=0.01)  # above the ground, in radii
+    # above the ground, in radii
+    height = ph.state("height", start=4 / radius, end=2.5 / radius, lower=0, scale=0.01)
     u = ph.control("u", lower=-np.pi, upper=np.pi)
     air = density * exp(-decay * radius * height)
     drag, lift = 26600 * air * v**2 * (1.174 - 0.9 * cos(u)), 26600 * air * v * 0.6 * sin(u)
     ph.dynamics(
         {
             v: -drag - gravity * sin(climb) / (1 + height) ** 2,
-            climb: lift + v * cos(climb) / (radius * (1 + height)) - gravity * cos(climb) / (v * (1 + height) ** 2),
+            climb: lift
+            + v * cos(climb) / (radius * (1 + height))
+            - gravity * cos(climb) / (v * (1 + height) ** 2),
             height: v * sin(climb) / radius,
         }
     )
     ocp.minimize(ph.integral(10 * v**3 * sqrt(air)))
     solution = solve(ocp).check()
-    assert any("finer first mesh" in entry for entry in solution.log)
+    assert "other starts: solved" in solution.log
     assert solution.objective == pytest.approx(0.027782408834, rel=1e-7)  # by shooting
 
 
 def test_an_answer_that_is_none_is_not_recommended():
-    """A fast jump of a relaxation oscillation, on meshes that are too few: a larger tolerance would not make it right."""
+    """A fast jump of a relaxation oscillation, on meshes that are too few: a larger tolerance would
+    not make it right.
+    """
     ocp = Problem("relaxation")
     ph = ocp.phase()
     ph.time(start=0, end=20)

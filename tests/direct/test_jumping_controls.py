@@ -1,4 +1,7 @@
-"""Controls that jump although path constraints limit them: grip and speed of a vehicle. Feasible between the points, too."""
+"""Controls that jump although path constraints limit them: grip and speed of a vehicle.
+
+Feasible between the points, too.
+"""
 
 import itertools
 
@@ -12,7 +15,9 @@ GRIP, SPEED = 3.0, 4.0
 
 
 def vehicle(disc=None):
-    """From rest to rest in least time, with a circle of grip and a speed limit; its acceleration jumps at the speed limit."""
+    """From rest to rest in least time, with a circle of grip and a speed limit; its acceleration
+    jumps at the speed limit.
+    """
     ocp = Problem("vehicle")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 60))
@@ -31,7 +36,9 @@ def vehicle(disc=None):
 def largest_acceleration(solution):
     """At the start of each interval as well, where no control has a value."""
     breaks = solution.phases["main"].breaks
-    places = np.concatenate([a + (b - a) * np.linspace(1e-9, 1 - 1e-9, 33) for a, b in itertools.pairwise(breaks)])
+    places = np.concatenate(
+        [a + (b - a) * np.linspace(1e-9, 1 - 1e-9, 33) for a, b in itertools.pairwise(breaks)]
+    )
     return np.hypot(solution["a"](places), solution["b"](places)).max()
 
 

@@ -8,7 +8,9 @@ from trajopt.direct.collocation import Collocation
 
 
 def braked(limit=1.0):
-    """Rest to rest with the least effort, the control bounded below: u = max(6 - 12 t shifted, -limit) with one kink."""
+    """Rest to rest with the least effort, the control bounded below: u = max(6 - 12 t shifted,
+    -limit) with one kink.
+    """
     ocp = Problem("braked")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -44,11 +46,14 @@ def test_a_break_settles_at_the_kink(limit):
     breaks = solution.phases["main"].breaks
     assert np.abs(breaks - kink).min() < 1e-5
     assert len(solution.history) <= 5
-    # With the kink at a break the control is a straight line and a constant: nothing else is refined.
+    # With the kink at a break the control is a straight line and a constant: nothing else is
+    # refined.
     assert breaks.size <= 13
     at = np.array([0.5 * kink, 0.5 * (1 + kink)])
     start = 2 * limit * (1 - kink) / kink + limit
-    np.testing.assert_allclose(solution["u"](at), [start - 0.5 * (start + limit), -limit], atol=1e-5)
+    np.testing.assert_allclose(
+        solution["u"](at), [start - 0.5 * (start + limit), -limit], atol=1e-5
+    )
 
 
 def test_two_kinks_in_one_interval():

@@ -1,4 +1,6 @@
-"""What a layout tells of its points: their times and weights, the intervals they lie in, and the controls there."""
+"""What a layout tells of its points: their times and weights, the intervals they lie in, and the
+controls there.
+"""
 
 import numpy as np
 import pytest
@@ -9,8 +11,9 @@ from trajopt.direct.packing import make_layout, pack, unpack
 from trajopt.direct.scaling import scales
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal
 from trajopt.direct.transcription import transcribe
-from trajopt.guess import Guess, PhaseGuess
-from trajopt.problem import Problem
+from trajopt.statement.problem import Problem
+from trajopt.trajectory.curve import Curve
+from trajopt.trajectory.trajectory import Trajectories, Trajectory
 
 BREAKS = np.array([0.0, 0.15, 0.5, 0.6, 1.0])
 DEGREES = np.array([3, 2, 3, 4])
@@ -33,7 +36,9 @@ def test_weights_and_times_of_the_points_integrate_polynomials(scheme):
     ph = layout_of(scheme, Mesh(BREAKS, DEGREES)).phases[0]
     exact = min(rule.points.size for rule in ph.grid.rules) - 1
     for power in range(exact + 1):
-        assert ph.grid.weights @ ph.grid.point_times**power == pytest.approx(1 / (power + 1), rel=1e-14)
+        assert ph.grid.weights @ ph.grid.point_times**power == pytest.approx(
+            1 / (power + 1), rel=1e-14
+        )
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
@@ -53,14 +58,22 @@ def test_linear_controls_are_what_they_were_guessed_to_be_at_every_point(scheme)
     def line(slopes):
         return lambda tau: 1.0 + np.outer(tau, slopes)
 
-    guess = Guess((PhaseGuess(0.0, 2.0, line([1.0]), line([]), line([3.0, -2.0])),), np.zeros(0))
+    curves = [
+        Curve.linear(np.array([0.0, 2.0]), line(slopes)(np.array([0.0, 1.0])))
+        for slopes in ([1.0], [], [3.0, -2.0])
+    ]
+    guess = Trajectories((Trajectory(*curves),), np.zeros(0))
     values = unpack(layout.phases[0], pack(layout, guess))
-    np.testing.assert_allclose(values.U, line([3.0, -2.0])(layout.phases[0].grid.point_times), rtol=1e-14)
+    np.testing.assert_allclose(
+        values.U, line([3.0, -2.0])(layout.phases[0].grid.point_times), rtol=1e-14
+    )
     np.testing.assert_allclose(values.X, line([1.0])(layout.phases[0].grid.state_times), rtol=1e-15)
 
 
 def test_controls_with_one_value_on_each_interval_are_constant():
-    layout = layout_of(Radau(), Mesh(BREAKS, DEGREES, control_points=np.array([[1], [1], [1], [1]])), controls=1)
+    layout = layout_of(
+        Radau(), Mesh(BREAKS, DEGREES, control_points=np.array([[1], [1], [1], [1]])), controls=1
+    )
     ph = layout.phases[0]
     y = np.zeros(layout.unknowns)
     ph.control_unknowns(y)[ph.control_grid.offset[:, 0]] = [1.0, 2.0, 3.0, 4.0]
@@ -82,3 +95,15 @@ def test_every_static_variable_has_the_size_of_its_own_guess():
     layout.statics(start)[:] = [1.0, 2e5, 1e4, -2e3]
     sizes, _ = scales(layout, transcribe(kernels, layout, start, np.zeros(0)), 1e-3)
     np.testing.assert_array_equal(layout.statics(sizes), [1.0, 2e5, 1e4, 2e3])
+
+
+def test_a_jump_of_a_control_at_a_break_has_its_value_from_both_sides():
+    """Points at the end of an interval get the value from the left, those of the next interval the
+    value from the right.
+    """
+    layout = layout_of(Radau(), Mesh(BREAKS, DEGREES), controls=1)
+    ph, times = layout.phases[0], 3.0 + 4.0 * BREAKS
+    flat = Curve.linear(np.array([3.0, 7.0]), np.zeros((2, 1)))
+    steps = Curve.steps(times, np.arange(BREAKS.size - 1.0)[:, None])
+    y = pack(layout, Trajectories((Trajectory(flat, flat.rows(slice(0, 0)), steps),), np.zeros(0)))
+    np.testing.assert_array_equal(ph.controls(y)[:, 0], ph.grid.interval_of)

@@ -1,4 +1,6 @@
-"""Adaptive meshes: layers are found, switches located, singular arcs quiet, and a stop short of the tolerance is admitted."""
+"""Adaptive meshes: layers are found, switches located, singular arcs quiet, and a stop short of the
+tolerance is admitted.
+"""
 
 from dataclasses import replace
 
@@ -8,7 +10,6 @@ from casadi import sin
 from scipy.integrate import solve_ivp
 
 from trajopt import Problem, Status, free, solve
-from trajopt.arcs import AT_LOWER, FREE
 from trajopt.catalogue import builder
 from trajopt.direct.collocation import Collocation, Refinement
 from trajopt.direct.mesh import Mesh
@@ -18,7 +19,8 @@ from trajopt.direct.refinement_loop import _stalled
 from trajopt.direct.schemes import Gauss, HermiteSimpson, Radau, Trapezoidal
 from trajopt.direct.search import Pass
 from trajopt.errors import SolveError, UsageError
-from trajopt.solution import MeshPass
+from trajopt.trajectory.arcs import AT_LOWER, FREE
+from trajopt.trajectory.solution import MeshPass
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +29,17 @@ def hypersensitive():
 
 
 def test_boundary_layers_are_found(hypersensitive):
-    """x = 0 all but everywhere; the layers at both ends are as wide as their time constants, a few seconds out of 10 000."""
+    """x = 0 all but everywhere; the layers at both ends are as wide as their time constants, a few
+    seconds out of 10 000.
+    """
     assert hypersensitive.success
     breaks = hypersensitive.phases["main"].breaks
     widths = np.diff(breaks)
     assert widths[0] < 1
     assert widths[-1] < 1
     assert widths.max() > 1000  # nothing is wasted on the middle
-    assert np.count_nonzero((breaks < 50) | (breaks > 9950)) > 0.3 * breaks.size  # one hundredth of the time
+    # one hundredth of the time
+    assert np.count_nonzero((breaks < 50) | (breaks > 9950)) > 0.3 * breaks.size
     t = np.linspace(50, 9950, 1000)
     assert np.abs(hypersensitive["x"](t)).max() < 1e-5
 
@@ -74,10 +79,14 @@ def test_a_fixed_mesh_that_is_too_coarse_is_admitted():
     assert solution.error > 1e-3
     with pytest.raises(SolveError, match="only one mesh was allowed"):
         solution.check()
-    accepted = solve(builder("cart-pole")(), Collocation(mesh=mesh, tolerance=np.inf, max_passes=1)).check()
+    accepted = solve(
+        builder("cart-pole")(), Collocation(mesh=mesh, tolerance=np.inf, max_passes=1)
+    ).check()
     assert accepted.error == solution.error
     assert accepted.objective == solution.objective
-    fine = solve(builder("cart-pole")(), Collocation(mesh=Mesh.uniform(30, 7), max_passes=1)).check()
+    fine = solve(
+        builder("cart-pole")(), Collocation(mesh=Mesh.uniform(30, 7), max_passes=1)
+    ).check()
     assert fine.error <= fine.tolerance
 
 
@@ -92,16 +101,21 @@ def test_the_estimate_bounds_the_error(sharp, tolerance):
     solution = solve(builder("cart-pole")(), tolerance=tolerance).check()
     t = np.linspace(0, 2, 500)
     actual = max(
-        np.abs(solution[name](t) - sharp[name](t)).max() / np.abs(sharp[name](t)).max() for name in ("x", "q", "dx", "dq")
+        np.abs(solution[name](t) - sharp[name](t)).max() / np.abs(sharp[name](t)).max()
+        for name in ("x", "q", "dx", "dq")
     )
     assert solution.error <= tolerance
     assert actual < 300 * tolerance  # local errors are passed on along an unstable motion
 
 
-@pytest.mark.parametrize("scheme", [Radau(), Gauss(), HermiteSimpson(), Trapezoidal()], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "scheme", [Radau(), Gauss(), HermiteSimpson(), Trapezoidal()], ids=lambda s: s.name
+)
 def test_every_scheme_refines(scheme):
     tolerance = 1e-4 if scheme.name == "trapezoidal" else 1e-6
-    solution = solve(builder("vanderpol-bounded")(), Collocation(scheme, tolerance=tolerance)).check()
+    solution = solve(
+        builder("vanderpol-bounded")(), Collocation(scheme, tolerance=tolerance)
+    ).check()
     assert solution.objective == pytest.approx(2.86726105718, rel=20 * tolerance)
 
 
@@ -130,7 +144,9 @@ def test_switches_are_located(scheme):
 
 
 def tracking():
-    """min 1/2 int (x - r)^2 with |x'| <= 1: down at full speed until x meets r = sin(t) / 2, then singular, u = cos(t) / 2."""
+    """min 1/2 int (x - r)^2 with |x'| <= 1: down at full speed until x meets r = sin(t) / 2, then
+    singular, u = cos(t) / 2.
+    """
     ocp = Problem("tracking")
     ph = ocp.phase()
     t = ph.time(end=4)
@@ -192,26 +208,35 @@ def test_smooth_intervals_get_a_higher_degree_and_others_are_cut():
     assert set(MESH.breaks) <= set(following.breaks)
     inside = (following.breaks > 0.5) & (following.breaks < 0.75)
     assert inside.any()
-    assert not np.any((following.breaks > 0) & (following.breaks < 0.5) & (following.breaks != 0.25))
+    assert not np.any(
+        (following.breaks > 0) & (following.breaks < 0.5) & (following.breaks != 0.25)
+    )
     assert following.degrees.max() <= Refinement().max_degree
 
 
 def test_schemes_of_one_degree_are_only_cut():
     estimate = Estimate(np.full(4, 1e-3), np.full(4, 1e-3))
-    following = refine_mesh(replace(MESH, degrees=np.full(4, 2)), estimate, Collocation(HermiteSimpson()))
+    following = refine_mesh(
+        replace(MESH, degrees=np.full(4, 2)), estimate, Collocation(HermiteSimpson())
+    )
     assert following.intervals > 8
     assert set(following.degrees) == {2}
 
 
 def test_a_worse_error_is_cut_finer():
-    counts = [refine_mesh(MESH, Estimate(np.full(4, e), np.ones(4)), Collocation()).intervals for e in (1e-5, 1e-3, 1e-1)]
+    counts = [
+        refine_mesh(MESH, Estimate(np.full(4, e), np.ones(4)), Collocation()).intervals
+        for e in (1e-5, 1e-3, 1e-1)
+    ]
     assert counts[0] < counts[1] <= counts[2]
 
 
 def test_knots_and_roles_follow_their_intervals():
     roles = np.array([[FREE], [FREE], [AT_LOWER], [AT_LOWER]])
     mesh = replace(MESH, knots=(2,), roles=roles, control_points=np.array([[2], [2], [1], [1]]))
-    following = refine_mesh(mesh, Estimate(np.array([1e-2, 1e-9, 1e-9, 1e-2]), np.ones(4)), Collocation())
+    following = refine_mesh(
+        mesh, Estimate(np.array([1e-2, 1e-9, 1e-9, 1e-2]), np.ones(4)), Collocation()
+    )
     (knot,) = following.knots
     assert following.breaks[knot] == 0.5
     left = following.breaks[:-1] < 0.5
@@ -220,7 +245,9 @@ def test_knots_and_roles_follow_their_intervals():
 
 
 def test_stiff_motion_without_controls():
-    """Robertson's kinetics: a layer of milliseconds in eleven hours; there is nothing to choose, and no mesh for controls."""
+    """Robertson's kinetics: a layer of milliseconds in eleven hours; there is nothing to choose,
+    and no mesh for controls.
+    """
     ocp = Problem("robertson")
     ph = ocp.phase()
     ph.time(end=4e4)
@@ -243,7 +270,9 @@ def test_stiff_motion_without_controls():
 
 
 def test_a_first_mesh_that_seems_accurate_does_not_end_refinement():
-    """Its controls are constant on intervals: later meshes may have larger estimates for a while (a truck with a trailer)."""
+    """Its controls are constant on intervals: later meshes may have larger estimates for a while (a
+    truck with a trailer).
+    """
 
     def passes(*errors):
         return [Pass(PassKind.MESH, MeshPass(30, 90, 20, error, 1.0, 0.1)) for error in errors]

@@ -1,4 +1,6 @@
-"""Several minima of the Hamiltonian: the best one, controls that jump between two of them, and chattering."""
+"""Several minima of the Hamiltonian: the best one, controls that jump between two of them, and
+chattering.
+"""
 
 import numpy as np
 import pytest
@@ -10,11 +12,13 @@ from trajopt.direct.collocation import Collocation
 from trajopt.direct.first_solution import first_meshes
 from trajopt.direct.hamiltonian_minimum import excess, other_minima, with_excess
 from trajopt.direct.solve_mesh import Context, solve_mesh
-from trajopt.guess import plain_guess
+from trajopt.guess.plain import plain_guess
 
 
 def wells(tilt=0.3):
-    """Speed is cheap near two values, the slower one a little cheaper; the middle of the bounds lies on the dearer side."""
+    """Speed is cheap near two values, the slower one a little cheaper; the middle of the bounds
+    lies on the dearer side.
+    """
     ocp = Problem("wells")
     ph = ocp.phase()
     ph.time(start=0, end=2)
@@ -42,11 +46,15 @@ def test_the_better_of_two_minima_of_the_hamiltonian_is_found():
 
 
 def to_and_fro():
-    """Bolza's example, the deviation as a state: standing still is stationary and the worst, to and fro costs hardly anything."""
+    """Bolza's example, the deviation as a state: standing still is stationary and the worst, to and
+    fro costs hardly anything.
+    """
     ocp = Problem("to and fro")
     ph = ocp.phase()
     ph.time(start=0, end=1)
-    x, w, u = ph.state("x", start=0, end=0), ph.state("w", start=0), ph.control("u", lower=-2, upper=2)
+    x = ph.state("x", start=0, end=0)
+    w = ph.state("w", start=0)
+    u = ph.control("u", lower=-2, upper=2)
     ph.dynamics({x: u, w: x**2})
     ocp.minimize(ph.final(w) + ph.integral((u**2 - 1) ** 2))
     return ocp
@@ -64,7 +72,7 @@ def test_chattering_is_reported_with_the_value_of_the_relaxed_problem():
 def first_mesh(problem):
     form = problem.finish()
     context = Context.start(form, Collocation(), np.zeros(0), lambda _: None)
-    return solve_mesh(context, first_meshes(context), plain_guess(form), None)
+    return solve_mesh(context, first_meshes(context), plain_guess(form))
 
 
 def test_excess_is_what_the_cost_falls_by_where_the_state_has_no_say():
@@ -78,15 +86,21 @@ def test_excess_is_what_the_cost_falls_by_where_the_state_has_no_say():
 
 
 def test_a_bounded_state_without_influence_on_the_cost_does_not_hide_the_excess():
-    """Its costate and the multipliers of its bound are round-off, and say nothing about active limits."""
+    """Its costate and the multipliers of its bound are round-off, and say nothing about active
+    limits.
+    """
     ocp = Problem("with an amount")
     ph = ocp.phase()
     ph.time(start=0, end=2)
-    x, amount, u = ph.state("x", start=0), ph.state("amount", start=0, lower=0), ph.control("u", lower=-1.5, upper=2.5)
+    x = ph.state("x", start=0)
+    amount = ph.state("amount", start=0, lower=0)
+    u = ph.control("u", lower=-1.5, upper=2.5)
     ph.dynamics({x: u, amount: 1e-3 * (1 + u**2)})
     ocp.minimize(ph.integral(price(u)))
     best, _, highest = stationary()
-    assert excess(first_mesh(ocp)) == pytest.approx((price(highest) - price(best)) / price(highest), rel=1e-5)
+    assert excess(first_mesh(ocp)) == pytest.approx(
+        (price(highest) - price(best)) / price(highest), rel=1e-5
+    )
 
 
 def test_the_best_control_has_no_excess():
@@ -99,9 +113,12 @@ def joint():
     ph = ocp.phase()
     ph.time(start=0, end=1)
     x = ph.state("x", start=0)
-    u, v = ph.control("u", lower=-1, upper=1, guess=0.9), ph.control("v", lower=-1, upper=1, guess=0.9)
+    u = ph.control("u", lower=-1, upper=1, guess=0.9)
+    v = ph.control("v", lower=-1, upper=1, guess=0.9)
     ph.dynamics({x: u})
-    ocp.minimize(ph.integral(1 + 2 * (u - v) ** 2 + (u**2 - 0.25) ** 2 + (v**2 - 0.25) ** 2 + 0.3 * (u + v)))
+    ocp.minimize(
+        ph.integral(1 + 2 * (u - v) ** 2 + (u**2 - 0.25) ** 2 + (v**2 - 0.25) ** 2 + 0.3 * (u + v))
+    )
     return ocp
 
 
@@ -137,7 +154,9 @@ def crossing():
 
 
 def test_a_jump_is_a_moving_knot():
-    """The cost does not depend on the state: at each time the price (u^2 - 1)^2 + 2 (t - 0.3) u is least."""
+    """The cost does not depend on the state: at each time the price (u^2 - 1)^2 + 2 (t - 0.3) u is
+    least.
+    """
     solution = solve(crossing()).check()
     assert len(solution.arcs) == 2
     assert solution["u"](0.3 - 1e-6) == pytest.approx(1, abs=1e-5)
@@ -152,7 +171,9 @@ def test_a_jump_is_a_moving_knot():
 
 
 def test_a_motion_that_needs_controls_away_from_the_middle_is_found():
-    """In the middle of its range the control has no effect, to first order: from there no motion comes nearer than any other."""
+    """In the middle of its range the control has no effect, to first order: from there no motion
+    comes nearer than any other.
+    """
     ocp = Problem("square")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -161,16 +182,19 @@ def test_a_motion_that_needs_controls_away_from_the_middle_is_found():
     ocp.minimize(ph.integral(u**4))
     solution = solve(ocp).check()
     assert solution.objective == pytest.approx(0.25, rel=1e-7)
-    # Either sign does, at every point: constant on its intervals the control is one, and there is nothing to refine.
-    assert [record.remark for record in solution.history] == ["", "constant controls"]
+    assert len(solution.history) == 1  # either sign does, and the guess has one
     assert solution["u"](0.37) ** 2 == pytest.approx(0.5, rel=1e-6)
 
 
-NEWTON = 0.37481598763  # parametric solution; the curved part begins at r = 0.35094 with a slope of one
+NEWTON = (
+    0.37481598763  # parametric solution; the curved part begins at r = 0.35094 with a slope of one
+)
 
 
 def newton_nose(**limit):
-    """Newton's body of least resistance, as long as its radius: the slope jumps from zero to one where the curved part begins."""
+    """Newton's body of least resistance, as long as its radius: the slope jumps from zero to one
+    where the curved part begins.
+    """
     ocp = Problem("nose")
     ph = ocp.phase()
     r = ph.time(start=0, end=1)
@@ -181,9 +205,12 @@ def newton_nose(**limit):
 
 
 def test_two_minima_closer_than_samples_of_wide_bounds_are_told_apart():
-    """Slopes of zero and one between bounds of 0 and 20: the loss of smooth slopes, 3e-3, was overlooked (estimate 3e-6)."""
+    """Slopes of zero and one between bounds of 0 and 20: the loss of smooth slopes, 3e-3, was
+    overlooked (estimate 3e-6).
+    """
     solution = solve(newton_nose(upper=20))
-    assert solution.objective == pytest.approx(NEWTON, rel=1e-6) or solution.error > 1e-3
+    loss = solution.objective / NEWTON - 1
+    assert loss < 1e-6 or solution.error > 0.9 * loss
 
 
 def test_a_jump_from_a_bound_is_exact():
@@ -192,7 +219,10 @@ def test_a_jump_from_a_bound_is_exact():
 
 
 def oil_shale():
-    """Pyrolysis of oil shale (Wen & Yen 1977): the most bitumen. The temperature jumps from its lower to its upper bound."""
+    """Pyrolysis of oil shale (Wen & Yen 1977): the most bitumen.
+
+    The temperature jumps from its lower to its upper bound.
+    """
     ocp = Problem("oil-shale")
     ph = ocp.phase()
     ph.time(start=0, end=free(0, 50))
@@ -202,19 +232,25 @@ def oil_shale():
     factors, energies = (8.86, 24.25, 23.67, 18.75, 20.70), (20300, 37400, 33800, 28200, 31000)
     k = [exp(a - b / (1.9872 * T)) for a, b in zip(factors, energies, strict=True)]
     both = kerogen * bitumen
-    ph.dynamics({
-        kerogen: -k[0] * kerogen - (k[2] + k[3] + k[4]) * both, bitumen: k[0] * kerogen - k[1] * bitumen + k[2] * both,
-        oil: k[1] * bitumen + k[3] * both, coke: k[4] * both,
-    })  # fmt: skip
+    ph.dynamics(
+        {
+            kerogen: -k[0] * kerogen - (k[2] + k[3] + k[4]) * both,
+            bitumen: k[0] * kerogen - k[1] * bitumen + k[2] * both,
+            oil: k[1] * bitumen + k[3] * both,
+            coke: k[4] * both,
+        }
+    )
     ocp.maximize(ph.final(bitumen))
     return ocp
 
 
 @pytest.mark.slow  # 4 s of processor time
 def test_a_jump_of_a_temperature_and_kinks_beside_it():
-    """Single shooting with free switching times and 60 constant temperatures on the other arcs gives 0.35382112.
+    """Single shooting with free switching times and 60 constant temperatures on the other arcs
+    gives 0.35382112.
 
-    Jumps smaller than a tenth of the temperature itself were overlooked: 0.3538189, with an estimated error of 2e-6.
+    Jumps smaller than a tenth of the temperature itself were overlooked: 0.3538189, with an
+    estimated error of 2e-6.
     """
     solution = solve(oil_shale())
     assert solution.objective == pytest.approx(0.35382116, rel=1e-6)

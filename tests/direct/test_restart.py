@@ -1,4 +1,6 @@
-"""An earlier answer brings its arcs: a switch need not be found again, only moved; and arcs that do not hold are given up."""
+"""An earlier answer brings its arcs: a switch need not be found again, only moved; and arcs that do
+not hold are given up.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from trajopt.direct.schemes import HermiteSimpson
 
 
 def sprint(distance=10.0, limit=2.0):
-    """From rest to rest as fast as possible, |u| <= 1, v <= limit: distance / limit + limit, or 2 sqrt(distance) below it."""
+    """From rest to rest as fast as possible, |u| <= 1, v <= limit: distance / limit + limit, or 2
+    sqrt(distance) below it.
+    """
     ocp = Problem("sprint")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 100))
@@ -28,7 +32,14 @@ def earlier():
 
 
 @pytest.mark.parametrize(
-    "name", ["double-integrator-mintime", "double-integrator-minfuel", "robot-arm", "goddard-cops", "jacobson-singular"]
+    "name",
+    [
+        "double-integrator-mintime",
+        "double-integrator-minfuel",
+        "robot-arm",
+        "goddard-cops",
+        "jacobson-singular",
+    ],
 )
 def test_the_same_problem_takes_one_mesh(name):
     first = solve(builder(name)()).check()
@@ -47,12 +58,18 @@ def test_arcs_survive_a_file(earlier, tmp_path):
     assert again.objective == pytest.approx(7, rel=1e-9)
 
 
-@pytest.mark.parametrize(("distance", "limit"), [(10.5, 2.0), (10.0, 2.1), (40.0, 2.0), (10.0, 1.0)])
+@pytest.mark.parametrize(
+    ("distance", "limit"), [(10.5, 2.0), (10.0, 2.1), (40.0, 2.0), (10.0, 1.0)]
+)
 def test_a_changed_problem_moves_the_switches(earlier, distance, limit):
     solution = solve(sprint(distance, limit), guess=earlier).check()
     assert len(solution.history) <= 2
     assert solution.objective == pytest.approx(distance / limit + limit, rel=1e-9)
-    np.testing.assert_allclose([arc.end for arc in solution.arcs], [limit, distance / limit, distance / limit + limit], rtol=1e-6)
+    np.testing.assert_allclose(
+        [arc.end for arc in solution.arcs],
+        [limit, distance / limit, distance / limit + limit],
+        rtol=1e-6,
+    )
 
 
 @pytest.mark.parametrize(("distance", "limit"), [(10.0, 9.0), (3.0, 2.0)])
@@ -82,14 +99,18 @@ def test_a_tighter_tolerance_refines_on_the_arcs():
 
 def test_a_mesh_or_a_scheme_of_ones_own_comes_first(earlier):
     mesh = Mesh.uniform(12, 3)
-    fixed = solve(sprint(), Collocation(mesh=mesh, tolerance=np.inf, max_passes=1), guess=earlier).check()
+    fixed = solve(
+        sprint(), Collocation(mesh=mesh, tolerance=np.inf, max_passes=1), guess=earlier
+    ).check()
     assert fixed.phases["main"].breaks.size == 13
     straight = solve(sprint(), Collocation(HermiteSimpson(), tolerance=1e-3), guess=earlier)
     assert straight.objective == pytest.approx(7, rel=1e-3)
 
 
 def test_arcs_of_a_phase_with_other_controls_are_left_alone(earlier):
-    """The same states, another control beside the first: the trajectory is taken over, the arcs are not."""
+    """The same states, another control beside the first: the trajectory is taken over, the arcs are
+    not.
+    """
     ocp = Problem("sprint with wind")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 100))
@@ -97,4 +118,5 @@ def test_arcs_of_a_phase_with_other_controls_are_left_alone(earlier):
     u, w = ph.control("u", lower=-1, upper=1), ph.control("w", lower=-1, upper=1)
     ph.dynamics({x: v, v: u + w})
     ocp.minimize(ph.final(t))
-    assert solve(ocp, guess=earlier).check().objective == pytest.approx(6, rel=1e-6)  # 1 s up, 4 s along, 1 s down
+    # 1 s up, 4 s along, 1 s down
+    assert solve(ocp, guess=earlier).check().objective == pytest.approx(6, rel=1e-6)

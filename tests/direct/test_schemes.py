@@ -1,4 +1,6 @@
-"""Every scheme: its algebra on one interval, and its order seen by halving the widths of real solves."""
+"""Every scheme: its algebra on one interval, and its order seen by halving the widths of real
+solves.
+"""
 
 import casadi
 import numpy as np
@@ -7,7 +9,15 @@ import pytest
 from trajopt import Problem, solve
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh import Mesh
-from trajopt.direct.schemes import Gauss, HermiteSimpson, Lobatto, Radau, Trapezoidal, can_raise_degree, integration_matrix
+from trajopt.direct.schemes import (
+    Gauss,
+    HermiteSimpson,
+    Lobatto,
+    Radau,
+    Trapezoidal,
+    can_raise_degree,
+    integration_matrix,
+)
 from trajopt.errors import UsageError
 from trajopt.nlp.backends import Ipopt
 
@@ -25,13 +35,16 @@ def test_a_rule_is_complete(rule):
     np.testing.assert_allclose(rule.support[rule.at], rule.points, atol=0)
     assert rule.P.shape == (rule.defects, rule.support.size)
     assert rule.Q.shape == (rule.defects, rule.points.size)
-    assert rule.defects == rule.support.size - 1  # as many equations as values that follow the first
+    # as many equations as values that follow the first
+    assert rule.defects == rule.support.size - 1
     assert np.all(rule.weights > 0)
 
 
 @every_rule
 def test_defects_vanish_on_polynomials_of_the_degree(rule):
-    """x = t^k with its rate k t^(k-1) solves the defects for k up to the degree; constants first of all."""
+    """x = t^k with its rate k t^(k-1) solves the defects for k up to the degree; constants first of
+    all.
+    """
     np.testing.assert_allclose(rule.P @ np.ones(rule.support.size), 0, atol=1e-11)
     for k in range(1, rule.degree + 1):
         defect = rule.P @ rule.support**k + rule.Q @ (k * rule.points ** (k - 1))
@@ -47,14 +60,17 @@ def test_defects_determine_the_values_after_the_first(rule):
 def test_quadrature_is_exact_to_its_order_and_no_further(rule):
     for k in range(rule.order):
         assert rule.weights @ rule.points**k == pytest.approx(1 / (k + 1), abs=1e-13)
-    # The error on t^order is that of the squared node polynomial; far below round-off of the moments for high degrees.
+    # The error on t^order is that of the squared node polynomial; far below round-off of the
+    # moments for high degrees.
     if rule.degree <= 4:
         assert abs(rule.weights @ rule.points**rule.order - 1 / (rule.order + 1)) > 1e-8
 
 
 @every_rule
 def test_the_end_value_is_the_quadrature_of_the_rates(rule):
-    """Eliminating the inner values leaves x(1) = x(0) + weights . rates: the cost is integrated like the motion."""
+    """Eliminating the inner values leaves x(1) = x(0) + weights . rates: the cost is integrated
+    like the motion.
+    """
     last = np.linalg.solve(rule.P[:, 1:], -np.hstack([rule.P[:, :1], rule.Q]))[-1]
     np.testing.assert_allclose(last, [1.0, *rule.weights], atol=1e-11)
 
@@ -62,7 +78,9 @@ def test_the_end_value_is_the_quadrature_of_the_rates(rule):
 def test_integration_matrix_integrates_polynomials():
     nodes, ends = np.array([0.1, 0.4, 0.5, 0.9]), np.array([0.0, 0.3, 1.0])
     for k in range(4):
-        np.testing.assert_allclose(integration_matrix(nodes, ends) @ nodes**k, ends ** (k + 1) / (k + 1), atol=1e-14)
+        np.testing.assert_allclose(
+            integration_matrix(nodes, ends) @ nodes**k, ends ** (k + 1) / (k + 1), atol=1e-14
+        )
 
 
 def test_fixed_degrees_stay_fixed():
@@ -80,8 +98,9 @@ def test_a_degree_is_a_positive_whole_number(degree):
             scheme.rule(degree)
 
 
-# min 1/2 int x^2 + u^2, x' = u, x(0) = 1 over [0, 1]: x = cosh(1 - t) / cosh 1, costate sinh(1 - t) / cosh 1, cost tanh(1) / 2.
-# The nonlinear twin is the same motion seen through y = exp(x), whose costate is that of x divided by y.
+# min 1/2 int x^2 + u^2, x' = u, x(0) = 1 over [0, 1]: x = cosh(1 - t) / cosh 1, costate sinh(1 - t)
+# / cosh 1, cost tanh(1) / 2. The nonlinear twin is the same motion seen through y = exp(x), whose
+# costate is that of x divided by y.
 
 
 def linear():
@@ -111,7 +130,13 @@ def exact(build, t):
 
 def errors(build, scheme, intervals, degree):
     """At the nodes: (state, costate); and of the quadrature (cost)."""
-    method = Collocation(scheme, Mesh.uniform(intervals, degree), Ipopt(tolerance=1e-12), tolerance=np.inf, max_passes=1)
+    method = Collocation(
+        scheme,
+        Mesh.uniform(intervals, degree),
+        Ipopt(tolerance=1e-12),
+        tolerance=np.inf,
+        max_passes=1,
+    )
     solution = solve(build(), method).check()
     t = solution.phases["main"].breaks
     state, costate = exact(build, t)
@@ -139,7 +164,9 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("build", [linear, nonlinear])
-@pytest.mark.parametrize(("scheme", "degree", "coarse", "order"), ORDERS, ids=[f"{c[0].name} {c[1]}" for c in ORDERS])
+@pytest.mark.parametrize(
+    ("scheme", "degree", "coarse", "order"), ORDERS, ids=[f"{c[0].name} {c[1]}" for c in ORDERS]
+)
 def test_order_of_states_costates_and_quadrature(build, scheme, degree, coarse, order):
     assert scheme.rule(degree).order == order
     np.testing.assert_allclose(slopes(build, scheme, degree, coarse), order, atol=0.3)
@@ -147,21 +174,32 @@ def test_order_of_states_costates_and_quadrature(build, scheme, degree, coarse, 
 
 @pytest.mark.parametrize("degree", [3, 4])
 def test_lobatto_of_higher_degree(degree):
-    """A control shared by two intervals answers to both their multipliers: the motion keeps order 4, the cost its own."""
+    """A control shared by two intervals answers to both their multipliers: the motion keeps order
+    4, the cost its own.
+    """
     state, costate, cost = slopes(nonlinear, Lobatto(), degree, 8 if degree == 3 else 2)
     assert min(state, costate) > 2.5
     assert cost == pytest.approx(2 * degree, abs=0.4)
 
 
-@pytest.mark.parametrize(("scheme", "degree"), [(Gauss(), 3), (Radau(), 3), (Lobatto(), 3), (HermiteSimpson(), 2)])
+@pytest.mark.parametrize(
+    ("scheme", "degree"), [(Gauss(), 3), (Radau(), 3), (Lobatto(), 3), (HermiteSimpson(), 2)]
+)
 def test_trajectories_between_the_nodes_converge_with_their_polynomials(scheme, degree):
     t = np.linspace(0, 1, 301)
     gaps = []
     for n in (8, 16):
-        solution = solve(nonlinear(), Collocation(scheme, Mesh.uniform(n, degree), Ipopt(tolerance=1e-12), max_passes=1))
+        solution = solve(
+            nonlinear(),
+            Collocation(scheme, Mesh.uniform(n, degree), Ipopt(tolerance=1e-12), max_passes=1),
+        )
         state, costate = exact(nonlinear, t)
         control = -exact(linear, t)[1]
-        values = ((solution["x"], state), (solution["u"], control), (solution.costate("x"), costate))
+        values = (
+            (solution["x"], state),
+            (solution["u"], control),
+            (solution.costate("x"), costate),
+        )
         gaps.append([np.abs(curve(t) - value).max() for curve, value in values])
     state, control, costate = np.log2(np.array(gaps[0]) / np.array(gaps[1]))
     assert state > degree + 0.6  # a polynomial of degree d misses by O(h^(d + 1))

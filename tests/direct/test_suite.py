@@ -1,4 +1,6 @@
-"""The quick problems of the regression suite are solved; references agree with closed forms; the runner judges rightly."""
+"""The quick problems of the regression suite are solved; references agree with closed forms; the
+runner judges rightly.
+"""
 
 import math
 import sys
@@ -54,6 +56,10 @@ def test_verdicts():
 
 
 def test_affine_controls_in_an_equation_may_change_at_every_point():
-    """Constant on each interval of the first mesh, both parts of x could not add up to it: no trajectory would be feasible."""
-    solution = solve(ENTRIES["parts-penalty"].build(), Collocation(max_passes=1, tolerance=math.inf)).check()
+    """Constant on each interval of the first mesh, both parts of x could not add up to it: no
+    trajectory would be feasible.
+    """
+    solution = solve(
+        ENTRIES["parts-penalty"].build(), Collocation(max_passes=1, tolerance=math.inf)
+    ).check()
     assert REFERENCES["parts-penalty"].error(solution.objective) < 1e-3

@@ -1,4 +1,6 @@
-"""Touches of state constraints, and ends of arcs on them: breaks go there, and the costates jump as they should."""
+"""Touches of state constraints, and ends of arcs on them: breaks go there, and the costates jump as
+they should.
+"""
 
 import casadi
 import numpy as np
@@ -14,7 +16,9 @@ from trajopt.direct.touch_points import TouchKind, TouchPoint, next_places
 
 
 def bounce(limit, end=-1.0, as_path=False):
-    """x'' = u from x = 0, x' = 1 back to x = 0, x' = end with the least effort, x below a limit (Bryson and Denham)."""
+    """x'' = u from x = 0, x' = 1 back to x = 0, x' = end with the least effort, x below a limit
+    (Bryson and Denham).
+    """
     ocp = Problem("bounce")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -29,7 +33,9 @@ def bounce(limit, end=-1.0, as_path=False):
 
 
 def cubic(width, start, end):
-    """The least effort from (x, v) to (x, v) in a given time: (cost, acceleration and jerk at the start)."""
+    """The least effort from (x, v) to (x, v) in a given time: (cost, acceleration and jerk at the
+    start).
+    """
     (x0, v0), (x1, v1) = start, end
     acceleration = 6 * (x1 - x0) / width**2 - (4 * v0 + 2 * v1) / width
     jerk = -12 * (x1 - x0) / width**3 + 6 * (v0 + v1) / width**2
@@ -38,7 +44,9 @@ def cubic(width, start, end):
 
 
 def touching(limit, end):
-    """Two cubics that meet at the limit with v = 0 and the same acceleration: (touch, cost, costate of x before, and after)."""
+    """Two cubics that meet at the limit with v = 0 and the same acceleration: (touch, cost, costate
+    of x before, and after).
+    """
 
     def gap(t):
         _, a, j = cubic(t, (0, 1), (limit, 0))
@@ -85,21 +93,29 @@ def test_breaks_settle_at_the_ends_of_an_arc(limit, as_path):
     expected = np.where(t < 3 * limit, -2 / (3 * limit) * (1 - t / (3 * limit)), 0.0)
     expected = expected + expected[::-1]
     np.testing.assert_allclose(solution["u"](t), expected, atol=1e-3)
-    # The costate of x is the slope of u: constant before the arc, zero on it, and the same backwards after it.
+    # The costate of x is the slope of u: constant before the arc, zero on it, and the same
+    # backwards after it.
     costate = solution.phases["main"].costates["x"]
     at = np.array([0.01, 0.5, 0.99])
-    np.testing.assert_allclose(costate(at), 2 / (9 * limit**2) * np.array([1, 0, -1]), atol=5e-5 * 2 / (9 * limit**2))
+    np.testing.assert_allclose(
+        costate(at), 2 / (9 * limit**2) * np.array([1, 0, -1]), atol=5e-5 * 2 / (9 * limit**2)
+    )
     assert len(solution.history) <= 5
     assert certify(solution).ok
 
 
 def chain(limit, order=4):
-    """A chain of four integrators out and back with the least effort, the first below a limit: it touches it only."""
+    """A chain of four integrators out and back with the least effort, the first below a limit: it
+    touches it only.
+    """
     ocp = Problem("chain")
     ph = ocp.phase()
     ph.time(start=0, end=1)
     start, end = (0, 1, 0, 0), (0, -0.8, 0, 0)
-    x = [ph.state(f"x{i}", start=start[i], end=end[i], **({"upper": limit} if i == 0 else {})) for i in range(order)]
+    x = [
+        ph.state(f"x{i}", start=start[i], end=end[i], **({"upper": limit} if i == 0 else {}))
+        for i in range(order)
+    ]
     u = ph.control("u")
     ph.dynamics({x[i]: x[i + 1] if i + 1 < order else u for i in range(order)})
     ocp.minimize(ph.integral(u**2))
@@ -107,10 +123,14 @@ def chain(limit, order=4):
 
 
 def least_effort(time, order=4):
-    """(A, W): x(time) = A x(0) with no control, and the least effort for a difference d from that is d . W d."""
+    """(A, W): x(time) = A x(0) with no control, and the least effort for a difference d from that
+    is d . W d.
+    """
     powers = np.arange(order)
     factorials = np.cumprod([1.0, *powers[1:]])
-    A = np.array([[time ** (j - i) / factorials[j - i] if j >= i else 0.0 for j in powers] for i in powers])
+    A = np.array(
+        [[time ** (j - i) / factorials[j - i] if j >= i else 0.0 for j in powers] for i in powers]
+    )
     b = np.array([[time ** (2 * order - 1 - i - j) for j in powers] for i in powers])
     scale = 1 / factorials[::-1]
     gramian = b * np.outer(scale, scale) / (2 * order - 1 - powers[:, None] - powers[None, :])
@@ -130,7 +150,9 @@ def test_a_constraint_of_the_fourth_order(limit):
         z = np.array([limit, *y])
         return (z - A @ start) @ W @ (z - A @ start) + (end - B @ z) @ V @ (end - B @ z)
 
-    best = minimize_scalar(lambda t: -cost(t), bounds=(0.3, 0.7), method="bounded", options={"xatol": 1e-10})
+    best = minimize_scalar(
+        lambda t: -cost(t), bounds=(0.3, 0.7), method="bounded", options={"xatol": 1e-10}
+    )
     solution = solve(chain(limit), tolerance=1e-8).check()
     assert solution.objective == pytest.approx(-best.fun, rel=1e-7)
     assert break_at(solution, best.x) == pytest.approx(best.x, abs=1e-5)
@@ -141,7 +163,8 @@ def round_a_circle():
     ocp = Problem("round a circle")
     ph = ocp.phase()
     ph.time(start=0, end=1)
-    x, y = ph.state("x", start=-1, end=1), ph.state("y", start=0.1, end=0.3, guess=lambda s: 0.1 + 4 * s * (1 - s))
+    x = ph.state("x", start=-1, end=1)
+    y = ph.state("y", start=0.1, end=0.3, guess=lambda s: 0.1 + 4 * s * (1 - s))
     v, w = ph.state("v", start=0, end=0), ph.state("w", start=0, end=0)
     a, b = ph.control("a"), ph.control("b")
     ph.dynamics({x: v, y: w, v: a, w: b})
@@ -151,7 +174,9 @@ def round_a_circle():
 
 
 def oscillator():
-    """A limit that the control reaches through the first derivative: an arc with a density, and no jumps."""
+    """A limit that the control reaches through the first derivative: an arc with a density, and no
+    jumps.
+    """
     ocp = Problem("oscillator")
     ph = ocp.phase()
     ph.time(start=0, end=5)
@@ -163,7 +188,9 @@ def oscillator():
 
 
 def arm():
-    """Two links with limited rates, their torques states: both rates touch their limits, or stay there."""
+    """Two links with limited rates, their torques states: both rates touch their limits, or stay
+    there.
+    """
     ocp = Problem("arm")
     ph = ocp.phase()
     ph.time(start=0, end=2)
@@ -175,7 +202,9 @@ def arm():
     mass = casadi.vertcat(casadi.horzcat(3 + 2 * c, 1 + c), casadi.horzcat(1 + c, 1))
     bias = casadi.vertcat(-s * (2 * w[0] * w[1] + w[1] ** 2), s * w[0] ** 2)
     rates = casadi.solve(mass, casadi.vertcat(*torque) - bias)
-    ph.dynamics({q[0]: w[0], q[1]: w[1], w[0]: rates[0], w[1]: rates[1], torque[0]: u[0], torque[1]: u[1]})
+    ph.dynamics(
+        {q[0]: w[0], q[1]: w[1], w[0]: rates[0], w[1]: rates[1], torque[0]: u[0], torque[1]: u[1]}
+    )
     ocp.minimize(ph.integral(u[0] ** 2 + u[1] ** 2))
     return ocp
 
@@ -191,9 +220,11 @@ def test_solutions_with_touch_points_are_certified(build):
 
 @pytest.mark.parametrize("as_path", [False, True])
 def test_a_limit_that_is_met_at_the_end(as_path):
-    """The jerk u with little effort, as far and as fast as possible: the speed limit pushes at the very end, and only there.
+    """The jerk u with little effort, as far and as fast as possible: the speed limit pushes at the
+    very end, and only there.
 
-    u = 5 s^2 / 2 + p s with s = 1 - t and p such that the speed comes to the limit: 1/5 = 5/8 + p/3.
+    u = 5 s^2 / 2 + p s with s = 1 - t and p such that the speed comes to the limit: 1/5 = 5/8 +
+    p/3.
     """
     ocp = Problem("push")
     ph = ocp.phase()
@@ -232,7 +263,9 @@ def test_the_next_place_by_the_secant():
 
 def test_nodes_on_both_sides_hold_the_next_place():
     """The secant of the last two would leave the stretch that earlier nodes have shown."""
-    (place,) = next_places([[touch(0.55, 0.54)], [touch(0.40, 0.43)]], [touch(0.42, 0.449)], Refinement())
+    (place,) = next_places(
+        [[touch(0.55, 0.54)], [touch(0.40, 0.43)]], [touch(0.42, 0.449)], Refinement()
+    )
     assert 0.42 < place < 0.55
 
 
@@ -245,4 +278,5 @@ def test_breaks_move_to_touch_points():
     assert breaks(Bend(0.26, 0.26)) == [0, 0.26, 0.5, 0.75, 1]  # close to a break
     assert breaks(Bend(0.32, 0.25)) == [0, 0.32, 0.5, 0.75, 1]  # the break was made for it
     assert breaks(Bend(0.32, 0.31)) == [0, 0.25, 0.32, 0.5, 0.75, 1]  # neither
-    assert breaks(Bend(0.26, 0.25), Bend(0.262, 0.262)) == [0, 0.26, 0.262, 0.5, 0.75, 1]  # two at one break
+    # two at one break
+    assert breaks(Bend(0.26, 0.25), Bend(0.262, 0.262)) == [0, 0.26, 0.262, 0.5, 0.75, 1]

@@ -1,4 +1,6 @@
-"""Problems whose best cost, and best control, are zero: errors have a floor from the problem's own sizes."""
+"""Problems whose best cost, and best control, are zero: errors have a floor from the problem's own
+sizes.
+"""
 
 import pytest
 from casadi import cos
@@ -17,7 +19,9 @@ def effort(rate, limit):
     return ocp
 
 
-@pytest.mark.parametrize(("rate", "limit"), [(lambda x: -0.65 * cos(x), 1.03), (lambda x: 1.0, 1.0)])
+@pytest.mark.parametrize(
+    ("rate", "limit"), [(lambda x: -0.65 * cos(x), 1.03), (lambda x: 1.0, 1.0)]
+)
 def test_a_control_of_zero_is_found_on_few_intervals(rate, limit):
     solution = solve(effort(rate, limit)).check()
     assert solution.objective < 1e-12

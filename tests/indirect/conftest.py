@@ -11,13 +11,20 @@ from trajopt.indirect.shooting import Shooting
 
 @pytest.fixture(scope="session")
 def classical():
-    """By module of ``problems.classical``: normal form, reference, direct solution, and that of shooting from it."""
+    """By module of ``problems.classical``: normal form, reference, direct solution, and that of
+    shooting from it.
+    """
 
     @functools.cache
     def get(name):
         module = importlib.import_module(f"problems.classical.{name}")
         problem = module.build()
         direct = solve(problem)
-        return problem.finish(), module.REFERENCE, direct, Shooting().solve(problem.finish(), direct)
+        return (
+            problem.finish(),
+            module.REFERENCE,
+            direct,
+            Shooting().solve(problem.finish(), direct),
+        )
 
     return get

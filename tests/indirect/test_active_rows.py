@@ -1,4 +1,8 @@
-"""Endpoint conditions that an arc on a state constraint implies already: systems are square and of full rank."""
+"""Endpoint conditions that an arc on a state constraint implies already: systems are square and of
+full rank.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,8 +10,9 @@ import pytest
 import trajopt.indirect.active_rows
 import trajopt.indirect.newton
 from trajopt import Problem, solve
-from trajopt.indirect.hamiltonian import hamiltonians
-from trajopt.indirect.initial_system import prepare
+from trajopt.indirect.hamiltonian import phase_hamiltonians
+from trajopt.indirect.initial_system import shooting_problem
+from trajopt.indirect.settings import NEWTON
 from trajopt.indirect.shooting import Shooting
 
 W = 4.0
@@ -16,9 +21,11 @@ COST = -(W**2) * T1**3 / 6 - W * (1 - T1)
 
 
 def far_within_a_limit(ending):
-    """As far as possible at a limited speed, for the square of the thrust: the speed stays at its limit to the end.
+    """As far as possible at a limited speed, for the square of the thrust: the speed stays at its
+    limit to the end.
 
-    ``ending``: how the limit is stated: a path constraint, a bound of the state, that and an end value, or two linked phases.
+    ``ending``: how the limit is stated: a path constraint, a bound of the state, that and an end
+    value, or two linked phases.
     """
     ocp = Problem("far")
     first = ocp.phase("first")
@@ -28,7 +35,12 @@ def far_within_a_limit(ending):
         ph.time(start=span[0], end=span[1])
         begin = {"start": 0} if ph is first else {}
         x = ph.state("x", **begin)
-        v = ph.state("v", **begin, **({} if ending == "path" else {"upper": 1}), **({"end": 1} if ending == "end value" else {}))
+        v = ph.state(
+            "v",
+            **begin,
+            **({} if ending == "path" else {"upper": 1}),
+            **({"end": 1} if ending == "end value" else {}),
+        )
         u = ph.control("u")
         ph.dynamics({x: v, v: u})
         if ending == "path":
@@ -45,8 +57,10 @@ def test_conditions_that_the_last_arc_implies_are_left_out(ending):
     ocp = far_within_a_limit(ending)
     direct = solve(ocp)
     form, options = ocp.finish(), Shooting()
-    hams, p = hamiltonians(form), form.parameter_values(None)
-    prepared = prepare(form, hams, next(options._starts(form, hams, direct, p))[1], p, options)
+    hams, p = phase_hamiltonians(form), form.parameter_values(None)
+    prepared = shooting_problem(
+        form, hams, next(options._starts(form, hams, direct, p))[1], p, options
+    )
     matrix = prepared.system.evaluate(prepared.unknowns)[1].toarray()
     assert matrix.shape[0] == matrix.shape[1] == np.linalg.matrix_rank(matrix)
     solution = options.solve(form, direct)
@@ -57,7 +71,9 @@ def test_conditions_that_the_last_arc_implies_are_left_out(ending):
 
 
 def landing():
-    """Rest to rest onto the tip of a cone, in which the motion stays: the cone's condition at the end repeats the end itself."""
+    """Rest to rest onto the tip of a cone, in which the motion stays: the cone's condition at the
+    end repeats the end itself.
+    """
     ocp = Problem("landing")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -73,16 +89,19 @@ def landing():
 @pytest.mark.parametrize("dense", [0, 700])
 def test_an_inequality_that_other_conditions_imply_is_left_out(dense, monkeypatch):
     """Its multiplier would be arbitrary; with sparse factors Newton's method would not end."""
-    monkeypatch.setattr(trajopt.indirect.newton, "DENSE", dense)
+    monkeypatch.setattr(trajopt.indirect.newton, "NEWTON", replace(NEWTON, dense=dense))
     ocp = landing()
     solution = Shooting().solve(ocp.finish(), solve(ocp)).check()
     assert solution.objective == pytest.approx(24, rel=1e-12)
     assert len(solution.log) == 2
-    assert solution.log[1] == "the multipliers of 'end of cone' and 'end of x' and 'end of y' are not unique"
+    assert (
+        solution.log[1]
+        == "the multipliers of 'end of cone' and 'end of x' and 'end of y' are not unique"
+    )
 
 
 def test_with_that_inequality_rounding_errors_stop_the_iteration(monkeypatch):
-    monkeypatch.setattr(trajopt.indirect.newton, "DENSE", 0)
+    monkeypatch.setattr(trajopt.indirect.newton, "NEWTON", replace(NEWTON, dense=0))
     monkeypatch.setattr(trajopt.indirect.active_rows._Span, "add", lambda span, gradient: True)
     ocp = landing()
     assert not Shooting().solve(ocp.finish(), solve(ocp)).success

@@ -1,4 +1,6 @@
-"""Direct and indirect answers of every classical case, as `--method both` finds them: objective, costates, switching times."""
+"""Direct and indirect answers of every classical case, as `--method both` finds them: objective,
+costates, switching times.
+"""
 
 import importlib
 from itertools import pairwise
@@ -7,11 +9,26 @@ import numpy as np
 import pytest
 
 from trajopt import solve
-from trajopt.solving import Both
+from trajopt.solving.methods import Both
 
 CASES = [
-    *("block_move", "brachistochrone", "hypersensitive", "lqr_scalar", "vanderpol_bounded", "cart_pole", "launch_vehicle"),
-    *("double_integrator_minfuel", "double_integrator_mintime", "moon_lander", "robot_arm", "goddard", "jacobson_singular"),
+    *(
+        "block_move",
+        "brachistochrone",
+        "hypersensitive",
+        "lqr_scalar",
+        "vanderpol_bounded",
+        "cart_pole",
+        "launch_vehicle",
+    ),
+    *(
+        "double_integrator_minfuel",
+        "double_integrator_mintime",
+        "moon_lander",
+        "robot_arm",
+        "goddard",
+        "jacobson_singular",
+    ),
     *("bryson_denham", "linear_tangent_steering", "orbit_raising"),
 ]
 
@@ -22,7 +39,9 @@ def switches(arcs):
 
 @pytest.mark.parametrize("name", CASES)
 def test_both_methods_agree(classical, name):
-    """Collocation with the tolerance of ``both``; shooting from a less accurate solution, which must not matter."""
+    """Collocation with the tolerance of ``both``; shooting from a less accurate solution, which
+    must not matter.
+    """
     form, _, _, indirect = classical(name)
     direct = solve(importlib.import_module(f"problems.classical.{name}").build(), Both().direct)
     assert indirect.success
@@ -32,8 +51,12 @@ def test_both_methods_agree(classical, name):
     for q in first.states:
         curve = indirect.costate(q.name, first.name)
         size = np.abs(curve.points).max()
-        gap = np.abs(np.atleast_1d(direct.costate(q.name, first.name)(t0)) - np.atleast_1d(curve(t0))).max()
+        gap = np.abs(
+            np.atleast_1d(direct.costate(q.name, first.name)(t0)) - np.atleast_1d(curve(t0))
+        ).max()
         assert gap <= 1e-6 * max(size, 1e-9)
     if direct.arcs:
         duration = max(ph.tf for ph in indirect.phases.values()) - t0
-        np.testing.assert_allclose(switches(direct.arcs), switches(indirect.arcs), rtol=0, atol=1e-6 * duration)
+        np.testing.assert_allclose(
+            switches(direct.arcs), switches(indirect.arcs), rtol=0, atol=1e-6 * duration
+        )

@@ -1,4 +1,6 @@
-"""A structure broken on purpose: shooting ends with the right one, or rather with the answer that collocation found too."""
+"""A structure broken on purpose: shooting ends with the right one, or rather with the answer that
+collocation found too.
+"""
 
 import functools
 import time
@@ -8,8 +10,8 @@ import numpy as np
 import pytest
 
 from trajopt import Problem, builder, solve
-from trajopt.deadline import UNLIMITED
-from trajopt.indirect.hamiltonian import hamiltonians
+from trajopt.deadline import Budget
+from trajopt.indirect.hamiltonian import phase_hamiltonians
 from trajopt.indirect.shooting import Shooting, _Run
 
 
@@ -33,7 +35,11 @@ def with_another(number, **roles):
     def broken(arcs):
         old = arcs[number]
         a, b = (old.start + share * (old.end - old.start) for share in (0.4, 0.6))
-        pieces = [replace(old, end=a), replace(old, start=a, end=b, roles={**old.roles, **roles}), replace(old, start=b)]
+        pieces = [
+            replace(old, end=a),
+            replace(old, start=a, end=b, roles={**old.roles, **roles}),
+            replace(old, start=b),
+        ]
         return [*arcs[:number], *pieces, *arcs[number + 1 :]]
 
     return broken
@@ -44,7 +50,10 @@ def swapped(i, j):
 
     def broken(arcs):
         changed = list(arcs)
-        changed[i], changed[j] = replace(arcs[i], roles=arcs[j].roles), replace(arcs[j], roles=arcs[i].roles)
+        changed[i], changed[j] = (
+            replace(arcs[i], roles=arcs[j].roles),
+            replace(arcs[j], roles=arcs[i].roles),
+        )
         return changed
 
     return broken
@@ -56,7 +65,10 @@ def touch_as_arc(arcs):
     times = (arcs[0].start, place - 0.05, place + 0.05, arcs[1].end)
     roles = (free, {**free, "x": "upper"}, free)
     assert arcs[1].touches == {"x": "upper"}
-    return [replace(arcs[0], start=a, end=b, roles=r) for a, b, r in zip(times, times[1:], roles, strict=False)]
+    return [
+        replace(arcs[0], start=a, end=b, roles=r)
+        for a, b, r in zip(times, times[1:], roles, strict=False)
+    ]
 
 
 def arc_as_touch(arcs):
@@ -79,7 +91,9 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def answers():
-    return functools.cache(lambda name, settings: solve(builder(name)(**dict(settings)), "both").check())
+    return functools.cache(
+        lambda name, settings: solve(builder(name)(**dict(settings)), "both").check()
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -95,13 +109,16 @@ def test_shooting_ends_with_the_right_structure(answers, case):
 
 
 def test_touches_in_the_wrong_order():
-    """Two motions beside each other, each with a wall that it touches; the first wall is touched first."""
+    """Two motions beside each other, each with a wall that it touches; the first wall is touched
+    first.
+    """
     ocp = Problem("two walls")
     ph = ocp.phase()
     ph.time(start=0, end=1)
     rates, cost = {}, 0
     for name, speed, wall in (("x", -0.5, 0.17), ("y", -1, 0.2)):
-        x, v = ph.state(name, start=0, end=0, upper=wall), ph.state(f"{name}_rate", start=1, end=speed)
+        x = ph.state(name, start=0, end=0, upper=wall)
+        v = ph.state(f"{name}_rate", start=1, end=speed)
         u = ph.control(f"{name}_force")
         rates.update({x: v, v: u})
         cost = cost + ph.integral(u**2) / 2
@@ -109,21 +126,32 @@ def test_touches_in_the_wrong_order():
     ocp.minimize(cost)
     right = solve(ocp, "both").check()
     form, options = ocp.finish(), Shooting()
-    hams, p = hamiltonians(form), form.parameter_values(None)
+    hams, p = phase_hamiltonians(form), form.parameter_values(None)
     start = next(options._starts(form, hams, right, p))[1]
     first, second = start.arcs[1].touched, start.arcs[2].touched
     assert first != second
     assert all((first, second))
-    wrong = replace(start, arcs=(start.arcs[0], replace(start.arcs[1], touched=second), replace(start.arcs[2], touched=first)))
-    run = _Run(form, hams, p, UNLIMITED, lambda line: None)
+    wrong = replace(
+        start,
+        arcs=(
+            start.arcs[0],
+            replace(start.arcs[1], touched=second),
+            replace(start.arcs[2], touched=first),
+        ),
+    )
+    run = _Run(form, hams, p, Budget(), lambda line: None)
     solution = options._solve(run, iter([("", wrong)]), time.perf_counter())
     assert solution.success, (solution.explanation, solution.log)
     assert solution.objective == pytest.approx(right.objective, rel=1e-9)
-    assert [arc.start for arc in solution.arcs] == pytest.approx([arc.start for arc in right.arcs], abs=1e-8)
+    assert [arc.start for arc in solution.arcs] == pytest.approx(
+        [arc.start for arc in right.arcs], abs=1e-8
+    )
 
 
 def beam_on_an_obstacle():
-    """The obstacle's fourth derivative, the pressure in a contact, changes its sign: an arc, and a touch beyond."""
+    """The obstacle's fourth derivative, the pressure in a contact, changes its sign: an arc, and a
+    touch beyond.
+    """
     ocp = Problem("beam on an obstacle")
     ph = ocp.phase()
     t = ph.time(start=-1, end=1)
@@ -131,7 +159,8 @@ def beam_on_an_obstacle():
     def obstacle(t):
         return -(t**2) + t**4 / 8 - t**5 / 12
 
-    x, v = ph.state("x", start=obstacle(-1) + 0.1, end=obstacle(1) + 0.3), ph.state("v", start=0, end=0)
+    x = ph.state("x", start=obstacle(-1) + 0.1, end=obstacle(1) + 0.3)
+    v = ph.state("v", start=0, end=0)
     u = ph.control("u")
     ph.dynamics({x: v, v: u})
     ph.path(x - obstacle(t), lower=0, name="obstacle")
@@ -140,20 +169,28 @@ def beam_on_an_obstacle():
 
 
 def test_a_boundary_arc_that_covers_a_touch():
-    """Its multiplier has the wrong sign near its end; the right structure has the same arc, shorter, and a touch."""
+    """Its multiplier has the wrong sign near its end; the right structure has the same arc,
+    shorter, and a touch.
+    """
     right = solve(beam_on_an_obstacle(), "both").check()
     assert [arc.roles.get("obstacle") for arc in right.arcs] == [None, "lower", None, None]
     first, held, _, last = right.arcs
     wrong = replace(right, arcs=(first, replace(held, end=last.start), replace(last, touches={})))
     solution = Shooting().solve(right.form, wrong)
     assert solution.success, (solution.explanation, solution.log)
-    assert [arc.end for arc in solution.arcs] == pytest.approx([arc.end for arc in right.arcs], abs=1e-7)
+    assert [arc.end for arc in solution.arcs] == pytest.approx(
+        [arc.end for arc in right.arcs], abs=1e-7
+    )
     assert solution.objective == pytest.approx(right.objective, rel=1e-10)
 
 
 def test_a_singular_arc_is_left_before_its_control_reaches_the_bound():
-    """Goddard's rocket with less thrust: upper, singular, upper, lower; the third arc is left out."""
-    rocket = builder("goddard-cops")(limit=3.529, final_mass=0.5504, drag=327.2, decay=535.7, c=0.4902)
+    """Goddard's rocket with less thrust: upper, singular, upper, lower; the third arc
+    is left out.
+    """
+    rocket = builder("goddard-cops")(
+        limit=3.529, final_mass=0.5504, drag=327.2, decay=535.7, c=0.4902
+    )
     right = solve(rocket, "direct").check()
     first, last = right.arcs[0], right.arcs[-1]
     wrong = (first, replace(first, start=first.end, end=last.start, roles={"T": "singular"}), last)
@@ -168,6 +205,8 @@ def test_a_singular_arc_is_left_before_its_control_reaches_the_bound():
 def test_a_boundary_arc_that_vanishes_becomes_a_touch(answers):
     """The second structure is the right one already."""
     right = answers("bryson-denham", (("wall", 0.2),))
-    solution = Shooting(structures=2).solve(right.form, replace(right, arcs=tuple(touch_as_arc(right.arcs))))
+    solution = Shooting(structures=2).solve(
+        right.form, replace(right, arcs=tuple(touch_as_arc(right.arcs)))
+    )
     assert solution.success, (solution.explanation, solution.log)
     assert solution.objective == pytest.approx(right.objective, rel=1e-9)

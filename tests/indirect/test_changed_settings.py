@@ -1,4 +1,6 @@
-"""Shooting is not tuned to the settings of the named problems: one random change; ``tests/benchmarks/shooting.py`` has more."""
+"""Shooting is not tuned to the settings of the named problems: one random change;
+``tests/benchmarks/shooting.py`` has more.
+"""
 
 import itertools
 
@@ -10,7 +12,9 @@ from trajopt import builder
 
 @pytest.mark.slow
 def test_a_changed_problem_is_confirmed():
-    """Its knee leaves the stop by 5e-7 between two boundary arcs, while the other knee touches its own stop."""
+    """Its knee leaves the stop by 5e-7 between two boundary arcs, while the other knee touches its
+    own stop.
+    """
     name, number = "exoskeleton-assist", 13
     changes = next(itertools.islice(draws(name, number + 1, 1), number, None))
     row = row_of(name, builder(name)(**changes))

@@ -7,13 +7,15 @@ import pytest
 
 import trajopt.indirect.initial_system
 from trajopt import Problem, solve
-from trajopt.arcs import Cells
+from trajopt.deadline import Budget
 from trajopt.indirect.costate_convention import flow_costate
-from trajopt.indirect.hamiltonian import boundary_rows, hamiltonians
-from trajopt.indirect.initial_system import prepare
-from trajopt.indirect.shooting import Shooting
+from trajopt.indirect.hamiltonian import boundary_rows, phase_hamiltonians
+from trajopt.indirect.initial_system import shooting_problem
+from trajopt.indirect.settings import READING, START
+from trajopt.indirect.shooting import Shooting, _Run
 from trajopt.indirect.start import endpoint_values
-from trajopt.indirect.structure_detection import POINTS, Sampled, detect, start_of_solution
+from trajopt.indirect.structure_detection import Sampled, detect, start_of_solution
+from trajopt.trajectory.arcs import Cells
 
 
 def shot(ocp):
@@ -24,8 +26,8 @@ def shot(ocp):
 
 def prepared_of(ocp, guess):
     form, options = ocp.finish(), Shooting()
-    hams, p = hamiltonians(form), form.parameter_values(None)
-    return prepare(form, hams, next(options._starts(form, hams, guess, p))[1], p, options)
+    hams, p = phase_hamiltonians(form), form.parameter_values(None)
+    return shooting_problem(form, hams, next(options._starts(form, hams, guess, p))[1], p, options)
 
 
 def isoperimetric():
@@ -43,7 +45,8 @@ def isoperimetric():
 def test_a_condition_on_an_integral_is_active():
     solution = shot(isoperimetric())
     assert solution.objective == pytest.approx(2.0, rel=1e-10)
-    assert solution.multipliers["effort"] == pytest.approx(0.25, rel=1e-8)  # dx(1)/d(effort) = 1 / (2 sqrt(effort))
+    # dx(1)/d(effort) = 1 / (2 sqrt(effort))
+    assert solution.multipliers["effort"] == pytest.approx(0.25, rel=1e-8)
 
 
 def test_integrals_that_a_start_does_not_have_come_by_quadrature():
@@ -58,7 +61,8 @@ def test_integrals_that_a_start_does_not_have_come_by_quadrature():
 
 @pytest.mark.parametrize(("size", "limit"), [(2, 1), (1e7, 0)])
 def test_a_state_constraint_that_is_met_only_at_the_end(size, limit):
-    """Effort against distance: u = 1.5 (1 - t) ends at the limit of a path constraint with a speed of 0.75.
+    """Effort against distance: u = 1.5 (1 - t) ends at the limit of a path constraint with a speed
+    of 0.75.
 
     A limit of zero says nothing about the size of the constraint, as that of a force.
     """
@@ -76,7 +80,9 @@ def test_a_state_constraint_that_is_met_only_at_the_end(size, limit):
 
 
 def test_a_control_slides_along_a_mixed_constraint_out_of_its_bound():
-    """x' = u <= 1 and u + x <= 1.5: at the bound until x = 0.5, then x = 1.5 - exp(0.5 - t); the control does not jump."""
+    """x' = u <= 1 and u + x <= 1.5: at the bound until x = 0.5, then x = 1.5 - exp(0.5 - t); the
+    control does not jump.
+    """
     ocp = Problem("slide")
     ph = ocp.phase()
     ph.time(start=0, end=2)
@@ -91,7 +97,9 @@ def test_a_control_slides_along_a_mixed_constraint_out_of_its_bound():
 
 
 def test_an_arc_that_begins_on_a_given_start_value_brings_no_equations():
-    """A drift of 1 - t against x <= 0, from x = 0: held until t = 1, then free; the effort is 1/6."""
+    """A drift of 1 - t against x <= 0, from x = 0: held until t = 1, then free; the
+    effort is 1/6.
+    """
     ocp = Problem("held at first")
     ph = ocp.phase()
     t = ph.time(start=0, end=2)
@@ -108,11 +116,15 @@ def test_an_arc_that_begins_on_a_given_start_value_brings_no_equations():
 
 
 def leaning(rate=12.0):
-    """An inverted pendulum drawn beyond its limit: on the arc along it an error of the flow's costate grows as exp(12 t)."""
+    """An inverted pendulum drawn beyond its limit: on the arc along it an error of the flow's
+    costate grows as exp(12 t).
+    """
     ocp = Problem("leaning")
     ph = ocp.phase()
     ph.time(start=0, end=1.2)
-    x, v, u = ph.state("x", start=0, end=0, upper=0.1), ph.state("v", start=0, end=0), ph.control("u")
+    x = ph.state("x", start=0, end=0, upper=0.1)
+    v = ph.state("v", start=0, end=0)
+    u = ph.control("u")
     ph.dynamics({x: v, v: rate**2 * x + u})
     ocp.minimize(ph.integral(100 * (x - 0.3) ** 2 + 1e-3 * u**2))
     return ocp
@@ -124,7 +136,8 @@ def test_costates_on_a_constrained_arc_come_by_quadrature():
     solution = shot(ocp)
     direct = solution.comparison.direct
     prepared = prepared_of(ocp, direct)
-    found = Shooting()._newton(prepared)
+    run = _Run(prepared.form, prepared.hams, np.zeros(0), Budget(), lambda line: None)
+    found = Shooting()._newton(run, prepared)
     assert found.converged
     assert len(found.steps) <= 5
     guess = next(Shooting()._starts(ocp.finish(), prepared.hams, direct, np.zeros(0)))[1].arcs
@@ -133,7 +146,7 @@ def test_costates_on_a_constrained_arc_come_by_quadrature():
     trace = prepared.traces(found.unknowns)[middle]
     t = np.linspace(guess[middle].start, guess[middle].end, 9)[1:-1]
     true = trace.curve(trace.values[:, :, 2:4]).evaluate(t)
-    begun = flow_costate(guess[middle], trace.law, (np.ones(1), np.zeros(0), np.zeros(0)))
+    begun = flow_costate(guess[middle], trace.law, (np.ones(1), np.zeros(0), np.zeros(0))).evaluate
     np.testing.assert_allclose(begun(t), true, atol=0.02 * np.abs(true).max())
 
 
@@ -141,7 +154,9 @@ def test_costates_on_a_constrained_arc_come_by_quadrature():
 
 
 def sampled(gap, intervals=40, near=1e-6, order=2):
-    """A phase in which a state x of a given order is at a distance ``gap(t)`` below its upper limit of 1."""
+    """A phase in which a state x of a given order is at a distance ``gap(t)`` below its upper limit
+    of 1.
+    """
     ocp = Problem("sampled")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -149,12 +164,22 @@ def sampled(gap, intervals=40, near=1e-6, order=2):
     u = ph.control("u")
     ph.dynamics(dict(zip(chain, [*chain[1:], u], strict=True)))
     ocp.minimize(ph.integral(u**2))
-    ham = hamiltonians(ocp.finish())[0]
+    ham = phase_hamiltonians(ocp.finish())[0]
     assert ham.constraints[0].order == order
-    cells = Cells.even(np.linspace(0, 1, intervals + 1), POINTS)
+    cells = Cells.even(np.linspace(0, 1, intervals + 1), READING.points)
     values, zeros = 1 - gap(cells.middle), np.zeros((cells.middle.size, 1))
     normals = np.ones((values.size, 1, 1))
-    return Sampled(ham, cells, zeros, zeros, values[:, None], near, lambda j, t: 1 - gap(t), zeros, lambda: normals)
+    return Sampled(
+        ham,
+        cells,
+        zeros,
+        zeros,
+        values[:, None],
+        near,
+        lambda j, t: 1 - gap(t),
+        zeros,
+        lambda: normals,
+    )
 
 
 def beside(a, b, curvature):
@@ -199,13 +224,18 @@ def test_two_arcs_with_a_shallow_gap_are_two():
 
 
 def test_sag_between_mesh_points_is_no_gap():
-    saw = lambda t: 5e-6 * np.abs(np.sin(np.pi * 40 * t)) * ((t > 0.2) & (t < 0.6)) + beside(0.2, 0.6, 1.0)(t)  # noqa: E731
+    def saw(t):
+        sag = 5e-6 * np.abs(np.sin(np.pi * 40 * t))
+        return sag * ((t > 0.2) & (t < 0.6)) + beside(0.2, 0.6, 1.0)(t)
+
     arcs = detect(sampled(saw), [])
     assert [arc.mode.active for arc in arcs] == [(), ((0, "upper"),), ()]
 
 
 def test_a_control_slides_into_its_bound_where_a_state_constraint_is_left():
-    """x' = 1 - t - u, x <= 3/8: u is zero, then 1 - t on the limit, which it leaves at u = 0; the measure has an atom of 2."""
+    """x' = 1 - t - u, x <= 3/8: u is zero, then 1 - t on the limit, which it leaves at u = 0; the
+    measure has an atom of 2.
+    """
     ocp = Problem("late correction")
     ph = ocp.phase()
     t = ph.time(start=0, end=2)
@@ -222,7 +252,9 @@ def test_a_control_slides_into_its_bound_where_a_state_constraint_is_left():
 
 
 def test_a_control_slides_out_of_its_bound_where_a_state_constraint_is_met():
-    """x >= 3 t^2 - 2 t^3 rises faster than x may: x starts above it and meets it where its slope has fallen to u's bound."""
+    """x >= 3 t^2 - 2 t^3 rises faster than x may: x starts above it and meets it where its slope
+    has fallen to u's bound.
+    """
     ocp = Problem("ahead of a slope")
     ph = ocp.phase()
     t = ph.time(start=0, end=1)
@@ -241,30 +273,42 @@ def test_a_control_slides_out_of_its_bound_where_a_state_constraint_is_met():
 
 
 def test_costates_of_a_guess_that_jump_at_another_time_are_corrected(monkeypatch):
-    """A wall is touched at 1/2; the costates of the guess jump a tenth later. The states determine them."""
+    """A wall is touched at 1/2; the costates of the guess jump a tenth later.
+
+    The states determine them.
+    """
     ocp = Problem("touched wall")
     ph = ocp.phase()
     ph.time(start=0, end=1)
-    x, v, u = ph.state("x", start=0, end=0, upper=0.2), ph.state("v", start=1, end=-1), ph.control("u")
+    x = ph.state("x", start=0, end=0, upper=0.2)
+    v = ph.state("v", start=1, end=-1)
+    u = ph.control("u")
     ph.dynamics({x: v, v: u})
     ocp.minimize(ph.integral(u**2) / 2)
     form, guess = ocp.finish(), solve(ocp)
     phase = guess.phases["main"]
-    late = {n: replace(c, breaks=np.interp(c.breaks, [0, 0.5, 1], [0, 0.6, 1])) for n, c in phase.costates.items()}
+    late = {
+        n: replace(c, breaks=np.interp(c.breaks, [0, 0.5, 1], [0, 0.6, 1]))
+        for n, c in phase.costates.items()
+    }
     guess = replace(guess, phases={"main": replace(phase, costates=late)})
-    hams, p = hamiltonians(form), form.parameter_values()
+    hams, p = phase_hamiltonians(form), form.parameter_values()
 
     def residual():
-        prepared = prepare(form, hams, start_of_solution(form, hams, guess, p), p, Shooting())
+        prepared = shooting_problem(
+            form, hams, start_of_solution(form, hams, guess, p), p, Shooting()
+        )
         assert [arc.touched for arc in prepared.system.arcs] == [(), ((0, "upper"),)]
         return np.abs(prepared.system.residual(prepared.unknowns)).max()
 
     assert residual() < 1e-5
-    monkeypatch.setattr(trajopt.indirect.initial_system, "MOST_CORRECTED", 0)
+    monkeypatch.setattr(trajopt.indirect.initial_system, "START", replace(START, most_corrected=0))
     assert residual() > 0.1
 
 
-@pytest.mark.parametrize("error", [RuntimeError("exactly singular"), ValueError("array must not contain infs or NaNs")])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("exactly singular"), ValueError("array must not contain infs or NaNs")]
+)
 def test_costates_that_cannot_be_corrected_are_left_to_newton(monkeypatch, error):
     def refuse(*given):
         raise error

@@ -13,7 +13,9 @@ from trajopt.indirect.shooting import Shooting
 
 
 def smoothed_fuel():
-    """Minimum fuel, with a square added to the cost; the smaller its weight, the nearer to bang-off-bang."""
+    """Minimum fuel, with a square added to the cost; the smaller its weight, the nearer to
+    bang-off-bang.
+    """
     ocp = Problem("smoothed fuel")
     ph = ocp.phase()
     ph.time(start=0, end=3)
@@ -46,10 +48,13 @@ def test_a_boundary_value():
     assert path.last["x"](1.0) == pytest.approx(2.0, rel=1e-10)
     direct = Shooting().solve(form, path.last, {"target": 2.0})
     assert path.last.objective == pytest.approx(direct.objective, rel=1e-10)
-    # The multiplier of the condition is the derivative of the optimal cost by the target, up to its sign.
+    # The multiplier of the condition is the derivative of the optimal cost by the target, up to its
+    # sign.
     h = 1e-4
     costs = [Shooting().solve(form, path.last, {"target": 2.0 + d}).objective for d in (-h, h)]
-    assert abs(path.last.multipliers["target"]) == pytest.approx(abs(costs[1] - costs[0]) / (2 * h), rel=1e-5)
+    assert abs(path.last.multipliers["target"]) == pytest.approx(
+        abs(costs[1] - costs[0]) / (2 * h), rel=1e-5
+    )
 
 
 def test_smoothing_towards_bang_off_bang():
@@ -74,7 +79,9 @@ def test_a_path_that_stopped_continues_from_its_last_solution():
 
 
 def test_a_geometric_path_has_steps_by_factors():
-    path = Continuation("target", geometric=True, first=0.2, solves=2).run(moved_target(), {"x": -10.0, "v": -5.0}, 2.0)
+    path = Continuation("target", geometric=True, first=0.2, solves=2).run(
+        moved_target(), {"x": -10.0, "v": -5.0}, 2.0
+    )
     np.testing.assert_allclose(path.values, [0.5, 0.5 * 4**0.2], rtol=1e-14)
 
 
@@ -84,7 +91,11 @@ def test_steps_shrink_after_a_failure():
 
     class Timid:
         def solve(self, form, guess, parameters=None):
-            before = guess.parameters["target"][0] if hasattr(guess, "parameters") else parameters["target"]
+            before = (
+                guess.parameters["target"][0]
+                if hasattr(guess, "parameters")
+                else parameters["target"]
+            )
             near = abs(parameters["target"] - before) <= 0.1
             return (shooting if near else Shooting(iterations=0)).solve(form, guess, parameters)
 
@@ -100,7 +111,9 @@ def test_unknown_parameters_are_named():
 
 
 def test_solving_again_after_a_change_takes_a_few_newton_steps():
-    """From a solution of shooting its arcs are kept: one structure, one grid, quadratic convergence."""
+    """From a solution of shooting its arcs are kept: one structure, one grid, quadratic
+    convergence.
+    """
     ocp = Problem("wall")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -146,7 +159,9 @@ def test_solving_again_knows_which_constraint_was_touched(tmp_path):
     assert again["x"](again.arcs[1].start) == pytest.approx(0.195, rel=1e-9)
 
 
-@pytest.mark.parametrize(("touches", "part"), [({"neer": "upper"}, "near"), ({"near": "inside"}, "lower or upper")])
+@pytest.mark.parametrize(
+    ("touches", "part"), [({"neer": "upper"}, "near"), ({"near": "inside"}, "lower or upper")]
+)
 def test_a_touched_constraint_that_does_not_exist_is_refused(touches, part):
     ocp = two_walls()
     first = solve(ocp, "both").check()
@@ -157,7 +172,9 @@ def test_a_touched_constraint_that_does_not_exist_is_refused(touches, part):
 
 
 def test_solving_again_knows_which_endpoint_condition_was_active():
-    """The limit on the final speed is moved away from the earlier solution, which is no longer near it."""
+    """The limit on the final speed is moved away from the earlier solution, which is no longer near
+    it.
+    """
     ocp = Problem("sprint")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -171,6 +188,7 @@ def test_solving_again_knows_which_endpoint_condition_was_active():
     again = solve(ocp, "indirect", guess=first, parameters={"limit": 0.52}).check()
     assert again["v"](1.0) == pytest.approx(0.52, rel=1e-12)
     assert len(again.log) == 1
-    released = solve(ocp, "indirect", guess=again, parameters={"limit": 2.0}).check()  # its multiplier has the wrong sign now
+    # its multiplier has the wrong sign now
+    released = solve(ocp, "indirect", guess=again, parameters={"limit": 2.0}).check()
     assert released.active_conditions == {}
     assert released["v"](1.0) == pytest.approx(1.5, rel=1e-10)

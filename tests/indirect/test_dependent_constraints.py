@@ -1,4 +1,6 @@
-"""Several active constraints that say the same about a control: both sides of a friction cone at its tip."""
+"""Several active constraints that say the same about a control: both sides of a friction cone at
+its tip.
+"""
 
 from dataclasses import replace
 
@@ -14,7 +16,9 @@ END = 3.0
 
 @pytest.fixture(scope="module")
 def pushed():
-    """Rest to rest by a friction force within a cone |f| <= n / 2, with least normal force: full, none, full."""
+    """Rest to rest by a friction force within a cone |f| <= n / 2, with least normal force: full,
+    none, full.
+    """
     ocp = Problem("pushed")
     ph = ocp.phase()
     ph.time(start=0, end=END)
@@ -28,7 +32,10 @@ def pushed():
 
 
 def test_a_force_at_the_tip_of_a_friction_cone(pushed):
-    """With pushes of length a: a (END - a) = 1. One side of the cone holds the force until the costate changes its sign."""
+    """With pushes of length a: a (END - a) = 1.
+
+    One side of the cone holds the force until the costate changes its sign.
+    """
     solution = Shooting().solve(*pushed).check()
     a = (END - np.sqrt(END**2 - 4)) / 2
     assert solution.objective == pytest.approx(4 * a, rel=1e-10)
@@ -39,7 +46,9 @@ def test_a_force_at_the_tip_of_a_friction_cone(pushed):
 
 
 def test_with_both_sides_no_law_determines_the_force(pushed, monkeypatch):
-    monkeypatch.setattr(structure_detection, "_independent", lambda sampled, active, free, t: active)
+    monkeypatch.setattr(
+        structure_detection, "_independent", lambda sampled, active, free, t: active
+    )
     assert not Shooting().solve(*pushed).success
 
 

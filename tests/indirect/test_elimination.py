@@ -11,7 +11,9 @@ from trajopt.indirect.hamiltonian import UnsupportedError
 
 
 def kkt(seed, controls=5, constraints=2, curvature=1e-5):
-    """[H_uu S_u'; S_u 0] with a small H_uu beside constraints of size one, and a right-hand side."""
+    """[H_uu S_u'; S_u 0] with a small H_uu beside constraints of size one, and
+    a right-hand side.
+    """
     random = np.random.default_rng(seed)
     root = random.standard_normal((controls, controls))
     normals = random.standard_normal((constraints, controls))
@@ -23,7 +25,10 @@ def kkt(seed, controls=5, constraints=2, curvature=1e-5):
 def exact(matrix, right):
     """The solution in rational arithmetic."""
     n = right.size
-    rows = [[Fraction(float(a)) for a in row] + [Fraction(float(b))] for row, b in zip(matrix, right, strict=True)]
+    rows = [
+        [Fraction(float(a)) for a in row] + [Fraction(float(b))]
+        for row, b in zip(matrix, right, strict=True)
+    ]
     for k in range(n):
         best = max(range(k, n), key=lambda i: abs(rows[i][k]))
         rows[k], rows[best] = rows[best], rows[k]
@@ -38,7 +43,9 @@ def error_of(solve_symbolic, matrix, right):
     """Of the controls, relative, when the solution is written out in symbols and evaluated."""
     n = right.size
     entries, column = casadi.SX.sym("a", n, n), casadi.SX.sym("b", n)
-    found = casadi.Function("law", [entries, column], [solve_symbolic(entries, column, matrix)])(matrix, right)
+    found = casadi.Function("law", [entries, column], [solve_symbolic(entries, column, matrix)])(
+        matrix, right
+    )
     true = exact(matrix, right)
     return float(np.abs(found.full().ravel() - true)[: n - 2].max() / np.abs(true[: n - 2]).max())
 
@@ -59,7 +66,8 @@ def test_orthogonalization_without_pivots_would_lose_digits():
 def test_pivots_do_not_depend_on_units():
     matrix, right = kkt(0)
     random = np.random.default_rng(7)
-    rows, columns = 10.0 ** random.uniform(-6, 6, right.size), 10.0 ** random.uniform(-6, 6, right.size)
+    rows = 10.0 ** random.uniform(-6, 6, right.size)
+    columns = 10.0 ** random.uniform(-6, 6, right.size)
     scaled = rows[:, None] * matrix * columns
     found = eliminated(casadi.SX(scaled), casadi.SX(rows * right), chosen_pivots(scaled[None]))
     solution = np.array([float(v) for v in casadi.vertsplit(casadi.DM(found))]) * columns
@@ -68,7 +76,9 @@ def test_pivots_do_not_depend_on_units():
 
 
 def test_pivots_hold_at_all_points():
-    """A corner that vanishes at one of the points is no pivot, though it is the largest at the other."""
+    """A corner that vanishes at one of the points is no pivot, though it is the largest at the
+    other.
+    """
     order = chosen_pivots(np.array([[[5.0, 1.0], [1.0, 1.0]], [[0.0, 1.0], [1.0, 1.0]]]))
     assert order[0] != (0, 0)
 
@@ -76,4 +86,8 @@ def test_pivots_hold_at_all_points():
 def test_a_law_that_is_not_determined_is_refused():
     x = casadi.SX.sym("x")
     with pytest.raises(UnsupportedError, match="does not determine"):
-        solved_linear(casadi.vertcat(casadi.horzcat(x, x), casadi.horzcat(x, x)), casadi.SX.ones(2), [(x, np.ones((1, 3)))])
+        solved_linear(
+            casadi.vertcat(casadi.horzcat(x, x), casadi.horzcat(x, x)),
+            casadi.SX.ones(2),
+            [(x, np.ones((1, 3)))],
+        )

@@ -1,4 +1,6 @@
-"""A state constraint that bounds of controls hold: more active limits than controls, with multipliers that are not unique."""
+"""A state constraint that bounds of controls hold: more active limits than controls, with
+multipliers that are not unique.
+"""
 
 import numpy as np
 import pytest
@@ -12,7 +14,10 @@ FULL, REFILLED, END, LOSS = 0.2, 0.45, 4.0, 0.9
 
 @pytest.fixture(scope="module")
 def store():
-    """A store is sold at a falling price until it is empty, and filled again as late as possible. The price is 4 - t."""
+    """A store is sold at a falling price until it is empty, and filled again as late as possible.
+
+    The price is 4 - t.
+    """
     ocp = Problem("store")
     ph = ocp.phase()
     t = ph.time(start=0, end=END)
@@ -24,10 +29,18 @@ def store():
 
 
 def closed_form():
-    """Stationarity gives sell = t1 - t and buy = t - t2; what is sold and bought gives t1 and t2."""
+    """Stationarity gives sell = t1 - t and buy = t - t2; what is sold and bought gives
+    t1 and t2.
+    """
     t1, t2 = np.sqrt(2 * LOSS * FULL), END - np.sqrt(2 * REFILLED / LOSS)
-    sold = np.polynomial.Polynomial([-4, 1]) * np.polynomial.Polynomial([t1, -1]) + np.polynomial.Polynomial([t1, -1]) ** 2 / 2
-    bought = np.polynomial.Polynomial([4, -1]) * np.polynomial.Polynomial([-t2, 1]) + np.polynomial.Polynomial([-t2, 1]) ** 2 / 2
+    sold = (
+        np.polynomial.Polynomial([-4, 1]) * np.polynomial.Polynomial([t1, -1])
+        + np.polynomial.Polynomial([t1, -1]) ** 2 / 2
+    )
+    bought = (
+        np.polynomial.Polynomial([4, -1]) * np.polynomial.Polynomial([-t2, 1])
+        + np.polynomial.Polynomial([-t2, 1]) ** 2 / 2
+    )
     return t1, t2, sold.integ()(t1) - sold.integ()(0) + bought.integ()(END) - bought.integ()(t2)
 
 
@@ -37,7 +50,10 @@ def test_an_empty_store_in_which_nothing_flows(store):
     t1, t2, cost = closed_form()
     assert [arc.end for arc in solution.arcs[:2]] == pytest.approx([t1, t2], abs=1e-9)
     assert solution.objective == pytest.approx(cost, rel=1e-9)
-    assert any("'level' and of the bounds of 'buy' and 'sell' are not unique" in line for line in solution.log)
+    assert any(
+        "'level' and of the bounds of 'buy' and 'sell' are not unique" in line
+        for line in solution.log
+    )
 
 
 def test_the_costate_between_makes_both_controls_stay_at_their_bounds(store):

@@ -1,4 +1,6 @@
-"""Throttle and direction: on a coast H leaves the direction open, and shooting still finds where the engine is lit."""
+"""Throttle and direction: on a coast H leaves the direction open, and shooting still finds where
+the engine is lit.
+"""
 
 import casadi
 import numpy as np
@@ -7,7 +9,7 @@ from casadi import cos, sin
 
 from trajopt import Problem, certify, solve
 from trajopt.indirect.control_law import Mode, arc_law
-from trajopt.indirect.hamiltonian import hamiltonians
+from trajopt.indirect.hamiltonian import phase_hamiltonians
 from trajopt.indirect.shooting import Shooting
 
 THRUST, EXHAUST, RADIUS, DURATION = 0.2, 2.0, 1.3, 3.2
@@ -30,9 +32,14 @@ def transfer(direction="angle", first_guess=0.0):
         ph.path(e[0] ** 2 + e[1] ** 2, equals=1, name="unit direction")
         radial, transverse = e[0], e[1]
     push = THRUST * k / m
-    ph.dynamics({
-        r: vr, vr: vt**2 / r - 1 / r**2 + push * radial, vt: -vr * vt / r + push * transverse, m: -THRUST * k / EXHAUST,
-    })  # fmt: skip
+    ph.dynamics(
+        {
+            r: vr,
+            vr: vt**2 / r - 1 / r**2 + push * radial,
+            vt: -vr * vt / r + push * transverse,
+            m: -THRUST * k / EXHAUST,
+        }
+    )
     ocp.maximize(ph.final(m))
     return ocp
 
@@ -60,7 +67,9 @@ def test_a_transfer_with_coasts_is_shot(answers, direction):
 def test_angle_and_vector_are_one_problem(answers):
     angle, vector = (answers[direction][1] for direction in ("angle", "vector"))
     assert angle.objective == pytest.approx(vector.objective, rel=1e-12)
-    np.testing.assert_allclose([a.end for a in angle.arcs], [a.end for a in vector.arcs], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        [a.end for a in angle.arcs], [a.end for a in vector.arcs], rtol=0, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("direction", ["angle", "vector"])
@@ -70,7 +79,11 @@ def test_on_the_coast_the_direction_is_the_limit_of_its_law(answers, direction):
     t = np.linspace(0, DURATION, 200)
     primer = np.array([shot.costate("vr")(t), shot.costate("vt")(t)])
     against = -primer / np.linalg.norm(primer, axis=0)
-    found = np.array([np.sin(shot["angle"](t)), np.cos(shot["angle"](t))]) if direction == "angle" else shot["e"](t).T
+    found = (
+        np.array([np.sin(shot["angle"](t)), np.cos(shot["angle"](t))])
+        if direction == "angle"
+        else shot["e"](t).T
+    )
     np.testing.assert_allclose(found, against, atol=1e-9)
 
 
@@ -83,7 +96,7 @@ def test_the_constraint_of_an_idle_direction_does_not_push(answers):
 
 
 def test_idle_is_only_what_H_really_leaves_open():
-    ham = hamiltonians(transfer().finish())[0]
+    ham = phase_hamiltonians(transfer().finish())[0]
     assert arc_law(ham, Mode(("lower", "interior"))).idle == (1,)
     assert arc_law(ham, Mode(("upper", "interior"))).idle == ()
     # Bounded away from zero the throttle never leaves the direction open.
@@ -93,13 +106,17 @@ def test_idle_is_only_what_H_really_leaves_open():
     x, k, a = ph.state("x", start=0), ph.control("k", lower=0.1, upper=1), ph.control("a")
     ph.dynamics({x: k * casadi.cos(a)})
     ocp.minimize(ph.final(x))
-    assert arc_law(hamiltonians(ocp.finish())[0], Mode(("lower", "interior"))).idle == ()
+    assert arc_law(phase_hamiltonians(ocp.finish())[0], Mode(("lower", "interior"))).idle == ()
 
 
 def test_shooting_by_hand_passes_through_a_coast(answers):
-    """The rollout lights the engine where the switching function says so, though the direction is open before."""
+    """The rollout lights the engine where the switching function says so, though the direction is
+    open before.
+    """
     _, shot = answers["angle"]
-    guess = {name: float(curve(0.0)) * (1 + 1e-4) for name, curve in shot.phases["main"].costates.items()}
+    guess = {
+        name: float(curve(0.0)) * (1 + 1e-4) for name, curve in shot.phases["main"].costates.items()
+    }
     again = Shooting().solve(shot.form, guess)
     assert again.success, again.explanation
     assert again.objective == pytest.approx(shot.objective, rel=1e-10)

@@ -1,4 +1,6 @@
-"""Declared first integrals at work: kept by the flow, in the place of shooting equations, and never trusted blindly."""
+"""Declared first integrals at work: kept by the flow, in the place of shooting equations, and never
+trusted blindly.
+"""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -10,14 +12,18 @@ import pytest
 import trajopt.indirect.newton
 from problems.rocket import impulsive_transfer, lawden_transfer, min_time_transfer
 from trajopt import Problem, certify, solve
-from trajopt.indirect.hamiltonian import hamiltonians
-from trajopt.indirect.initial_system import prepare
+from trajopt.indirect.hamiltonian import phase_hamiltonians
+from trajopt.indirect.initial_system import shooting_problem
+from trajopt.indirect.settings import NEWTON
 from trajopt.indirect.shooting import Shooting
 from trajopt.indirect.structure_detection import start_of_solution
 
 ROCKETS = {  # builder, and integrals that determine final costates
     "limited power": (lawden_transfer.build, {"g1", "g2", "rotation", "b"}),
-    "out of the plane": (lambda: lawden_transfer.build(inclination=0.4, plane_change=0.1), {"g1", "g2", "rotation z", "b"}),
+    "out of the plane": (
+        lambda: lawden_transfer.build(inclination=0.4, plane_change=0.1),
+        {"g1", "g2", "rotation z", "b"},
+    ),
     "bounded thrust": (min_time_transfer.build, {"hamiltonian", "rotation", "scaling"}),
     "coast between impulses": (impulsive_transfer.build, {"hamiltonian", "rotation z"}),
 }
@@ -37,8 +43,10 @@ def direct():
 
 def prepared(guess, **options):
     form = guess.form
-    hams, p = hamiltonians(form), form.parameter_values(None)
-    return prepare(form, hams, start_of_solution(form, hams, guess, p), p, Shooting(**options))
+    hams, p = phase_hamiltonians(form), form.parameter_values(None)
+    return shooting_problem(
+        form, hams, start_of_solution(form, hams, guess, p), p, Shooting(**options)
+    )
 
 
 def first_arc(ready):
@@ -56,13 +64,18 @@ def spread(arc, values, tau, numbers, p):
     function = casadi.Function("y", symbols, [kept.y, casadi.fabs(slopes) @ casadi.DM(kept.sizes)])
     weight, s = np.split(numbers[2:], [numbers.size - 2 - ham.s.numel()])
     t = numbers[0] + tau * (numbers[1] - numbers[0])
-    y, sizes = (np.asarray(o.full()) for o in function(t[None, :], values[:, :n].T, values[:, n : 2 * n].T, weight, s, p))
+    y, sizes = (
+        np.asarray(o.full())
+        for o in function(t[None, :], values[:, :n].T, values[:, n : 2 * n].T, weight, s, p)
+    )
     return float((np.ptp(y, axis=1) / sizes.max(axis=1)).max())
 
 
 @pytest.mark.parametrize("name", ROCKETS)
 def test_the_flow_keeps_what_was_declared(direct, name):
-    """On steps that are far too long the integrals drift; corrected after each step they stay, to the square of the drift."""
+    """On steps that are far too long the integrals drift; corrected after each step they stay, to
+    the square of the drift.
+    """
     ready = prepared(direct(name))
     arc, node, numbers = first_arc(ready)
     tau = np.linspace(0.0, 1.0, 9)
@@ -84,12 +97,22 @@ def test_the_sensitivities_of_the_corrected_flow_are_exact(direct):
     run = arc.flow.run(node, steps, numbers, p)
     for i in range(node.shape[1]):
         h = 1e-5 * np.eye(node.shape[1])[i]
-        slope = (arc.flow.run(node + h, steps, numbers, p).end - arc.flow.run(node - h, steps, numbers, p).end) / 2e-5
-        np.testing.assert_allclose(run.by_start[:, :, i], slope, rtol=1e-6, atol=1e-7 * np.abs(run.by_start).max())
+        slope = (
+            arc.flow.run(node + h, steps, numbers, p).end
+            - arc.flow.run(node - h, steps, numbers, p).end
+        ) / 2e-5
+        np.testing.assert_allclose(
+            run.by_start[:, :, i], slope, rtol=1e-6, atol=1e-7 * np.abs(run.by_start).max()
+        )
     for i in range(numbers.size):
         h = 1e-5 * np.eye(numbers.size)[i]
-        slope = (arc.flow.run(node, steps, numbers + h, p).end - arc.flow.run(node, steps, numbers - h, p).end) / 2e-5
-        np.testing.assert_allclose(run.by_numbers[:, :, i], slope, rtol=1e-6, atol=1e-7 * np.abs(run.by_start).max())
+        slope = (
+            arc.flow.run(node, steps, numbers + h, p).end
+            - arc.flow.run(node, steps, numbers - h, p).end
+        ) / 2e-5
+        np.testing.assert_allclose(
+            run.by_numbers[:, :, i], slope, rtol=1e-6, atol=1e-7 * np.abs(run.by_start).max()
+        )
 
 
 @pytest.mark.parametrize("name", ROCKETS)
@@ -107,13 +130,18 @@ def test_integrals_replace_final_costates_and_give_the_same_answer(direct, name)
     assert a.objective == pytest.approx(b.objective, rel=1e-10, abs=0)
     for state, curve in a.phases["main"].costates.items():
         size = np.abs(curve.points).max()
-        np.testing.assert_allclose(a.costate(state)(0.0), b.costate(state)(0.0), rtol=0, atol=1e-8 * size + 1e-20)
+        np.testing.assert_allclose(
+            a.costate(state)(0.0), b.costate(state)(0.0), rtol=0, atol=1e-8 * size + 1e-20
+        )
 
 
 def test_newton_still_converges_quadratically(direct, monkeypatch):
-    monkeypatch.setattr(trajopt.indirect.newton, "CHORD", 0.0)  # every step has its own matrix
+    # every step has its own matrix
+    monkeypatch.setattr(trajopt.indirect.newton, "NEWTON", replace(NEWTON, chord=0.0))
     guess = direct("limited power")
-    moved = {name: replace_values(curve, 1.02) for name, curve in guess.phases["main"].states.items()}
+    moved = {
+        name: replace_values(curve, 1.02) for name, curve in guess.phases["main"].states.items()
+    }
     start = replace(guess, phases={"main": replace(guess.phases["main"], states=moved)})
     answer = Shooting().solve(guess.form, start).check()
     residuals = [float(r) for r in answer.log[0].rpartition("residuals ")[2].split(", ")]
@@ -127,7 +155,9 @@ def replace_values(curve, factor):
 
 
 def swing(*invariants):
-    """A pendulum turned by a torque; ``invariants`` of (angle, rate, costates) are claims about it."""
+    """A pendulum turned by a torque; ``invariants`` of (angle, rate, costates) are
+    claims about it.
+    """
     ocp = Problem("swing")
     ph = ocp.phase()
     ph.time(start=0, end=2)
@@ -160,11 +190,15 @@ def test_a_false_claim_is_not_used_and_fails_the_certificate():
 
 
 def test_integrals_do_not_hold_where_the_costate_of_the_flow_is_another_one():
-    """On a state constraint the flow adjoins the constraint's last derivative, so that no declared integral is kept there."""
+    """On a state constraint the flow adjoins the constraint's last derivative, so that no declared
+    integral is kept there.
+    """
     ocp = Problem("wall")
     ph = ocp.phase()
     ph.time(start=0, end=1)
-    x, v, u = ph.state("x", start=0, end=0, upper=1 / 9), ph.state("v", start=1, end=-1), ph.control("u")
+    x = ph.state("x", start=0, end=0, upper=1 / 9)
+    v = ph.state("v", start=1, end=-1)
+    u = ph.control("u")
     ph.dynamics({x: v, v: u})
     ph.invariant("energy", ph.costate(x) * v - ph.costate(v) ** 2 / 2)
     ocp.minimize(ph.integral(u**2) / 2)

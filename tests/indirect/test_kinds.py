@@ -1,16 +1,20 @@
-"""Kinds of problems with closed forms: constraints of order zero to two, statics, integrals, algebraic variables, tables."""
+"""Kinds of problems with closed forms: constraints of order zero to two, statics, integrals,
+algebraic variables, tables.
+"""
 
 import casadi
 import numpy as np
 import pytest
 
 from trajopt import Problem, free, solve
-from trajopt.indirect.hamiltonian import hamiltonians
+from trajopt.indirect.hamiltonian import phase_hamiltonians
 from trajopt.indirect.integrals import first_integrals
 from trajopt.indirect.shooting import Shooting
 
 
-def double_integrator(duration=1.0, symbols=casadi.SX, x_bounds=None, v_bounds=None, start=(0, 0), end=(1, 0)):
+def double_integrator(
+    duration=1.0, symbols=casadi.SX, x_bounds=None, v_bounds=None, start=(0, 0), end=(1, 0)
+):
     ocp = Problem("double integrator", symbols=symbols)
     ph = ocp.phase()
     t = ph.time(start=0, end=duration)
@@ -26,7 +30,9 @@ def shot(ocp):
 
 
 def test_a_touched_constraint_of_order_two():
-    """Bryson-Denham for 1/6 < l < 1/4: the constraint is touched in one point, J = 2 + 6 (1 - 4 l)^2."""
+    """Bryson-Denham for 1/6 < l < 1/4: the constraint is touched in one point, J = 2 + 6 (1 - 4
+    l)^2.
+    """
     limit = 0.2
     ocp, ph, _, x, v = double_integrator(x_bounds={"upper": limit}, start=(0, 1), end=(0, -1))
     u = ph.control("u")
@@ -34,7 +40,9 @@ def test_a_touched_constraint_of_order_two():
     ocp.minimize(ph.integral(0.5 * u**2))
     solution = shot(ocp)
     assert solution.objective == pytest.approx(2 + 6 * (1 - 4 * limit) ** 2, rel=1e-12)
-    np.testing.assert_allclose(solution.costate("x")([0.2, 0.8]), [24 * (1 - 4 * limit), -24 * (1 - 4 * limit)], rtol=1e-10)
+    np.testing.assert_allclose(
+        solution.costate("x")([0.2, 0.8]), [24 * (1 - 4 * limit), -24 * (1 - 4 * limit)], rtol=1e-10
+    )
 
 
 def test_a_constraint_of_order_one_with_a_regular_hamiltonian():
@@ -45,11 +53,13 @@ def test_a_constraint_of_order_one_with_a_regular_hamiltonian():
     ph.dynamics({x: v, v: u})
     ocp.minimize(ph.integral(0.5 * u**2))
     solution = shot(ocp)
-    # On [0, a] v = w (2 t / a - t^2 / a^2); the area under v is w (T - 2 a / 3) = 1, and J = 2 . (2 / 3) w^2 / a.
+    # On [0, a] v = w (2 t / a - t^2 / a^2); the area under v is w (T - 2 a / 3) = 1, and J = 2 . (2
+    # / 3) w^2 / a.
     a = 1.5 * (duration - 1 / w)
     assert solution.arcs[0].end == pytest.approx(a, rel=1e-10)
     assert solution.objective == pytest.approx(4 * w**2 / (3 * a), rel=1e-11)
-    # In the convention of direct methods the costate of v vanishes where the velocity rides its limit.
+    # In the convention of direct methods the costate of v vanishes where the velocity rides its
+    # limit.
     assert abs(solution.costate("v")(1.5)) < 1e-10
 
 
@@ -79,11 +89,17 @@ def test_a_mixed_constraint_by_its_multiplier():
     assert abs(multiplier(arc.end - 1e-12)) < 1e-6
     assert multiplier(0.9) == 0
     # Stationarity with the multiplier, from the curves alone: 2 u + costate_v + multiplier = 0.
-    np.testing.assert_allclose(2 * solution["u"](t[1:-1]) + solution.costate("v")(t[1:-1]) + multiplier(t[1:-1]), 0, atol=1e-8)
+    np.testing.assert_allclose(
+        2 * solution["u"](t[1:-1]) + solution.costate("v")(t[1:-1]) + multiplier(t[1:-1]),
+        0,
+        atol=1e-8,
+    )
 
 
 def test_a_mixed_constraint_is_left_and_met_again():
-    """|u| <= c as a path constraint: u = c, a line through zero for a time of 2 b, and -c; b^2 = 6 (1/8 - 1/(2 c))."""
+    """|u| <= c as a path constraint: u = c, a line through zero for a time of 2 b, and -c; b^2 = 6
+    (1/8 - 1/(2 c)).
+    """
     c = 4.5
     b = np.sqrt(6 * (1 / 8 - 1 / (2 * c)))
     ocp, ph, _, x, v = double_integrator()
@@ -93,25 +109,37 @@ def test_a_mixed_constraint_is_left_and_met_again():
     ocp.minimize(ph.integral(u**2))
     solution = shot(ocp)
     assert [arc.roles.get("power") for arc in solution.arcs] == ["upper", None, "lower"]
-    np.testing.assert_allclose([arc.end for arc in solution.arcs], [0.5 - b, 0.5 + b, 1.0], rtol=1e-10)
+    np.testing.assert_allclose(
+        [arc.end for arc in solution.arcs], [0.5 - b, 0.5 + b, 1.0], rtol=1e-10
+    )
     assert solution.objective == pytest.approx(2 * c**2 * (0.5 - 2 * b / 3), rel=1e-12)
-    assert solution.phases["main"].path_multipliers["power"](0.0) == pytest.approx(-solution.costate("v")(0.0) - 2 * c, rel=1e-9)
+    assert solution.phases["main"].path_multipliers["power"](0.0) == pytest.approx(
+        -solution.costate("v")(0.0) - 2 * c, rel=1e-9
+    )
 
 
 def test_multipliers_belong_to_their_constraints():
-    """Two motions side by side, each with a limit of its own: 2 u + costate + multiplier = 0 for both."""
+    """Two motions side by side, each with a limit of its own: 2 u + costate + multiplier = 0 for
+    both.
+    """
     ocp = Problem("side by side")
     ph = ocp.phase()
     ph.time(start=0, end=1)
-    x, v, u = ph.state("x", 2, start=[0, 0], end=[1, 1]), ph.state("v", 2, start=[0, 0], end=[0, 0]), ph.control("u", 2)
+    x = ph.state("x", 2, start=[0, 0], end=[1, 1])
+    v = ph.state("v", 2, start=[0, 0], end=[0, 0])
+    u = ph.control("u", 2)
     ph.dynamics({x: v, v: u})
     for i, limit in enumerate((4.5, 5.5)):
         ph.path(u[i], upper=limit, name=f"power{i}")
     ocp.minimize(ph.integral(casadi.sumsqr(u)))
     solution = shot(ocp)
     t = np.linspace(0, 1, 21)
-    multipliers = np.stack([solution.phases["main"].path_multipliers[f"power{i}"](t) for i in range(2)], axis=1)
-    np.testing.assert_allclose(2 * solution["u"](t) + solution.costate("v")(t) + multipliers, 0, atol=1e-8)
+    multipliers = np.stack(
+        [solution.phases["main"].path_multipliers[f"power{i}"](t) for i in range(2)], axis=1
+    )
+    np.testing.assert_allclose(
+        2 * solution["u"](t) + solution.costate("v")(t) + multipliers, 0, atol=1e-8
+    )
     assert np.all(multipliers[0] > 0.1)
     assert abs(multipliers[0, 0] - multipliers[0, 1]) > 0.1
 
@@ -130,7 +158,9 @@ def plane(**limit):
 
 
 def test_a_thrust_of_bounded_length():
-    """|u| <= 1 in the plane: at full length against the costate of the velocity, which is linear in time."""
+    """|u| <= 1 in the plane: at full length against the costate of the velocity, which is linear in
+    time.
+    """
     equality = Shooting().solve(plane(equals=1), {"r": [1, 0], "v": [1.0, -0.9], "tf": 2.2})
     assert equality.success, (equality.explanation, equality.log)
     inequality = Shooting().solve(plane(upper=1), equality)
@@ -140,13 +170,17 @@ def test_a_thrust_of_bounded_length():
     times = np.linspace(0, end, 12)[1:-1]
     for solution in (equality, inequality):
         costate, control = solution.costate("v")(times), solution["u"](times)
-        np.testing.assert_allclose(control, -costate / np.linalg.norm(costate, axis=1)[:, None], atol=1e-8)
+        np.testing.assert_allclose(
+            control, -costate / np.linalg.norm(costate, axis=1)[:, None], atol=1e-8
+        )
         np.testing.assert_allclose(np.diff(costate, 2, axis=0), 0, atol=1e-10)
     assert inequality.arcs[0].roles["thrust"] == "upper"
 
 
 def test_a_static_variable():
-    """min int u^2 + a^2 with v' = u + a: by symmetry of the closed form a = 0 where the motion is from rest to rest."""
+    """min int u^2 + a^2 with v' = u + a: by symmetry of the closed form a = 0 where the motion is
+    from rest to rest.
+    """
     ocp, ph, _, x, v = double_integrator(end=(1, None))
     u = ph.control("u")
     a = ocp.variable("a", guess=0.5)
@@ -160,7 +194,9 @@ def test_a_static_variable():
 
 @pytest.mark.parametrize("wall", [0.1, 0.2], ids=["followed", "touched"])
 def test_a_static_variable_that_moves_a_constraint(wall):
-    """Bryson-Denham with a wall that costs c for each unit: J = 4/(9 l), or 2 + 6 (1 - 4 l)^2 where l > 1/6, and dJ/dl = -c."""
+    """Bryson-Denham with a wall that costs c for each unit: J = 4/(9 l), or 2 + 6 (1 - 4 l)^2 where
+    l > 1/6, and dJ/dl = -c.
+    """
     price = 4 / (9 * wall**2) if wall < 1 / 6 else 48 * (1 - 4 * wall)
     ocp, ph, _, x, v = double_integrator(start=(0, 1), end=(0, -1))
     u, place = ph.control("u"), ocp.variable("place", lower=0.05, upper=1, guess=0.15)
@@ -174,7 +210,9 @@ def test_a_static_variable_that_moves_a_constraint(wall):
 
 
 def test_a_static_variable_at_its_bound():
-    """The further it may go the better: x(1) = 1 with v' = u + a costs 3 (1 - a/2)^2, least at the largest a."""
+    """The further it may go the better: x(1) = 1 with v' = u + a costs 3 (1 - a/2)^2, least at the
+    largest a.
+    """
     ocp, ph, _, x, v = double_integrator(end=(1, None))
     u, a = ph.control("u"), ocp.variable("a", lower=-1, upper=0.5, guess=0.2)
     ph.dynamics({x: v, v: u + a})
@@ -281,7 +319,8 @@ def test_phases_with_a_free_time_between():
     ocp.minimize(cost)
     solution = shot(ocp)
     assert solution.phases["out"].tf == pytest.approx(1.0, rel=1e-9)  # by symmetry
-    assert solution.objective == pytest.approx(24.0, rel=1e-10)  # twice 12, since the motion stops at the turning point
+    # twice 12, since the motion stops at the turning point
+    assert solution.objective == pytest.approx(24.0, rel=1e-10)
 
 
 def test_bounds_at_the_end_are_met_only_where_they_push():
@@ -294,7 +333,9 @@ def test_bounds_at_the_end_are_met_only_where_they_push():
 
 
 def test_a_touched_constraint_lets_go_where_it_would_pull():
-    """With the wall beyond 1/4 nothing touches it, and J = 2: an arc that is held at it by a pull is no answer."""
+    """With the wall beyond 1/4 nothing touches it, and J = 2: an arc that is held at it by a pull
+    is no answer.
+    """
     ocp, ph, _, x, v = double_integrator(start=(0, 1), end=(0, -1))
     wall, u = ocp.parameter("wall", 0.24), ph.control("u")
     ph.dynamics({x: v, v: u})
@@ -310,7 +351,9 @@ def test_a_touched_constraint_lets_go_where_it_would_pull():
 
 
 def test_an_end_condition_lets_go_where_it_would_pull():
-    """x' = u + w to x(1) >= 1: held for w = 0, where J = 1/2, and not at all for w = 2, where J = 0."""
+    """x' = u + w to x(1) >= 1: held for w = 0, where J = 1/2, and not at all for w = 2, where J =
+    0.
+    """
     ocp = Problem("carried")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -324,11 +367,16 @@ def test_an_end_condition_lets_go_where_it_would_pull():
     if carried.success:
         assert carried.objective == pytest.approx(0, abs=1e-12)
     else:
-        assert "'far enough' is held at its lower limit, but its multiplier has the wrong sign" in carried.explanation[0]
+        assert (
+            "'far enough' is held at its lower limit, but its multiplier has the wrong sign"
+            in carried.explanation[0]
+        )
 
 
 def test_an_end_condition_that_is_let_go_is_still_to_be_met():
-    """From a start at the far limit, whose condition pulls there, the free end would be short of the near limit."""
+    """From a start at the far limit, whose condition pulls there, the free end would be short of
+    the near limit.
+    """
     ocp = Problem("far enough")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -344,7 +392,9 @@ def test_an_end_condition_that_is_let_go_is_still_to_be_met():
 
 
 def test_a_constraint_that_moves_with_time_leaves_no_constant_hamiltonian():
-    """The least time to x = 3/2 with u <= 1 + t is one, and -1 / (1 + tf) its derivative by the start; H(0) is not H(tf) = 0."""
+    """The least time to x = 3/2 with u <= 1 + t is one, and -1 / (1 + tf) its derivative by the
+    start; H(0) is not H(tf) = 0.
+    """
     ocp = Problem("speeding up")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 10))
@@ -352,7 +402,9 @@ def test_a_constraint_that_moves_with_time_leaves_no_constant_hamiltonian():
     ph.dynamics({x: u})
     ph.path(u - t, lower=-1, upper=1, name="limit")
     ocp.minimize(ph.final(t))
-    assert "H" not in [integral.name for integral in first_integrals(hamiltonians(ocp.finish())[0])]
+    assert "H" not in [
+        integral.name for integral in first_integrals(phase_hamiltonians(ocp.finish())[0])
+    ]
     solution = shot(ocp)
     assert solution.objective == pytest.approx(1, rel=1e-11)
     np.testing.assert_allclose(solution.costate("x")([0.0, 1.0]), -0.5, rtol=1e-9)

@@ -1,4 +1,6 @@
-"""A phase that begins on its limit: the costate jumps there by any amount, as the place of the limit is given."""
+"""A phase that begins on its limit: the costate jumps there by any amount, as the place of the
+limit is given.
+"""
 
 import pytest
 
@@ -7,14 +9,18 @@ from trajopt.indirect.shooting import Shooting
 
 
 def sections():
-    """A vehicle brakes from the speed two to a limit of one that begins at x = 1; at that limit it needs all the time left."""
+    """A vehicle brakes from the speed two to a limit of one that begins at x = 1; at that limit it
+    needs all the time left.
+    """
     ocp = Problem("sections")
     first, second = ocp.phase("fast"), ocp.phase("slow")
     first.time(start=0, end=free(0.1, 3))
     second.time(start=free(0.1, 3), end=1.6)
     cost = 0
     for ph, place, speed, limit in ((first, 0.0, 2.0, 3.0), (second, 1.0, None, 1.0)):
-        x, v, u = ph.state("x", start=place, end=place + 1), ph.state("v", start=speed, upper=limit), ph.control("u")
+        x = ph.state("x", start=place, end=place + 1)
+        v = ph.state("v", start=speed, upper=limit)
+        u = ph.control("u")
         ph.dynamics({x: v, v: u})
         cost += ph.integral(u**2 / 2)
     ocp.connect(first, second)
@@ -23,7 +29,9 @@ def sections():
 
 
 def test_a_limit_that_begins_with_a_phase():
-    """The effort from (x, v) = (0, 2) to (1, 1) in 0.6, by the cubic; the brake is released at once where the limit begins."""
+    """The effort from (x, v) = (0, 2) to (1, 1) in 0.6, by the cubic; the brake is released at once
+    where the limit begins.
+    """
     ocp = sections()
     solution = Shooting().solve(ocp.finish(), solve(ocp)).check()
     lack, change, duration = 1 - 2 * 0.6, -1.0, 0.6

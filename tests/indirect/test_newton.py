@@ -1,13 +1,16 @@
 """Newton's method: large sparse systems that are singular or have no solution, and chord steps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sparse
 
 import trajopt.indirect.newton
-from trajopt.indirect.newton import DENSE, STALLED, NewtonEnd, newton
+from trajopt.indirect.newton import NewtonEnd, solve_by_newton
+from trajopt.indirect.settings import NEWTON
 
-SIZE = DENSE + 50
+SIZE = NEWTON.dense + 50
 
 
 class Equations:
@@ -23,7 +26,14 @@ class Equations:
 
 def solved(system, start=None):
     start = np.full(SIZE, 2.0) if start is None else np.array(start, dtype=float)
-    return newton(system, start, np.ones(start.size), lambda unknowns, step: 1.0, tolerance=1e-10, iterations=60)
+    return solve_by_newton(
+        system,
+        start,
+        np.ones(start.size),
+        lambda unknowns, step: 1.0,
+        tolerance=1e-10,
+        iterations=60,
+    )
 
 
 def test_an_unknown_that_no_equation_determines_stays_where_it_is():
@@ -39,7 +49,7 @@ def test_contradicting_equations_end_early():
     right = np.concatenate([np.zeros(SIZE), np.ones(SIZE)])
     result = solved(Equations(lambda y: matrix @ y - right, lambda y: matrix))
     assert result.end is NewtonEnd.STALLED
-    assert len(result.steps) <= STALLED + 2
+    assert len(result.steps) <= NEWTON.stalled + 2
 
 
 def cubic():
@@ -61,8 +71,13 @@ def test_far_from_it_each_step_has_its_own(monkeypatch):
     result = solved(system, [4.0])
     assert result.converged
     assert result.chords[0] > 1  # the first contractions are slow
-    assert all(b < 0.1 * a for a, b in zip(result.steps[result.chords[0] - 1 :], result.steps[result.chords[0] :], strict=False))
-    monkeypatch.setattr(trajopt.indirect.newton, "CHORD", 0.0)
+    assert all(
+        b < 0.1 * a
+        for a, b in zip(
+            result.steps[result.chords[0] - 1 :], result.steps[result.chords[0] :], strict=False
+        )
+    )
+    monkeypatch.setattr(trajopt.indirect.newton, "NEWTON", replace(NEWTON, chord=0.0))
     plain = cubic()
     again = solved(plain, [4.0])
     assert again.chords == ()
@@ -73,7 +88,9 @@ def test_far_from_it_each_step_has_its_own(monkeypatch):
 def test_a_chord_step_that_fails_is_followed_by_a_new_matrix():
     """The first step contracts well, to where the slope has the other sign."""
     near = 0.05
-    system = Equations(lambda y: np.where(y > 0.5, y, near - y), lambda y: np.diag(np.where(y > 0.5, 1.0, -1.0)))
+    system = Equations(
+        lambda y: np.where(y > 0.5, y, near - y), lambda y: np.diag(np.where(y > 0.5, 1.0, -1.0))
+    )
     result = solved(system, [1.0])
     assert result.converged
     assert result.unknowns[0] == pytest.approx(near, rel=1e-12)

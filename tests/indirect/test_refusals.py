@@ -1,4 +1,6 @@
-"""What shooting cannot solve is refused with the reason, before Newton's method begins; what is near to it is solved."""
+"""What shooting cannot solve is refused with the reason, before Newton's method begins; what is
+near to it is solved.
+"""
 
 import time
 
@@ -7,12 +9,14 @@ import pytest
 
 from trajopt import Problem, solve
 from trajopt.indirect.control_law import GuessPoints, Mode, arc_law
-from trajopt.indirect.hamiltonian import UnsupportedError, hamiltonians
+from trajopt.indirect.hamiltonian import UnsupportedError, phase_hamiltonians
 from trajopt.indirect.shooting import Shooting
 
 
 def regulated(order, bound=1.0):
-    """A chain of integrators from 1 to the least integral of its squared position: a singular arc of this order, at zero."""
+    """A chain of integrators from 1 to the least integral of its squared position: a singular arc
+    of this order, at zero.
+    """
     ocp = Problem(f"{order} integrators")
     ph = ocp.phase()
     ph.time(start=0, end=4)
@@ -24,7 +28,9 @@ def regulated(order, bound=1.0):
 
 
 def test_chattering_is_refused():
-    """Fuller's problem: before the singular arc of order two the control switches infinitely often."""
+    """Fuller's problem: before the singular arc of order two the control
+    switches infinitely often.
+    """
     direct = solve(regulated(2))
     begun = time.process_time()
     solution = Shooting().solve(regulated(2).finish(), direct)
@@ -43,7 +49,9 @@ def test_a_jump_to_a_singular_arc_of_order_one_is_none():
 
 
 def beside_each_other(area):
-    """Two integrators, each to the least integral of its square; with ``area`` their controls do not commute."""
+    """Two integrators, each to the least integral of its square; with ``area`` their controls do
+    not commute.
+    """
     ocp = Problem("side by side")
     ph = ocp.phase()
     ph.time(start=0, end=3)
@@ -66,8 +74,17 @@ def test_controls_singular_together_are_solved_if_they_commute():
 
 
 def test_controls_singular_together_are_refused_if_they_do_not():
-    ham = hamiltonians(beside_each_other(area=True).finish())[0]
-    points = (np.array([[0.5]]), np.array([[0.1], [0.2], [0.3]]), np.array([[0.2], [0.1], [0.4]]), np.array([[1.0]]))
-    samples = GuessPoints((*points, np.zeros((0, 1)), np.zeros((0, 1))), np.zeros((2, 1)), np.zeros((0, 1)))
-    with pytest.raises(UnsupportedError, match="are singular together, and act on each other's switching functions"):
+    ham = phase_hamiltonians(beside_each_other(area=True).finish())[0]
+    points = (
+        np.array([[0.5]]),
+        np.array([[0.1], [0.2], [0.3]]),
+        np.array([[0.2], [0.1], [0.4]]),
+        np.array([[1.0]]),
+    )
+    samples = GuessPoints(
+        (*points, np.zeros((0, 1)), np.zeros((0, 1))), np.zeros((2, 1)), np.zeros((0, 1))
+    )
+    with pytest.raises(
+        UnsupportedError, match="are singular together, and act on each other's switching functions"
+    ):
         arc_law(ham, Mode(("singular", "singular")), samples)

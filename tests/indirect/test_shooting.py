@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import time
+from dataclasses import replace
 
 import casadi
 import numpy as np
@@ -11,14 +12,16 @@ import pytest
 import trajopt.indirect.grid
 import trajopt.indirect.newton
 from trajopt import Problem, free, solve
-from trajopt.indirect.hamiltonian import hamiltonians
-from trajopt.indirect.initial_system import prepare
-from trajopt.indirect.newton import newton
+from trajopt.indirect.hamiltonian import phase_hamiltonians
+from trajopt.indirect.initial_system import shooting_problem
+from trajopt.indirect.newton import solve_by_newton
 from trajopt.indirect.rollout import rollout
+from trajopt.indirect.settings import GRID, NEWTON
 from trajopt.indirect.shooting import Shooting
-from trajopt.indirect.start import scales
+from trajopt.indirect.start import shooting_scales
 from trajopt.indirect.structure_detection import start_of_solution
-from trajopt.solution import Arc, Status
+from trajopt.trajectory.arcs import Arc
+from trajopt.trajectory.solution import Status
 
 
 def form_of(name):
@@ -39,16 +42,28 @@ HAND = {  # rough costates, and structures where a rollout cannot find them
     "double_integrator_minfuel": {"x": -0.9, "v": -1.3},
     "moon_lander": {"h": 0.2, "v": -0.7, "tf": 4.2},
     "vanderpol_bounded": {"x1": 0.83, "x2": 4.88},
-    "jacobson_singular": {"x1": 1.5, "x2": 2.0, "arcs": arcs([0, 1.41, 5], {"u": "lower"}, {"u": "singular"})},
+    "jacobson_singular": {
+        "x1": 1.5,
+        "x2": 2.0,
+        "arcs": arcs([0, 1.41, 5], {"u": "lower"}, {"u": "singular"}),
+    },
     "bryson_denham": {
-        "x": 19, "v": 6.1,
-        "arcs": arcs([0, 0.33, 0.67, 1], {"u": "interior"}, {"u": "interior", "x": "upper"}, {"u": "interior"}),
+        "x": 19,
+        "v": 6.1,
+        "arcs": arcs(
+            [0, 0.33, 0.67, 1],
+            {"u": "interior"},
+            {"u": "interior", "x": "upper"},
+            {"u": "interior"},
+        ),
     },
     "goddard": {
-        "h": -4.57, "v": -0.174, "m": -0.0622,
+        "h": -4.57,
+        "v": -0.174,
+        "m": -0.0622,
         "arcs": arcs([0, 0.0235, 0.0727, 0.199], {"T": "upper"}, {"T": "singular"}, {"T": "lower"}),
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HAND)
@@ -59,10 +74,14 @@ def test_from_costates_given_by_hand(name):
     assert solution.objective == pytest.approx(reference.objective, rel=1e-8)
 
 
-@pytest.mark.parametrize("name", ["brachistochrone", "orbit_raising", "cart_pole", "lqr_scalar", "block_move"])
+@pytest.mark.parametrize(
+    "name", ["brachistochrone", "orbit_raising", "cart_pole", "lqr_scalar", "block_move"]
+)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_costates_perturbed_by_a_percent(name, sign):
-    """The cart's pole decides GROWTH: segments with a thousand to a million times as much are too long for Newton's method."""
+    """The cart's pole decides GROWTH: segments with a thousand to a million times as much are too
+    long for Newton's method.
+    """
     form, reference = form_of(name)
     guess = {state: value * (1 + sign * 0.01) for state, value in reference.costates.items()}
     guess["tf"] = 1.82  # of the brachistochrone; the other end times are fixed
@@ -73,30 +92,48 @@ def test_costates_perturbed_by_a_percent(name, sign):
 
 @pytest.mark.parametrize(("growth", "solved"), [(1e3, True), (1e30, False)])
 def test_errors_may_not_grow_without_limit(monkeypatch, growth, solved):
-    """Decides GROWTH: along x' = u - x^3, most of the time at rest, neighbouring trajectories separate as exp(40)."""
+    """Decides GROWTH: along x' = u - x^3, most of the time at rest, neighbouring trajectories
+    separate as exp(40).
+    """
     ocp = Problem("long")
     ph = ocp.phase()
     ph.time(start=0, end=40)
     x, u = ph.state("x", start=1, end=1), ph.control("u")
     ph.dynamics({x: u - x**3})
     ocp.minimize(ph.integral(x**2 + u**2) / 2)
-    monkeypatch.setattr(trajopt.indirect.grid, "GROWTH", growth)
+    monkeypatch.setattr(trajopt.indirect.grid, "GRID", replace(GRID, growth=growth))
     assert Shooting().solve(ocp.finish(), solve(ocp)).success is solved
 
 
 def newton_run(name, guess):
     form, _ = form_of(name)
-    options, p, hams = Shooting(), form.parameter_values(), hamiltonians(form)
-    prepared = prepare(form, hams, rollout(form, hams, guess, p, options.law_of), p, options)
-    return newton(prepared.system, prepared.unknowns, prepared.scale, prepared.allowed, tolerance=1e-10, iterations=60)
+    options, p, hams = Shooting(), form.parameter_values(), phase_hamiltonians(form)
+    prepared = shooting_problem(
+        form, hams, rollout(form, hams, guess, p, options.law_of), p, options
+    )
+    return solve_by_newton(
+        prepared.system,
+        prepared.unknowns,
+        prepared.scale,
+        prepared.allowed,
+        tolerance=1e-10,
+        iterations=60,
+    )
 
 
-@pytest.mark.parametrize(("name", "perturbed"), [("orbit_raising", (1.02, 0.98, 1.02)), ("cart_pole", (1.003,) * 4)])
+@pytest.mark.parametrize(
+    ("name", "perturbed"), [("orbit_raising", (1.02, 0.98, 1.02)), ("cart_pole", (1.003,) * 4)]
+)
 def test_quadratic_convergence(name, perturbed, monkeypatch):
-    monkeypatch.setattr(trajopt.indirect.newton, "CHORD", 0.0)  # every step has its own matrix
+    # every step has its own matrix
+    monkeypatch.setattr(trajopt.indirect.newton, "NEWTON", replace(NEWTON, chord=0.0))
     _, reference = form_of(name)
     result = newton_run(
-        name, {state: factor * value for factor, (state, value) in zip(perturbed, reference.costates.items(), strict=True)}
+        name,
+        {
+            state: factor * value
+            for factor, (state, value) in zip(perturbed, reference.costates.items(), strict=True)
+        },
     )
     assert result.converged
     steps = np.array([s for s in result.steps if s > 1e-12])
@@ -109,10 +146,14 @@ def test_quadratic_convergence(name, perturbed, monkeypatch):
 
 
 def test_the_matrix_is_the_derivative_of_the_residual():
-    """All blocks at once: arcs with bounds, a singular arc, free time, against central differences."""
+    """All blocks at once: arcs with bounds, a singular arc, free time,
+    against central differences.
+    """
     form, _ = form_of("goddard")
-    options, p, hams = Shooting(), form.parameter_values(), hamiltonians(form)
-    prepared = prepare(form, hams, rollout(form, hams, HAND["goddard"], p, options.law_of), p, options)
+    options, p, hams = Shooting(), form.parameter_values(), phase_hamiltonians(form)
+    prepared = shooting_problem(
+        form, hams, rollout(form, hams, HAND["goddard"], p, options.law_of), p, options
+    )
     y, evaluate = prepared.unknowns, prepared.system.evaluate
     matrix = evaluate(y)[1].toarray()
     rng = np.random.default_rng(1)
@@ -120,7 +161,9 @@ def test_the_matrix_is_the_derivative_of_the_residual():
         direction = prepared.scale * rng.standard_normal(y.size)
         h = 1e-6
         difference = (evaluate(y + h * direction)[0] - evaluate(y - h * direction)[0]) / (2 * h)
-        np.testing.assert_allclose(matrix @ direction, difference, rtol=1e-5, atol=1e-6 * np.abs(difference).max())
+        np.testing.assert_allclose(
+            matrix @ direction, difference, rtol=1e-5, atol=1e-6 * np.abs(difference).max()
+        )
 
 
 def test_derivatives_with_state_constraints_statics_and_integral_conditions():
@@ -135,22 +178,26 @@ def test_derivatives_with_state_constraints_statics_and_integral_conditions():
     ocp.require(ph.integral(u**2 + 0.1 * u), upper=100, name="effort")
     ocp.minimize(casadi.sqrt(1 + ph.integral(0.5 * u**2)) + (a - 1) ** 2 + ph.final(t) ** 2)
     form, p = ocp.finish(), np.zeros(0)
-    direct, options, hams = solve(ocp), Shooting(), hamiltonians(ocp.finish())
-    prepared = prepare(form, hams, start_of_solution(form, hams, direct, p), p, options)
+    direct, options, hams = solve(ocp), Shooting(), phase_hamiltonians(ocp.finish())
+    prepared = shooting_problem(form, hams, start_of_solution(form, hams, direct, p), p, options)
     assert len(prepared.system.arcs) == 3
     y, evaluate = prepared.unknowns, prepared.system.evaluate
     matrix = evaluate(y)[1].toarray()
     rng = np.random.default_rng(2)
     direction = prepared.scale * rng.standard_normal(y.size)
     difference = (evaluate(y + 1e-6 * direction)[0] - evaluate(y - 1e-6 * direction)[0]) / 2e-6
-    np.testing.assert_allclose(matrix @ direction, difference, rtol=1e-5, atol=1e-6 * np.abs(difference).max())
+    np.testing.assert_allclose(
+        matrix @ direction, difference, rtol=1e-5, atol=1e-6 * np.abs(difference).max()
+    )
     solution = options.solve(form, direct)
     assert solution.success, solution.explanation
     assert solution.objective == pytest.approx(direct.objective, rel=1e-6)
 
 
 def test_a_wrong_structure_is_revised():
-    """Without arcs a bounded control is first taken as interior; the answer contradicts that, and the arcs are found."""
+    """Without arcs a bounded control is first taken as interior; the answer contradicts that, and
+    the arcs are found.
+    """
     form, reference = form_of("vanderpol_bounded")
     whole = arcs([0, 5], {"u": "interior"})
     solution = Shooting().solve(form, {"x1": 0.83, "x2": 4.88, "arcs": whole})
@@ -161,7 +208,11 @@ def test_a_wrong_structure_is_revised():
 
 def test_an_arc_that_is_none_is_dropped():
     form, reference = form_of("double_integrator_mintime")
-    guess = {"x": -1, "v": -1, "arcs": arcs([0, 1, 1.9, 2], {"u": "upper"}, {"u": "lower"}, {"u": "upper"})}
+    guess = {
+        "x": -1,
+        "v": -1,
+        "arcs": arcs([0, 1, 1.9, 2], {"u": "upper"}, {"u": "lower"}, {"u": "upper"}),
+    }
     solution = Shooting().solve(form, guess)
     assert solution.success, (solution.explanation, solution.log)
     assert len(solution.arcs) == 2
@@ -183,7 +234,10 @@ def test_a_given_law():
 
 def test_the_constant_hamiltonian_may_replace_an_equation():
     form, _ = form_of("brachistochrone")
-    values = [Shooting(use_integrals=use).solve(form, HAND["brachistochrone"]).objective for use in (True, False)]
+    values = [
+        Shooting(use_integrals=use).solve(form, HAND["brachistochrone"]).objective
+        for use in (True, False)
+    ]
     assert values[0] == pytest.approx(values[1], rel=1e-11)
 
 
@@ -198,7 +252,11 @@ def test_an_earlier_shooting_is_a_guess():
 
 def test_failures_are_solutions_that_explain_themselves():
     form, _ = form_of("brachistochrone")
-    for guess, word in (({"x": 1.0, "tf": 2}, "costate"), ({"x": 1, "y": 1, "v": 1}, "tf"), ({"z": 1}, "guess")):
+    for guess, word in (
+        ({"x": 1.0, "tf": 2}, "costate"),
+        ({"x": 1, "y": 1, "v": 1}, "tf"),
+        ({"z": 1}, "guess"),
+    ):
         solution = Shooting().solve(form, guess)
         assert solution.status is Status.FAILED
         assert word in " ".join(solution.explanation)
@@ -212,29 +270,45 @@ def test_a_control_at_an_end_in_the_cost_is_refused():
     ph.dynamics({x: u})
     ocp.minimize(ph.final(u) + ph.integral(x**2))
     solution = Shooting().solve(ocp.finish(), {"x": 1.0})
-    assert solution.status is Status.FAILED
+    assert solution.status is Status.REFUSED
     assert "end of phase" in solution.explanation[0]
 
 
 def test_hopeless_costates_do_not_raise():
     form, _ = form_of("orbit_raising")
-    solution = Shooting(iterations=5, patience=1).solve(form, {"r": 50.0, "vr": -3.0, "vt": 80.0})
+    solution = Shooting(iterations=5, operations=3e8).solve(
+        form, {"r": 50.0, "vr": -3.0, "vt": 80.0}
+    )
     assert not solution.success
     assert solution.explanation
 
 
-@pytest.mark.parametrize("patience", [0, 8, 40])
-def test_shooting_ends_when_its_time_is_over(monkeypatch, patience):
-    """By a clock that moves a second at each look: it is looked at in every sweep over a grid and every step of the flow."""
-    module = importlib.import_module("problems.classical.vanderpol_bounded")
-    problem = module.build()
+@pytest.mark.parametrize("operations", [0.0, 3e5, 1.5e6])
+def test_shooting_ends_at_its_limit_of_operations(monkeypatch, operations):
+    """Wherever the limit cuts it off, and however fast the clock is: the same answer, which says
+    how to go on.
+    """
+    problem = importlib.import_module("problems.classical.vanderpol_bounded").build()
     guess = solve(problem)
-    clock = itertools.count()
+    quiet = Shooting(operations=operations).solve(problem.finish(), guess)
+    clock = itertools.count(step=1000)
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
-    answer = Shooting(patience=patience).solve(problem.finish(), guess)
-    assert next(clock) < patience + 10
-    assert not answer.success
-    assert any(f"no solution within {patience} s" in line for line in (*answer.explanation, *answer.log))
+    loaded = Shooting(operations=operations).solve(problem.finish(), guess)
+    assert quiet.status is loaded.status is Status.WORK_LIMIT
+    assert quiet.explanation == loaded.explanation
+    assert any(
+        f"no solution within {operations:.3g} operations" in line for line in loaded.explanation
+    )
+    assert any("a larger limit continues further" in line for line in loaded.explanation)
+    for name in quiet.phases["main"].states if quiet.phases else ():
+        np.testing.assert_array_equal(
+            *(one.phase("main").states[name].points for one in (quiet, loaded))
+        )
+
+
+def test_a_solve_needs_few_of_the_operations_that_shooting_may_use():
+    problem = importlib.import_module("problems.classical.vanderpol_bounded").build()
+    assert Shooting(operations=1e8).solve(problem.finish(), solve(problem)).success
 
 
 def test_declared_sizes_are_those_of_shooting():
@@ -242,18 +316,25 @@ def test_declared_sizes_are_those_of_shooting():
     ocp = Problem("sizes")
     ph = ocp.phase()
     ph.time(end=1)
-    x, v = ph.state("x", 2, start=[0, 0], end=[1, 2], scale=[3, 7]), ph.state("v", 2, start=0, end=0)
+    x = ph.state("x", 2, start=[0, 0], end=[1, 2], scale=[3, 7])
+    v = ph.state("v", 2, start=0, end=0)
     u = ph.control("u", 2, scale=5)
     gain = ocp.variable("gain", lower=0.5, upper=4, guess=1, scale=20)
     ph.dynamics({x: v, v: gain * u})
     ocp.minimize(ph.integral(casadi.sumsqr(u)) + gain**2)
     form, direct = ocp.finish(), solve(ocp).check()
-    start = start_of_solution(form, hamiltonians(form), direct, form.parameter_values(), plain=False)
-    (sizes,) = scales(form, start)
+    start = start_of_solution(
+        form, phase_hamiltonians(form), direct, form.parameter_values(), plain=False
+    )
+    (sizes,) = shooting_scales(form, start)
     np.testing.assert_array_equal(sizes.x[:2], [3, 7])
     np.testing.assert_array_equal(sizes.u, [5, 5])
     np.testing.assert_allclose(sizes.x[2:], [1.5, 3], rtol=0.01)  # the largest speeds
-    prepared = prepare(form, hamiltonians(form), start, form.parameter_values(), Shooting())
+    prepared = shooting_problem(
+        form, phase_hamiltonians(form), start, form.parameter_values(), Shooting()
+    )
     assert prepared.scale[prepared.system.layout.s] == 20
     # 12 (1 + 4) / gain^2 + gain^2 is least at gain^4 = 60
-    assert Shooting().solve(form, direct).check().objective == pytest.approx(2 * np.sqrt(60), rel=1e-9)
+    assert Shooting().solve(form, direct).check().objective == pytest.approx(
+        2 * np.sqrt(60), rel=1e-9
+    )

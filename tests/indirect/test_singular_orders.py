@@ -7,7 +7,7 @@ from casadi import cos, sin
 from trajopt import Problem, free, solve
 from trajopt.indirect import control_law
 from trajopt.indirect.control_law import GuessPoints, Mode, arc_law
-from trajopt.indirect.hamiltonian import hamiltonians
+from trajopt.indirect.hamiltonian import phase_hamiltonians
 from trajopt.indirect.shooting import Shooting
 
 
@@ -24,7 +24,10 @@ def test_controls_of_order_one_and_two_together():
     meeting = 0.5
     for _ in range(60):  # 2 - 2 t = cos t
         meeting = (2 - np.cos(meeting)) / 2
-    assert [dict(arc.roles) for arc in solution.arcs] == [{"u": "lower", "w": "singular"}, {"u": "singular", "w": "singular"}]
+    assert [dict(arc.roles) for arc in solution.arcs] == [
+        {"u": "lower", "w": "singular"},
+        {"u": "singular", "w": "singular"},
+    ]
     assert solution.arcs[0].end == pytest.approx(meeting, rel=1e-9)
     later = np.linspace(1.0, 2.9, 20)
     np.testing.assert_allclose([solution["w"](s) for s in later], -np.sin(later), atol=1e-7)
@@ -33,7 +36,8 @@ def test_controls_of_order_one_and_two_together():
 
 @pytest.fixture
 def steering():
-    """A course towards a goal with a rudder b of limited rate: the second derivative has the costate of the heading as factor.
+    """A course towards a goal with a rudder b of limited rate: the second derivative has the
+    costate of the heading as factor.
 
     That costate vanishes on the singular arc, and is small but not zero at points of a guess.
     """
@@ -41,7 +45,9 @@ def steering():
     ph = ocp.phase()
     t = ph.time(start=0, end=free(1, 20))
     x, y = ph.state("x", start=0, end=5), ph.state("y", start=0, end=1)
-    heading, b, u = ph.state("heading", start=0, end=0), ph.state("b", start=0, end=0), ph.control("u", lower=-1, upper=1)
+    heading = ph.state("heading", start=0, end=0)
+    b = ph.state("b", start=0, end=0)
+    u = ph.control("u", lower=-1, upper=1)
     ph.dynamics({x: cos(heading), y: sin(heading), heading: sin(b), b: u})
     ocp.minimize(ph.final(t))
     states = np.array([2.5, 0.5, 0.2, 1e-2])[:, None]
@@ -51,7 +57,7 @@ def steering():
         np.zeros((1, 1)),
         np.zeros((0, 1)),
     )
-    return hamiltonians(ocp.finish())[0], samples
+    return phase_hamiltonians(ocp.finish())[0], samples
 
 
 def test_a_bracket_that_vanishes_on_the_singular_arc_only_does_not_count(steering):

@@ -8,10 +8,10 @@ import pytest
 
 from tests.benchmarks.suite import ENTRIES
 from trajopt import solve
-from trajopt.indirect.hamiltonian import hamiltonians
+from trajopt.indirect.hamiltonian import phase_hamiltonians
 from trajopt.indirect.modes import roles_of_mode
 from trajopt.indirect.structure_detection import start_of_solution
-from trajopt.solving import Both
+from trajopt.solving.methods import Both
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def direct():
 
 def roles_of(form, solution):
     """(start, end, roles) of every arc that shooting would start from."""
-    hams = hamiltonians(form)
+    hams = phase_hamiltonians(form)
     start = start_of_solution(form, hams, solution, form.parameter_values(None))
     return [(arc.start, arc.end, roles_of_mode(hams[arc.phase], arc.mode)) for arc in start.arcs]
 
@@ -56,7 +56,8 @@ def test_structure(direct, name, control, roles, known):
 
 
 def test_an_active_state_constraint_has_its_name(direct):
-    """Its multiplier vanishes on the arc, so that a barrier method keeps away from the limit by more than its error.
+    """Its multiplier vanishes on the arc, so that a barrier method keeps away from the limit by
+    more than its error.
 
     Decides MARGIN from below: with a fourth of it the arc is missed.
     """
@@ -66,10 +67,12 @@ def test_an_active_state_constraint_has_its_name(direct):
 
 
 def robbins_touches():
-    """The touches of Robbins' problem, a constraint of order three, as shooting reads them; the last ones are too close."""
+    """The touches of Robbins' problem, a constraint of order three, as shooting reads them; the
+    last ones are too close.
+    """
     form = ENTRIES["robbins"].build().finish()
     solution = solve(ENTRIES["robbins"].build(), Both().direct)
-    hams = hamiltonians(form)
+    hams = phase_hamiltonians(form)
     start = start_of_solution(form, hams, replace(solution, arcs=()), form.parameter_values(None))
     return [round(arc.start, 1) for arc in start.arcs if arc.touched][:2]
 

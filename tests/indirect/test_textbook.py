@@ -1,4 +1,6 @@
-"""Textbook problems that no file of ``problems`` has: both methods agree, and the certificates of both answers hold."""
+"""Textbook problems that no file of ``problems`` has: both methods agree, and the certificates of
+both answers hold.
+"""
 
 import numpy as np
 import pytest
@@ -38,14 +40,18 @@ def zermelo():
 def oscillator():
     """An oscillator to rest in the least time: switches are half a period apart."""
     ocp, ph, t = started("oscillator", free(0.1, 30, guess=6))
-    x, v, u = ph.state("x", start=3, end=0), ph.state("v", start=1.5, end=0), ph.control("u", lower=-1, upper=1)
+    x = ph.state("x", start=3, end=0)
+    v = ph.state("v", start=1.5, end=0)
+    u = ph.control("u", lower=-1, upper=1)
     ph.dynamics({x: v, v: u - x})
     ocp.minimize(ph.final(t))
     return ocp
 
 
 def rayleigh(mixed=False):
-    """Rayleigh's oscillator with a bounded control, or with a bound on a mixture of control and state."""
+    """Rayleigh's oscillator with a bounded control, or with a bound on a mixture of control and
+    state.
+    """
     ocp, ph, _ = started("rayleigh", 4.5)
     x, y = ph.state("x1", start=-5), ph.state("x2", start=-5)
     u = ph.control("u") if mixed else ph.control("u", lower=-1, upper=1)
@@ -59,14 +65,18 @@ def rayleigh(mixed=False):
 def speed_limit():
     """Rest to rest with a limited speed: a state constraint of order one."""
     ocp, ph, _ = started("speed limit", 1)
-    x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0, upper=1.2), ph.control("u")
+    x = ph.state("x", start=0, end=1)
+    v = ph.state("v", start=0, end=0, upper=1.2)
+    u = ph.control("u")
     ph.dynamics({x: v, v: u})
     ocp.minimize(ph.integral(u**2))
     return ocp
 
 
 def dip():
-    """A speed below a parabola in time: Jacobson and Lele's constraint of order one, in which time appears."""
+    """A speed below a parabola in time: Jacobson and Lele's constraint of order one, in which time
+    appears.
+    """
     ocp, ph, t = started("dip", 1)
     x, v, u = ph.state("x1", start=0), ph.state("x2", start=-1), ph.control("u")
     ph.dynamics({x: v, v: u - v})
@@ -160,7 +170,9 @@ def around_a_disc():
 def into_a_disc():
     """Into a set: a condition at the end that is an inequality."""
     ocp, ph, t = started("into a disc", free(0.1, 10, guess=2))
-    x, y, a = ph.state("x", start=0, guess=lambda s: 2 * s), ph.state("y", start=0), ph.control("a", guess=0.3)
+    x = ph.state("x", start=0, guess=lambda s: 2 * s)
+    y = ph.state("y", start=0)
+    a = ph.control("a", guess=0.3)
     ph.dynamics({x: 1 + 0.5 * y + cos(a), y: sin(a)})
     ocp.require((ph.final(x) - 3) ** 2 + (ph.final(y) - 1) ** 2, upper=0.25, name="disc")
     ocp.minimize(ph.final(t))
@@ -189,9 +201,25 @@ def chosen_limit():
 
 
 PROBLEMS = [
-    regulator, zermelo, oscillator, rayleigh, lambda: rayleigh(mixed=True), speed_limit, dip, forced, free_start, free_start_time,
-    stiffness, there_and_back, soap_film, fishery, around_a_disc, into_a_disc, bounds_of_both, chosen_limit,
-]  # fmt: skip
+    regulator,
+    zermelo,
+    oscillator,
+    rayleigh,
+    lambda: rayleigh(mixed=True),
+    speed_limit,
+    dip,
+    forced,
+    free_start,
+    free_start_time,
+    stiffness,
+    there_and_back,
+    soap_film,
+    fishery,
+    around_a_disc,
+    into_a_disc,
+    bounds_of_both,
+    chosen_limit,
+]
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +265,12 @@ def test_closed_form_of_the_speed_limit(answers):
 
 def test_closed_form_of_the_chosen_limit(answers):
     """The derivative of 16/9 V^3 / (V - 1) + 20 V^2 is zero."""
-    best = brentq(lambda V: 16 / 9 * (3 * V**2 / (V - 1) - V**3 / (V - 1) ** 2) + 40 * V, 1.01, 1.49, xtol=1e-14)
+    best = brentq(
+        lambda V: 16 / 9 * (3 * V**2 / (V - 1) - V**3 / (V - 1) ** 2) + 40 * V,
+        1.01,
+        1.49,
+        xtol=1e-14,
+    )
     _, shot = answers(chosen_limit)
     assert shot.variables["limit"][0] == pytest.approx(best, rel=1e-11)
 
@@ -248,7 +281,8 @@ def test_closed_form_of_the_price_of_time(answers):
 
 def test_closed_form_of_the_soap_film(answers):
     """x = a cosh((t - b)/a) through (0, 1) and (1, 2)."""
-    a = brentq(lambda a: a * np.cosh(1 / a + np.arccosh(1 / a)) - 2, 0.3, 0.999)  # b < 0: rising all the way
+    # b < 0: rising all the way
+    a = brentq(lambda a: a * np.cosh(1 / a + np.arccosh(1 / a)) - 2, 0.3, 0.999)
     b = -a * np.arccosh(1 / a)
     _, shot = answers(soap_film)
     t = np.linspace(0, 1, 30)
@@ -256,7 +290,9 @@ def test_closed_form_of_the_soap_film(answers):
 
 
 def test_closed_form_of_the_fishery(answers):
-    """On the singular arc the growth of the margin is largest: x = (1 + 0.1)/2, harvested as it grows."""
+    """On the singular arc the growth of the margin is largest: x = (1 + 0.1)/2, harvested as it
+    grows.
+    """
     _, shot = answers(fishery)
     assert [arc.roles["u"] for arc in shot.arcs] == ["lower", "singular", "upper"]
     middle = 0.5 * (shot.arcs[1].start + shot.arcs[1].end)
@@ -296,4 +332,6 @@ def test_costates_of_a_regulator_are_its_riccati_matrix_times_its_state(answers)
         k2 = slope(P + h / 2 * k1)
         k3 = slope(P + h / 2 * k2)
         P = P + h / 6 * (k1 + 2 * k2 + 2 * k3 + slope(P + h * k3))
-    np.testing.assert_allclose([shot.costate("x")(0.0), shot.costate("v")(0.0)], 2 * P @ [1.0, 0.0], rtol=1e-9)
+    np.testing.assert_allclose(
+        [shot.costate("x")(0.0), shot.costate("v")(0.0)], 2 * P @ [1.0, 0.0], rtol=1e-9
+    )

@@ -9,11 +9,16 @@ from trajopt.indirect import initial_system, shooting, transitions
 from trajopt.indirect.control_law import Mode
 from trajopt.indirect.shooting import Shooting
 from trajopt.indirect.start import StartArc
-from trajopt.solution import Arc, Status
+from trajopt.trajectory.arcs import Arc
+from trajopt.trajectory.curve import Curve
+from trajopt.trajectory.solution import Status
+from trajopt.trajectory.trajectory import Trajectory
 
 
 def sliding():
-    """x' = u <= 1 and u + x <= 1.5: at the bound until x = 0.5, then x = 1.5 - exp(0.5 - t); the control does not jump."""
+    """x' = u <= 1 and u + x <= 1.5: at the bound until x = 0.5, then x = 1.5 - exp(0.5 - t); the
+    control does not jump.
+    """
     ocp = Problem("slide")
     ph = ocp.phase()
     ph.time(start=0, end=2)
@@ -38,7 +43,7 @@ def test_a_junction_is_tried_the_other_way_where_newtons_method_fails(junction):
 
 
 def test_without_the_other_way_it_fails(monkeypatch):
-    monkeypatch.setattr(shooting, "otherwise", lambda *_: iter(()))
+    monkeypatch.setattr(shooting, "reversed_junction", lambda *_: iter(()))
     arcs = Arc("main", 0, 1.0, FASTEST), Arc("main", 1.0, 2, ON_LIMIT)
     assert not Shooting().solve(sliding(), {"x": -0.5, "arcs": arcs}).success
 
@@ -52,13 +57,17 @@ def test_one_junction_is_tried_the_other_way_and_only_once():
 
 
 def test_a_constraint_is_left_where_the_control_that_holds_it_comes_to_its_bound():
-    solution = Shooting().solve(sliding(), {"x": -0.5, "arcs": (Arc("main", 0, 2, ON_LIMIT),)}).check()
+    solution = (
+        Shooting().solve(sliding(), {"x": -0.5, "arcs": (Arc("main", 0, 2, ON_LIMIT),)}).check()
+    )
     assert [dict(arc.roles) for arc in solution.arcs] == [FASTEST, ON_LIMIT]
     assert solution.objective == pytest.approx(1.5 - np.exp(-1.5), rel=1e-10)
 
 
 def nose():
-    """Newton's body of least resistance: H = 2 r / (1 + u^2) - costate u has two minima, and the slope begins at one."""
+    """Newton's body of least resistance: H = 2 r / (1 + u^2) - costate u has two minima, and the
+    slope begins at one.
+    """
     ocp = Problem("nose")
     ph = ocp.phase()
     r = ph.time(start=0, end=1)
@@ -69,11 +78,15 @@ def nose():
 
 
 def test_a_control_with_a_curved_hamiltonian_jumps_from_its_bound():
-    """On the slope r = r1 (1 + u^2)^2 / (4 u), with u from 1 on; r = 1 and y = 0 at the end give r1 and the last u."""
+    """On the slope r = r1 (1 + u^2)^2 / (4 u), with u from 1 on; r = 1 and y = 0 at the end give r1
+    and the last u.
+    """
     ocp = nose()
     solution = Shooting().solve(ocp.finish(), solve(ocp)).check()
     last = np.polynomial.Polynomial([-7 / 4, 0, 1, 0, 3 / 4])
-    steepest = brentq(lambda s: (last(s) - np.log(s)) * s / (1 + s**2) ** 2 - 1, 1.0, 10.0, xtol=1e-14)
+    steepest = brentq(
+        lambda s: (last(s) - np.log(s)) * s / (1 + s**2) ** 2 - 1, 1.0, 10.0, xtol=1e-14
+    )
     assert solution.arcs[0].end == pytest.approx(4 * steepest / (1 + steepest**2) ** 2, rel=1e-9)
     assert solution["slope"](solution.arcs[1].start + 1e-9) == pytest.approx(1.0, abs=1e-7)
 
@@ -88,7 +101,10 @@ def test_without_the_jump_another_extremal_is_found(monkeypatch):
 
 @pytest.mark.parametrize("end", [0, -1])
 def test_a_control_that_reaches_its_bound_smoothly_does_not_jump(end):
-    """Its movement near the junction needs two points, on a mesh however fine: continuity of H would have a double root."""
-    zero = lambda t: np.zeros((t.size, 0))  # noqa: E731
-    arc = StartArc(0, Mode(("interior",)), 0.0, 1.0, zero, zero, zero, zero, knots=np.linspace(0, 1, 1001))
+    """Its movement near the junction needs two points, on a mesh however fine: continuity of H
+    would have a double root.
+    """
+    none = Curve.linear(np.array([0.0, 1.0]), np.zeros((2, 0)))
+    trajectory = Trajectory(none, none, none, none, breaks=np.linspace(0, 1, 1001))
+    arc = StartArc(0, Mode(("interior",)), 0.0, 1.0, trajectory)
     assert np.count_nonzero(transitions._near_junction(arc, end)) == 2

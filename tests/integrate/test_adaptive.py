@@ -29,13 +29,19 @@ def test_fehlberg_error_is_proportional_to_the_tolerance_and_steps_to_its_fifth_
     runs = [simulate(pendulum(), Fehlberg(tolerance), until=10.0) for tolerance in tolerances]
     errors = [abs(run.x[-1] - TRUTH.x[-1]).max() for run in runs]
     assert np.polyfit(np.log(tolerances), np.log(errors), 1)[0] == pytest.approx(1, abs=0.1)
-    assert np.polyfit(np.log(tolerances), [np.log(len(run.t)) for run in runs], 1)[0] == pytest.approx(-1 / 5, abs=0.02)
+    assert np.polyfit(np.log(tolerances), [np.log(len(run.t)) for run in runs], 1)[
+        0
+    ] == pytest.approx(-1 / 5, abs=0.02)
 
 
-@pytest.mark.parametrize("integrator", [Fehlberg(1e-10), Dop853(1e-11), RadauIIA(1e-10), Sundials(1e-10)])
+@pytest.mark.parametrize(
+    "integrator", [Fehlberg(1e-10), Dop853(1e-11), RadauIIA(1e-10), Sundials(1e-10)]
+)
 def test_pendulum_at_ten_seconds_and_between(integrator):
     run = simulate(pendulum(), integrator, until=10.0)
-    assert run.x[-1] == pytest.approx(PENDULUM_AT_10, abs=5.1e-9 if not isinstance(integrator, Sundials) else 2e-8)
+    assert run.x[-1] == pytest.approx(
+        PENDULUM_AT_10, abs=5.1e-9 if not isinstance(integrator, Sundials) else 2e-8
+    )
     times = np.linspace(0, 10, 1234)
     assert abs(run.at(times) - TRUTH.at(times)).max() < 1e-8
 
@@ -63,10 +69,14 @@ def test_stiff_systems_take_few_steps(integrator):
 
 @pytest.mark.parametrize("integrator", [RadauIIA(1e-8), Sundials(1e-8)])
 def test_stiff_systems_of_several_states_take_few_steps(integrator):
-    """An overdamped spring, of rates 1 and 1000: Newton's method converges only if the Jacobian is not transposed."""
+    """An overdamped spring, of rates 1 and 1000: Newton's method converges only if the Jacobian is
+    not transposed.
+    """
     x, v, t = casadi.SX.sym("x"), casadi.SX.sym("v"), casadi.SX.sym("t")
     rate = casadi.vertcat(v, -1000 * x - 1001 * v)
-    system = System("overdamped", t, casadi.vertcat(x, v), (Variable("x", 1.0), Variable("v", -1.0)), rate)
+    system = System(
+        "overdamped", t, casadi.vertcat(x, v), (Variable("x", 1.0), Variable("v", -1.0)), rate
+    )
     run = simulate(system, integrator, until=2.0)
     assert len(run.t) < (100 if isinstance(integrator, RadauIIA) else 1500)
     assert run.x[-1] == pytest.approx([np.exp(-2.0), -np.exp(-2.0)], abs=1e-7)
@@ -103,4 +113,6 @@ def test_invalid_settings_are_rejected():
 def test_a_singularity_stops_the_run(integrator):
     x, t = casadi.SX.sym("x"), casadi.SX.sym("t")
     with pytest.raises(SimulationError, match="t = "):
-        simulate(System("blow-up", t, x, (Variable("x", 1.0),), x**2), integrator, until=2.0)  # infinite at t = 1
+        simulate(
+            System("blow-up", t, x, (Variable("x", 1.0),), x**2), integrator, until=2.0
+        )  # infinite at t = 1

@@ -12,14 +12,35 @@ from trajopt.errors import SimulationError
 from trajopt.integrate import Dop853, Fehlberg, Heun, Newmark, RadauIIA, Rk4, Sundials, simulate
 from trajopt.system import Event, System, Variable
 
-ALL = [Heun(1e-3), Rk4(1e-2), Newmark(1e-2), Fehlberg(1e-9), Dop853(1e-9), RadauIIA(1e-9), Sundials(1e-10)]
+ALL = [
+    Heun(1e-3),
+    Rk4(1e-2),
+    Newmark(1e-2),
+    Fehlberg(1e-9),
+    Dop853(1e-9),
+    RadauIIA(1e-9),
+    Sundials(1e-10),
+]
 
 
 def ball(restitution: float = 0.5, terminal: bool = False, height: float = 1.0) -> System:
     """A ball dropped on the floor: every scheme of second order integrates its parabola exactly."""
     y, v, t = SX.sym("y"), SX.sym("v"), SX.sym("t")
-    floor = Event("floor", y, direction=-1, reset=None if terminal else vertcat(0, -restitution * v), terminal=terminal)
-    return System("ball", t, vertcat(y, v), (Variable("y", height), Variable("v", 0.0)), vertcat(v, -9.8), events=(floor,))
+    floor = Event(
+        "floor",
+        y,
+        direction=-1,
+        reset=None if terminal else vertcat(0, -restitution * v),
+        terminal=terminal,
+    )
+    return System(
+        "ball",
+        t,
+        vertcat(y, v),
+        (Variable("y", height), Variable("v", 0.0)),
+        vertcat(v, -9.8),
+        events=(floor,),
+    )
 
 
 @pytest.mark.parametrize("integrator", ALL)
@@ -63,7 +84,12 @@ def test_crossings_are_recorded_without_disturbing_the_motion():
 
     def watched(direction):
         return System(
-            "pendulum", base.time, base.x, base.states, base.rate, events=(Event("bottom", theta, direction=direction),)
+            "pendulum",
+            base.time,
+            base.x,
+            base.states,
+            base.rate,
+            events=(Event("bottom", theta, direction=direction),),
         )
 
     plain = simulate(base, Dop853(1e-10), until=10.0)
@@ -72,25 +98,36 @@ def test_crossings_are_recorded_without_disturbing_the_motion():
     times = np.array([e.time for e in both.events])
     assert len(times) > 5
     assert np.diff(times) == pytest.approx(np.diff(times)[0], abs=1e-9)  # half a period each
-    assert [e.time for e in up.events] == pytest.approx(times[1::2], abs=1e-12)  # it starts on the way down
+    assert [e.time for e in up.events] == pytest.approx(
+        times[1::2], abs=1e-12
+    )  # it starts on the way down
     for event in both.events:
         assert abs(event.before[0]) < 1e-15
 
 
 def test_events_at_one_time_fire_together():
     x, t = SX.sym("x", 2), SX.sym("t")
-    events = (Event("first", x[0] - 1, reset=vertcat(0, x[1])), Event("second", x[1] - 1, reset=vertcat(x[0], 5)))
-    system = System("pair", t, x, (Variable("a", 0.0), Variable("b", 0.0)), SX([1, 1]), events=events)
+    events = (
+        Event("first", x[0] - 1, reset=vertcat(0, x[1])),
+        Event("second", x[1] - 1, reset=vertcat(x[0], 5)),
+    )
+    system = System(
+        "pair", t, x, (Variable("a", 0.0), Variable("b", 0.0)), SX([1, 1]), events=events
+    )
     run = simulate(system, Dop853(1e-10), until=1.5)
     assert [(e.name, round(e.time, 12)) for e in run.events] == [("first", 1.0), ("second", 1.0)]
     assert run.x[-1] == pytest.approx([0.5, 5.5], abs=1e-12)
 
 
 def test_two_crossings_within_one_long_step_are_found():
-    """An adaptive step over a linear motion is as long as the run, and the event function crosses zero twice within it."""
+    """An adaptive step over a linear motion is as long as the run, and the event function crosses
+    zero twice within it.
+    """
     x, t = SX.sym("x"), SX.sym("t")
     dip = Event("dip", (t - 3) ** 2 - 1, direction=-1)
-    run = simulate(System("clock", t, x, (Variable("x", 0.0),), SX(1), events=(dip,)), Dop853(1e-8), until=10.0)
+    run = simulate(
+        System("clock", t, x, (Variable("x", 0.0),), SX(1), events=(dip,)), Dop853(1e-8), until=10.0
+    )
     assert [e.time for e in run.events] == pytest.approx([2.0], abs=1e-14)
 
 
@@ -111,7 +148,11 @@ def test_what_lies_behind_a_terminal_event_does_not_matter(integrator):
         rate = casadi.if_else(t < 0.6, casadi.cos(t), casadi.sqrt(-t))
         return System("edge", t, x, (Variable("x", 0.0),), rate, events=(event,))
 
-    for end in 0.6 - 10.0 ** -np.arange(1, 14):  # steps shorten towards the edge: some of these are just before it
-        assert simulate(system(np.sin(end)), integrator, until=1.0).t[-1] == pytest.approx(end, abs=1e-7)
+    for end in 0.6 - 10.0 ** -np.arange(
+        1, 14
+    ):  # steps shorten towards the edge: some of these are just before it
+        assert simulate(system(np.sin(end)), integrator, until=1.0).t[-1] == pytest.approx(
+            end, abs=1e-7
+        )
     with pytest.raises(SimulationError):
         simulate(system(2.0), integrator, until=1.0)

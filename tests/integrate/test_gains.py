@@ -1,4 +1,6 @@
-"""Gains: stability functions, safe ranges, the row-sum test, the counterexample, the error bound, the recommended gain."""
+"""Gains: stability functions, safe ranges, the row-sum test, the counterexample, the error bound,
+the recommended gain.
+"""
 
 from __future__ import annotations
 
@@ -74,13 +76,17 @@ def test_stability_limits():
 def test_the_documents_instability_limit_follows_from_its_step():
     """Euler's scheme with a step of 1.54e-3 is unstable for k <= -1300."""
     assert safe_range(EULER, 1.54e-3)[1] == pytest.approx(1300, rel=2e-3)
-    below, above = (simulate(sleigh(), Euler(1.54e-3), until=6.0, stabilization=Baumgarte(a)) for a in (1200.0, 1298.0))
+    below, above = (
+        simulate(sleigh(), Euler(1.54e-3), until=6.0, stabilization=Baumgarte(a))
+        for a in (1200.0, 1298.0)
+    )
     assert max(below.drift["blade"].max, above.drift["blade"].max) < 1e-3
     with pytest.raises(UsageError, match="gain is unstable"):
         simulate(sleigh(), Euler(1.54e-3), until=6.0, stabilization=Baumgarte(1300.0))
 
 
-# The counterexample ---------------------------------------------------------------------------------------------------------
+# The counterexample
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_counterexample_satisfies_the_printed_range_and_is_rejected():
@@ -98,7 +104,9 @@ def test_the_printed_range_is_as_printed_and_necessary_for_equal_tolerances():
     """|delta_kl + tau K_kl| <= (least eps - |R|) / largest eps."""
     lower, upper = component_range(TAU, [1.0, 4.0], remainder=-0.1)
     for limit, sign in ((lower, -1), (upper, 1)):
-        assert np.eye(2) + TAU * limit == pytest.approx(np.full((2, 2), sign * 0.9 / 4.0), abs=1e-12)
+        assert np.eye(2) + TAU * limit == pytest.approx(
+            np.full((2, 2), sign * 0.9 / 4.0), abs=1e-12
+        )
     lower, upper = component_range(TAU, [0.5, 0.5], remainder=0.1)
     rng, kept = np.random.default_rng(2), 0
     for _ in range(2000):
@@ -145,11 +153,14 @@ def test_turntable_gains_are_stable_only_below_minus_one():
         check_gain(document_law(-0.9).matrix(system), RK4, TAU)
 
 
-# The bound ------------------------------------------------------------------------------------------------------------------
+# The bound
+# --------------------------------------------------------------------------------------------------
 
 
 def test_error_bound_holds_for_euler():
-    """x' = -x^3 + sin t: |f_x| <= L and |x''| <= M on the motion; the error stays below the bound, not far below."""
+    """x' = -x^3 + sin t: |f_x| <= L and |x''| <= M on the motion; the error stays below the bound,
+    not far below.
+    """
     step, until = 1e-3, 0.5
 
     def rate(t, x):
@@ -173,16 +184,20 @@ def test_error_bound_holds_for_an_initial_deviation():
         error_bound(-1.0, 1.0, 1.0, 1.0)
 
 
-# The recommended gain -------------------------------------------------------------------------------------------------------
+# The recommended gain
+# --------------------------------------------------------------------------------------------------
 
 
 def drift(run):
     """The geometric mean of the largest deviations of all constraints."""
-    return np.exp(np.mean([np.log(run.drift[i.name].max) for i in run.system.invariants if i.order > 0]))
+    return np.exp(
+        np.mean([np.log(run.drift[i.name].max) for i in run.system.invariants if i.order > 0])
+    )
 
 
 def drift_at_equal_work(system, integrator, until, gain):
-    """The drift; for an adaptive integrator at the tolerance that takes as many steps as without stabilization.
+    """The drift; for an adaptive integrator at the tolerance that takes as many steps as without
+    stabilization.
 
     At a given tolerance a higher gain always leaves less drift, since it shortens the steps.
     """
@@ -193,15 +208,22 @@ def drift_at_equal_work(system, integrator, until, gain):
     steps, power = len(simulate(system, integrator, until).t), order + 1
     for _ in range(2):
         if abs(len(run.t) / steps - 1) > 0.02:
-            finer = replace(run.integrator, tolerance=run.integrator.tolerance * (len(run.t) / steps) ** power)
+            finer = replace(
+                run.integrator, tolerance=run.integrator.tolerance * (len(run.t) / steps) ** power
+            )
             run = simulate(system, finer, until, Baumgarte(gain))
     return drift(run) * (len(run.t) / steps) ** power
 
 
 def search(system, integrator, until):
-    """The least drift, and the range of gains that come within 5 % of it: a grid over four decades, refined around the best."""
+    """The least drift, and the range of gains that come within 5 % of it: a grid over four decades,
+    refined around the best.
+    """
     top = 100.0 if integrator.fixed_step is None else 1.95 / integrator.fixed_step
-    found = {a: drift_at_equal_work(system, integrator, until, a) for a in np.geomspace(top / 1e4, top, 14)}
+    found = {
+        a: drift_at_equal_work(system, integrator, until, a)
+        for a in np.geomspace(top / 1e4, top, 14)
+    }
     best = min(found, key=found.get)
     finer = [a for a in best * np.array([0.55, 0.7, 0.85, 1.2, 1.4, 1.7]) if a <= top]
     found |= {a: drift_at_equal_work(system, integrator, until, a) for a in finer}
@@ -213,23 +235,35 @@ def search(system, integrator, until):
 SYSTEMS = [sleigh(), pendulum_cartesian(), cart_slalom(), closed_four_link(), double_pendulum()]
 SCHEMES = [Euler(1e-3), Rk4(1e-2), Fehlberg(1e-8)]
 CASES = [
-    pytest.param(system, scheme, id=f"{system.name} {scheme.label}", marks=[] if i < 2 else [pytest.mark.slow])
+    pytest.param(
+        system,
+        scheme,
+        id=f"{system.name} {scheme.label}",
+        marks=[] if i < 2 else [pytest.mark.slow],
+    )
     for i, system in enumerate(SYSTEMS)
     for scheme in SCHEMES
 ]
 
 
 @pytest.mark.parametrize(("system", "integrator"), CASES)
-def test_the_recommended_gain_is_within_a_factor_of_two_of_the_best_found_by_search(system, integrator):
+def test_the_recommended_gain_is_within_a_factor_of_two_of_the_best_found_by_search(
+    system, integrator
+):
     until = 1.0 if integrator.label.startswith("euler") else 3.0
     gain = recommended_gain(system, integrator, until=until)
     least, low, high = search(system, integrator, until)
     assert low / 2 < gain < 2 * high
-    assert drift_at_equal_work(system, integrator, until, gain) < (2.0 if integrator.fixed_step is None else 1.4) * least
+    assert (
+        drift_at_equal_work(system, integrator, until, gain)
+        < (2.0 if integrator.fixed_step is None else 1.4) * least
+    )
 
 
 def test_the_highest_gain_is_recommended_if_the_drift_does_not_depend_on_it():
-    """The sleigh with minimum-norm corrections at every stage of RK4: up to a gain of nearly one the drift is much the same."""
+    """The sleigh with minimum-norm corrections at every stage of RK4: up to a gain of nearly one
+    the drift is much the same.
+    """
     system, integrator = sleigh(), Rk4(1e-2)
 
     def run(gain):
@@ -242,10 +276,14 @@ def test_the_highest_gain_is_recommended_if_the_drift_does_not_depend_on_it():
     assert gain > 0.3
 
 
-@pytest.mark.parametrize("integrator", [Dop853(1e-10), Rk4(1e-2), Fehlberg(1e-8)], ids=lambda i: i.label)
+@pytest.mark.parametrize(
+    "integrator", [Dop853(1e-10), Rk4(1e-2), Fehlberg(1e-8)], ids=lambda i: i.label
+)
 @pytest.mark.parametrize("data", ["document", "transfer"])
 def test_an_initial_deviation_decays_within_the_run(integrator, data):
-    """The gain accounts for the initial deviation, which must decay by the end and does not appear in single steps."""
+    """The gain accounts for the initial deviation, which must decay by the end and does not appear
+    in single steps.
+    """
     run = simulate(lawden_cauchy(data=data), integrator, stabilization=MinimumNorm())
     assert 1 < run.stabilization.gain < 10
     assert run["deviation"].max() == run["deviation"][0] > 8e-4
@@ -263,7 +301,10 @@ def test_the_gain_is_of_the_order_of_one_over_the_step(scheme):
 
 
 def test_a_law_that_acts_at_the_stages_needs_a_gain_of_the_rates_of_the_motion():
-    """The stages of RK4 leave the manifold within a step; a high gain increases the error. Sampled deviations avoid this."""
+    """The stages of RK4 leave the manifold within a step; a high gain increases the error.
+
+    Sampled deviations avoid this.
+    """
     system, integrator = pendulum_cartesian(), Rk4(1e-2)
 
     def continuous(a):
@@ -286,10 +327,17 @@ def test_sampled_deviations_follow_the_same_law():
         (pendulum_cartesian().starting_at({"vy": 1e-3}), "rod"),
     ):
         run = simulate(system, Rk4(step), 0.5, Baumgarte(gain))
-        y = evaluate(casadi.Function("y", [system.time, system.x], [deviations(system, (name,)).y]), run.t, run.x)
+        y = evaluate(
+            casadi.Function("y", [system.time, system.x], [deviations(system, (name,)).y]),
+            run.t,
+            run.x,
+        )
         K = position_pair(gain) if name == "rod" else np.array([[-gain]])
         y = np.column_stack([y[:, 0], y[:, 1] + gain * y[:, 0]]) if name == "rod" else y  # (h, w)
-        R = sum(c * np.linalg.matrix_power(step * K, k) for k, c in enumerate((1, 1, 1 / 2, 1 / 6, 1 / 24)))
+        R = sum(
+            c * np.linalg.matrix_power(step * K, k)
+            for k, c in enumerate((1, 1, 1 / 2, 1 / 6, 1 / 24))
+        )
         expected = np.array([np.linalg.matrix_power(R, n) @ y[0] for n in range(len(y))])
         assert y == pytest.approx(expected, abs=2e-3 * np.abs(y[0]).max())
 

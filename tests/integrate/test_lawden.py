@@ -1,4 +1,6 @@
-"""First integrals stabilized along the Pontryagin flow of a power-limited rocket with variable exhaust (Lawden's problem)."""
+"""First integrals stabilized along the Pontryagin flow of a power-limited rocket with variable
+exhaust (Lawden's problem).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ import pytest
 from casadi import SX, dot, sumsqr, vertcat
 
 from trajopt.errors import ModelError, SimulationError
-from trajopt.integrate import Dop853, ExtendedHamiltonian, MinimumNorm, Simulation, deviations, simulate
+from trajopt.integrate import (
+    Dop853,
+    ExtendedHamiltonian,
+    MinimumNorm,
+    Simulation,
+    deviations,
+    simulate,
+)
 from trajopt.integrate.rates import evaluate
 from trajopt.system import Invariant, System, Variable
 
@@ -27,7 +36,9 @@ HYPERBOLIC = {
 
 
 def rocket(data: dict[str, tuple[float, ...]], off: float = 0.0) -> tuple[System, dict[str, float]]:
-    """The flow with the first coordinate perturbed by ``off``, and the integrals at the unperturbed initial state."""
+    """The flow with the first coordinate perturbed by ``off``, and the integrals at the unperturbed
+    initial state.
+    """
     n = len(data["r"])
     t, power = SX.sym("t"), SX.sym("effort")
     r, v, lr, lv = (SX.sym(name, n) for name in data)
@@ -45,7 +56,9 @@ def rocket(data: dict[str, tuple[float, ...]], off: float = 0.0) -> tuple[System
         if n == 3
         else r[0] * lr[1] - r[1] * lr[0] + v[0] * lv[1] - v[1] * lv[0]
     )
-    names = [f"{prefix}{i}" for prefix in ("r", "v", "lam_r", "lam_v") for i in range(n)] + ["effort"]
+    names = [f"{prefix}{i}" for prefix in ("r", "v", "lam_r", "lam_v") for i in range(n)] + [
+        "effort"
+    ]
     perturbed = np.array(start)
     perturbed[0] += off
     system = System(
@@ -54,7 +67,11 @@ def rocket(data: dict[str, tuple[float, ...]], off: float = 0.0) -> tuple[System
         x,
         tuple(Variable(name, value) for name, value in zip(names, perturbed, strict=True)),
         rate,
-        invariants=(Invariant("hamiltonian", H), Invariant("scaling", scaling), Invariant("turning", turning)),
+        invariants=(
+            Invariant("hamiltonian", H),
+            Invariant("scaling", scaling),
+            Invariant("turning", turning),
+        ),
         until=2 * np.pi,
     )
     return system, {"hamiltonian": C1, "scaling": C2}
@@ -62,7 +79,11 @@ def rocket(data: dict[str, tuple[float, ...]], off: float = 0.0) -> tuple[System
 
 def levels_along(run: Simulation, only: tuple[str, ...], levels: dict[str, float]) -> np.ndarray:
     system = run.system
-    return evaluate(casadi.Function("y", [system.time, system.x], [deviations(system, only, levels).y]), run.t, run.x)
+    return evaluate(
+        casadi.Function("y", [system.time, system.x], [deviations(system, only, levels).y]),
+        run.t,
+        run.x,
+    )
 
 
 def test_lawden_integrals_are_constant_along_the_exact_flow():
@@ -76,7 +97,9 @@ def test_lawden_integrals_are_constant_along_the_exact_flow():
 def test_minimum_norm_restores_lawden_integrals_on_a_bounded_transfer():
     system, levels = rocket(TRANSFER, off=0.01)
     way = MinimumNorm((1.0, 1000.0), ("hamiltonian", "scaling"), levels)
-    y = np.linalg.norm(levels_along(simulate(system, Dop853(1e-11), stabilization=way), way.only, levels), axis=1)
+    y = np.linalg.norm(
+        levels_along(simulate(system, Dop853(1e-11), stabilization=way), way.only, levels), axis=1
+    )
     assert y[0] == pytest.approx(8.3e-4, rel=0.01)
     assert y[-1] == pytest.approx(8.4e-9, rel=0.02)
     assert y.max() <= y[0]
@@ -91,7 +114,11 @@ def test_extended_hamiltonian_works_on_a_hyperbolic_flight_and_stops_where_its_b
     assert y == pytest.approx(y[0] * np.exp(-np.outer(run.t, [1.0, 1000.0])), abs=1e-9)
     bounded, levels = rocket(TRANSFER, off=0.01)
     with pytest.raises(SimulationError, match="bracket of hamiltonian, scaling vanishes"):
-        simulate(bounded, Dop853(1e-10), stabilization=ExtendedHamiltonian((1.0, 1000.0), integrals, levels))
+        simulate(
+            bounded,
+            Dop853(1e-10),
+            stabilization=ExtendedHamiltonian((1.0, 1000.0), integrals, levels),
+        )
 
 
 def test_an_unstabilized_scaling_integral_drifts_with_the_hamiltonian():

@@ -8,7 +8,16 @@ import pytest
 from problems.lecture import lcr_circuit, mass_spring_damper, pendulum, pendulum_cartesian
 from problems.multibody import bouncing_body
 from trajopt.errors import UsageError
-from trajopt.integrate import INTEGRATORS, STABILIZATIONS, Baumgarte, Dop853, MinimumNorm, Projection, Rk4, simulate
+from trajopt.integrate import (
+    INTEGRATORS,
+    STABILIZATIONS,
+    Baumgarte,
+    Dop853,
+    MinimumNorm,
+    Projection,
+    Rk4,
+    simulate,
+)
 from trajopt.integrate.integrator_names import integrator, stabilization
 
 
@@ -30,7 +39,9 @@ def test_drift_is_of_constraints_from_zero_and_of_integrals_from_the_start():
     rod = np.hypot(run["x"], run["y"] - 2) - 2
     assert run.drift["rod"].max == pytest.approx(np.abs(rod).max(), rel=1e-12)
     assert run.drift["rod"].end == pytest.approx(abs(rod[-1]), rel=1e-12)
-    assert run.drift["energy"].max == pytest.approx(np.abs(run["energy"] - run["energy"][0]).max(), abs=1e-16)
+    assert run.drift["energy"].max == pytest.approx(
+        np.abs(run["energy"] - run["energy"][0]).max(), abs=1e-16
+    )
 
 
 def test_defaults_and_automatic_gain():
@@ -62,13 +73,17 @@ def test_oscillators_against_their_closed_forms():
     assert run["x"] == pytest.approx(exact, abs=1e-10)
     run = simulate(lcr_circuit(), Dop853(1e-12), until=10.0)
     rate = np.sqrt(1 - 0.25**2)
-    exact = 1 - np.exp(-decay * run.t) * (np.cos(rate * run.t) + decay / rate * np.sin(rate * run.t))
+    exact = 1 - np.exp(-decay * run.t) * (
+        np.cos(rate * run.t) + decay / rate * np.sin(rate * run.t)
+    )
     assert run["q"] == pytest.approx(exact, abs=1e-10)
 
 
 def test_every_integrator_and_stabilization_has_a_name():
     for name in INTEGRATORS:
-        assert simulate(pendulum(), integrator(name), until=0.1).final["theta"] == pytest.approx(1.026, abs=2e-3)
+        assert simulate(pendulum(), integrator(name), until=0.1).final["theta"] == pytest.approx(
+            1.026, abs=2e-3
+        )
     for name in STABILIZATIONS:
         assert name.split("-")[0] in stabilization(name).label.lower()
     assert isinstance(stabilization("projection"), Projection)

@@ -14,12 +14,20 @@ from trajopt.system import System, Variable
 def arm(constraints=()):
     a, b = Coordinate("a", 0.3), Coordinate("b", 0.4)
     kinetic = a.v**2 + b.v**2 / 2 + a.v * b.v * cos(b.q - a.q)
-    return Mechanism("arm", (a, b), kinetic, -2 * cos(a.q) - cos(b.q), constraints=tuple(c(a, b) for c in constraints))
+    return Mechanism(
+        "arm",
+        (a, b),
+        kinetic,
+        -2 * cos(a.q) - cos(b.q),
+        constraints=tuple(c(a, b) for c in constraints),
+    )
 
 
 def test_a_correct_model_passes_every_check():
     model = arm()
-    report = check_model(replace(model, inertia=Inertia(model.equations.mass, model.equations.bias)), samples=5)
+    report = check_model(
+        replace(model, inertia=Inertia(model.equations.mass, model.equations.bias)), samples=5
+    )
     assert report.ok
     assert [row.name for row in report.rows] == [
         "symmetry of M",
@@ -57,7 +65,10 @@ def test_a_wrong_model_fails_in_the_right_check(change, row):
 
 
 def test_dependent_constraints_are_counted():
-    twice = (lambda a, b: Holonomic("one", a.q - b.q), lambda a, b: Holonomic("two", 2 * a.q - 2 * b.q))
+    twice = (
+        lambda a, b: Holonomic("one", a.q - b.q),
+        lambda a, b: Holonomic("two", 2 * a.q - 2 * b.q),
+    )
     # The augmented system is singular, so the equations cannot hold either.
     assert "dependent constraints" in check_model(arm(constraints=twice), samples=2).failing
 

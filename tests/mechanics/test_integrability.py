@@ -1,6 +1,9 @@
-"""The nonholonomy tensor and the Helmholtz conditions, on conditions and equations with known results."""
+"""The nonholonomy tensor and the Helmholtz conditions, on conditions and equations with known
+results.
+"""
 
 import casadi
+import numpy as np
 import pytest
 
 from problems.stabilization.cart_slalom import cart_slalom
@@ -12,19 +15,24 @@ from trajopt.mechanics import Coordinate, Mechanism, Nonholonomic, helmholtz, no
 
 def moving(*conditions):
     x, y, z = (Coordinate(name) for name in "xyz")
-    rows = tuple(Nonholonomic(f"c{k}", condition(x, y, z)) for k, condition in enumerate(conditions))
+    rows = tuple(
+        Nonholonomic(f"c{k}", condition(x, y, z)) for k, condition in enumerate(conditions)
+    )
     return Mechanism("point", (x, y, z), (x.v**2 + y.v**2 + z.v**2) / 2, constraints=rows)
 
 
 def test_a_gradient_times_any_factor_is_integrable():
     # exp(y) times the rate of x y + sin z
-    found = nonholonomy(moving(lambda x, y, z: casadi.exp(y.q) * (y.q * x.v + x.q * y.v + casadi.cos(z.q) * z.v)))
+    found = nonholonomy(
+        moving(lambda x, y, z: casadi.exp(y.q) * (y.q * x.v + x.q * y.v + casadi.cos(z.q) * z.v))
+    )
     assert found.holonomic
     assert found.tensors["c0"] < 1e-12
 
 
 def test_the_tensor_of_a_contact_form_is_its_known_value():
-    # z' - y x' = 0: Omega_xyz of the normed row (-y, 0, 1) is 1/|w| times 1: the curl is a constant.
+    # z' - y x' = 0: Omega_xyz of the normed row (-y, 0, 1) is 1/|w| times 1: the curl is a
+    # constant.
     found = nonholonomy(moving(lambda x, y, z: z.v - y.q * x.v))
     assert not found.holonomic
     assert 0.1 < found.tensors["c0"] <= 1.0
@@ -39,7 +47,9 @@ def test_a_condition_may_be_integrable_with_another_and_not_alone():
 
 def test_named_systems():
     assert not nonholonomy(sleigh().mechanism).holonomic
-    assert nonholonomy(cart_slalom().mechanism).holonomic  # the track leaves one freedom, and that can always be integrated
+    assert nonholonomy(
+        cart_slalom().mechanism
+    ).holonomic  # the track leaves one freedom, and that can always be integrated
     x = Coordinate("x")
     with pytest.raises(ModelError, match="no velocity conditions"):
         nonholonomy(Mechanism("free", (x,), x.v**2))
@@ -47,7 +57,12 @@ def test_named_systems():
 
 def test_lagranges_equations_satisfy_helmholtz_conditions():
     q, v, a = (casadi.SX.sym(name, 2) for name in "qva")
-    L = casadi.sumsqr(v) * (1 + q[0] ** 2) / 2 + q[1] * v[0] * v[1] + casadi.sin(q[0]) * v[1] - casadi.exp(q[0] * q[1])
+    L = (
+        casadi.sumsqr(v) * (1 + q[0] ** 2) / 2
+        + q[1] * v[0] * v[1]
+        + casadi.sin(q[0]) * v[1]
+        - casadi.exp(q[0] * q[1])
+    )
     p = casadi.gradient(L, v)
     lagrange = casadi.jtimes(p, q, v) + casadi.jtimes(p, v, a) - casadi.gradient(L, q)
     plain = helmholtz(lagrange, q, v, a)
@@ -57,21 +72,34 @@ def test_lagranges_equations_satisfy_helmholtz_conditions():
     assert damped.lagrangian, damped
     assert not damped.conservative
     turned = helmholtz(lagrange + casadi.vertcat(q[1] ** 3, 0), q, v, a)  # a force with a curl
-    assert not turned.lagrangian
+    assert turned.lagrangian  # D = v[0] q[1]^3
+    assert not turned.rayleigh
     assert turned.conditions["no curl at rest"] > 0.1
-    assert not helmholtz(casadi.vertcat(2 * a[0], a[1]) + a[0] * casadi.vertcat(0, 1), q, v, a).lagrangian
+    assert not helmholtz(
+        casadi.vertcat(2 * a[0], a[1]) + a[0] * casadi.vertcat(0, 1), q, v, a
+    ).lagrangian
 
 
-def test_the_documents_matrix_makes_a_lagrangian_of_the_inverse_problem():
-    """q'' = dw/dq v - (d + dw/dq^T)(v - w): the appendix' d makes d w a gradient; a constant d leaves a curl at rest."""
+def test_the_inverse_problem_has_a_lagrangian_and_a_dissipation_function():
+    """q'' = dw/dq v - (d + dw/dq^T) h, h = v - w: L = |h|^2/2, D = h.d h/2 for any symmetric d(q).
+
+    With the appendix' d the vector d w is a gradient, so that a D without linear terms exists too.
+    """
     found = {}
     for kind in ("constant", "appendix"):
         system = inverse_problem(dissipation=kind)
         q, v, a = (casadi.SX.sym(name, 3) for name in "qva")
         rate = system.function(system.rate)(0.0, casadi.vertcat(q, v), system.parameter_values)
         found[kind] = helmholtz(a - rate[3:], q, v, a)
+        L, D = system.outputs["lagrangian"][0], system.outputs["dissipation"][0]
+        p = casadi.gradient(L, system.x[3:])
+        motion = casadi.jtimes(p, system.x, system.rate) - casadi.gradient(L, system.x[:3])
+        residual = system.function(motion + casadi.gradient(D, system.x[3:]))
+        left = residual(0.0, np.random.default_rng(0).normal(size=6), [])
+        assert np.abs(np.array(left)).max() < 1e-12
     worst = found["constant"].conditions
     assert max(worst, key=worst.get) == "no curl at rest"
-    assert not found["constant"].lagrangian
+    assert found["constant"].lagrangian
+    assert not found["constant"].rayleigh
     assert found["appendix"].conditions["no curl at rest"] < 1e-12
     assert found["appendix"].dissipation > 1.0

@@ -52,13 +52,18 @@ def test_unreachable_positions_of_a_two_link_arm_are_reported():
 
 def test_dead_centre_is_reported():
     bar = Body("bar", 1, 0.1, (0.0, -0.5), -math.pi / 2)
-    joints = [Revolute("pin", "ground", "bar", (0, 0), (-0.5, 0)), Drive("lift", "bar", lambda t: -0.5 + 0 * t, which=1)]
+    joints = [
+        Revolute("pin", "ground", "bar", (0, 0), (-0.5, 0)),
+        Drive("lift", "bar", lambda t: -0.5 + 0 * t, which=1),
+    ]
     with pytest.raises(ModelError, match="singular position at t = 0"):
         kinematics(assemble("stuck", [bar], joints), [0.0])
 
 
 def test_the_named_driven_crank_follows_the_kinematic_analysis():
-    """Integration of the augmented equations against Newton-Raphson; the drive's torque against the rate of the energy."""
+    """Integration of the augmented equations against Newton-Raphson; the drive's torque against the
+    rate of the energy.
+    """
     run = simulate(slider_crank(drive=7.0), until=0.5)
     model = slider_crank_mechanism(drive=7.0)
     found = kinematics(model, run.t)

@@ -35,8 +35,13 @@ def test_a_file_gives_the_same_tree_as_python(tmp_path):
     )
     written = Tree("arm", links, gravity=(0, -9.81, 0))
     q, v = [0.4, -0.7], [1.0, 2.0]
-    np.testing.assert_allclose(read.mechanism().acceleration(q, v), written.mechanism().acceleration(q, v), rtol=1e-13)
-    assert [(c.name, c.start, c.speed) for c in read.coordinates] == [("shoulder", 0.3, 0.0), ("elbow", 0.0, 1.0)]
+    np.testing.assert_allclose(
+        read.mechanism().acceleration(q, v), written.mechanism().acceleration(q, v), rtol=1e-13
+    )
+    assert [(c.name, c.start, c.speed) for c in read.coordinates] == [
+        ("shoulder", 0.3, 0.0),
+        ("elbow", 0.0, 1.0),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Unilateral contacts with friction against closed forms: sliding, rolling, lift-off, impacts, and inconsistent modes."""
+"""Unilateral contacts with friction against closed forms: sliding, rolling, lift-off, impacts, and
+inconsistent modes.
+"""
 
 import casadi
 import numpy as np
@@ -8,7 +10,16 @@ from casadi import SX, cos, sin, vertcat
 from trajopt.errors import SimulationError
 from trajopt.integrate import simulate
 from trajopt.mechanics import Coordinate, Mechanism
-from trajopt.mechanics.unilateral import BACKWARD, DEPTH, FORWARD, OPEN, RISE, STICK, PointContact, Unilateral
+from trajopt.mechanics.unilateral import (
+    BACKWARD,
+    DEPTH,
+    FORWARD,
+    OPEN,
+    RISE,
+    STICK,
+    PointContact,
+    Unilateral,
+)
 from trajopt.system import System
 
 G = 9.81
@@ -22,8 +33,13 @@ def system_of(model, contacts, force, start, until=2.0):
     motion = touching.motion(pull)
     x = vertcat(model.q, model.v, touching.modes)
     states = (*model.state_variables(), *touching.variables(model.start[0]))
-    outputs = {f"{c.name}_normal": (n, "N") for c, n in zip(touching.contacts, motion.normal, strict=True)}
-    outputs |= {f"{c.name}_friction": (f, "N") for c, f in zip(touching.contacts, motion.tangential, strict=True)}
+    outputs = {
+        f"{c.name}_normal": (n, "N") for c, n in zip(touching.contacts, motion.normal, strict=True)
+    }
+    outputs |= {
+        f"{c.name}_friction": (f, "N")
+        for c, f in zip(touching.contacts, motion.tangential, strict=True)
+    }
     return System(
         model.name,
         t,
@@ -38,7 +54,9 @@ def system_of(model, contacts, force, start, until=2.0):
 
 def block(mass=2.0):
     x, y = Coordinate("x", unit="m"), Coordinate("y", unit="m")
-    model = Mechanism("block", (x, y), kinetic=mass / 2 * (x.v**2 + y.v**2), potential=mass * G * y.q)
+    model = Mechanism(
+        "block", (x, y), kinetic=mass / 2 * (x.v**2 + y.v**2), potential=mass * G * y.q
+    )
     return model, x, y
 
 
@@ -61,7 +79,9 @@ def test_a_sliding_block_stops_when_friction_has_dissipated_its_energy():
 def test_an_increasing_force_causes_slip_at_the_boundary_of_the_cone(sense):
     model, x, y = block()
     contact = PointContact("sole", y.q, x.v, 0.4)
-    run = simulate(system_of(model, [contact], lambda t, q, v: vertcat(sense * 10.0 * t, 0), {}, until=1.0))
+    run = simulate(
+        system_of(model, [contact], lambda t, q, v: vertcat(sense * 10.0 * t, 0), {}, until=1.0)
+    )
     (slip,) = [event.time for event in run.events if event.name == "sole slip"]
     assert slip == pytest.approx(0.4 * 2.0 * G / 10.0, abs=1e-6)
     assert run["sole_contact"][-1] == (FORWARD if sense > 0 else BACKWARD)
@@ -70,7 +90,9 @@ def test_an_increasing_force_causes_slip_at_the_boundary_of_the_cone(sense):
 
 
 def test_an_increasing_vertical_force_causes_lift_off_and_weight_touch_down():
-    """Lift 40 t less weight 2 G until 1 s, then none: lift-off at G/20 s; the fall follows the parabola."""
+    """Lift 40 t less weight 2 G until 1 s, then none: lift-off at G/20 s; the fall follows the
+    parabola.
+    """
     model, x, y = block()
     contact = PointContact("sole", y.q, x.v, 0.4)
     lift = lambda t, q, v: vertcat(0, casadi.if_else(t < 1.0, 40.0 * t, 0))  # noqa: E731
@@ -104,7 +126,11 @@ def test_a_spinning_disc_slides_and_then_rolls(spin):
     kinetic = m / 2 * (x.v**2 + y.v**2) + m * R**2 / 4 * a.v**2
     model = Mechanism("disc", (x, y, a), kinetic=kinetic, potential=m * G * y.q)
     contact = PointContact("rim", y.q - R, x.v - R * a.v, mu)  # a is clockwise
-    run = simulate(system_of(model, [contact], lambda t, q, v: SX.zeros(3), {"y": R, "a_rate": spin}, until=1.0))
+    run = simulate(
+        system_of(
+            model, [contact], lambda t, q, v: SX.zeros(3), {"y": R, "a_rate": spin}, until=1.0
+        )
+    )
     assert names(run)[-1] == "rim grip"
     assert run.events[-1].time == pytest.approx(R * abs(spin) / 3 / (mu * G), rel=1e-6)
     assert run.final["x_rate"] == pytest.approx(R * spin / 3, rel=1e-6)
@@ -142,8 +168,10 @@ def test_a_falling_rod_never_gains_energy_at_impacts_and_comes_to_rest(slip):
 
 
 def test_an_impact_at_one_end_lifts_the_other_if_complementarity_requires_it():
-    """A rod of J = m l^2 turns about its left end and comes down on its right: the impulse there lifts the left end, which a
-    contact that were kept could prevent only by pulling. One of J = m l^2 / 12 keeps both."""
+    """A rod of J = m l^2 turns about its left end and comes down on its right: the impulse there
+    lifts the left end, which a contact that were kept could prevent only by pulling. One of J = m
+    l^2 / 12 keeps both.
+    """
     model, contacts = rod(slip=False, inertia=1.0)
     start = {"y": 0.5 * np.sin(0.1), "a": 0.1, "a_rate": -2.0, "y_rate": -np.cos(0.1)}
     run = simulate(system_of(model, contacts, lambda t, q, v: SX.zeros(3), start, until=0.1))
@@ -162,18 +190,26 @@ def test_an_impact_at_one_end_lifts_the_other_if_complementarity_requires_it():
 
 
 @pytest.mark.parametrize(("inertia", "speed"), [(1.0, 0.05), (10.0, 0.01)])
-def test_impacts_that_alternate_between_two_ends_accumulate_and_the_rod_comes_to_rest(inertia, speed):
-    """Unit mass, ends at distance b: an impact with speed v lifts the other end with r v, r = (J - b^2) / (J + b^2). It falls
-    back with g (1 - r) while the first end rests: the flights are a geometric series that ends in finite time."""
+def test_impacts_that_alternate_between_two_ends_accumulate_and_the_rod_comes_to_rest(
+    inertia, speed
+):
+    """Unit mass, ends at distance b: an impact with speed v lifts the other end with r v, r = (J -
+    b^2) / (J + b^2). It falls back with g (1 - r) while the first end rests: the flights are a
+    geometric series that ends in finite time.
+    """
     model, contacts = rod(slip=False, inertia=inertia)
     r = (inertia - 0.25) / (inertia + 0.25)
     flight = 2 * speed / (G * (1 - r))
     limit = flight / (1 - r)
     start = {"y_rate": speed / 2, "a_rate": speed}  # the left end rests, the right one rises
-    run = simulate(system_of(model, contacts, lambda t, q, v: SX.zeros(3), start, until=1.2 * limit))
+    run = simulate(
+        system_of(model, contacts, lambda t, q, v: SX.zeros(3), start, until=1.2 * limit)
+    )
     impacts = [event for event in run.events if "touch-down" in event.name]
     rises = [speed**2 / (2 * G * (1 - r))]
-    while rises[-1] > RISE:  # an impact is found at DEPTH; placing its end on the ground raises the other by r DEPTH
+    while (
+        rises[-1] > RISE
+    ):  # an impact is found at DEPTH; placing its end on the ground raises the other by r DEPTH
         rises.append(r**2 * (rises[-1] + (1 + r) * DEPTH))
     assert len(impacts) == len(rises) - 1
     times = limit * (1 - r ** np.arange(1, len(impacts) + 1))
@@ -187,21 +223,41 @@ def test_impacts_that_alternate_between_two_ends_accumulate_and_the_rod_comes_to
 
 
 def test_missing_consistent_force_is_reported_with_time_and_reason():
-    """Painleve's rod: sliding with much friction it may have no force that holds it on the ground, nor one that lets it go."""
+    """Painleve's rod: sliding with much friction it may have no force that holds it on the ground,
+    nor one that lets it go.
+    """
     model, contacts = rod(mu=4.0)
     a = 1.0
     start = {"a": a, "y": 0.5 * np.sin(a), "x_rate": 3.0, "a_rate": 0.0}
     simulate(system_of(model, contacts[:1], lambda t, q, v: SX.zeros(3), start, until=0.01))
     with pytest.raises(SimulationError, match=r"cannot continue at t = 0") as told:
-        simulate(system_of(model, contacts[:1], lambda t, q, v: SX.zeros(3), start | {"x_rate": -3.0}, until=1.0))
+        simulate(
+            system_of(
+                model,
+                contacts[:1],
+                lambda t, q, v: SX.zeros(3),
+                start | {"x_rate": -3.0},
+                until=1.0,
+            )
+        )
     assert "compressive" in str(told.value)
 
 
 def test_a_block_that_lands_under_a_force_above_its_weight_leaves_at_once():
-    """After the impact the contact is at zero speed and opens; it is on the ground then, and does not touch down again."""
+    """After the impact the contact is at zero speed and opens; it is on the ground then, and does
+    not touch down again.
+    """
     model, x, y = block()
     contact = PointContact("sole", y.q, x.v, 0.4)
-    run = simulate(system_of(model, [contact], lambda t, q, v: vertcat(0, 30.0), {"y": 0.1, "y_rate": -2.0}, until=1.0))
+    run = simulate(
+        system_of(
+            model,
+            [contact],
+            lambda t, q, v: vertcat(0, 30.0),
+            {"y": 0.1, "y_rate": -2.0},
+            until=1.0,
+        )
+    )
     a = 30.0 / 2.0 - G
     landing = (2.0 - np.sqrt(4.0 - 2 * a * 0.1)) / a
     (event,) = [event for event in run.events if event.name == "sole touch-down"]

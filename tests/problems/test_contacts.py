@@ -1,4 +1,6 @@
-"""A fixed sample of the contact benchmark: compressive forces, no point below the ground, friction within its cone."""
+"""A fixed sample of the contact benchmark: compressive forces, no point below the ground, friction
+within its cone.
+"""
 
 import importlib.util
 import sys
@@ -25,11 +27,19 @@ SAMPLE = [
     ("wheelie-pd", {"pull_torque": 100.0}, 0.6),
     ("wheelie-pd", {"pull_torque": 150.0}, 0.6),
     ("wheelie-pd", {"friction": 0.3}, 0.6),
-    ("wheelie-pd", {"forearm_inertia": 6.667333333333334}, 0.5),  # the front wheel lands and leaves at once
+    (
+        "wheelie-pd",
+        {"forearm_inertia": 6.667333333333334},
+        0.5,
+    ),  # the front wheel lands and leaves at once
     ("front-up-pd", {"pull_torque": 100.0}, 1.0),
     ("front-up-pd", {"pull_torque": 150.0}, None),
     ("daniel-pd", {}, 0.16),
-    ("daniel-pd", {"wheel_limit": 110.0}, 0.12),  # no contact force, if the wheel's torque depends on the contact
+    (
+        "daniel-pd",
+        {"wheel_limit": 110.0},
+        0.12,
+    ),  # no contact force, if the wheel's torque depends on the contact
 ]
 
 
@@ -41,7 +51,9 @@ def test_contacts_are_consistent(contacts, name, settings, until):
 
 
 def test_a_run_ends_where_the_arm_is_straight(contacts):
-    """A heavy arm overcomes the stop of the elbow; without the event the integration fails at the singular posture."""
+    """A heavy arm overcomes the stop of the elbow; without the event the integration fails at the
+    singular posture.
+    """
     end, faults = contacts.checked("daniel-pd", {"upper_arm_inertia": 20.0}, 0.3)
     assert end.endswith("arm straight")
     assert not faults

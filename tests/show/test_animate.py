@@ -1,4 +1,6 @@
-"""Animations: geometry is exact in every frame, animations play in real time, and no display is needed."""
+"""Animations: geometry is exact in every frame, animations play in real time, and no display is
+needed.
+"""
 
 import dataclasses
 import shutil
@@ -21,7 +23,7 @@ from trajopt.integrate.integrator_names import stabilization
 from trajopt.integrate.simulation import simulate
 from trajopt.show.animate import _canvas, animate, stills
 from trajopt.show.drawing import Disc, Drawing, Ground, Mark, Rod, Trail, drawing_beside
-from trajopt.show.scene import Role, pace, projected, scene, window_of
+from trajopt.show.scene import Role, playback_speed_text, projected, scene, window_of
 from trajopt.system import System, Variable
 
 needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
@@ -56,14 +58,18 @@ def test_a_rod_has_constant_length_and_the_end_point_of_the_state(swing):
     seen = scene(swing, swing.system.drawing)
     rod = of_role(seen, Role.LINE)[0].points
     theta = swing.at(seen.t, "theta")
-    np.testing.assert_allclose(rod[:, 1], np.stack([2 * np.sin(theta), -2 * np.cos(theta)], axis=1), atol=1e-14)
+    np.testing.assert_allclose(
+        rod[:, 1], np.stack([2 * np.sin(theta), -2 * np.cos(theta)], axis=1), atol=1e-14
+    )
     np.testing.assert_allclose(np.linalg.norm(rod[:, 1] - rod[:, 0], axis=1), 2.0, atol=1e-14)
 
 
 @pytest.mark.parametrize("formulation", ["augmented", "eliminated", "voronets", "penalty"])
 def test_a_drawing_by_names_works_for_every_formulation(formulation):
     motion = simulate(double_pendulum(formulation=formulation), until=0.5)
-    first, second = (stroke.points for stroke in of_role(scene(motion, motion.system.drawing, 11), Role.LINE))
+    first, second = (
+        stroke.points for stroke in of_role(scene(motion, motion.system.drawing, 11), Role.LINE)
+    )
     tolerance = 1e-3 if formulation == "penalty" else 1e-7  # of joints that are not exactly closed
     np.testing.assert_allclose(first[:, 1], second[:, 0], atol=tolerance)
     np.testing.assert_allclose(first[:, 0], 0.0, atol=tolerance)
@@ -71,7 +77,9 @@ def test_a_drawing_by_names_works_for_every_formulation(formulation):
 
 def test_a_stabilized_motion_keeps_its_drawing():
     motion = simulate(closed_four_link(), until=0.5, stabilization=stabilization("baumgarte", None))
-    left, right = (stroke.points for stroke in of_role(scene(motion, motion.system.drawing, 6), Role.LINE))
+    left, right = (
+        stroke.points for stroke in of_role(scene(motion, motion.system.drawing, 6), Role.LINE)
+    )
     np.testing.assert_allclose(left[:, -1], right[:, -1], atol=1e-6)
 
 
@@ -82,7 +90,9 @@ def test_a_wheel_is_a_circle_with_a_rotating_spoke():
     rim = wheel[:, :-1] - wheel[:, -1:]
     np.testing.assert_allclose(np.linalg.norm(rim, axis=2), 0.1, atol=1e-15)
     theta = motion.at(seen.t, "theta")
-    np.testing.assert_allclose(rim[:, 0] / 0.1, np.stack([np.cos(theta), np.sin(theta)], axis=1), atol=1e-14)
+    np.testing.assert_allclose(
+        rim[:, 0] / 0.1, np.stack([np.cos(theta), np.sin(theta)], axis=1), atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("normal", [(0, 0, 1), (0, 1, 0), (1, 2, 3)])
@@ -96,9 +106,15 @@ def test_a_wheel_in_space_is_normal_to_its_axle(normal):
 
 def test_places_by_functions_and_by_expressions_agree():
     x = SX.sym("x")
-    places = (lambda now: (now["x"], now["t"] ** 2)), (x, SX.sym("t") ** 2), vertcat(x, SX.sym("t") ** 2)
+    places = (
+        (lambda now: (now["x"], now["t"] ** 2)),
+        (x, SX.sym("t") ** 2),
+        vertcat(x, SX.sym("t") ** 2),
+    )
     system = moving(Drawing(tuple(Mark(place) for place in places)))
-    first, *others = (stroke.points for stroke in scene(simulate(system), system.drawing, 7).strokes)
+    first, *others = (
+        stroke.points for stroke in scene(simulate(system), system.drawing, 7).strokes
+    )
     for other in others:
         np.testing.assert_allclose(other, first, atol=1e-15)
 
@@ -112,7 +128,9 @@ def test_trails_are_finer_than_frames_and_pass_through_them(swing):
 
 def test_solutions_with_phases_are_drawn_phase_by_phase(handmade):
     answer = handmade()
-    drawing = Drawing((Trail((SX.sym("r_0"), SX.sym("r_1"))), Mark(lambda now: (now["r"][0], now["mass"]))))
+    drawing = Drawing(
+        (Trail((SX.sym("r_0"), SX.sym("r_1"))), Mark(lambda now: (now["r"][0], now["mass"])))
+    )
     seen = scene(answer, drawing, 51)
     assert np.all(np.diff(seen.t) > 0)
     assert (seen.t[0], seen.t[-1]) == (0.0, 2.5)
@@ -126,14 +144,23 @@ def test_frames_are_equidistant_over_all_phases(handmade, frames):
     """Also where a phase ends between two of them."""
     seen = scene(handmade(phases=3), Drawing((Mark((SX.sym("r_0"), SX.sym("r_1"))),)), frames)
     np.testing.assert_allclose(seen.t, np.linspace(0.0, 2.5, frames), atol=1e-15)
-    np.testing.assert_allclose(seen.strokes[0].points[:, 0, 0], np.cos(seen.t), atol=2e-3)  # as exact as the answer's curves
+    np.testing.assert_allclose(
+        seen.strokes[0].points[:, 0, 0], np.cos(seen.t), atol=2e-3
+    )  # as exact as the answer's curves
 
 
 def test_shapes_are_not_drawn_in_phases_without_their_variables(handmade):
     answer = handmade()
     flight = answer.phases["flight/free"]
-    phases = {**answer.phases, "flight/free": dataclasses.replace(flight, states={"r": flight.states["r"]})}
-    seen = scene(dataclasses.replace(answer, phases=phases), Drawing((Mark((SX.sym("z last"), 0)), Mark((0, 0)))), 11)
+    phases = {
+        **answer.phases,
+        "flight/free": dataclasses.replace(flight, states={"r": flight.states["r"]}),
+    }
+    seen = scene(
+        dataclasses.replace(answer, phases=phases),
+        Drawing((Mark((SX.sym("z last"), 0)), Mark((0, 0)))),
+        11,
+    )
     missing = np.isnan(seen.strokes[0].points[:, 0, 0])
     np.testing.assert_array_equal(missing, seen.t >= 1.25)
     assert np.all(np.isfinite(window_of(seen)))
@@ -162,7 +189,9 @@ def test_invalid_drawings_are_rejected(make):
 def test_links_of_a_tree_are_connected():
     """Every rod of the branched arm has its length, and begins where the one before it ends."""
     system = builder("branched-arm", "system")()
-    first, second, third = (stroke.points for stroke in of_role(scene(simulate(system), system.drawing, 9), Role.LINE))
+    first, second, third = (
+        stroke.points for stroke in of_role(scene(simulate(system), system.drawing, 9), Role.LINE)
+    )
     for link in (first, second, third):
         np.testing.assert_allclose(np.linalg.norm(link[:, 1] - link[:, 0], axis=1), 0.4, atol=1e-14)
     np.testing.assert_allclose(second[:, 0], first[:, 1], atol=1e-14)
@@ -175,11 +204,15 @@ def test_two_and_three_dimensions_cannot_be_mixed(swing):
 
 
 def test_projection_preserves_lengths_normal_to_the_view():
-    """Seen along an axis the other two are undistorted, and seen from anywhere nothing gets longer."""
+    """Seen along an axis the other two are undistorted, and seen from anywhere
+    nothing gets longer.
+    """
     box = np.random.default_rng(1).normal(size=(50, 3))
     np.testing.assert_allclose(projected(box, (-90.0, 0.0)), box[:, [0, 2]], atol=1e-15)
     np.testing.assert_allclose(projected(box, (-90.0, 90.0)), box[:, [0, 1]], atol=1e-15)
-    assert np.all(np.linalg.norm(projected(box, (33.0, 21.0)), axis=1) <= np.linalg.norm(box, axis=1))
+    assert np.all(
+        np.linalg.norm(projected(box, (33.0, 21.0)), axis=1) <= np.linalg.norm(box, axis=1)
+    )
 
 
 def test_everything_that_moves_is_inside_the_window(swing):
@@ -206,8 +239,15 @@ def test_a_gif_plays_in_real_time_and_moves(swing, tmp_path):
 
 
 def test_the_bob_is_drawn_at_its_position(swing, tmp_path):
-    """The centre of the bob's pixels, through the window's scale, is the bob: axes are equal and nothing is shifted."""
-    animate(swing, Drawing((Mark((2 * sin(SX.sym("theta")), -2 * cos(SX.sym("theta"))), 14),)), tmp_path / "bob.gif", frames=6)
+    """The centre of the bob's pixels, through the window's scale, is the bob: axes are equal and
+    nothing is shifted.
+    """
+    animate(
+        swing,
+        Drawing((Mark((2 * sin(SX.sym("theta")), -2 * cos(SX.sym("theta"))), 14),)),
+        tmp_path / "bob.gif",
+        frames=6,
+    )
     centres = []
     for pixels in frames_of(tmp_path / "bob.gif")[0]:
         rows, columns = np.nonzero((pixels[..., 0] > 190) & (pixels[..., 2] < 60))
@@ -220,11 +260,21 @@ def test_the_bob_is_drawn_at_its_position(swing, tmp_path):
 
 
 def test_the_palette_has_colours_of_temporary_shapes(swing, tmp_path):
-    """A green mark that is there only in the first half is green in the gif, and gone at its end."""
+    """A green mark that is there only in the first half is green in the gif, and gone
+    at its end.
+    """
     green = Mark(lambda now: (0.0, 0.0) if now["t"] < 1.0 else (np.nan, np.nan), 20, 2)
-    animate(swing, Drawing((green, Mark((1.0, 0.5)), Mark((-1.0, -0.5)))), tmp_path / "mark.gif", frames=5)
+    animate(
+        swing,
+        Drawing((green, Mark((1.0, 0.5)), Mark((-1.0, -0.5)))),
+        tmp_path / "mark.gif",
+        frames=5,
+    )
     pictures = frames_of(tmp_path / "mark.gif")[0]
-    found = [int(np.sum(np.abs(picture - np.array([0, 158, 115])).max(axis=2) < 12)) for picture in pictures]
+    found = [
+        int(np.sum(np.abs(picture - np.array([0, 158, 115])).max(axis=2) < 12))
+        for picture in pictures
+    ]
     assert min(found[:2]) > 200
     assert max(found[2:]) == 0
 
@@ -232,8 +282,19 @@ def test_the_palette_has_colours_of_temporary_shapes(swing, tmp_path):
 @needs_ffmpeg
 def test_an_mp4_lasts_as_long_as_the_motion(swing, tmp_path):
     animate(swing, swing.system.drawing, tmp_path / "swing.mp4")
-    asked = ["ffprobe", "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", str(tmp_path / "swing.mp4")]
-    assert float(subprocess.run(asked, capture_output=True, check=True, text=True).stdout) == pytest.approx(2.0, abs=0.05)
+    asked = [
+        "ffprobe",
+        "-v",
+        "error",
+        "-show_entries",
+        "format=duration",
+        "-of",
+        "csv=p=0",
+        str(tmp_path / "swing.mp4"),
+    ]
+    assert float(
+        subprocess.run(asked, capture_output=True, check=True, text=True).stdout
+    ) == pytest.approx(2.0, abs=0.05)
 
 
 def test_without_ffmpeg_an_mp4_is_rejected_before_solving(swing, tmp_path, monkeypatch):
@@ -269,11 +330,19 @@ def test_stills_are_equidistant_with_a_common_window(swing, tmp_path):
 
 def test_a_long_motion_is_sped_up_and_shows_the_factor():
     x = SX.sym("x")
-    system = System("slow", SX.sym("t"), x, (Variable("x", 1.0),), -x / 1e3, until=4e3, drawing=Drawing((Mark((x, 0)),)))
+    system = System(
+        "slow",
+        SX.sym("t"),
+        x,
+        (Variable("x", 1.0),),
+        -x / 1e3,
+        until=4e3,
+        drawing=Drawing((Mark((x, 0)),)),
+    )
     seen = scene(simulate(system), system.drawing)
     assert seen.seconds == 8.0
     assert seen.speed == pytest.approx(500.0)
-    assert pace(seen) == "sped up 500 times"
+    assert playback_speed_text(seen) == "sped up 500 times"
     _, picture = _canvas(seen)
     picture.show(0)
     assert picture.axes.get_title(loc="left").endswith("sped up 500 times")
@@ -281,7 +350,9 @@ def test_a_long_motion_is_sped_up_and_shows_the_factor():
 
 def test_a_caption_of_several_lines_is_below_the_scene(swing):
     caption = "dot and trail: mass centre; arrows: forces of the ground; " * 3
-    figure, picture = _canvas(scene(swing, Drawing(swing.system.drawing.shapes, caption=caption), 3))
+    figure, picture = _canvas(
+        scene(swing, Drawing(swing.system.drawing.shapes, caption=caption), 3)
+    )
     (text,) = figure.texts
     assert text.get_text().replace("\n", " ") == caption.strip()
     extent, width = text.get_window_extent(), figure.canvas.get_width_height()[0]
@@ -294,19 +365,43 @@ def test_a_short_motion_is_slowed_and_shows_the_factor():
     motion = simulate(pendulum(), until=0.8)
     seen = scene(motion, motion.system.drawing)
     assert seen.seconds == 4.0
-    assert pace(seen) == "slowed 5 times"
-    assert "slowed" not in stills(motion, motion.system.drawing, count=2).axes[0].get_title(loc="left")  # these do not play
+    assert playback_speed_text(seen) == "slowed 5 times"
+    assert "slowed" not in stills(motion, motion.system.drawing, count=2).axes[0].get_title(
+        loc="left"
+    )  # these do not play
 
 
 def test_pictures_need_no_pyplot():
-    script = "import sys, trajopt.show.animate, matplotlib.animation; print('matplotlib.pyplot' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "False"
+    script = (
+        "import sys, trajopt.show.animate, matplotlib.animation; print('matplotlib.pyplot' "
+        "in sys.modules)"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "False"
+    )
 
 
 def test_drawings_need_no_plotting_library():
-    modules = ("multibody.exercises", "classical.cart_pole", "bike.wheelie", "exoskeleton.snowboarder", "rocket.earth_mars")
-    script = f"import sys, {', '.join(f'problems.{module}' for module in modules)}; print('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "False"
+    modules = (
+        "multibody.exercises",
+        "classical.cart_pole",
+        "bike.wheelie",
+        "exoskeleton.snowboarder",
+        "rocket.earth_mars",
+    )
+    script = (
+        f"import sys, {', '.join(f'problems.{module}' for module in modules)}; "
+        "print('matplotlib' in sys.modules)"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "False"
+    )
 
 
 def test_the_drawing_of_a_problem_uses_its_settings():
@@ -320,16 +415,44 @@ def test_the_drawing_of_a_problem_uses_its_settings():
 
 def value_somewhere(expression):
     symbols = symvar(expression)
-    return float(Function("f", [vertcat(*symbols)], [expression])(np.linspace(0.3, 0.9, len(symbols))))
+    return float(
+        Function("f", [vertcat(*symbols)], [expression])(np.linspace(0.3, 0.9, len(symbols)))
+    )
 
 
 DRAWN = (
-    "pendulum", "pendulum-cartesian", "two-link-arm", "closed-four-link", "lorenz", "mass-spring-damper", "sleigh", "cart-slalom",
-    "turntable-ball", "inverse-problem", "branched-arm", "rider-loop", "snowboarder", "double-pendulum", "triple-pendulum",
-    "disc-pendulum", "inverted-pendulum", "mounted-pendulum", "welded-pendulum", "offset-body", "free-body", "sprung-body",
-    "sprung-pair", "two-link-robot", "ground-slider", "body-slider", "slider-crank", "bouncing-body", "rolling-body",
-    "vehicle-flat", "vehicle-slope",
-)  # fmt: skip
+    "pendulum",
+    "pendulum-cartesian",
+    "two-link-arm",
+    "closed-four-link",
+    "lorenz",
+    "mass-spring-damper",
+    "sleigh",
+    "cart-slalom",
+    "turntable-ball",
+    "inverse-problem",
+    "branched-arm",
+    "rider-loop",
+    "snowboarder",
+    "double-pendulum",
+    "triple-pendulum",
+    "disc-pendulum",
+    "inverted-pendulum",
+    "mounted-pendulum",
+    "welded-pendulum",
+    "offset-body",
+    "free-body",
+    "sprung-body",
+    "sprung-pair",
+    "two-link-robot",
+    "ground-slider",
+    "body-slider",
+    "slider-crank",
+    "bouncing-body",
+    "rolling-body",
+    "vehicle-flat",
+    "vehicle-slope",
+)
 
 
 @pytest.mark.parametrize("name", DRAWN)

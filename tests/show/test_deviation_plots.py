@@ -1,4 +1,6 @@
-"""Deviations with and without stabilization: the values of the dissertation's experiments, read from the plots."""
+"""Deviations with and without stabilization: the values of the dissertation's experiments, read
+from the plots.
+"""
 
 import numpy as np
 import pytest
@@ -7,10 +9,11 @@ from problems.exoskeleton.pictures import programme_picture
 from problems.lecture import pendulum, pendulum_cartesian
 from problems.rocket.pictures import deviations_picture
 from trajopt.errors import UsageError
+from trajopt.integrate.adaptive import Fehlberg
 from trajopt.integrate.fixed_step import Rk4
 from trajopt.integrate.simulation import simulate
 from trajopt.show.deviation_plots import plot_deviations
-from trajopt.show.simulation_plots import plot_outputs
+from trajopt.show.simulation_plots import plot_outputs, plot_steps
 from trajopt.system import System
 
 
@@ -60,3 +63,10 @@ def test_outputs_are_drawn_with_their_units():
     drawn = dict(zip(run.outputs, figure.axes, strict=True))["reaction_rod"].lines[0]
     at_steps = np.isin(drawn.get_xdata(), run.t)
     np.testing.assert_allclose(drawn.get_ydata()[at_steps], run.outputs["reaction_rod"])
+
+
+def test_the_steps_of_an_integrator_are_drawn():
+    run = simulate(pendulum(), Fehlberg(1e-6), until=2.0)
+    upper, lower = plot_steps(run).axes
+    np.testing.assert_allclose(upper.patches[0].get_data().values, np.diff(run.t))
+    assert len(lower.lines) == 2 * len(run.system.states)

@@ -8,7 +8,6 @@ import pytest
 
 from problems.classical import block_move, double_integrator_mintime, goddard
 from trajopt import Problem, free, solve
-from trajopt.curve import Curve
 from trajopt.errors import UsageError
 from trajopt.show.diagnostic_plots import (
     integral_drifts,
@@ -18,7 +17,8 @@ from trajopt.show.diagnostic_plots import (
     switching_functions,
 )
 from trajopt.show.reintegration import plot_reintegration, reintegrated
-from trajopt.solution import PhaseSolution, Solution, Status
+from trajopt.trajectory.curve import Curve
+from trajopt.trajectory.solution import PhaseSolution, Solution, Status
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,9 @@ def title_of(axes):
 
 
 def test_the_sign_of_the_switching_function_determines_the_control(bang):
-    """It is the costate of v, a line through zero where the control jumps; the control is opposite to its sign."""
+    """It is the costate of v, a line through zero where the control jumps; the control is opposite
+    to its sign.
+    """
     ((times, values, alone),) = switching_functions(bang)["u"]
     assert alone
     np.testing.assert_allclose(values, bang.costate("v")(times), atol=1e-7)
@@ -48,7 +50,9 @@ def test_the_sign_of_the_switching_function_determines_the_control(bang):
 
 
 def test_with_a_path_constraint_the_derivative_of_h_is_no_switching_function():
-    """u <= 2 - v/2 cuts the control off below its bound: the sign of the slope does not decide alone."""
+    """u <= 2 - v/2 cuts the control off below its bound: the sign of the slope does not decide
+    alone.
+    """
     found = {}
     for limited in (False, True):
         ocp = Problem("limited power")
@@ -81,7 +85,10 @@ def test_a_singular_arc_has_a_switching_function_of_zero():
     assert inside.sum() > 20
     assert np.abs(values[inside]).max() < 1e-4 * np.abs(values).max()
     figure = plot_switching(answer)
-    assert [title_of(axes).split(" [")[0] for axes in figure.axes] == ["T", "switching function of T"]
+    assert [title_of(axes).split(" [")[0] for axes in figure.axes] == [
+        "T",
+        "switching function of T",
+    ]
     assert {text.get_text() for text in figure.axes[0].texts} >= {"singular", "lower"}
 
 
@@ -95,9 +102,14 @@ def test_first_integrals_of_a_correct_solution_are_constant(smooth):
 
 def test_a_wrong_costate_is_visible(smooth):
     phase = next(iter(smooth.phases.values()))
-    bent = [values + 0.1 * np.linspace(0, 1, len(values))[:, None] for values in phase.costates["x"].values]
+    bent = [
+        values + 0.1 * np.linspace(0, 1, len(values))[:, None]
+        for values in phase.costates["x"].values
+    ]
     costates = {**phase.costates, "x": dataclasses.replace(phase.costates["x"], values=tuple(bent))}
-    spoilt = dataclasses.replace(smooth, phases={phase.name: dataclasses.replace(phase, costates=costates)})
+    spoilt = dataclasses.replace(
+        smooth, phases={phase.name: dataclasses.replace(phase, costates=costates)}
+    )
     assert np.nanmax(integral_drifts(spoilt)["costate of x"][1]) > 1e-3
 
 
@@ -115,7 +127,9 @@ def test_nodes_agree_with_the_reintegration(smooth):
 
 def test_a_wrong_motion_deviates_from_the_reintegration(smooth):
     phase = next(iter(smooth.phases.values()))
-    moved = dataclasses.replace(phase.states["x"], values=tuple(v + 0.01 * v**2 for v in phase.states["x"].values))
+    moved = dataclasses.replace(
+        phase.states["x"], values=tuple(v + 0.01 * v**2 for v in phase.states["x"].values)
+    )
     wrong = dataclasses.replace(phase, states={**phase.states, "x": moved})
     figure = plot_reintegration(dataclasses.replace(smooth, phases={phase.name: wrong}))
     assert np.nanmax(figure.axes[2].lines[0].get_ydata()) > 5e-3
@@ -143,7 +157,9 @@ def test_without_the_problem_the_hint_shows_how_to_add_it(handmade):
 
 
 def test_an_unstable_motion_is_integrated_interval_by_interval():
-    """x' = 200 x + u along x = 1 - t, with a control that is off by 1e-6: in one run that would become 1e-8 exp(200)."""
+    """x' = 200 x + u along x = 1 - t, with a control that is off by 1e-6: in one run that would
+    become 1e-8 exp(200).
+    """
     ocp = Problem("unstable")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -153,9 +169,15 @@ def test_an_unstable_motion_is_integrated_interval_by_interval():
     breaks, ends = np.linspace(0.0, 1.0, 21), np.array([0.0, 1.0])
     times = [a + (b - a) * ends for a, b in pairwise(breaks)]
     state = Curve(breaks, (ends,) * 20, tuple((1 - t)[:, None] for t in times))
-    control = Curve(breaks, (ends,) * 20, tuple((-1 - 200 * (1 - t) + 1e-6)[:, None] for t in times))
-    phase = PhaseSolution("main", 0.0, 1.0, {"x": state}, {"u": control}, breaks=breaks, integrals=np.zeros(1))
+    control = Curve(
+        breaks, (ends,) * 20, tuple((-1 - 200 * (1 - t) + 1e-6)[:, None] for t in times)
+    )
+    phase = PhaseSolution(
+        "main", 0.0, 1.0, {"x": state}, {"u": control}, breaks=breaks, integrals=np.zeros(1)
+    )
     answer = Solution("unstable", "direct", Status.SOLVED, 0.0, {"main": phase}, form=ocp.finish())
     ((track, _),) = reintegrated(answer).values()
     gap = np.abs(track(breaks[1:] - 1e-9)[:, 0] - (1 - breaks[1:]))
-    np.testing.assert_allclose(gap, 1e-6 / 200 * (np.exp(200 / 20) - 1), rtol=5e-3)  # the same in every interval
+    np.testing.assert_allclose(
+        gap, 1e-6 / 200 * (np.exp(200 / 20) - 1), rtol=5e-3
+    )  # the same in every interval

@@ -13,13 +13,20 @@ from problems.classical import block_move
 from trajopt import load, solve
 from trajopt.__main__ import app
 from trajopt.catalogue import Entry
+from trajopt.files.storage import save
 from trajopt.show.gallery_page import Card, contact_sheets, write_index
-from trajopt.storage import save
 
 FEW = {
-    "cart-pole": Entry("problems.classical.cart_pole:build", "mechanisms", "swing up a pole on a cart"),
+    "cart-pole": Entry(
+        "problems.classical.cart_pole:build", "mechanisms", "swing up a pole on a cart"
+    ),
     "broken": Entry("problems.classical.cart_pole:no_such_builder", "mechanisms", "one that fails"),
-    "free-body": Entry("problems.multibody.exercises:free_body", "multibody", "a body thrown under gravity", "system"),
+    "free-body": Entry(
+        "problems.multibody.exercises:free_body",
+        "multibody",
+        "a body thrown under gravity",
+        "system",
+    ),
 }
 
 
@@ -39,14 +46,24 @@ def test_one_command_plots_everything_and_a_failure_is_recorded(few, tmp_path):
     result = made(folder)
     assert result.exit_code == 1, result.output
     names = {path.name for path in folder.iterdir()}
-    expected = {"cart-pole.nc", "cart-pole.png", "cart-pole.stills.png", "free-body.png", "free-body.stills.png"}
+    expected = {
+        "cart-pole.nc",
+        "cart-pole.png",
+        "cart-pole.stills.png",
+        "free-body.png",
+        "free-body.stills.png",
+    }
     assert names == expected | {"index.html", "contact-sheet-1.png"}
     page = (folder / "index.html").read_text(encoding="utf-8")
-    assert set(re.findall(r'src="([^"]+)"', page)) == {name for name in expected if name.endswith(".png")}
+    assert set(re.findall(r'src="([^"]+)"', page)) == {
+        name for name in expected if name.endswith(".png")
+    }
     assert "failed: broken" in page
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert made(folder, "cart-pole", "free-body", "-q").exit_code == 0
-    kept = {name for name, changed in before.items() if (folder / name).stat().st_mtime_ns == changed}
+    kept = {
+        name for name, changed in before.items() if (folder / name).stat().st_mtime_ns == changed
+    }
     assert kept == expected
 
 
@@ -61,7 +78,9 @@ def test_an_outdated_solution_is_solved_again(few, tmp_path):
 
 def test_missing_plots_are_drawn_again(few, tmp_path, monkeypatch):
     films = []
-    monkeypatch.setattr(trajopt.show.animate, "animate", lambda source, drawing, path: films.append(path))
+    monkeypatch.setattr(
+        trajopt.show.animate, "animate", lambda source, drawing, path: films.append(path)
+    )
     assert made(tmp_path, "free-body", "-q").exit_code == 0
     (tmp_path / "free-body.png").unlink()
     strip = (tmp_path / "free-body.stills.png").stat().st_mtime_ns
@@ -71,7 +90,9 @@ def test_missing_plots_are_drawn_again(few, tmp_path, monkeypatch):
     assert (tmp_path / "free-body.stills.png").stat().st_mtime_ns == strip
 
 
-@pytest.mark.parametrize(("arguments", "said"), [(("free-bdy",), "free-body"), (("--family", "multibdy"), "multibody")])
+@pytest.mark.parametrize(
+    ("arguments", "said"), [(("free-bdy",), "free-body"), (("--family", "multibdy"), "multibody")]
+)
 def test_unknown_names_are_rejected_before_solving(few, tmp_path, arguments, said):
     result = made(tmp_path / "gallery", *arguments)
     assert result.exit_code == 2
@@ -94,7 +115,13 @@ def test_many_cards_take_several_sheets_and_old_ones_are_removed(tmp_path):
     assert [sheet.name for sheet in sheets] == ["contact-sheet-1.png", "contact-sheet-2.png"]
     assert not (tmp_path / "contact-sheet-9.png").exists()
     with Image.open(sheets[0]) as sheet:
-        assert sheet.getpixel((100, 18 + 44 + 60)) == (0, 114, 178)  # the first thumbnail, its aspect kept
+        assert sheet.getpixel((100, 18 + 44 + 60)) == (
+            0,
+            114,
+            178,
+        )  # the first thumbnail, its aspect kept
         assert sheet.getpixel((100, 18 + 44 + 200)) == (255, 255, 255)
-    page = write_index([Card("<b>", "family", "", (), "failed", good=False)], tmp_path).read_text(encoding="utf-8")
+    page = write_index([Card("<b>", "family", "", (), "failed", good=False)], tmp_path).read_text(
+        encoding="utf-8"
+    )
     assert "<b><b>" not in page

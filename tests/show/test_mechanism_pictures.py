@@ -1,4 +1,6 @@
-"""Drawings of the bike robot, the exoskeleton and the rocket: lengths, contacts and forces are those of the models."""
+"""Drawings of the bike robot, the exoskeleton and the rocket: lengths, contacts and forces are
+those of the models.
+"""
 
 from itertools import pairwise
 from math import atan2, cos, pi, sin
@@ -12,17 +14,33 @@ from problems.bike.pictures import FORCE, PLATFORM, five_link_drawing, platform_
 from problems.exoskeleton.legs import ANGLES
 from problems.exoskeleton.model import GRAVITY, LENGTHS, MASSES, SLOPE
 from problems.exoskeleton.pictures import FORCE as SNOW_FORCE
-from problems.exoskeleton.pictures import course_picture, slalom_drawing, standing_drawing, two_legged_drawing
+from problems.exoskeleton.pictures import (
+    course_picture,
+    slalom_drawing,
+    standing_drawing,
+    two_legged_drawing,
+)
 from problems.exoskeleton.slalom import REST, Course
 from problems.rocket.drawings import ascent_drawing, spiral_drawing, transfer_drawing
 from problems.rocket.pictures import transfer_picture
 from trajopt.catalogue import builder, named_problems
-from trajopt.curve import Curve
 from trajopt.errors import UsageError
 from trajopt.integrate.simulation import simulate
-from trajopt.show.drawing import Arrow, Disc, Drawing, Either, Mark, Rod, Trail, Where, drawing_beside, pictures_beside
+from trajopt.show.drawing import (
+    Arrow,
+    Disc,
+    Drawing,
+    Either,
+    Mark,
+    Rod,
+    Trail,
+    Where,
+    drawing_beside,
+    pictures_beside,
+)
 from trajopt.show.scene import Role, arrow_line, scene, window_of
-from trajopt.solution import PhaseSolution, Solution, Status
+from trajopt.trajectory.curve import Curve
+from trajopt.trajectory.solution import PhaseSolution, Solution, Status
 
 
 def phase(name, span, states, controls=None, costates=None):
@@ -30,11 +48,22 @@ def phase(name, span, states, controls=None, costates=None):
     breaks, nodes = np.linspace(*span, 9), np.linspace(0, 1, 5)
 
     def curve(function):
-        of = function if callable(function) else (lambda t: np.asarray(function, dtype=float) + 0 * t)
+        of = (
+            function
+            if callable(function)
+            else (lambda t: np.asarray(function, dtype=float) + 0 * t)
+        )
         times = [a + (b - a) * nodes for a, b in pairwise(breaks)]
-        return Curve(breaks, (nodes,) * 8, tuple(np.stack([np.atleast_1d(of(t)) for t in at]) for at in times))
+        return Curve(
+            breaks,
+            (nodes,) * 8,
+            tuple(np.stack([np.atleast_1d(of(t)) for t in at]) for at in times),
+        )
 
-    groups = ({key: curve(f) for key, f in (group or {}).items()} for group in (states, controls, {}, costates))
+    groups = (
+        {key: curve(f) for key, f in (group or {}).items()}
+        for group in (states, controls, {}, costates)
+    )
     return PhaseSolution(name, *map(float, span), *groups, breaks=breaks)
 
 
@@ -50,7 +79,8 @@ def lengths(rod):
     return np.linalg.norm(np.diff(rod, axis=1), axis=2)
 
 
-# Places that depend on the phase, and arrows ----------------------------------------------------------------------------------
+# Places that depend on the phase, and arrows
+# ----------------------------------------------------------------------------------
 
 
 def test_either_uses_the_first_place_whose_variables_exist():
@@ -59,7 +89,9 @@ def test_either_uses_the_first_place_whose_variables_exist():
     place, told = Either((x, y), (x, 0.0)), Either(Where("y", (0.0, 7.0)), (0.0, 8.0))
     first, second, third = (
         stroke.points[:, 0, 1]
-        for stroke in scene(both, Drawing((Mark(place), Mark(told), Mark(Where("y", (x, 3.0))))), 5).strokes
+        for stroke in scene(
+            both, Drawing((Mark(place), Mark(told), Mark(Where("y", (x, 3.0))))), 5
+        ).strokes
     )
     np.testing.assert_allclose(first, [0, 0, 5, 5, 5], atol=1e-14)
     np.testing.assert_allclose(second, [8, 8, 7, 7, 7], atol=1e-14)
@@ -68,7 +100,9 @@ def test_either_uses_the_first_place_whose_variables_exist():
 
 def test_an_arrow_has_its_length_and_a_head_at_its_tip():
     motion = answer(phase("a", (0, 1), {"x": lambda t: t}))
-    drawing = Drawing((Arrow((SX.sym("x"), 0.0), (0.0, 4.0), 0.5), Mark((SX.sym("x"), 0.0)), Mark((2.0, 2.0))))
+    drawing = Drawing(
+        (Arrow((SX.sym("x"), 0.0), (0.0, 4.0), 0.5), Mark((SX.sym("x"), 0.0)), Mark((2.0, 2.0)))
+    )
     seen = scene(motion, drawing, 3)
     (ends,) = strokes(seen, Role.ARROW)
     np.testing.assert_allclose(ends[:, 1] - ends[:, 0], np.tile([0.0, 2.0], (3, 1)), atol=1e-14)
@@ -81,17 +115,23 @@ def test_an_arrow_has_its_length_and_a_head_at_its_tip():
 def test_arrows_do_not_extend_the_window():
     motion = answer(phase("a", (0, 1), {"x": lambda t: t}))
     mark = Mark((SX.sym("x"), 0.0))
-    plain, forced = (scene(motion, Drawing(shapes)) for shapes in ((mark,), (mark, Arrow((0.0, 0.0), (0.0, 1e6)))))
+    plain, forced = (
+        scene(motion, Drawing(shapes))
+        for shapes in ((mark,), (mark, Arrow((0.0, 0.0), (0.0, 1e6))))
+    )
     assert window_of(plain) == window_of(forced)
 
 
 def test_a_circle_has_no_spoke():
     motion = answer(phase("a", (0, 1), {"x": 1.0}))
-    (ring,) = strokes(scene(motion, Drawing((Disc((SX.sym("x"), 0.0), 0.5, spoke=False),)), 3), Role.WHEEL)
+    (ring,) = strokes(
+        scene(motion, Drawing((Disc((SX.sym("x"), 0.0), 0.5, spoke=False),)), 3), Role.WHEEL
+    )
     np.testing.assert_allclose(np.linalg.norm(ring - [1.0, 0.0], axis=2), 0.5, atol=1e-15)
 
 
-# The bike robot ---------------------------------------------------------------------------------------------------------------
+# The bike robot
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +145,14 @@ def test_five_links_have_constant_lengths_and_wheels_stay_on_the_ground(wheelie)
     expected = (FIVE_LINK.torso.length, FIVE_LINK.upper_arm.length, FIVE_LINK.forearm.length)
     np.testing.assert_allclose(lengths(rider), np.tile(expected, (13, 1)), atol=1e-12)
     rear, front = (wheel[:, :-1] for wheel in strokes(seen, Role.WHEEL)[:2])
-    np.testing.assert_allclose(rear[..., 1].min(axis=1), 0.0, atol=FIVE_LINK.wheel_radius * (1 - cos(pi / 48)))
+    np.testing.assert_allclose(
+        rear[..., 1].min(axis=1), 0.0, atol=FIVE_LINK.wheel_radius * (1 - cos(pi / 48))
+    )
     beta = wheelie.at(seen.t, "beta")
     np.testing.assert_allclose(
-        front[..., 1].mean(axis=1) - rear[..., 1].mean(axis=1), FIVE_LINK.wheelbase * np.sin(beta), atol=1e-9
+        front[..., 1].mean(axis=1) - rear[..., 1].mean(axis=1),
+        FIVE_LINK.wheelbase * np.sin(beta),
+        atol=1e-9,
     )
 
 
@@ -123,7 +167,9 @@ def test_the_forces_of_a_simulation_are_its_outputs(wheelie):
 
 @pytest.mark.parametrize("front_down", [True, False])
 def test_the_forces_of_a_solution_move_the_mass_centre(front_down):
-    """All forces together are the mass times the acceleration of the mass centre, beyond its weight; derived another way."""
+    """All forces together are the mass times the acceleration of the mass centre, beyond its
+    weight; derived another way.
+    """
     states = {"x": 0.3, "torso": 0.1, "x_rate": 1.0, "torso_rate": -0.5}
     states |= {} if front_down else {"beta": 0.2, "beta_rate": 0.7}
     torques = {"wheel_torque": 30.0, "waist_torque": -40.0}
@@ -131,12 +177,18 @@ def test_the_forces_of_a_solution_move_the_mass_centre(front_down):
     total = sum((ends[0, 1] - ends[0, 0]) / FORCE for ends in strokes(seen, Role.ARROW))
     machine = five_link(front_down=front_down)
     m = machine.mechanism
-    q, v, u = ([states.get(f"{n}{s}", 0.0) for n in ("x", "beta", "torso")] for s in ("", "_rate")), None, list(torques.values())
+    q, v, u = (
+        ([states.get(f"{n}{s}", 0.0) for n in ("x", "beta", "torso")] for s in ("", "_rate")),
+        None,
+        list(torques.values()),
+    )
     q, v = tuple(q)
     centre = machine.point("mass centre", m.q)
     J = Function("J", [m.q, m.v], [vertcat(centre), *(_twice(centre, m.q, m.v))])
     _, jacobian, curvature = (np.asarray(part.full()) for part in J(q, v))
-    acceleration = np.asarray(Function("a", [m.q, m.v, m.u], [m.acceleration(m.q, m.v, m.u)])(q, v, u).full())
+    acceleration = np.asarray(
+        Function("a", [m.q, m.v, m.u], [m.acceleration(m.q, m.v, m.u)])(q, v, u).full()
+    )
     mass = machine.posture.mass + machine.wheel_mass
     push = mass * (jacobian @ acceleration + curvature).ravel() + [0.0, mass * FIVE_LINK.gravity]
     np.testing.assert_allclose(total, push, rtol=1e-9)
@@ -153,18 +205,31 @@ def jump():
     rates = {f"{name}_rate": 0.0 for name in posture}
     torques = {f"{name}_torque": 0.0 for name in ("knee", "waist", "elbow")}
     air = {"centre_x": lambda t: 0.1 * t, "centre_y": lambda t: 1.0 + t}
-    return answer(phase("stance", (0, 1), posture | rates | torques), phase("flight", (1, 2), posture | rates | torques | air))
+    return answer(
+        phase("stance", (0, 1), posture | rates | torques),
+        phase("flight", (1, 2), posture | rates | torques | air),
+    )
 
 
 def test_the_seven_links_stand_and_fly():
     seen = scene(jump(), platform_drawing(0.5), 9)
     rider = strokes(seen, Role.LINE)[3]
-    limbs = (SEVEN_LINK.shank, SEVEN_LINK.thigh, SEVEN_LINK.torso, SEVEN_LINK.upper_arm, SEVEN_LINK.forearm)
-    np.testing.assert_allclose(lengths(rider), np.tile([limb.length for limb in limbs], (9, 1)), atol=1e-9)
+    limbs = (
+        SEVEN_LINK.shank,
+        SEVEN_LINK.thigh,
+        SEVEN_LINK.torso,
+        SEVEN_LINK.upper_arm,
+        SEVEN_LINK.forearm,
+    )
+    np.testing.assert_allclose(
+        lengths(rider), np.tile([limb.length for limb in limbs], (9, 1)), atol=1e-9
+    )
     centre, flying = strokes(seen, Role.MARK)[-1][:, 0], seen.t >= 1
     axle = [-SEVEN_LINK.wheel_radius * 0.4, SEVEN_LINK.wheel_radius]
     np.testing.assert_allclose(rider[~flying, 0], np.tile(axle, (4, 1)), atol=1e-12)
-    np.testing.assert_allclose(centre[flying], np.stack([0.1 * seen.t, 1 + seen.t], axis=1)[flying], atol=1e-12)
+    np.testing.assert_allclose(
+        centre[flying], np.stack([0.1 * seen.t, 1 + seen.t], axis=1)[flying], atol=1e-12
+    )
     push, front = (ends[:, 1] - ends[:, 0] for ends in strokes(seen, Role.ARROW))
     np.testing.assert_array_equal(front, 0.0)
     assert np.all(push[~flying, 1] > 0)
@@ -172,7 +237,9 @@ def test_the_seven_links_stand_and_fly():
 
 
 def test_one_drawing_serves_several_builders():
-    """The platform's height is the builder's own default where nothing is set; without a platform there is none."""
+    """The platform's height is the builder's own default where nothing is set; without a platform
+    there is none.
+    """
     heights = {}
     for name, settings in (
         ("platform-jump", {}),
@@ -180,14 +247,22 @@ def test_one_drawing_serves_several_builders():
         ("platform-strength", {}),
         ("daniel-jump", {}),
     ):
-        platforms = [s for s in drawing_beside(builder(name), settings).shapes if getattr(s, "colour", None) == PLATFORM]
+        platforms = [
+            s
+            for s in drawing_beside(builder(name), settings).shapes
+            if getattr(s, "colour", None) == PLATFORM
+        ]
         heights[name, *settings.values()] = float(platforms[0].points[1][1]) if platforms else None
     assert heights == {
-        ("platform-jump",): 0.5, ("platform-jump", 0.3): 0.3, ("platform-strength",): 1.0, ("daniel-jump",): None
-    }  # fmt: skip
+        ("platform-jump",): 0.5,
+        ("platform-jump", 0.3): 0.3,
+        ("platform-strength",): 1.0,
+        ("daniel-jump",): None,
+    }
 
 
-# The exoskeleton --------------------------------------------------------------------------------------------------------------
+# The exoskeleton
+# --------------------------------------------------------------------------------------------------
 
 
 def gliding():
@@ -195,7 +270,12 @@ def gliding():
     rates = {f"{name}_rate": 0.0 for name in names}
     places = REST | {"x0": lambda t: 36 * t, "y0": lambda t: np.sin(6 * t), "phi0": 0.3}
     return answer(
-        phase("gate1", (0, 1), places | rates | {"speed": 3.0}, dict.fromkeys(("steer", "ankle", "hip", "f8", "f9"), 0.0))
+        phase(
+            "gate1",
+            (0, 1),
+            places | rates | {"speed": 3.0},
+            dict.fromkeys(("steer", "ankle", "hip", "f8", "f9"), 0.0),
+        )
     )
 
 
@@ -217,20 +297,37 @@ def test_the_slalom_is_on_its_slope():
 
 
 def test_a_straight_run_without_relative_motion_has_its_weight_as_contact_force():
-    """Springs carry the weight, nothing turns: the normal force is m g cos(alpha), the blade's a part of m g sin(alpha)."""
+    """Springs carry the weight, nothing turns: the normal force is m g cos(alpha), the blade's a
+    part of m g sin(alpha).
+    """
     straight = gliding().phases["gate1"]
-    (above, normal, across, _) = course_picture(answer(straight)).axes
+    (above, normal, across, moment, _) = course_picture(answer(straight)).axes
     weight = sum(MASSES) * GRAVITY * cos(SLOPE)
     np.testing.assert_allclose(normal.lines[0].get_ydata(), weight, rtol=1e-9)
-    np.testing.assert_allclose(across.lines[0].get_ydata(), sum(MASSES) * GRAVITY * sin(SLOPE) * sin(0.3), rtol=1e-9)
+    np.testing.assert_allclose(
+        across.lines[0].get_ydata(), sum(MASSES) * GRAVITY * sin(SLOPE) * sin(0.3), rtol=1e-9
+    )
+    # The part of the weight across the blade, at the heights of leg and body over the foot.
+    extension = 1 / np.sqrt(3)
+    heights = MASSES[1] * (extension + 0.5) + MASSES[2] * (2 * extension + 1.5)
+    np.testing.assert_allclose(
+        np.abs(moment.lines[0].get_ydata()), heights * GRAVITY * sin(SLOPE) * sin(0.3), rtol=1e-9
+    )
     track = above.collections[0].get_segments()
     np.testing.assert_allclose(track[-1][-1], [36.0, np.sin(6.0)], atol=1e-3)
 
 
 def test_upright_and_at_rest_the_slope_carries_the_weight():
-    """The lift's start without muscles falls; in free fall along its joints the normal force is less than the weight's part."""
+    """The lift's start without muscles falls; in free fall along its joints the normal force is
+    less than the weight's part.
+    """
     places = {"psi1": pi / 2 - SLOPE, "psi2": pi / 2 - SLOPE, "q8": 0.3, "q9": 0.3}
-    carried = {"ankle": 0.0, "hip": 0.0, "f8": 15 * GRAVITY, "f9": 10 * GRAVITY}  # the weight above each actuator, plumb
+    carried = {
+        "ankle": 0.0,
+        "hip": 0.0,
+        "f8": 15 * GRAVITY,
+        "f9": 10 * GRAVITY,
+    }  # the weight above each actuator, plumb
     rates = {f"{name}_rate": 0.0 for name in places}
     seen = scene(answer(phase("main", (0, 1), places | rates, carried)), standing_drawing(), 2)
     (ends,) = strokes(seen, Role.ARROW)
@@ -254,14 +351,17 @@ def test_two_legs_join_at_the_hip():
     np.testing.assert_allclose(standing_foot[:, 2], 0.0, atol=1e-14)  # the toe
 
 
-# The rocket -------------------------------------------------------------------------------------------------------------------
+# The rocket
+# --------------------------------------------------------------------------------------------------
 
 
 def orbit(burning=True):
     circle = {"r": 1.0, "theta": lambda t: t, "vr": 0.0, "vt": 1.0, "m": 1.0, "c": 2.0}
     costates = {"r": 0.0, "theta": 0.0, "vr": 0.0, "vt": -1.0, "m": -1.0, "c": 0.0}
     coast = phase("coast 1", (1, 2), circle, None, costates)
-    return answer(phase("burn 1", (0, 1), circle, {"e": (0.0, 1.0)} if burning else None, costates), coast)
+    return answer(
+        phase("burn 1", (0, 1), circle, {"e": (0.0, 1.0)} if burning else None, costates), coast
+    )
 
 
 def test_burns_are_drawn_where_there_is_thrust():
@@ -275,36 +375,53 @@ def test_burns_are_drawn_where_there_is_thrust():
     (ends,) = strokes(seen, Role.ARROW)
     push = (ends[:, 1] - ends[:, 0])[:10]
     np.testing.assert_allclose(np.linalg.norm(push, axis=1), 0.25, atol=1e-12)
-    np.testing.assert_allclose(np.sum(push * ends[:10, 0], axis=1), 0.0, atol=1e-12)  # along the orbit
+    np.testing.assert_allclose(
+        np.sum(push * ends[:10, 0], axis=1), 0.0, atol=1e-12
+    )  # along the orbit
 
 
 def test_the_thrust_of_the_spiral_is_above_the_horizontal():
-    motion = answer(phase("main", (0, 1), {"r": lambda t: 1 + t, "theta": lambda t: 2 * t, "psi": 0.3}))
+    motion = answer(
+        phase("main", (0, 1), {"r": lambda t: 1 + t, "theta": lambda t: 2 * t, "psi": 0.3})
+    )
     (ends,) = strokes(scene(motion, spiral_drawing(), 6), Role.ARROW)
-    push, out = (ends[:, 1] - ends[:, 0]) / 0.3, ends[:, 0] / np.linalg.norm(ends[:, 0], axis=1, keepdims=True)
+    push, out = (
+        (ends[:, 1] - ends[:, 0]) / 0.3,
+        ends[:, 0] / np.linalg.norm(ends[:, 0], axis=1, keepdims=True),
+    )
     np.testing.assert_allclose(np.sum(push * out, axis=1), sin(0.3), atol=1e-12)
-    np.testing.assert_allclose(out[:, 0] * push[:, 1] - out[:, 1] * push[:, 0], cos(0.3), atol=1e-12)
+    np.testing.assert_allclose(
+        out[:, 0] * push[:, 1] - out[:, 1] * push[:, 0], cos(0.3), atol=1e-12
+    )
 
 
 def test_an_ascent_has_burns_and_a_coast():
     rise = phase("rise", (0, 1), {"r": lambda t: 1737.4 + t, "vr": 1.0, "m": lambda t: 2 - t})
     polar = {"r": 1738.4, "theta": lambda t: t - 1, "vr": 0.0, "vt": 1.0, "m": 1.0}
-    flight = answer(rise, phase("burn", (1, 2), polar, {"e": (0.6, 0.8)}), phase("coast", (2, 3), polar))
+    flight = answer(
+        rise, phase("burn", (1, 2), polar, {"e": (0.6, 0.8)}), phase("coast", (2, 3), polar)
+    )
     seen = scene(flight, ascent_drawing(), 31)
     (ends,) = strokes(seen, Role.ARROW)
     drawn = ~np.isnan(ends[:, 1, 0])
     np.testing.assert_array_equal(drawn, seen.t < 2)
     np.testing.assert_allclose((ends[0, 1] - ends[0, 0]) / 250, [1.0, 0.0], atol=1e-12)
-    _, burn, vertical = (np.isfinite(trail[:: seen.finer, 0, 0]) for trail in strokes(seen, Role.TRAIL))
+    _, burn, vertical = (
+        np.isfinite(trail[:: seen.finer, 0, 0]) for trail in strokes(seen, Role.TRAIL)
+    )
     np.testing.assert_array_equal(burn | vertical, drawn)
 
 
 def test_the_transfer_picture_has_orbit_primer_and_switching_function():
-    """|lam_v|/m - lam_m/c is 1 - 1/2 here; the orbit is the circle, and so are the ones left and reached."""
+    """|lam_v|/m - lam_m/c is 1 - 1/2 here; the orbit is the circle, and so are the ones left and
+    reached.
+    """
     figure = transfer_picture(orbit())
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     switching = panels["switching function: thrust where it is positive"]
-    np.testing.assert_allclose(np.concatenate([line.get_ydata() for line in switching.lines[:2]]), 0.5, atol=1e-12)
+    np.testing.assert_allclose(
+        np.concatenate([line.get_ydata() for line in switching.lines[:2]]), 0.5, atol=1e-12
+    )
     assert len(switching.patches) == 1  # one burn
     rings = [np.array(line.get_data()).T for line in panels[""].lines if len(line.get_xdata()) > 50]
     assert len(rings) == 4
@@ -317,12 +434,20 @@ def test_a_transfer_plot_needs_the_states_of_a_transfer():
         transfer_picture(answer(phase("a", (0, 1), {"x": 1.0}, None, {"x": 0.0})))
 
 
-# All of them ------------------------------------------------------------------------------------------------------------------
+# All of them
+# --------------------------------------------------------------------------------------------------
 
 MECHANISMS = ("bike robot", "exoskeleton", "rocket", "mechanisms")
 
 
-@pytest.mark.parametrize("name", [name for name, e in named_problems().items() if e.family in MECHANISMS and e.kind == "problem"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, e in named_problems().items()
+        if e.family in MECHANISMS and e.kind == "problem"
+    ],
+)
 def test_every_mechanism_has_a_drawing(name):
     found = drawing_beside(builder(name))
     assert found is not None
@@ -331,5 +456,7 @@ def test_every_mechanism_has_a_drawing(name):
 
 def test_rockets_define_plots():
     for name, entry in named_problems().items():
-        if entry.family == "rocket" and entry.kind == "problem" and name != "lawden-spiral":  # no transfer, and nothing to switch
+        if (
+            entry.family == "rocket" and entry.kind == "problem" and name != "lawden-spiral"
+        ):  # no transfer, and nothing to switch
             assert "transfer" in pictures_beside(builder(name)), name

@@ -1,14 +1,19 @@
 """Notebook displays fit on a screen, have the required contents, and escape names."""
 
+import re
 from html import escape
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from trajopt import Problem, builder, solve, sweep
+from trajopt import Certificate, Family, Problem, builder, solve, sweep
+from trajopt.certificate.table import judged, skipped
 from trajopt.errors import UsageError
 from trajopt.integrate import simulate
+from trajopt.mechanics import Coordinate, Holonomic, Mechanism
+from trajopt.show.notebook import problem_html
 
 
 class Balanced(HTMLParser):
@@ -48,8 +53,9 @@ def test_a_solution_with_four_phases_fits_on_a_screen(launch):
     assert len(text.splitlines()) < 30
     assert "'second stage' 261 to 924.139 s" in text.replace("\n  ", " ")
     count = tags(launch._repr_html_())
-    assert count["svg"] == 10  # r, v, u of three components each, and m: one plot over all phases
-    assert count["polyline"] == 40
+    # r, v, u of three components each, m, and the length of u: one plot over all phases
+    assert count["svg"] == 11
+    assert count["polyline"] == 44
 
 
 def test_start_and_end_of_the_summary_are_those_of_the_first_and_the_last_phase(launch):
@@ -66,10 +72,67 @@ def test_names_are_escaped_in_html():
     u = ph.control("u", lower=-2, upper=2)
     ph.dynamics({x: u})
     ocp.minimize(ph.integral(u**2))
-    for html in (solve(ocp)._repr_html_(), ocp._repr_html_()):
-        assert "<script>" not in html
-        assert "a&lt;b" in html
-        tags(html)
+    html = solve(ocp)._repr_html_()
+    assert "<script>" not in html
+    assert "a&lt;b" in html
+    tags(html)
+    long = builder("wheelie-entry")()
+    long.name = "<script>alert(1)</script>"
+    assert "<script>" not in problem_html(long)
+
+
+def test_a_short_problem_is_shown_as_formulas_and_a_long_one_as_text():
+    short, long = builder("goddard-cops")(), builder("wheelie-entry")()
+    assert short._repr_html_() is None
+    assert r"\dot{v} = \frac{T - 310\,v^{2}\,\exp(-500\,(h - 1))}{m}" in short._repr_latex_()
+    assert long._repr_latex_() is None
+    assert "rider_mass" in long._repr_html_()
+
+
+def test_only_decided_rows_of_a_certificate_are_green():
+    rows = (
+        judged("bounds", 1e-9, 1e-6),
+        judged("ends", 1.0, 1e-6),
+        judged("normality", 0.0, np.inf),
+        skipped("published objective", "none is known"),
+    )
+    html = Certificate("hop", rows)._repr_html_()
+    found = re.findall(r'color:(#\w+)">(ok|fails|info|skipped)<', html)
+    assert [word for _, word in found] == ["fails", "ok", "info", "skipped"]
+    assert len({colour for colour, _ in found}) == 4
+
+
+def test_a_family_rounds_its_numbers():
+    over = {"height": (0.1 + 0.2,)}
+    row = {"height": 0.1 + 0.2, "objective": 1 / 3, "error": 1.23456e-8, "seconds": 0.0123456}
+    member = SimpleNamespace(row=row, success=True)
+    html = Family(over, (member,))._repr_html_()
+    assert all(f">{text}<" in html for text in ("0.3", "0.333333", "1.2e-08", "0.012"))
+
+
+def test_a_mechanism_shows_its_coordinates_and_constraints():
+    x, y = Coordinate("x", unit="m"), Coordinate("y<", start=-2.0, unit="m")
+    rod = Holonomic("rod", x.q**2 + y.q**2 - 4.0)
+    pendulum = Mechanism("pendulum", (x, y), kinetic=x.v**2 + y.v**2, constraints=(rod,))
+    assert repr(pendulum) == "<Mechanism 'pendulum': x, y<; rod>"
+    html = pendulum._repr_html_()
+    tags(html)
+    assert "y&lt;" in html
+    assert "holonomic" in html
+
+
+def test_small_plots_have_axes_with_their_ends():
+    html = solve(builder("moon-lander")())._repr_html_()
+    assert html.count("<path d=") == html.count("<svg")
+    assert ">10</text>" in html
+
+
+def test_a_curve_plots_itself(tmp_path):
+    solution = solve(builder("block-move")())
+    figure = solution["u"].plot("u", tmp_path / "u.png")
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "t [s]"
+    assert (tmp_path / "u.png").exists()
 
 
 def test_a_family_shows_its_table():

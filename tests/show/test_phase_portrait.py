@@ -31,7 +31,9 @@ def test_the_line_is_the_motion(swing):
     (axes,) = plot_phase(swing).axes
     a, b = axes.lines[0].get_data()
     energy = np.asarray(b) ** 2 / 2 - 9.8 / 2.0 * np.cos(a)
-    assert np.ptp(energy) < 1e-6 * np.abs(energy).max()  # a pendulum of 2 m keeps its energy along the portrait
+    assert (
+        np.ptp(energy) < 1e-6 * np.abs(energy).max()
+    )  # a pendulum of 2 m keeps its energy along the portrait
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("theta [rad]", "omega [rad/s]")
 
 
@@ -49,11 +51,18 @@ def test_chosen_pairs_and_both_phases(handmade):
 def test_several_sources_are_overlaid(handmade):
     shifted = dataclasses.replace(handmade(), objective=2.0)
     figure = plot_phase({"one": handmade(), "other": shifted}, [("r[0]", "r[1]")])
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["one", "other", "start", "end"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "one",
+        "other",
+        "start",
+        "end",
+    ]
     assert figure.axes[0].get_aspect() == 1.0  # a path in space is not distorted
 
 
-@pytest.mark.parametrize(("pair", "hint"), [(("tetha", "omega"), "theta"), (("theta", "omga"), "omega")])
+@pytest.mark.parametrize(
+    ("pair", "hint"), [(("tetha", "omega"), "theta"), (("theta", "omga"), "omega")]
+)
 def test_unknown_names_are_rejected(swing, pair, hint):
     with pytest.raises(UsageError, match="has no variable") as failure:
         plot_phase(swing, [pair])

@@ -11,7 +11,7 @@ from trajopt import solve
 from trajopt.__main__ import app
 from trajopt.catalogue import builder
 from trajopt.commands.plot import OF_ANSWERS
-from trajopt.storage import save
+from trajopt.files.storage import save
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +46,26 @@ def test_bounds_of_states_are_drawn_from_files_too(folder, monkeypatch):
     """The wall of Bryson and Denham's problem: the file does not have it, the problem does."""
     seen = []
     draw = trajopt.show.plots.plot_solution
-    monkeypatch.setattr(trajopt.show.plots, "plot_solution", lambda *given: seen.append(draw(*given)))
+    monkeypatch.setattr(
+        trajopt.show.plots, "plot_solution", lambda *given: seen.append(draw(*given))
+    )
     answer = solve(builder("bryson-denham")())
     save(answer, folder / "c.nc")
     assert run("plot", "c.nc", "-o", "c.png", "-q").exit_code == 0
-    levels = [float(line.get_ydata()[0]) for line in seen[0].axes[0].lines if line.get_linestyle() == "--"]
+    levels = [
+        float(line.get_ydata()[0]) for line in seen[0].axes[0].lines if line.get_linestyle() == "--"
+    ]
     assert any(level == pytest.approx(1 / 9) for level in levels)
 
 
 def test_a_picture_is_of_the_problem_with_the_settings_in_the_file(folder, monkeypatch):
     seen = []
-    monkeypatch.setattr(trajopt.show.plots, "plot_solution", lambda answer, *rest: seen.append(answer))
-    done = run("solve", "bryson-denham", "--set", "wall=0.2", "--save", "wall.nc", "--csv", "wall.csv")
+    monkeypatch.setattr(
+        trajopt.show.plots, "plot_solution", lambda answer, *rest: seen.append(answer)
+    )
+    done = run(
+        "solve", "bryson-denham", "--set", "wall=0.2", "--save", "wall.nc", "--csv", "wall.csv"
+    )
     assert "wrote wall.nc, wall.csv" in done.stderr
     assert run("plot", "wall.nc", "-o", "wall.png", "-q").exit_code == 0
     assert seen[0].form.phases[0].x_bound.upper[0] == 0.2
@@ -102,14 +110,26 @@ def test_kinds_are_checked_before_solving(folder):
 
 def test_simulations_have_their_own_kinds(folder):
     for kind in ("phase", "deviations", "outputs", "stills"):
-        result = run("simulate", "pendulum-cartesian", "--until", "1", "--plot", f"{kind}.png", "--plot-kind", kind, "-q")
+        result = run(
+            "simulate",
+            "pendulum-cartesian",
+            "--until",
+            "1",
+            "--plot",
+            f"{kind}.png",
+            "--plot-kind",
+            kind,
+            "-q",
+        )
         assert result.exit_code == 0, result.output
         assert (folder / f"{kind}.png").stat().st_size > 10_000
 
 
 def test_both_methods_are_overlaid(folder, monkeypatch):
     seen = []
-    monkeypatch.setattr(trajopt.show.plots, "plot_solution", lambda answers, *rest: seen.append(answers))
+    monkeypatch.setattr(
+        trajopt.show.plots, "plot_solution", lambda answers, *rest: seen.append(answers)
+    )
     assert run("solve", "block-move", "--method", "both", "--plot", "both.png", "-q").exit_code == 0
     assert list(seen[0]) == ["direct", "indirect"]
 

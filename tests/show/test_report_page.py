@@ -18,12 +18,19 @@ from trajopt import solve
 from trajopt.__main__ import app
 from trajopt.certificate.table import Certificate, judged, skipped
 from trajopt.errors import FileError
+from trajopt.files.storage import save
 from trajopt.show.drawing import Drawing, Mark, Rod, Trail
 from trajopt.show.report_page import write_report
-from trajopt.solution import Status
-from trajopt.storage import save
+from trajopt.trajectory.solution import Status
 
-BROWSER = next((found for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if found), None)
+BROWSER = next(
+    (
+        found
+        for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+        if found
+    ),
+    None,
+)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium is installed")
 
 R = [SX.sym(f"r_{i}") for i in range(3)]
@@ -62,11 +69,19 @@ def written(answer, tmp_path, **details):
 
 
 def data_of(text):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
+    )
 
 
 def test_the_page_is_self_contained(handmade, tmp_path):
-    text = written(handmade(), tmp_path, certificate=Certificate("hand-made", CHECKS), drawing=FLAT, statement="minimize t < 3")
+    text = written(
+        handmade(),
+        tmp_path,
+        certificate=Certificate("hand-made", CHECKS),
+        drawing=FLAT,
+        statement="minimize t < 3",
+    )
     page = Page(text)
     assert page.open == []
     assert page.addresses
@@ -79,14 +94,23 @@ def test_the_page_is_self_contained(handmade, tmp_path):
 def test_the_charts_are_the_curves(handmade, tmp_path):
     answer = handmade()
     panels = data_of(written(answer, tmp_path))["panels"]
-    assert [panel["title"] for panel in panels] == ["z last", "r", "λ", "u/limit", "costate of z last", "costate of r"]
+    assert [panel["title"] for panel in panels] == [
+        "z last",
+        "r",
+        "λ",
+        "u/limit",
+        "costate of z last",
+        "costate of r",
+    ]
     for panel, name in zip(panels[:2], ("z last", "r"), strict=True):
         for k, line in enumerate(panel["lines"]):
             assert len(line["segments"]) == 2
             for (t, v), phase in zip(line["segments"], answer.phases.values(), strict=True):
                 true = phase[name].evaluate(np.array(t))[:, k]
                 assert (t[0], t[-1]) == (phase.t0, phase.tf)
-                inside = ~np.isin(t, phase.breaks)  # at a break the value from before stands beside that from after
+                inside = ~np.isin(
+                    t, phase.breaks
+                )  # at a break the value from before stands beside that from after
                 np.testing.assert_allclose(np.array(v)[inside], true[inside], atol=1e-7)
     control = panels[3]
     assert control["bounds"] == [-1.0, 1.0]
@@ -101,7 +125,9 @@ def test_a_jump_at_a_break_is_a_jump_in_the_chart(handmade, tmp_path):
     ((t, v),) = panel["lines"][0]["segments"]
     for place in curve.breaks[1:-1]:
         before, after = np.flatnonzero(np.isclose(t, place, rtol=0, atol=1e-7))
-        sides = [float(curve.evaluate(np.array([place]), left=left)[0, 0]) for left in (True, False)]
+        sides = [
+            float(curve.evaluate(np.array([place]), left=left)[0, 0]) for left in (True, False)
+        ]
         assert abs(sides[0] - sides[1]) > 1e-2
         assert [v[before], v[after]] == pytest.approx(sides, abs=1e-7)
 
@@ -157,8 +183,14 @@ def test_nonfinite_values_are_gaps(handmade, tmp_path):
     answer = handmade(phases=1)
     phase = answer.phases["stance"]
     curve = phase.states["z last"]
-    broken = dataclasses.replace(curve, values=(np.full_like(curve.values[0], np.nan), *curve.values[1:]))
-    answer = dataclasses.replace(answer, phases={"stance": dataclasses.replace(phase, states={"x": broken})}, error=float("nan"))
+    broken = dataclasses.replace(
+        curve, values=(np.full_like(curve.values[0], np.nan), *curve.values[1:])
+    )
+    answer = dataclasses.replace(
+        answer,
+        phases={"stance": dataclasses.replace(phase, states={"x": broken})},
+        error=float("nan"),
+    )
     values = data_of(written(answer, tmp_path))["panels"][0]["lines"][0]["segments"][0][1]
     assert None in values
     assert any(v is not None for v in values)
@@ -169,15 +201,20 @@ def test_wrong_endings_are_rejected(handmade, tmp_path):
         write_report(handmade(), tmp_path / "report.pdf")
 
 
-# The command ----------------------------------------------------------------------------------------------------------------
+# The command
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_command_reports_a_solution_to_an_unknown_problem(handmade, tmp_path):
     save(handmade(), tmp_path / "answer.nc")
-    result = CliRunner().invoke(app, ["report", str(tmp_path / "answer.nc"), "-o", str(tmp_path / "page.html")])
+    result = CliRunner().invoke(
+        app, ["report", str(tmp_path / "answer.nc"), "-o", str(tmp_path / "page.html")]
+    )
     assert result.exit_code == 0, result.output
     assert "without statement" in result.output
-    assert "trajopt report answer.nc -o page.html" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "trajopt report answer.nc -o page.html" in (tmp_path / "page.html").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize(
@@ -185,11 +222,19 @@ def test_the_command_reports_a_solution_to_an_unknown_problem(handmade, tmp_path
     [
         (["nowhere.nc", "-o", "page.html"], "does not exist"),
         (["answer.nc", "-o", "page.txt"], "ending '.txt'"),
-        (["answer.nc", "-o", "page.html", "--problem", "cart-pole"], "is not a solution of problem 'cart-pole'"),
-        (["answer.nc", "-o", "page.html", "--set", "mass=3"], "problem 'hand-made' of this file is not in the catalogue"),
+        (
+            ["answer.nc", "-o", "page.html", "--problem", "cart-pole"],
+            "is not a solution of problem 'cart-pole'",
+        ),
+        (
+            ["answer.nc", "-o", "page.html", "--set", "mass=3"],
+            "problem 'hand-made' of this file is not in the catalogue",
+        ),
     ],
 )
-def test_errors_are_reported_and_nothing_is_written(handmade, tmp_path, monkeypatch, arguments, message):
+def test_errors_are_reported_and_nothing_is_written(
+    handmade, tmp_path, monkeypatch, arguments, message
+):
     monkeypatch.chdir(tmp_path)
     save(handmade(), "answer.nc")
     result = CliRunner().invoke(app, ["report", *arguments])
@@ -202,7 +247,20 @@ def test_errors_are_reported_and_nothing_is_written(handmade, tmp_path, monkeypa
 def test_a_solved_problem_has_statement_certificate_and_animation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = CliRunner()
-    solved = run.invoke(app, ["solve", "brachistochrone", "--set", "target=8,4", "--save", "b.nc", "--animate", "b.gif", "-q"])
+    solved = run.invoke(
+        app,
+        [
+            "solve",
+            "brachistochrone",
+            "--set",
+            "target=8,4",
+            "--save",
+            "b.nc",
+            "--animate",
+            "b.gif",
+            "-q",
+        ],
+    )
     assert solved.exit_code == 0, solved.output
     result = run.invoke(app, ["report", "b.nc", "--set", "target=8,4", "-o", "b.html"])
     assert result.exit_code == 0, result.output
@@ -216,15 +274,20 @@ def test_a_solved_problem_has_statement_certificate_and_animation(tmp_path, monk
     assert (tmp_path / "b.gif").read_bytes().startswith(b"GIF89a")
 
 
-# In a browser ---------------------------------------------------------------------------------------------------------------
+# In a browser
+# --------------------------------------------------------------------------------------------------
 
-# Moves the slider, a pointer over a chart and the play button as a reader would, and writes down what became of the page.
+# Moves the slider, a pointer over a chart and the play button as a reader would, and writes down
+# what became of the page.
 PROBE = """<script>
 const seen = {};
 const all = (selector, parent = document) => [...parent.querySelectorAll(selector)];
-const ink = () => all("#film path, #film circle").map((n) => n.getAttribute("d") || n.getAttribute("cx")).join("|");
+const ink = () =>
+  all("#film path, #film circle").map((n) => n.getAttribute("d") || n.getAttribute("cx")).join("|");
 seen.panels = all(".panel svg").length;
-seen.drawn = all(".panel svg").every((svg) => all("path", svg).some((p) => p.getAttribute("d").length > 50));
+seen.phases = all(".phase title", document.querySelector(".panel svg")).map((n) => n.textContent);
+seen.drawn = all(".panel svg").every((svg) =>
+  all("path", svg).some((p) => p.getAttribute("d").length > 50));
 const slider = document.getElementById("slider");
 if (slider) {
   const before = ink();
@@ -238,13 +301,16 @@ if (slider) {
   document.getElementById("play").click();
   seen.paused = document.getElementById("play").textContent;
   const still = ink();
-  document.getElementById("film").dispatchEvent(new PointerEvent("pointermove", { buttons: 1, movementX: 40, movementY: 10 }));
+  document.getElementById("film").dispatchEvent(new PointerEvent("pointermove",
+    { buttons: 1, movementX: 40, movementY: 10 }));
   seen.turned = ink() !== still;
 }
 const svg = document.querySelector(".panel svg"), box = svg.getBoundingClientRect();
-svg.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width, clientY: box.top + 5 }));
+svg.dispatchEvent(new PointerEvent("pointermove",
+  { clientX: box.left + box.width, clientY: box.top + 5 }));
 seen.readout = document.querySelector(".panel output").textContent;
-const drag = (kind, share) => svg.dispatchEvent(new PointerEvent(kind, { clientX: box.left + share * box.width }));
+const drag = (kind, share) =>
+  svg.dispatchEvent(new PointerEvent(kind, { clientX: box.left + share * box.width }));
 const labels = () => all("text", svg).map((n) => n.textContent).join(" ");
 const whole = labels();
 drag("pointerdown", 0.5);
@@ -261,8 +327,19 @@ def in_browser(text, tmp_path):
     """What the probe saw, after asserting that the console stayed silent."""
     page = tmp_path / "probe.html"
     page.write_text(text.replace("</body>", PROBE + "</body>"), encoding="utf-8")
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom", page.as_uri()]
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
+    command += [
+        "--enable-logging=stderr",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        "--dump-dom",
+        page.as_uri(),
+    ]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     console = [line for line in result.stderr.splitlines() if "CONSOLE" in line]
     assert console == []
@@ -271,7 +348,9 @@ def in_browser(text, tmp_path):
 
 @needs_browser
 @pytest.mark.slow
-@pytest.mark.parametrize(("drawing", "turns"), [(FLAT, False), (SPACE, True)], ids=["plane", "space"])
+@pytest.mark.parametrize(
+    ("drawing", "turns"), [(FLAT, False), (SPACE, True)], ids=["plane", "space"]
+)
 def test_charts_are_drawn_and_the_slider_moves_the_figure(handmade, tmp_path, drawing, turns):
     answer = handmade()
     text = written(answer, tmp_path, certificate=Certificate("hand-made", CHECKS), drawing=drawing)
@@ -293,14 +372,18 @@ def test_charts_are_drawn_and_the_slider_moves_the_figure(handmade, tmp_path, dr
 
 @needs_browser
 def test_a_page_without_a_drawing_works_too(handmade, tmp_path):
-    seen = in_browser(written(handmade(), tmp_path), tmp_path)
+    answer = handmade()
+    seen = in_browser(written(answer, tmp_path), tmp_path)
     assert seen["panels"] == 6
     assert "moved" not in seen
+    assert seen["phases"] == list(answer.phases)
 
 
 @needs_browser
 def test_errors_of_the_browser_console_are_detected(handmade, tmp_path):
     """The check of the console detects errors."""
-    text = written(handmade(), tmp_path).replace("</body>", "<script>undefined_name();</script></body>")
+    text = written(handmade(), tmp_path).replace(
+        "</body>", "<script>undefined_name();</script></body>"
+    )
     with pytest.raises(AssertionError, match="undefined_name"):
         in_browser(text, tmp_path)

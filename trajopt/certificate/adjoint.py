@@ -1,14 +1,15 @@
 """The costate equation, and multipliers of state constraints fitted to it.
 
-A state constraint adds a measure to the costate equation: the costate may jump anywhere inside an interval, where the
-answer's polynomial cannot follow. In an interval in which a constraint comes near its limit the equation, which is linear in
-the costate, is solved from the value at the start of the interval; non-negative multipliers at points in between are fitted
-so that the value at the end is reached and H is stationary in the controls that are free to move.
+A state constraint adds a measure to the costate equation: the costate may jump anywhere inside an
+interval, where the answer's polynomial cannot follow. In an interval in which a constraint comes
+near its limit the equation, which is linear in the costate, is solved from the value at the start
+of the interval; non-negative multipliers at points in between are fitted so that the value at the
+end is reached and H is stationary in the controls that are free to move.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import casadi
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 MOST_TOGETHER = 24  # intervals: the time of a fit grows with the cube of their number
 MOST_ENTRIES = 4_000_000  # of matrices that are solved at once
-PROMISED = 1e-7  # of the cost, a tenth of the usual tolerance: a gain by controls at bounds that has intervals fitted together
+# of the cost, a tenth of the usual tolerance: a gain by controls at bounds that has intervals
+# fitted together
+PROMISED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +42,35 @@ class Fit:
     """Costates of one phase, and the multipliers of its state constraints."""
 
     costate: Array  # (nx, N) at the quadrature points
-    left: Array  # (nx, intervals): what is left of the change of the costates over each interval, relative to their sizes
+    # (nx, intervals): what is left of the change of the costates over each interval, relative to
+    # their sizes
+    left: Array
     active: NDArray[np.bool_]  # (intervals,): where a state constraint may have a multiplier
     slack: float  # the sum of multiplier times distance from the limit, in units of the cost
-    by_static: Array  # the derivative of the cost by static variables, as far as those move the constraints
-    by_time: Array  # (intervals,): the multipliers times the partial derivatives of the constraints by time
-    by_rate: Array  # (intervals,): the multipliers times the rates of the constraints, where those do not jump
-    inside: Array  # (nx, intervals): distance of the costates from the integrals of their rates; zero on active intervals
-    strength: float = 0.0  # the sum of the multipliers times the sizes of the constraints, relative to the cost
-    mismatch: float = 0.0  # what costates that make H stationary inside intervals miss at their ends, relative
+    # the derivative of the cost by static variables, as far as those move the constraints
+    by_static: Array
+    # (intervals,): the multipliers times the partial derivatives of the constraints by time
+    by_time: Array
+    # (intervals,): the multipliers times the rates of the constraints, where those do not jump
+    by_rate: Array
+    # (nx, intervals): distance of the costates from the integrals of their rates; zero on active
+    # intervals
+    inside: Array
+    strength: float = (
+        0.0  # the sum of the multipliers times the sizes of the constraints, relative to the cost
+    )
+    mismatch: float = (
+        0.0  # what costates that make H stationary inside intervals miss at their ends, relative
+    )
+    # (state constraints, intervals): the multipliers
+    mass: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    near: NearLimits | None = None  # where state constraints are near their limits
 
 
 def fitted(e: PhaseConditions) -> Fit:
-    """Fit the multipliers of state constraints, interval by interval; together where that leaves controls that would move."""
+    """Fit the multipliers of state constraints, interval by interval; together where that leaves
+    controls that would move.
+    """
     ph = e.phase
     given = e.augmented(e.given, e.multipliers)
     rates = given["x"].reshape(-1, *ph.times.shape)
@@ -65,17 +84,23 @@ def fitted(e: PhaseConditions) -> Fit:
     nothing = np.zeros(ph.widths.size)
     constraints = NearLimits.of(e)
     if constraints is None:
-        return Fit(costate, left, nothing > 0, 0.0, np.zeros(e.ham.s.numel()), nothing, nothing, inside)
+        return Fit(
+            costate, left, nothing > 0, 0.0, np.zeros(e.ham.s.numel()), nothing, nothing, inside
+        )
     system = CostateSystem.of(e, given["x"], constraints)
     shares = _Shares.of(e, constraints)
-    after = np.ones(ph.widths.size, dtype=bool)  # whether the jump at the end of an interval is part of it, or that at its start
+    after = np.ones(
+        ph.widths.size, dtype=bool
+    )  # whether the jump at the end of an interval is part of it, or that at its start
     for k in np.flatnonzero(constraints.intervals):
         ph.deadline.check()
         here, given_by = system.points(int(k)), system.candidates(int(k))
         sides, (left[:, k], _, sizes) = system.best(int(k), given_by, STATIONARITY)
         after[k] = sides is system.ends[0]
         # Inside the interval stationarity decides about the distribution of the multipliers.
-        gap, costate[:, here], own = system.solved(here, given_by, (sides[0][:, k], sides[1][:, k]), 1.0)
+        gap, costate[:, here], own = system.solved(
+            here, given_by, (sides[0][:, k], sides[1][:, k]), 1.0
+        )
         shares.put(int(k), given_by, sizes, own, float(np.abs(gap).max(initial=0.0)))
     for first, last in runs(constraints.intervals):
         together = _together(system, first, last, costate, np.abs(left[:, first:last]).sum(axis=1))
@@ -88,22 +113,34 @@ def fitted(e: PhaseConditions) -> Fit:
     _count_jumps(system, shares, left, after)
     inside = np.where(constraints.intervals[None, :], 0.0, inside)
     return Fit(
-        costate, left, constraints.intervals, max(float(shares.slack.sum()), 0.0), shares.by_static.sum(axis=0), shares.by_time,
-        shares.by_rate, inside, max(float(shares.strength.sum()), 0.0), float(shares.mismatch.max(initial=0.0)),
-    )  # fmt: skip
+        costate,
+        left,
+        constraints.intervals,
+        max(float(shares.slack.sum()), 0.0),
+        shares.by_static.sum(axis=0),
+        shares.by_time,
+        shares.by_rate,
+        inside,
+        max(float(shares.strength.sum()), 0.0),
+        float(shares.mismatch.max(initial=0.0)),
+        np.maximum(shares.mass, 0.0),
+        constraints,
+    )
 
 
 def _defects(e: PhaseConditions, between: Array, whole: Array) -> Array:
-    """(nx, intervals): the least change of the costates at both ends of an interval with which the equation holds over it,
-    with the sign of what is missing.
+    """(nx, intervals): the least change of the costates at both ends of an interval with which the
+    equation holds over it, with the sign of what is missing.
 
-    Inside an interval the answer's costates are less accurate than at its ends, so that the equation, which is linear, is solved
-    from the start of the interval, as correction of those costates. Where it amplifies what it starts from, the end is reached
-    from a start that differs little: that counts, not the distance at the end.
+    Inside an interval the answer's costates are less accurate than at its ends, so that the
+    equation, which is linear, is solved from the start of the interval, as correction of those
+    costates. Where it amplifies what it starts from, the end is reached from a start that differs
+    little: that counts, not the distance at the end.
 
     Parameters
     ----------
-    between : (nx, intervals, points), what the answer's costates leave of the integrated equation at the quadrature points
+    between : (nx, intervals, points), what the answer's costates leave of the integrated equation
+    at the quadrature points
     whole : (nx, intervals), the same at the ends
     """
     ph, size = e.phase, e.costate_sizes
@@ -116,23 +153,41 @@ def _defects(e: PhaseConditions, between: Array, whole: Array) -> Array:
         here = slice(first, first + some)
         at = tuple(part[:, first * points : (first + some) * points] for part in e.given)
         h, form = ph.widths[here], ph.form
-        slopes = e.values(casadi.jacobian(form.f, form.x).T.reshape((-1, 1)), at).T.reshape(h.size, points, n, n)
-        slopes = np.nan_to_num(slopes * size[None, None, :, None] / size[None, None, None, :])  # costates relative to sizes
-        rest = (between[:, here] / size[:, None, None]).transpose(1, 2, 0).reshape(h.size, points * n, 1)
-        block = np.einsum("k,ij,kjba->kiajb", h, inner, slopes).reshape(h.size, points * n, points * n)
-        right = np.concatenate([np.tile(np.eye(n), (points, 1))[None].repeat(h.size, axis=0), -rest], axis=2)
-        solved = np.linalg.solve(np.eye(points * n)[None] + block, right).reshape(h.size, points, n, n + 1)
+        slopes = e.values(casadi.jacobian(form.f, form.x).T.reshape((-1, 1)), at).T.reshape(
+            h.size, points, n, n
+        )
+        slopes = np.nan_to_num(
+            slopes * size[None, None, :, None] / size[None, None, None, :]
+        )  # costates relative to sizes
+        rest = (
+            (between[:, here] / size[:, None, None])
+            .transpose(1, 2, 0)
+            .reshape(h.size, points * n, 1)
+        )
+        block = np.einsum("k,ij,kjba->kiajb", h, inner, slopes).reshape(
+            h.size, points * n, points * n
+        )
+        right = np.concatenate(
+            [np.tile(np.eye(n), (points, 1))[None].repeat(h.size, axis=0), -rest], axis=2
+        )
+        solved = np.linalg.solve(np.eye(points * n)[None] + block, right).reshape(
+            h.size, points, n, n + 1
+        )
         change = -np.einsum("k,j,kjba,kjbm->kam", h, weights, slopes, solved)
         flow = np.eye(n)[None] + change[:, :, :n]
         gap = (whole[:, here] / size[:, None]).T - change[:, :, n]
         ends = np.linalg.solve(np.eye(n)[None] + flow @ flow.transpose(0, 2, 1), gap[:, :, None])
-        found[:, here] = np.copysign((np.abs(ends) + np.abs(flow.transpose(0, 2, 1) @ ends))[:, :, 0], gap).T
+        found[:, here] = np.copysign(
+            (np.abs(ends) + np.abs(flow.transpose(0, 2, 1) @ ends))[:, :, 0], gap
+        ).T
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """What the multipliers of each interval add; the fields are those of ``Fit``, interval by interval."""
+    """What the multipliers of each interval add; the fields are those of ``Fit``, interval by
+    interval.
+    """
 
     constraints: NearLimits
     size: Array  # of the constraints, relative to the cost
@@ -142,14 +197,27 @@ class _Shares:
     by_rate: Array
     strength: Array
     mismatch: Array
+    mass: Array  # (constraints, intervals)
 
     @staticmethod
     def of(e: PhaseConditions, constraints: NearLimits) -> _Shares:
         count, size = e.phase.widths.size, e.sizes_of(e.ham.of_states) / e.cost
         by_static = np.zeros((count, e.ham.s.numel()))
-        return _Shares(constraints, size, np.zeros(count), by_static, *(np.zeros(count) for _ in range(4)))
+        return _Shares(
+            constraints,
+            size,
+            np.zeros(count),
+            by_static,
+            np.zeros(count),
+            np.zeros(count),
+            np.zeros(count),
+            np.zeros(count),
+            np.zeros((size.size, count)),
+        )
 
-    def put(self, k: int, given: MultiplierCandidates, sizes: Array, own: Array, mismatch: float) -> None:
+    def put(
+        self, k: int, given: MultiplierCandidates, sizes: Array, own: Array, mismatch: float
+    ) -> None:
         """Multipliers that reach the end of an interval, and those that make H stationary in it."""
         exceeded = self.constraints.beyond[given.rows, given.intervals]
         self.slack[k] = float(sizes @ given.distance + (sizes * given.mass) @ exceeded)
@@ -157,10 +225,19 @@ class _Shares:
         self.by_time[k], self.by_rate[k] = float(own @ given.by_time), float(own @ given.rate)
         self.strength[k] = float((sizes * given.mass) @ self.size[given.rows])
         self.mismatch[k] = mismatch
+        np.add.at(self.mass, (given.rows, given.intervals), sizes * given.mass)
 
     def clear(self, some: slice) -> None:
-        for part in (self.slack, self.by_static, self.by_time, self.by_rate, self.strength, self.mismatch):
+        for part in (
+            self.slack,
+            self.by_static,
+            self.by_time,
+            self.by_rate,
+            self.strength,
+            self.mismatch,
+        ):
             part[some] = 0.0
+        self.mass[:, some] = 0.0
 
     def add(self, k: int, which: Any, sizes: Array, times: float) -> None:
         """Multipliers of a jump at the end of an interval."""
@@ -170,10 +247,15 @@ class _Shares:
         self.by_time[k] += times * float(sizes @ near.by_time[which])
         self.by_rate[k] += times * float(sizes @ near.rate[which])
         self.strength[k] += times * float(sizes @ self.size[which[0]])
+        np.add.at(self.mass, (which[0], k), times * sizes)
 
 
-def _count_jumps(system: CostateSystem, shares: _Shares, left: Array, after: NDArray[np.bool_]) -> None:
-    """Count the jump of the costates at every break once: it is part of the interval before it, of that after it, or of both."""
+def _count_jumps(
+    system: CostateSystem, shares: _Shares, left: Array, after: NDArray[np.bool_]
+) -> None:
+    """Count the jump of the costates at every break once: it is part of the interval before it, of
+    that after it, or of both.
+    """
     counted = np.zeros(after.size + 1)
     np.add.at(counted, np.arange(after.size) + after, 1)
     for k in np.flatnonzero(counted[1:-1] != 1):
@@ -187,11 +269,13 @@ def _count_jumps(system: CostateSystem, shares: _Shares, left: Array, after: NDA
 def _together(
     system: CostateSystem, first: int, last: int, costate: Array, left: Array
 ) -> tuple[MultiplierCandidates, Array, Array, Array] | None:
-    """Multipliers of consecutive intervals fitted together, where those of each promise a gain and these a smaller one.
+    """Multipliers of consecutive intervals fitted together, where those of each promise a gain and
+    these a smaller one.
 
-    ``left`` is what the fits of each leave of the costate equation, in all.
-    A limit of a control and a state constraint may hold the same motion, as a closed valve and a full tank do. Their multipliers
-    are not unique then, and those of the answer need not be such that the control stays at its limit.
+    ``left`` is what the fits of each leave of the costate equation, in all. A limit of a control
+    and a state constraint may hold the same motion, as a closed valve and a full tank do. Their
+    multipliers are not unique then, and those of the answer need not be such that the control stays
+    at its limit.
     """
     if not 2 <= last - first <= MOST_TOGETHER:
         return None
@@ -201,9 +285,13 @@ def _together(
         return None
     given = system.joined(first, last)
     ends = system.ends[0][0][:, first], system.ends[0][1][:, last - 1]
-    # Multipliers of one constraint may serve stationarity at the expense of the ends: less weight of stationarity decides then.
+    # Multipliers of one constraint may serve stationarity at the expense of the ends: less weight
+    # of stationarity decides then.
     for weight in (1.0, STATIONARITY**0.5):
         gap, fitted_costate, sizes = system.solved(here, given, ends, weight)
-        if np.all(np.abs(gap) <= 2 * left + PROMISED) and system.promised(here, fitted_costate.T) <= 0.5 * promised:
+        if (
+            np.all(np.abs(gap) <= 2 * left + PROMISED)
+            and system.promised(here, fitted_costate.T) <= 0.5 * promised
+        ):
             return given, gap, fitted_costate, sizes
     return None

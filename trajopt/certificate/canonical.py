@@ -1,4 +1,6 @@
-"""States and costates together as one motion, so that the costates are integrated forward too, and first integrals with them."""
+"""States and costates together as one motion, so that the costates are integrated forward too, and
+first integrals with them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,6 @@ from dataclasses import replace
 import casadi
 import numpy as np
 
-from trajopt.bounds import Bound
 from trajopt.certificate.forward_validation import RowNames, whole_motions
 from trajopt.certificate.linearized_motion import LOST
 from trajopt.certificate.motion import Reintegration
@@ -16,15 +17,23 @@ from trajopt.certificate.phase_conditions import PhaseConditions
 from trajopt.certificate.sampled_solution import SampledPhase
 from trajopt.certificate.table import OF_COSTATES, Check, skipped
 from trajopt.integrate.tableaus import Tableau
+from trajopt.statement.bounds import Bound
 
-COSTATES = RowNames("re-integration of costates", "re-integration of costates, stabilized", "drift of first integrals")
+COSTATES = RowNames(
+    "re-integration of costates",
+    "re-integration of costates, stabilized",
+    "drift of first integrals",
+)
 
 
-def costate_motions(phases: Sequence[PhaseConditions], scheme: Tableau, tolerance: float) -> list[Check]:
-    """Each phase integrated forward with its costates, from its start alone; with first integrals stabilized a second time.
+def costate_motions(
+    phases: Sequence[PhaseConditions], scheme: Tableau, tolerance: float
+) -> list[Check]:
+    """Each phase integrated forward with its costates, from its start alone; with first integrals
+    stabilized a second time.
 
-    The rates take the controls from the answer, as those of the motion do; phases where multipliers of constraints would enter
-    the costates are left out.
+    The rates take the controls from the answer, as those of the motion do; phases where multipliers
+    of constraints would enter the costates are left out.
     """
     run = [Reintegration(canonical(e), scheme) for e in phases if not _constrained(e)]
     if not run:
@@ -32,7 +41,13 @@ def costate_motions(phases: Sequence[PhaseConditions], scheme: Tableau, toleranc
     # A stiff motion has costates that only an integration backwards would follow.
     run = [motion for motion in run if motion.linear.fastest_growth < LOST]
     if not run:
-        return [skipped(COSTATES.plain, "costates grow beyond any precision within one interval", OF_COSTATES)]
+        return [
+            skipped(
+                COSTATES.plain,
+                "costates grow beyond any precision within one interval",
+                OF_COSTATES,
+            )
+        ]
     return [replace(row, family=OF_COSTATES) for row in whole_motions(run, tolerance, COSTATES)]
 
 
@@ -44,18 +59,32 @@ def canonical(e: PhaseConditions) -> SampledPhase:
     H = casadi.substitute(e.ham.H, e.ham.weight, casadi.DM(e.weight)) if e.weight.size else e.ham.H
     rates = casadi.vertcat(form.f, -casadi.gradient(H, form.x))
     old, new = [form.x, form.costate], [y[:n], y[n:]]
-    f, l, *invariants = casadi.substitute([rates, form.l, *[i.expression for i in form.invariants]], old, new)
+    f, l, *invariants = casadi.substitute(
+        [rates, form.l, *[i.expression for i in form.invariants]], old, new
+    )
     doubled = tuple(
         replace(
-            q, name=_name(q.name), rows=slice(n + q.rows.start, n + q.rows.stop), bound=Bound.open(q.size),
-            start=Bound.open(q.size), end=Bound.open(q.size),
+            q,
+            name=_name(q.name),
+            rows=slice(n + q.rows.start, n + q.rows.stop),
+            bound=Bound.open(q.size),
+            start=Bound.open(q.size),
+            end=Bound.open(q.size),
         )
         for q in form.states
-    )  # fmt: skip
-    stated = tuple(replace(i, expression=x) for i, x in zip(form.invariants, invariants, strict=True))
+    )
+    stated = tuple(
+        replace(i, expression=x) for i, x in zip(form.invariants, invariants, strict=True)
+    )
     whole = replace(
-        form, x=y, f=f, l=l, states=(*form.states, *doubled), costate=e.ham.symbols(0, 1), invariants=stated,
-    )  # fmt: skip
+        form,
+        x=y,
+        f=f,
+        l=l,
+        states=(*form.states, *doubled),
+        costate=e.ham.symbols(0, 1),
+        invariants=stated,
+    )
     curves = {**ph.given.states, **{_name(q.name): ph.given.costates[q.name] for q in form.states}}
     sizes = np.concatenate([ph.sizes, e.costate_sizes])
     return replace(ph, form=whole, given=replace(ph.given, states=curves), told_sizes=sizes)

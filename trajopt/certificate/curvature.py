@@ -1,9 +1,11 @@
-"""Curvature of expressions, proved by composition rules: affine, convex or concave in some variables, or unknown.
+"""Curvature of expressions, proved by composition rules: affine, convex or concave in some
+variables, or unknown.
 
-An expression is walked instruction by instruction. Each value is the sum of a quadratic polynomial with numeric coefficients,
-whose curvature its eigenvalues give, and of a rest, whose curvature follows from the rules of disciplined convex programming
-(Grant, Boyd, Ye, in: Global Optimization, Springer 2006) with an interval that contains the value. Nothing is sampled; what no
-rule covers is unknown.
+An expression is walked instruction by instruction. Each value is the sum of a quadratic polynomial
+with numeric coefficients, whose curvature its eigenvalues give, and of a rest, whose curvature
+follows from the rules of disciplined convex programming (Grant, Boyd, Ye, in: Global Optimization,
+Springer 2006) with an interval that contains the value. Nothing is sampled; what no rule covers is
+unknown.
 """
 
 from __future__ import annotations
@@ -16,13 +18,18 @@ import casadi
 import numpy as np
 
 INFINITY = float("inf")
-SEMIDEFINITE = 1e-12  # of the largest eigenvalue: smaller negative ones are round-off
-Polynomial = dict[tuple[int, ...], float]  # coefficients of 1: (), of variables: (i,), and of products: (i, j) with i <= j
+# per variable, of a matrix with a diagonal of ones: smaller negative eigenvalues are round-off
+SEMIDEFINITE = 1e-13
+Polynomial = dict[
+    tuple[int, ...], float
+]  # coefficients of 1: (), of variables: (i,), and of products: (i, j) with i <= j
 
 
 @dataclass(frozen=True)
 class Value:
-    """A scalar: a quadratic polynomial, plus a rest that is convex, concave, both or neither; and its range."""
+    """A scalar: a quadratic polynomial, plus a rest that is convex, concave, both or neither; and
+    its range.
+    """
 
     polynomial: Polynomial
     convex_rest: bool = True
@@ -42,7 +49,11 @@ class Value:
 
     @property
     def affine(self) -> bool:
-        return self.convex_rest and self.concave_rest and not any(len(k) == 2 and v for k, v in self.polynomial.items())
+        return (
+            self.convex_rest
+            and self.concave_rest
+            and not any(len(k) == 2 and v for k, v in self.polynomial.items())
+        )
 
     @property
     def constant(self) -> bool:
@@ -52,7 +63,11 @@ class Value:
     @property
     def number(self) -> float | None:
         """Its value, where that is a number."""
-        return self.lower if self.constant and self.lower == self.upper and np.isfinite(self.lower) else None
+        return (
+            self.lower
+            if self.constant and self.lower == self.upper and np.isfinite(self.lower)
+            else None
+        )
 
 
 UNKNOWN = Value({}, False, False)
@@ -77,23 +92,37 @@ def _semidefinite(polynomial: Polynomial, sign: float) -> bool:
     for (i, j), v in pairs.items():
         matrix[order[i], order[j]] += 0.5 * v
         matrix[order[j], order[i]] += 0.5 * v
-    found = np.linalg.eigvalsh(matrix)
-    return bool(found[0] >= -SEMIDEFINITE * abs(found[-1]))
+    # In the unit in which each variable has a square of one: no other variable's unit decides what
+    # is round-off.
+    squares = np.diag(matrix)
+    if (squares < 0).any() or np.abs(matrix[squares == 0]).any():
+        return False
+    kept = squares > 0
+    length = np.sqrt(squares[kept])
+    scaled = matrix[np.ix_(kept, kept)] / length[:, None] / length[None, :]
+    return not scaled.size or bool(np.linalg.eigvalsh(scaled)[0] >= -SEMIDEFINITE * length.size)
 
 
 def _sum(a: Value, b: Value) -> Value:
     keys = {**a.polynomial, **b.polynomial}
     together = {k: a.polynomial.get(k, 0.0) + b.polynomial.get(k, 0.0) for k in keys}
     return Value(
-        together, a.convex_rest and b.convex_rest, a.concave_rest and b.concave_rest, a.lower + b.lower, a.upper + b.upper,
-        a.variables | b.variables, a.exact and b.exact,
-    )  # fmt: skip
+        together,
+        a.convex_rest and b.convex_rest,
+        a.concave_rest and b.concave_rest,
+        a.lower + b.lower,
+        a.upper + b.upper,
+        a.variables | b.variables,
+        a.exact and b.exact,
+    )
 
 
 def _scaled(a: Value, factor: float) -> Value:
     lower, upper = sorted((_times(factor, a.lower), _times(factor, a.upper)))
     flags = (a.convex_rest, a.concave_rest) if factor >= 0 else (a.concave_rest, a.convex_rest)
-    return Value({k: factor * v for k, v in a.polynomial.items()}, *flags, lower, upper, a.variables, a.exact)
+    return Value(
+        {k: factor * v for k, v in a.polynomial.items()}, *flags, lower, upper, a.variables, a.exact
+    )
 
 
 def _times(a: float, b: float) -> float:
@@ -137,12 +166,22 @@ def _square(a: Value) -> Value:
     if a.number is not None:
         return constant(a.number**2, a.number**2)
     if a.exact and a.affine:
-        return Value(_multiplied(a.polynomial, a.polynomial), True, True, least, largest, a.variables, exact=True)
+        return Value(
+            _multiplied(a.polynomial, a.polynomial),
+            True,
+            True,
+            least,
+            largest,
+            a.variables,
+            exact=True,
+        )
     return _composed(a, even=True, lower=least, upper=largest)
 
 
 def _composed(a: Value, *, even: bool, lower: float, upper: float) -> Value:
-    """A convex function of a value: an even one rises with its distance from zero, another one rises."""
+    """A convex function of a value: an even one rises with its distance from zero, another one
+    rises.
+    """
     rises = a.convex and (a.lower >= 0 if even else True)
     falls = even and a.concave and a.upper <= 0
     fits = a.constant or rises or falls or (even and a.affine)
@@ -155,7 +194,9 @@ def _root(a: Value) -> Value:
 
 
 def _is_norm(a: Value) -> bool:
-    """Whether the root of a value is a norm: the value is the sum of squares of affine functions."""
+    """Whether the root of a value is a norm: the value is the sum of squares
+    of affine functions.
+    """
     if not a.exact:
         return False
     homogeneous = {tuple(sorted((*k, *[-1] * (2 - len(k))))): v for k, v in a.polynomial.items()}
@@ -173,15 +214,26 @@ def _inverse(a: Value) -> Value:
 def _power(a: Value, b: Value) -> Value:
     k = b.number
     if k is None or a.constant:
-        return Value({}, a.constant and b.constant, a.constant and b.constant, variables=a.variables | b.variables)
+        return Value(
+            {},
+            a.constant and b.constant,
+            a.constant and b.constant,
+            variables=a.variables | b.variables,
+        )
     if k == int(k) and k > 0 and int(k) % 2 == 0:
         return _composed(a, even=True, lower=0.0, upper=INFINITY)
     positive = a.lower >= 0
     if k >= 1:
-        return Value({}, positive and a.convex, False, 0.0 if positive else -INFINITY, variables=a.variables)
+        return Value(
+            {}, positive and a.convex, False, 0.0 if positive else -INFINITY, variables=a.variables
+        )
     if k > 0:
-        return Value({}, False, positive and a.concave, 0.0 if positive else -INFINITY, variables=a.variables)
-    return Value({}, a.lower > 0 and a.concave, False, 0.0 if positive else -INFINITY, variables=a.variables)
+        return Value(
+            {}, False, positive and a.concave, 0.0 if positive else -INFINITY, variables=a.variables
+        )
+    return Value(
+        {}, a.lower > 0 and a.concave, False, 0.0 if positive else -INFINITY, variables=a.variables
+    )
 
 
 def _exponential(a: Value) -> Value:
@@ -202,9 +254,13 @@ def _absolute(a: Value) -> Value:
 
 def _larger(a: Value, b: Value) -> Value:
     return Value(
-        {}, a.convex and b.convex, a.constant and b.constant, max(a.lower, b.lower), max(a.upper, b.upper),
+        {},
+        a.convex and b.convex,
+        a.constant and b.constant,
+        max(a.lower, b.lower),
+        max(a.upper, b.upper),
         a.variables | b.variables,
-    )  # fmt: skip
+    )
 
 
 def _smaller(a: Value, b: Value) -> Value:
@@ -212,7 +268,14 @@ def _smaller(a: Value, b: Value) -> Value:
 
 
 def _hypotenuse(a: Value, b: Value) -> Value:
-    return Value({}, a.affine and b.affine, a.constant and b.constant, 0.0, INFINITY, a.variables | b.variables)
+    return Value(
+        {},
+        a.affine and b.affine,
+        a.constant and b.constant,
+        0.0,
+        INFINITY,
+        a.variables | b.variables,
+    )
 
 
 RULES: dict[int, Callable[..., Value]] = {
@@ -222,7 +285,9 @@ RULES: dict[int, Callable[..., Value]] = {
     casadi.OP_NEG: lambda a: _scaled(a, -1.0),
     casadi.OP_TWICE: lambda a: _scaled(a, 2.0),
     casadi.OP_MUL: _product,
-    casadi.OP_DIV: lambda a, b: _product(a, _inverse(b) if b.number is None else constant(1 / b.number, 1 / b.number)),
+    casadi.OP_DIV: lambda a, b: _product(
+        a, _inverse(b) if b.number is None else constant(1 / b.number, 1 / b.number)
+    ),
     casadi.OP_INV: _inverse,
     casadi.OP_SQ: _square,
     casadi.OP_SQRT: _root,
@@ -238,10 +303,27 @@ RULES: dict[int, Callable[..., Value]] = {
 KINKED = {casadi.OP_FABS, casadi.OP_FMAX, casadi.OP_FMIN, casadi.OP_SQRT, casadi.OP_HYPOT}
 UNIT_RANGE = {casadi.OP_SIN, casadi.OP_COS, casadi.OP_TANH, casadi.OP_SIGN, casadi.OP_ERF}
 BINARY = {
-    casadi.OP_ADD, casadi.OP_SUB, casadi.OP_MUL, casadi.OP_DIV, casadi.OP_POW, casadi.OP_CONSTPOW, casadi.OP_FMAX, casadi.OP_FMIN,
-    casadi.OP_HYPOT, casadi.OP_ATAN2, casadi.OP_COPYSIGN, casadi.OP_FMOD, casadi.OP_LT, casadi.OP_LE, casadi.OP_EQ, casadi.OP_NE,
-    casadi.OP_AND, casadi.OP_OR, casadi.OP_IF_ELSE_ZERO, casadi.OP_REMAINDER,
-}  # fmt: skip
+    casadi.OP_ADD,
+    casadi.OP_SUB,
+    casadi.OP_MUL,
+    casadi.OP_DIV,
+    casadi.OP_POW,
+    casadi.OP_CONSTPOW,
+    casadi.OP_FMAX,
+    casadi.OP_FMIN,
+    casadi.OP_HYPOT,
+    casadi.OP_ATAN2,
+    casadi.OP_COPYSIGN,
+    casadi.OP_FMOD,
+    casadi.OP_LT,
+    casadi.OP_LE,
+    casadi.OP_EQ,
+    casadi.OP_NE,
+    casadi.OP_AND,
+    casadi.OP_OR,
+    casadi.OP_IF_ELSE_ZERO,
+    casadi.OP_REMAINDER,
+}
 
 
 @dataclass
@@ -252,8 +334,11 @@ class Curvatures:
     kinks: list[frozenset[int]] = field(default_factory=list)
 
 
-def curvatures(expression: Any, symbols: Sequence[Any], values: Sequence[Sequence[Value]]) -> Curvatures | None:
-    """The curvature of a column of SX expressions; None where it cannot be expressed by scalar operations.
+def curvatures(
+    expression: Any, symbols: Sequence[Any], values: Sequence[Sequence[Value]]
+) -> Curvatures | None:
+    """The curvature of a column of SX expressions; None where it cannot be expressed by scalar
+    operations.
 
     Parameters
     ----------
@@ -269,7 +354,9 @@ def curvatures(expression: Any, symbols: Sequence[Any], values: Sequence[Sequenc
     >>> [(value.convex, value.affine) for value in found.rows]
     [(True, False), (False, False), (True, True)]
     """
-    function = casadi.Function("curvature", list(symbols), [casadi.densify(expression)], {"cse": True})
+    function = casadi.Function(
+        "curvature", list(symbols), [casadi.densify(expression)], {"cse": True}
+    )
     if not function.is_a("SXFunction"):
         try:
             function = function.expand()
@@ -278,7 +365,11 @@ def curvatures(expression: Any, symbols: Sequence[Any], values: Sequence[Sequenc
     work: dict[int, Value] = {}
     found = Curvatures([constant(0.0, 0.0)] * expression.numel())
     for k in range(function.n_instructions()):
-        op, into, of = function.instruction_id(k), function.instruction_output(k), function.instruction_input(k)
+        op, into, of = (
+            function.instruction_id(k),
+            function.instruction_output(k),
+            function.instruction_input(k),
+        )
         if op == casadi.OP_CONST:
             number = function.instruction_constant(k)
             work[into[0]] = constant(number, number) if np.isfinite(number) else UNKNOWN
@@ -289,7 +380,11 @@ def curvatures(expression: Any, symbols: Sequence[Any], values: Sequence[Sequenc
         else:
             arguments = [work[i] for i in of[: 2 if op in BINARY else 1]]
             result = _applied(op, arguments)
-            if op in KINKED and result.variables and not (op == casadi.OP_SQRT and arguments[0].lower > 0):
+            if (
+                op in KINKED
+                and result.variables
+                and not (op == casadi.OP_SQRT and arguments[0].lower > 0)
+            ):
                 found.kinks.append(result.variables)
             work[into[0]] = result
     return found

@@ -1,11 +1,13 @@
 """A lower bound on the cost of every admissible motion of a convex problem, by weak duality.
 
-For multipliers of the right signs the Lagrangian of an admissible motion is at most its cost. Cost, integrands and limits are
-at least their linearizations about the answer; with a costate that satisfies the adjoint equation of this linearization the
-states drop out, and what remains is the minimum of H over the controls at each time and the slopes at ends and static
-variables, each over its limits. The costate is integrated anew, backward from transversality, so that the adjoint equation
-holds exactly, up to quadrature: the costate of the answer misses it by its tolerance, which is no bound where states have no
-limits. Rockafellar, Conjugate Convex Functions in Optimal Control and the Calculus of Variations, J. Math. Anal. Appl. 32, 1970.
+For multipliers of the right signs the Lagrangian of an admissible motion is at most its cost. Cost,
+integrands and limits are at least their linearizations about the answer; with a costate that
+satisfies the adjoint equation of this linearization the states drop out, and what remains is the
+minimum of H over the controls at each time and the slopes at ends and static variables, each over
+its limits. The costate is integrated anew, backward from transversality, so that the adjoint
+equation holds exactly, up to quadrature: the costate of the answer misses it by its tolerance,
+which is no bound where states have no limits. Rockafellar, Conjugate Convex Functions in Optimal
+Control and the Calculus of Variations, J. Math. Anal. Appl. 32, 1970.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from trajopt.certificate.sampled_solution import SampledSolution
 from trajopt.certificate.state_constraints import STATIONARITY
 
 Array = NDArray[np.float64]
-ROUNDS = 12  # of costates and controls that depend on each other; the iteration of Picard converges faster than any power
+# of costates and controls that depend on each other; the iteration of Picard converges faster than
+# any power
+ROUNDS = 12
 SETTLED = 1e-13  # relative change of the costates at which it stops
 
 
@@ -39,15 +43,20 @@ class DualBound:
 
 def dual_bound(whole: SampledSolution, found: Convexity) -> DualBound:
     """The bound of a convex problem, from the multipliers of the answer."""
-    # All integrals by one quadrature: what the controls of the answer contribute cancels then, kinks of them too.
+    # All integrals by one quadrature: what the controls of the answer contribute cancels then,
+    # kinks of them too.
     by_quadrature = tuple(evaluated_integrands(ph) @ ph.quadrature.ravel() for ph in whole.phases)
     signed = _with_signs(replace(whole, integrals=by_quadrature))
-    phases = [PhaseDual(e, kinked) for e, kinked in zip(extremals(signed), found.kinked, strict=True)]
+    phases = [
+        PhaseDual(e, kinked) for e, kinked in zip(extremals(signed), found.kinked, strict=True)
+    ]
     best = DualBound(-np.inf, "no multipliers make it finite")
     for side, weight in _choices(phases):
         measures = [ph.measure(side, weight) for ph in phases]
         gap, reason = (
-            _least_time(signed, phases[0], measures[0]) if found.minimum_time else _Gap(signed, phases, measures).total()
+            _least_time(signed, phases[0], measures[0])
+            if found.minimum_time
+            else _Gap(signed, phases, measures).total()
         )
         bound = DualBound(signed.form.sense * objective(signed) - gap, reason)
         best = max(best, bound, key=lambda one: one.cost)
@@ -55,7 +64,9 @@ def dual_bound(whole: SampledSolution, found: Convexity) -> DualBound:
 
 
 def _choices(phases: Sequence[PhaseDual]) -> Iterator[tuple[int, float]]:
-    """Multipliers of state constraints that are tried: each gives a bound, and the best of them counts."""
+    """Multipliers of state constraints that are tried: each gives a bound, and the best of them
+    counts.
+    """
     if not any(ph.constrained for ph in phases):
         yield 0, STATIONARITY
         return
@@ -67,18 +78,25 @@ def _choices(phases: Sequence[PhaseDual]) -> Iterator[tuple[int, float]]:
 def _with_signs(whole: SampledSolution) -> SampledSolution:
     """The answer without multipliers of conditions that have the wrong sign."""
     bound, told = whole.form.b_bound, whole.multipliers
-    low, high = np.where(np.isfinite(bound.lower), -np.inf, 0.0), np.where(np.isfinite(bound.upper), np.inf, 0.0)
+    low, high = (
+        np.where(np.isfinite(bound.lower), -np.inf, 0.0),
+        np.where(np.isfinite(bound.upper), np.inf, 0.0),
+    )
     return _with_multipliers(whole, np.clip(told, low, high))
 
 
 def _with_multipliers(whole: SampledSolution, values: Array) -> SampledSolution:
     names = dict(zip(whole.form.b_names, values.tolist(), strict=True))
-    return replace(whole, solution=replace(whole.solution, multipliers={**whole.solution.multipliers, **names}))
+    return replace(
+        whole, solution=replace(whole.solution, multipliers={**whole.solution.multipliers, **names})
+    )
 
 
 @dataclass
 class _Gap:
-    """How far the cost is above the bound, from all phases; multipliers of conditions change while ends are met."""
+    """How far the cost is above the bound, from all phases; multipliers of conditions change while
+    ends are met.
+    """
 
     whole: SampledSolution
     phases: Sequence[PhaseDual]
@@ -103,46 +121,64 @@ class _Gap:
         return self._summed(last)
 
     def _ends(self) -> list[tuple[Array, Array]]:
-        """Derivatives of cost and weighted conditions by the first and the last states of each phase."""
+        """Derivatives of cost and weighted conditions by the first and the last states of each
+        phase.
+        """
         gradient, first, found = endpoint_gradient(self.whole)[0], 0, []
         for ph in self.phases:
             n = ph.count
-            found.append((gradient[first + 2 : first + 2 + n], gradient[first + 2 + n : first + 2 + 2 * n]))
+            found.append(
+                (gradient[first + 2 : first + 2 + n], gradient[first + 2 + n : first + 2 + 2 * n])
+            )
             first += ph.form.ends.column.numel()
         return found
 
     def _at_ends(self, last: Sequence[Array]) -> list[Array]:
-        """Costates at the ends of phases: those of transversality where no limit stops the end in the direction of the slope."""
+        """Costates at the ends of phases: those of transversality where no limit stops the end in
+        the direction of the slope.
+        """
         found = []
         for ph, (_, slope), own in zip(self.phases, self._ends(), last, strict=True):
             x = ph.x_last
-            infinite = np.isinf(least_value(slope - own, x, ph.form.x_end.lower, ph.form.x_end.upper, 0.0))
+            infinite = np.isinf(
+                least_value(slope - own, x, ph.form.x_end.lower, ph.form.x_end.upper, 0.0)
+            )
             found.append(np.where(infinite, slope, own))
         return found
 
     def _meet_starts(self, last: list[Array]) -> list[Array]:
         """Change multipliers that are free so that no slope is left at first states without limits.
 
-        Free are costates at given last states and multipliers of equations between end values. Both change the costates at the
-        starts linearly.
+        Free are costates at given last states and multipliers of equations between end values. Both
+        change the costates at the starts linearly.
         """
         ends, needed, maps = self._ends(), [], [ph.transfer() for ph in self.phases]
         for ph, (slope, _), at_end, (M, rest) in zip(self.phases, ends, last, maps, strict=True):
             missing = slope + M @ at_end + rest
-            infinite = np.isinf(least_value(missing, ph.x_first, ph.form.x_start.lower, ph.form.x_start.upper, 0.0))
+            infinite = np.isinf(
+                least_value(missing, ph.x_first, ph.form.x_start.lower, ph.form.x_start.upper, 0.0)
+            )
             needed.append((np.flatnonzero(infinite), missing[infinite]))
         if not any(rows.size for rows, _ in needed):
             return last
         by_condition, free_conditions = self._equations()
         blocks, right, first = [], [], 0
         given = [np.flatnonzero(ph.form.x_end.fixed) for ph in self.phases]
-        moving = [self._moves(ph, at_end, slope) for ph, at_end, (_, slope) in zip(self.phases, last, ends, strict=True)]
+        moving = [
+            self._moves(ph, at_end, slope)
+            for ph, at_end, (_, slope) in zip(self.phases, last, ends, strict=True)
+        ]
         for k, (ph, (rows, missing)) in enumerate(zip(self.phases, needed, strict=True)):
             x0 = slice(first + 2, first + 2 + ph.count)
             xf = slice(first + 2 + ph.count, first + 2 + 2 * ph.count)
             M = maps[k][0]
-            from_conditions = by_condition[:, x0].T + M @ (by_condition[:, xf].T * moving[k][:, None])
-            own = [M[:, columns] if j == k else np.zeros((ph.count, columns.size)) for j, columns in enumerate(given)]
+            from_conditions = by_condition[:, x0].T + M @ (
+                by_condition[:, xf].T * moving[k][:, None]
+            )
+            own = [
+                M[:, columns] if j == k else np.zeros((ph.count, columns.size))
+                for j, columns in enumerate(given)
+            ]
             blocks.append(np.hstack([from_conditions, *own])[rows])
             right.append(missing)
             first += ph.form.ends.column.numel()
@@ -151,7 +187,9 @@ class _Gap:
         multipliers[free_conditions] += change[: free_conditions.size]
         self.whole = _with_multipliers(self.whole, multipliers)
         place, found = free_conditions.size, []
-        for columns, at_end, moves, (_, slope) in zip(given, last, moving, self._ends(), strict=True):
+        for columns, at_end, moves, (_, slope) in zip(
+            given, last, moving, self._ends(), strict=True
+        ):
             new = np.where(moves, slope, at_end)
             new[columns] += change[place : place + columns.size]
             place += columns.size
@@ -164,17 +202,24 @@ class _Gap:
         return np.asarray((at_end == slope) & ~ph.form.x_end.fixed)
 
     def _equations(self) -> tuple[Array, NDArray[np.intp]]:
-        """Slopes of equations that no integral enters, by all endpoint values; and which conditions they are."""
+        """Slopes of equations that no integral enters, by all endpoint values; and which conditions
+        they are.
+        """
         form = self.whole.form
         slopes = endpoint_slopes(self.whole)[1][:, : self.whole.endpoints.size]
         integral = np.concatenate(
-            [np.arange(ph.ends.column.numel()) >= ph.ends.column.numel() - ph.l.numel() for ph in form.phases]
+            [
+                np.arange(ph.ends.column.numel()) >= ph.ends.column.numel() - ph.l.numel()
+                for ph in form.phases
+            ]
         )
         free = np.flatnonzero(form.b_bound.fixed & ~(slopes[:, integral] != 0).any(axis=1))
         return slopes[free], free
 
     def _summed(self, last: Sequence[Array]) -> tuple[float, str]:
-        """The gap, part by part: controls, states that do not follow their rates, limits, ends, static variables, conditions."""
+        """The gap, part by part: controls, states that do not follow their rates, limits, ends,
+        static variables, conditions.
+        """
         cost, total = self.whole.sizes.cost, 0.0
         by_static = endpoint_gradient(self.whole)[1].copy()
         for ph, at_end, (slope, end_slope) in zip(self.phases, last, self._ends(), strict=True):
@@ -184,9 +229,19 @@ class _Gap:
             total += inner + ph.defect() + ph.slack
             by_static += ph.by_static()
             starts = least_value(
-                slope + ph.first_costate, ph.x_first, ph.form.x_start.lower, ph.form.x_start.upper, EXACT * cost / ph.sizes
+                slope + ph.first_costate,
+                ph.x_first,
+                ph.form.x_start.lower,
+                ph.form.x_start.upper,
+                EXACT * cost / ph.sizes,
             )
-            ends = least_value(end_slope - at_end, ph.x_last, ph.form.x_end.lower, ph.form.x_end.upper, EXACT * cost / ph.sizes)
+            ends = least_value(
+                end_slope - at_end,
+                ph.x_last,
+                ph.form.x_end.lower,
+                ph.form.x_end.upper,
+                EXACT * cost / ph.sizes,
+            )
             for word, values in (("first", starts), ("last", ends)):
                 if np.isinf(values).any():
                     name = ph.form.x_names[int(np.argmax(np.isinf(values)))]
@@ -194,7 +249,11 @@ class _Gap:
             total += float(starts.sum() + ends.sum())
         for q in self.whole.form.statics:
             room = least_value(
-                by_static[q.rows], self.whole.s[q.rows], q.bound.lower, q.bound.upper, EXACT * cost / self.whole.sizes.s[q.rows]
+                by_static[q.rows],
+                self.whole.s[q.rows],
+                q.bound.lower,
+                q.bound.upper,
+                EXACT * cost / self.whole.sizes.s[q.rows],
             )
             if np.isinf(room).any():
                 return np.inf, f"{q.name} has no limits"
@@ -205,7 +264,11 @@ class _Gap:
         """Multipliers of conditions times the distance from their limits."""
         if not self.whole.form.b.numel():
             return 0.0
-        value, bound, multipliers = conditions(self.whole), self.whole.form.b_bound, self.whole.multipliers
+        value, bound, multipliers = (
+            conditions(self.whole),
+            self.whole.form.b_bound,
+            self.whole.multipliers,
+        )
         limit = np.where(multipliers > 0, bound.upper, bound.lower)
         return float((multipliers * np.where(multipliers != 0, limit - value, 0.0)).sum())
 
@@ -213,8 +276,9 @@ class _Gap:
 def _least_time(whole: SampledSolution, ph: PhaseDual, measure: Measure) -> tuple[float, str]:
     """The gap of a minimum time: by how much an earlier end is possible, at most.
 
-    Where the last state is an equilibrium, what can be reached by some time can be reached by any later one. So one time that is
-    proved too short bounds the minimum. The costate separates the given end from all ends that can be reached by that time.
+    Where the last state is an equilibrium, what can be reached by some time can be reached by any
+    later one. So one time that is proved too short bounds the minimum. The costate separates the
+    given end from all ends that can be reached by that time.
     """
     reason = ph.no_equilibrium()
     if reason:
@@ -225,7 +289,9 @@ def _least_time(whole: SampledSolution, ph: PhaseDual, measure: Measure) -> tupl
     inner, reason = ph.inner()
     if reason:
         return np.inf, reason
-    start = least_value(ph.first_costate, ph.x_first, ph.form.x_start.lower, ph.form.x_start.upper, 0.0)
+    start = least_value(
+        ph.first_costate, ph.x_first, ph.form.x_start.lower, ph.form.x_start.upper, 0.0
+    )
     by_time = float(endpoint_gradient(whole)[0][1])
     missing = inner + abs(ph.defect()) + ph.slack + float(start.sum())
     if not np.isfinite(missing):

@@ -1,4 +1,6 @@
-"""One phase of the Lagrangian dual of a convex problem: the costate integrated anew, and the least value of H along it."""
+"""One phase of the Lagrangian dual of a convex problem: the costate integrated anew, and the least
+value of H along it.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,28 @@ from scipy.optimize import lsq_linear
 from trajopt.certificate.linearized_motion import gauss
 from trajopt.certificate.minimum_of_h import HamiltonianMinimization
 from trajopt.certificate.phase_conditions import PhaseConditions
-from trajopt.certificate.state_constraints import CostateSystem, MultiplierCandidates, NearLimits, transition
+from trajopt.certificate.state_constraints import (
+    CostateSystem,
+    MultiplierCandidates,
+    NearLimits,
+    transition,
+)
 from trajopt.compiled.pointwise import Pointwise
+from trajopt.deadline import OutOfWork
 
 Array = NDArray[np.float64]
-EXACT = 1e-9  # slope, relative to cost over size, that is round-off: a direction without limits has none
+# slope, relative to cost over size, that is round-off: a direction without limits has none
+EXACT = 1e-9
 WIDE = 1e3  # sizes of a control without bounds that are searched for a minimum at a kink
 GOLDEN = 0.5 * (3 - 5**0.5)
+LOST = 1e100  # factor by which a costate at the end changes that at the start
 NARROWED = 80  # times the interval of the search is divided
 
 
 def least_value(slope: Array, at: Array, lower: Array, upper: Array, none: Array | float) -> Array:
-    """How far slope . (x - at) falls within limits; infinite without a limit in its direction, unless the slope is ``none``."""
+    """How far slope . (x - at) falls within limits; infinite without a limit in its direction,
+    unless the slope is ``none``.
+    """
     with np.errstate(invalid="ignore"):
         fall = np.maximum(slope * (at - lower), slope * (at - upper))
     fall = np.where(slope == 0, 0.0, fall)
@@ -34,7 +46,9 @@ def least_value(slope: Array, at: Array, lower: Array, upper: Array, none: Array
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """Multipliers of state constraints: for each interval what may act in it, and how much of each does."""
+    """Multipliers of state constraints: for each interval what may act in it, and how much of each
+    does.
+    """
 
     parts: dict[int, tuple[MultiplierCandidates, Array]] = field(default_factory=dict)
 
@@ -45,17 +59,24 @@ class Measure:
 
 @dataclass
 class PhaseDual:
-    """Costates at the quadrature points that satisfy the adjoint equation, linearized about states of the answer and controls."""
+    """Costates at the quadrature points that satisfy the adjoint equation, linearized about states
+    of the answer and controls.
+    """
 
     e: PhaseConditions
     kinked: bool
     now: Measure = field(default_factory=Measure)
     costate: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (nx, N)
     first_costate: Array = field(default_factory=lambda: np.zeros(0))
-    y: Array = field(default_factory=lambda: np.zeros((0, 0)))  # controls and algebraic variables about which H is linearized
-    m: Array = field(default_factory=lambda: np.zeros((0, 0)))  # multipliers of equations and mixed constraints
+    y: Array = field(
+        default_factory=lambda: np.zeros((0, 0))
+    )  # controls and algebraic variables about which H is linearized
+    m: Array = field(
+        default_factory=lambda: np.zeros((0, 0))
+    )  # multipliers of equations and mixed constraints
 
-    # The answer ---------------------------------------------------------------------------------------------------------------
+    # The answer
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def form(self) -> Any:
@@ -92,10 +113,14 @@ class PhaseDual:
     @cached_property
     def _system(self) -> CostateSystem:
         assert self._limits is not None
-        return CostateSystem.of(self.e, self.e.augmented(self.e.given, self.e.multipliers)["x"], self._limits)
+        return CostateSystem.of(
+            self.e, self.e.augmented(self.e.given, self.e.multipliers)["x"], self._limits
+        )
 
     def measure(self, side: int, weight: float) -> Measure:
-        """Multipliers of state constraints fitted to each interval; those at breaks belong to the interval before, or after."""
+        """Multipliers of state constraints fitted to each interval; those at breaks belong to the
+        interval before, or after.
+        """
         if self._limits is None:
             return Measure()
         parts = {}
@@ -103,16 +128,26 @@ class PhaseDual:
             self.e.phase.deadline.check()
             given = self._system.candidates(int(k))
             ends = tuple(end[:, k] for end in self._system.ends[side])
-            parts[int(k)] = given, self._system.solved(self._system.points(int(k)), given, (ends[0], ends[1]), weight)[2]
+            parts[int(k)] = (
+                given,
+                self._system.solved(self._system.points(int(k)), given, (ends[0], ends[1]), weight)[
+                    2
+                ],
+            )
         return Measure(parts)
 
-    # The adjoint equation -----------------------------------------------------------------------------------------------------
+    # The adjoint equation
+    # ----------------------------------------------------------------------------------------------
 
     def begin(self, measure: Measure) -> None:
         self.now, self.costate = measure, self.e.given[4].copy()
 
     def changed(self, before: Array) -> float:
-        return float((np.abs(self.costate - before).max(axis=1, initial=0.0) / self.e.costate_sizes).max(initial=0.0))
+        return float(
+            (np.abs(self.costate - before).max(axis=1, initial=0.0) / self.e.costate_sizes).max(
+                initial=0.0
+            )
+        )
 
     @cached_property
     def _rows(self) -> Any:
@@ -120,7 +155,9 @@ class PhaseDual:
 
     @cached_property
     def _functions(self) -> tuple[Any, Any, Any]:
-        """Of (symbols, multipliers): derivatives by x of the terms without costates; by (u, z) of all; by static variables."""
+        """Of (symbols, multipliers): derivatives by x of the terms without costates; by (u, z) of
+        all; by static variables.
+        """
         ham, form = self.e.ham, self.form
         m = ham.symbols.sym("m", self._rows.numel())
         weighted = casadi.dot(m, self._rows) if self._rows.numel() else 0
@@ -138,7 +175,9 @@ class PhaseDual:
     def rates(self) -> Array:
         """(N, nx, nx): df_i/dx_j, which is the same for all states and controls."""
         n = self.count
-        return self.e.values(casadi.jacobian(self.form.f, self.form.x).T.reshape((-1, 1)), self.e.given).T.reshape(-1, n, n)
+        return self.e.values(
+            casadi.jacobian(self.form.f, self.form.x).T.reshape((-1, 1)), self.e.given
+        ).T.reshape(-1, n, n)
 
     def _at(self) -> tuple[Array, ...]:
         """Arguments: states of the answer, the controls of the linearization, the costate."""
@@ -151,7 +190,9 @@ class PhaseDual:
         return bool(self._rows.numel())
 
     def linearize(self) -> None:
-        """Choose controls and multipliers about which H is linearized, from the costate as it is."""
+        """Choose controls and multipliers about which H is linearized, from the costate
+        as it is.
+        """
         self.about_answer()
         if self.form.u.numel() and not self.has_rows:
             self._minimize()
@@ -189,17 +230,28 @@ class PhaseDual:
     def _newton(self, search: HamiltonianMinimization) -> Array:
         slope = self._functions[1](*self._at())
         n, (lower, upper) = self.y.shape[0], search.box
-        bend = search.e.values(search.hessian.reshape((-1, 1)), (*self.e.given[:3], self.y, self.costate)).T.reshape(-1, n, n)
+        bend = search.e.values(
+            search.hessian.reshape((-1, 1)), (*self.e.given[:3], self.y, self.costate)
+        ).T.reshape(-1, n, n)
         held = ((self.y <= lower) & (slope > 0)) | ((self.y >= upper) & (slope < 0))
-        matrix = np.where(held.T[:, :, None] | held.T[:, None, :], 0.0, bend) + np.eye(n)[None] * held.T[:, :, None]
-        step = np.einsum("nij,nj->in", np.linalg.pinv(matrix, hermitian=True), np.where(held, 0.0, slope).T)
+        matrix = (
+            np.where(held.T[:, :, None] | held.T[:, None, :], 0.0, bend)
+            + np.eye(n)[None] * held.T[:, :, None]
+        )
+        step = np.einsum(
+            "nij,nj->in", np.linalg.pinv(matrix, hermitian=True), np.where(held, 0.0, slope).T
+        )
         moved = np.clip(self.y - step, lower, upper)
         return np.where(np.isfinite(moved), moved, self.y)
 
     def _interval(self, k: int) -> tuple[Array, Array]:
-        """Costates at start, points and end of an interval: the matrix of those at the start, and what is added."""
+        """Costates at start, points and end of an interval: the matrix of those at the start, and
+        what is added.
+        """
         here, n = self._points(k), self.count
-        inner, last, particular = transition(self.rates[here], self._rest[here], float(self.e.phase.widths[k]))
+        inner, last, particular = transition(
+            self.rates[here], self._rest[here], float(self.e.phase.widths[k])
+        )
         flow = np.concatenate([np.eye(n)[None], inner[:, :, :n], last[None]])
         own = np.concatenate([np.zeros((1, n)), inner[:, :, n], particular[None]])
         if k in self.now.parts:
@@ -218,11 +270,16 @@ class PhaseDual:
             flow, own = self._interval(k)
             back = np.linalg.inv(flow[-1])
             M, rest = back @ M, back @ (rest - own[-1])
+            if max(np.abs(M).max(initial=0.0), np.abs(rest).max(initial=0.0)) > LOST:
+                raise OutOfWork("costates grow too much between the ends of a phase")
         return M, rest
 
     def sweep(self, at_end: Array) -> None:
         """Integrate the costate backward from the end."""
-        costate, self._ends = np.zeros_like(self.costate), np.zeros((self.count, self.e.phase.widths.size))
+        costate, self._ends = (
+            np.zeros_like(self.costate),
+            np.zeros((self.count, self.e.phase.widths.size)),
+        )
         for k in range(self.e.phase.widths.size - 1, -1, -1):
             self.e.phase.deadline.check()
             flow, own = self._interval(k)
@@ -232,10 +289,13 @@ class PhaseDual:
             at_end = at_start
         self.costate, self.first_costate = costate, at_end
 
-    # What is left -------------------------------------------------------------------------------------------------------------
+    # What is left
+    # ----------------------------------------------------------------------------------------------
 
     def inner(self) -> tuple[float, str]:
-        """The integral of H minus its least value over controls within their limits; and where that is infinite, why."""
+        """The integral of H minus its least value over controls within their limits; and where that
+        is infinite, why.
+        """
         e, form = self.e, self.form
         H = e.values(e.ham.H, (*e.given[:4], self.costate))[0]
         nu, names = form.u.numel(), (*form.u_names, *form.z_names)
@@ -246,15 +306,22 @@ class PhaseDual:
         gap = H - least
         if not (self.kinked and self._separable):
             lower, upper = (
-                np.concatenate([getattr(form.u_bound, s), getattr(form.z_bound, s)])[:, None] for s in ("lower", "upper")
+                np.concatenate([getattr(form.u_bound, s), getattr(form.z_bound, s)])[:, None]
+                for s in ("lower", "upper")
             )
             none = EXACT * e.power / np.concatenate([e.phase.spans, e.phase.measure.z])[:, None]
             fall = least_value(self._functions[1](*self._at()), self.y, lower, upper, none)
             if not np.isfinite(fall).all():
-                return np.inf, f"H has no minimum over {names[int(np.argmax(~np.isfinite(fall).all(axis=1)))]}"
+                return (
+                    np.inf,
+                    "H has no minimum over "
+                    f"{names[int(np.argmax(~np.isfinite(fall).all(axis=1)))]}",
+                )
             gap = gap + fall.sum(axis=0)
         gap = gap + self._mixed_slack()
-        return float(gap @ e.phase.quadrature.ravel()), "" if np.isfinite(gap).all() else "H is not finite"
+        return float(gap @ e.phase.quadrature.ravel()), "" if np.isfinite(
+            gap
+        ).all() else "H is not finite"
 
     @cached_property
     def _separable(self) -> bool:
@@ -267,7 +334,9 @@ class PhaseDual:
         e, ng = self.e, self.form.g.numel()
         values = e.values(self._rows, (*e.given[:4], self.costate))
         rows = e.ham.mixed
-        upper, lower = (np.concatenate([np.zeros(ng), part])[:, None] for part in (rows.upper, rows.lower))
+        upper, lower = (
+            np.concatenate([np.zeros(ng), part])[:, None] for part in (rows.upper, rows.lower)
+        )
         limit = np.where(self.m > 0, upper, lower)
         return np.asarray((self.m * np.where(self.m != 0, limit - values, 0.0)).sum(axis=0))
 
@@ -276,12 +345,24 @@ class PhaseDual:
         e, ph, n = self.e, self.e.phase, self.count
         shape = ph.times.shape
         f = e.values(self.form.f, e.given).reshape(n, *shape)
-        x, starts, ends = e.given[1].reshape(n, *shape), ph.x(ph.starts), ph.x(ph.breaks[1:], left=True)
-        within = x - starts[:, :, None] - np.einsum("ij,nkj->nki", gauss(shape[1])[2], f) * ph.widths[None, :, None]
+        x, starts, ends = (
+            e.given[1].reshape(n, *shape),
+            ph.x(ph.starts),
+            ph.x(ph.breaks[1:], left=True),
+        )
+        within = (
+            x
+            - starts[:, :, None]
+            - np.einsum("ij,nkj->nki", gauss(shape[1])[2], f) * ph.widths[None, :, None]
+        )
         at_end = ends - starts - (f * ph.quadrature[None]).sum(axis=2)
-        rate = -(self._rest + np.einsum("kij,ki->kj", self.rates, self.costate.T)).T.reshape(n, *shape)
+        rate = -(self._rest + np.einsum("kij,ki->kj", self.rates, self.costate.T)).T.reshape(
+            n, *shape
+        )
         jumps = (self._ends[:, :-1] * (starts[:, 1:] - ends[:, :-1])).sum()
-        return float((self._ends * at_end).sum() - (rate * within * ph.quadrature[None]).sum() + jumps)
+        return float(
+            (self._ends * at_end).sum() - (rate * within * ph.quadrature[None]).sum() + jumps
+        )
 
     @property
     def slack(self) -> float:
@@ -292,12 +373,17 @@ class PhaseDual:
         if not self.e.ham.s.numel():
             return np.zeros(0)
         along = self._functions[2](*self._at()) @ self.e.phase.quadrature.ravel()
-        return np.asarray(along + sum(sizes @ given.by_static for given, sizes in self.now.parts.values()))
+        return np.asarray(
+            along + sum(sizes @ given.by_static for given, sizes in self.now.parts.values())
+        )
 
-    # Minimum time -------------------------------------------------------------------------------------------------------------
+    # Minimum time
+    # ----------------------------------------------------------------------------------------------
 
     def no_equilibrium(self) -> str:
-        """Why the motion cannot wait at its end: no admissible controls keep the given last state."""
+        """Why the motion cannot wait at its end: no admissible controls keep the
+        given last state.
+        """
         form, ph = self.form, self.e.phase
         if not form.x_end.fixed.all():
             return "the end is free"
@@ -306,7 +392,10 @@ class PhaseDual:
         inputs = [form.x, form.u, ph.symbols_s, ph.symbols_p]
         outputs = [casadi.densify(v) for v in (form.f, casadi.jacobian(form.f, form.u), form.c)]
         function = casadi.Function("end", inputs, outputs)
-        f, B, _ = (np.asarray(v.full()) for v in function(form.x_end.lower, np.zeros(form.u.numel()), ph.s, ph.p))
+        f, B, _ = (
+            np.asarray(v.full())
+            for v in function(form.x_end.lower, np.zeros(form.u.numel()), ph.s, ph.p)
+        )
         u, left = equilibrium_controls(B, f.ravel(), form.u_bound.lower, form.u_bound.upper)
         c = np.asarray(function(form.x_end.lower, u, ph.s, ph.p)[2].full()).ravel()
         size = np.abs(self.e.values(form.f, self.e.given)).max(initial=0.0)
@@ -320,13 +409,17 @@ class PhaseDual:
         nodes = np.append(gauss(ph.times.shape[1])[0], 1.0)
         values = np.column_stack([self.costate[:, self._points(last)], self._ends[:, last]])
         place = 1 - earlier / float(ph.widths[-1])
-        fit = np.linalg.solve(np.polynomial.legendre.legvander(2 * nodes - 1, nodes.size - 1), values.T)
+        fit = np.linalg.solve(
+            np.polynomial.legendre.legvander(2 * nodes - 1, nodes.size - 1), values.T
+        )
         costate = np.polynomial.legendre.legvander(np.array([2 * place - 1]), nodes.size - 1) @ fit
         return costate[0], ph.x(np.array([ph.given.tf - earlier]))[:, 0]
 
 
 def _golden(search: HamiltonianMinimization) -> Array:
-    """Each control that minimizes H alone, by golden sections: H may have kinks, but no products of controls."""
+    """Each control that minimizes H alone, by golden sections: H may have kinks, but no products of
+    controls.
+    """
     y, size = search.y.copy(), search.size[:, None]
     bound = search.e.phase.form.u_bound
     a = np.maximum(bound.lower[:, None], y - WIDE * size)
@@ -348,7 +441,9 @@ def _golden(search: HamiltonianMinimization) -> Array:
         candidates.append(0.5 * (low + high))
         found = np.array([value(x) for x in candidates])
         y[i] = np.array(candidates)[np.argmin(found, axis=0), every]
-        artificial = ((y[i] <= a[i]) & (a[i] > bound.lower[i])) | ((y[i] >= b[i]) & (b[i] < bound.upper[i]))
+        artificial = ((y[i] <= a[i]) & (a[i] > bound.lower[i])) | (
+            (y[i] >= b[i]) & (b[i] < bound.upper[i])
+        )
         y[i] = np.where(artificial, np.nan, y[i])
     return y
 

@@ -1,9 +1,11 @@
 """The certificate's own Hamiltonian, derived from the normal form: neither method's is used.
 
-H = w . l + costate . f, minimized over the controls; w are the derivatives of the cost, and of weighted conditions, by the
-integrals. Constraints of a phase are its path constraints and the bounds of its states and algebraic variables. A constraint
-that controls enter, or algebraic variables that controls move, is *mixed*; one of states and time alone is a *state constraint*
-and may make the costates jump. Algebraic variables that the states alone determine, by 0 = g, are functions of the states.
+H = w . l + costate . f, minimized over the controls; w are the derivatives of the cost, and of
+weighted conditions, by the integrals. Constraints of a phase are its path constraints and the
+bounds of its states and algebraic variables. A constraint that controls enter, or algebraic
+variables that controls move, is *mixed*; one of states and time alone is a *state constraint* and
+may make the costates jump. Algebraic variables that the states alone determine, by 0 = g, are
+functions of the states.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.bounds import Bound
 from trajopt.errors import ProblemError
-from trajopt.normal_form import NormalForm, PhaseForm
+from trajopt.statement.bounds import Bound
+from trajopt.statement.normal_form import NormalForm, PhaseForm
 
 Array = NDArray[np.float64]
 STATE, ALGEBRAIC = -1, -2  # bounds, among path constraints
@@ -36,7 +38,9 @@ class Rows:
     lower: Array
     upper: Array
     names: tuple[str, ...]
-    of_path: NDArray[np.intp]  # the row of the path constraint each one is; STATE or ALGEBRAIC for a bound
+    of_path: NDArray[
+        np.intp
+    ]  # the row of the path constraint each one is; STATE or ALGEBRAIC for a bound
     of_variable: NDArray[np.intp]  # the row of the variable of a bound
 
     @property
@@ -46,7 +50,9 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Hamiltonian:
-    """The Hamiltonian of one phase, in its symbols t, x, z, u, costate and the weights of its integrands."""
+    """The Hamiltonian of one phase, in its symbols t, x, z, u, costate and the weights of its
+    integrands.
+    """
 
     phase: PhaseForm
     symbols: Any
@@ -71,38 +77,52 @@ class Hamiltonian:
 
     @cached_property
     def of_states(self) -> Rows:
-        """Path constraints of states and time alone, then bounds of states, and of algebraic variables that states determine."""
+        """Path constraints of states and time alone, then bounds of states, and of algebraic
+        variables that states determine.
+        """
         ph = self.phase
         bounded = [
-            [i for i in range(b.size) if np.isfinite(b.lower[i]) or np.isfinite(b.upper[i])] for b in (ph.x_bound, ph.z_bound)
+            [i for i in range(b.size) if np.isfinite(b.lower[i]) or np.isfinite(b.upper[i])]
+            for b in (ph.x_bound, ph.z_bound)
         ]
         determined = [i for i in bounded[1] if self.by_states[i]]
-        return self._rows([k for k in range(ph.c.numel()) if not self._is_mixed(k)], bounded[0], determined)
+        return self._rows(
+            [k for k in range(ph.c.numel()) if not self._is_mixed(k)], bounded[0], determined
+        )
 
     @cached_property
     def by_states(self) -> NDArray[np.bool_]:
-        """(nz,): which algebraic variables the algebraic equations make functions of states and time."""
+        """(nz,): which algebraic variables the algebraic equations make functions of states and
+        time.
+        """
         ph = self.phase
         if not ph.z.numel() or ph.g.numel() != ph.z.numel():
             return np.zeros(ph.z.numel(), dtype=bool)
         z = self.as_functions
-        return np.array([not (ph.u.numel() and casadi.depends_on(z[i], ph.u)) for i in range(ph.z.numel())])
+        return np.array(
+            [not (ph.u.numel() and casadi.depends_on(z[i], ph.u)) for i in range(ph.z.numel())]
+        )
 
     @cached_property
     def as_functions(self) -> Any:
         """The algebraic variables after a step of Newton's method for 0 = g.
 
-        On a motion that step is zero, so that they have their values; and their partial derivatives by states, time and static
-        variables are those of the functions that 0 = g defines.
+        On a motion that step is zero, so that they have their values; and their partial derivatives
+        by states, time and static variables are those of the functions that 0 = g defines.
         """
         ph = self.phase
         return ph.z - casadi.solve(casadi.jacobian(ph.g, ph.z), ph.g)
 
     @cached_property
     def z_bound(self) -> Bound:
-        """Bounds of the algebraic variables that controls move; the others are open here, as state constraints they count."""
+        """Bounds of the algebraic variables that controls move; the others are open here, as state
+        constraints they count.
+        """
         own = self.phase.z_bound
-        return Bound(np.where(self.by_states, -np.inf, own.lower), np.where(self.by_states, np.inf, own.upper))
+        return Bound(
+            np.where(self.by_states, -np.inf, own.lower),
+            np.where(self.by_states, np.inf, own.upper),
+        )
 
     def _is_mixed(self, row: int) -> bool:
         ph, expression = self.phase, self.phase.c[row]
@@ -114,28 +134,42 @@ class Hamiltonian:
         parts = [ph.c[k] for k in path] + [ph.x[i] for i in states] + [ph.z[i] for i in algebraics]
         expression = casadi.vertcat(*parts) if parts else self.symbols(0, 1)
         if parts and self.by_states.any():
-            functions = casadi.vertcat(*[self.as_functions[i] if own else ph.z[i] for i, own in enumerate(self.by_states)])
+            functions = casadi.vertcat(
+                *[self.as_functions[i] if own else ph.z[i] for i, own in enumerate(self.by_states)]
+            )
             expression = casadi.substitute(expression, ph.z, functions)
         which = [(ph.c_bound, path), (ph.x_bound, states), (ph.z_bound, algebraics)]
         return Rows(
             expression,
             np.concatenate([bound.lower[some] for bound, some in which]),
             np.concatenate([bound.upper[some] for bound, some in which]),
-            (*[ph.c_names[k] for k in path], *[ph.x_names[i] for i in states], *[ph.z_names[i] for i in algebraics]),
-            np.array([*path, *[STATE] * len(states), *[ALGEBRAIC] * len(algebraics)], dtype=np.intp),
+            (
+                *[ph.c_names[k] for k in path],
+                *[ph.x_names[i] for i in states],
+                *[ph.z_names[i] for i in algebraics],
+            ),
+            np.array(
+                [*path, *[STATE] * len(states), *[ALGEBRAIC] * len(algebraics)], dtype=np.intp
+            ),
             np.array([*path, *states, *algebraics], dtype=np.intp),
         )
 
     def along(self, expression: Any) -> Any:
-        """The time derivative of an expression in t, x, costate along an extremal without active constraints."""
+        """The time derivative of an expression in t, x, costate along an extremal without active
+        constraints.
+        """
         ph = self.phase
         by_costate = casadi.jtimes(expression, self.costate, -casadi.gradient(self.H, ph.x))
-        return casadi.jtimes(expression, ph.x, ph.f) + by_costate + casadi.jacobian(expression, ph.t)
+        return (
+            casadi.jtimes(expression, ph.x, ph.f) + by_costate + casadi.jacobian(expression, ph.t)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class ConservedQuantity:
-    """What is constant along every extremal of a phase; a scalar in t, x, z, u, costate, weight, s, p."""
+    """What is constant along every extremal of a phase; a scalar in t, x, z, u, costate, weight, s,
+    p.
+    """
 
     name: str
     expression: Any
@@ -146,10 +180,14 @@ def hamiltonians(form: NormalForm) -> tuple[Hamiltonian, ...]:
     """The Hamiltonian of every phase."""
     everything = casadi.vertcat(form.phi, form.b)
     for ph in form.phases:
-        for what, symbols in (("control", (ph.ends.u0, ph.ends.uf)), ("algebraic", (ph.ends.z0, ph.ends.zf))):
+        for what, symbols in (
+            ("control", (ph.ends.u0, ph.ends.uf)),
+            ("algebraic", (ph.ends.z0, ph.ends.zf)),
+        ):
             if any(symbol.numel() and casadi.depends_on(everything, symbol) for symbol in symbols):
                 raise UndefinedHamiltonianError(
-                    f"the cost or a condition uses the value of a {what} variable at an end of phase '{ph.name}'",
+                    f"the cost or a condition uses the value of a {what} variable at an end of "
+                    f"phase '{ph.name}'",
                     hint=f"make the {what} variable a state whose rate is the new control",
                 )
     result = []
@@ -171,6 +209,13 @@ def first_integrals(ham: Hamiltonian) -> tuple[ConservedQuantity, ...]:
             found.append(ConservedQuantity(f"costate of {name}", ham.costate[i]))
     for invariant in ph.invariants:
         rows = casadi.vertsplit(invariant.expression)
-        names = [invariant.name] if len(rows) == 1 else [f"{invariant.name}[{i}]" for i in range(len(rows))]
-        found += [ConservedQuantity(n, row, invariant.order > 0) for n, row in zip(names, rows, strict=True)]
+        names = (
+            [invariant.name]
+            if len(rows) == 1
+            else [f"{invariant.name}[{i}]" for i in range(len(rows))]
+        )
+        found += [
+            ConservedQuantity(n, row, invariant.order > 0)
+            for n, row in zip(names, rows, strict=True)
+        ]
     return tuple(found)

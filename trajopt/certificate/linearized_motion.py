@@ -1,4 +1,6 @@
-"""The motion linearized along an answer: transition matrices of every interval, by collocation at Gauss points."""
+"""The motion linearized along an answer: transition matrices of every interval, by collocation at
+Gauss points.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 from trajopt.certificate.sampled_solution import SampledPhase, evaluated
 
 Array = NDArray[np.float64]
-LOST = float(np.log(1 / np.finfo(float).eps))  # exponent of a growth after which nothing is left of the start
+LOST = float(
+    np.log(1 / np.finfo(float).eps)
+)  # exponent of a growth after which nothing is left of the start
 STAGES = 4  # Gauss points of an interval: order eight
 
 
@@ -40,7 +44,9 @@ class Linear:
 
     @cached_property
     def slopes(self) -> Array:
-        """df/dx at those times, relative to the sizes of the states: (intervals, STAGES, nx, nx)."""
+        """df/dx at those times, relative to the sizes of the states: (intervals,
+        STAGES, nx, nx).
+        """
         ph, form = self.phase, self.phase.form
         flat = self.times.ravel()
         at = (flat[None, :], ph.x(flat), ph.z(flat), ph.u(flat), ph.s, ph.p)
@@ -58,20 +64,29 @@ class Linear:
             g_z[~finite], g_x[~finite] = 0.0, 0.0
             matrix = matrix - by_z @ (np.linalg.pinv(g_z, rcond=1e-13) @ g_x)
         matrix = matrix * ph.sizes[None, None, :] / ph.sizes[None, :, None]
-        return np.nan_to_num(matrix, posinf=0.0, neginf=0.0).reshape(*self.times.shape, form.x.numel(), form.x.numel())
+        return np.nan_to_num(matrix, posinf=0.0, neginf=0.0).reshape(
+            *self.times.shape, form.x.numel(), form.x.numel()
+        )
 
     @cached_property
     def transitions(self) -> Array:
         """(intervals, nx, nx), relative to the sizes of the states."""
         n, h = self.slopes.shape[2], self.phase.widths
         _, weights, inner = gauss(STAGES)
-        block = np.einsum("k,ij,kjab->kiajb", h, inner, self.slopes).reshape(h.size, STAGES * n, STAGES * n)
+        block = np.einsum("k,ij,kjab->kiajb", h, inner, self.slopes).reshape(
+            h.size, STAGES * n, STAGES * n
+        )
         right = np.tile(np.eye(n), (STAGES, 1))[None].repeat(h.size, axis=0)
-        stages = np.linalg.solve(np.eye(STAGES * n)[None] - block, right).reshape(h.size, STAGES, n, n)
-        return np.asarray(np.eye(n)[None] + np.einsum("k,j,kjab,kjbc->kac", h, weights, self.slopes, stages))
+        stages = np.linalg.solve(np.eye(STAGES * n)[None] - block, right).reshape(
+            h.size, STAGES, n, n
+        )
+        return np.asarray(
+            np.eye(n)[None] + np.einsum("k,j,kjab,kjbc->kac", h, weights, self.slopes, stages)
+        )
 
     def segments(self, most: float) -> tuple[list[tuple[int, int]], Array]:
-        """Runs of intervals in which a disturbed start grows at most so many times, and how many times it grows in each.
+        """Runs of intervals in which a disturbed start grows at most so many times, and how many
+        times it grows in each.
 
         A run has at least one interval.
         """
@@ -90,10 +105,22 @@ class Linear:
 
     @cached_property
     def fastest_growth(self) -> float:
-        """The largest exponent by which a disturbance grows within an interval: real part of an eigenvalue times width."""
+        """The largest exponent by which a disturbance grows within an interval: real part of an
+        eigenvalue times width.
+        """
         strength = np.abs(self.slopes).sum(axis=3).max(axis=2) * self.phase.widths[:, None]
         fast = np.nonzero(strength > LOST)
         if not fast[0].size:
             return float(strength.max(initial=0.0))
         rates = np.linalg.eigvals(self.slopes[fast]).real.max(axis=1)
+        return float((rates * self.phase.widths[fast[0]]).max())
+
+    @cached_property
+    def fastest_decay(self) -> float:
+        """The largest exponent by which a disturbance decays within an interval."""
+        strength = np.abs(self.slopes).sum(axis=3).max(axis=2) * self.phase.widths[:, None]
+        fast = np.nonzero(strength > LOST)
+        if not fast[0].size:
+            return 0.0
+        rates = -np.linalg.eigvals(self.slopes[fast]).real.min(axis=1)
         return float((rates * self.phase.widths[fast[0]]).max())

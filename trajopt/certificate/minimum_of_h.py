@@ -1,9 +1,10 @@
-"""How much smaller H could be: its least value over all admissible controls, at every quadrature point.
+"""How much smaller H could be: its least value over all admissible controls, at every quadrature
+point.
 
-In closed form where H is affine in the controls, or quadratic without products of them, between bounds; else by Newton's
-method with bounds, all points together. Where H is not convex it starts from several places: the best of many candidates at
-each point, other ones at every point. Mixed constraints and algebraic equations enter as an augmented Lagrangian with the
-fitted multipliers.
+In closed form where H is affine in the controls, or quadratic without products of them, between
+bounds; else by Newton's method with bounds, all points together. Where H is not convex it starts
+from several places: the best of many candidates at each point, other ones at every point. Mixed
+constraints and algebraic equations enter as an augmented Lagrangian with the fitted multipliers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.certificate.branches import smooth_in
+from trajopt.certificate.sampled_solution import beyond
 from trajopt.compiled.pointwise import Pointwise
 
 if TYPE_CHECKING:
@@ -23,6 +26,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 BEYOND = 3.0  # sizes of a control without bounds that are searched beyond its range
+# of the size of a control without bounds: distances at which it is tried alone
+DISTANCES = 2.0 ** np.arange(2, 20.25, 0.25)
+# of the size of an algebraic variable: distances from which Newton's method looks for another
+# solution of the algebraic equations, and its rounds
+BRANCHES, FARTHER = (0.5, 1.0, 2.0, 4.0), 12
+MOST_DISTANT = 6  # controls, each of which is tried at all distances
 PENALTY = 100.0  # of a constraint missed by its size, in units of H
 WORK = 3e8  # instructions spent on candidates
 CANDIDATES = (8, 256)
@@ -45,18 +54,30 @@ class HamiltonianMinimization:
         """(N,): H minus its least value at the quadrature points."""
         if not self.e.phase.form.u.numel():
             return np.zeros(self.e.points[0].size)
-        if self.plain and self.hessian.nnz() == 0:
+        if self.plain and self.smooth and self.hessian.nnz() == 0:
             return self._affine()
-        if self.plain and self.diagonal:
+        if self.plain and self.smooth and self.diagonal:
             return self._separable()
         return self._searched()
 
-    # Structure ------------------------------------------------------------------------------------------------------------------
+    @property
+    def proved(self) -> bool:
+        """Whether the least value is proved: H has a closed form, or one minimum."""
+        closed = self.plain and self.smooth and self.diagonal
+        return not self.e.phase.form.u.numel() or closed or self.convex
+
+    # Structure
+    # ----------------------------------------------------------------------------------------------
 
     @cached_property
     def plain(self) -> bool:
         """Whether controls are limited by their bounds alone."""
         return not (self.e.phase.form.z.numel() or self.e.ham.mixed.size)
+
+    @cached_property
+    def smooth(self) -> bool:
+        """Whether H has no kinks or steps in the controls, of which derivatives know nothing."""
+        return smooth_in(self.e.ham.H, self.e.symbols, (2, 3))
 
     @cached_property
     def hessian(self) -> Any:
@@ -77,22 +98,28 @@ class HamiltonianMinimization:
         return np.concatenate([ph.spans, ph.measure.z])
 
     @cached_property
-    def box(self) -> tuple[Array, Array]:
-        """(nu + nz, 1): limits of the search."""
-        ph = self.e.phase
-        y = self.y
-        lower = np.concatenate([ph.form.u_bound.lower, self.e.ham.z_bound.lower])
-        upper = np.concatenate([ph.form.u_bound.upper, self.e.ham.z_bound.upper])
-        reach = BEYOND * self.size
-        lower = np.where(np.isfinite(lower), lower, y.min(axis=1) - reach)
-        upper = np.where(np.isfinite(upper), upper, y.max(axis=1) + reach)
+    def limits(self) -> tuple[Array, Array]:
+        """(nu + nz, 1): bounds of controls and algebraic variables."""
+        form, z = self.e.phase.form, self.e.ham.z_bound
+        lower = np.concatenate([form.u_bound.lower, z.lower])
+        upper = np.concatenate([form.u_bound.upper, z.upper])
         return lower[:, None], upper[:, None]
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """(nu + nz, 1): where candidates are spread; the bounds, or what is near the answer."""
+        y, reach = self.y, BEYOND * self.size[:, None]
+        lower, upper = self.limits
+        lower = np.where(np.isfinite(lower), lower, y.min(axis=1, keepdims=True) - reach)
+        upper = np.where(np.isfinite(upper), upper, y.max(axis=1, keepdims=True) + reach)
+        return lower, upper
 
     @cached_property
     def y(self) -> Array:
         return np.vstack([self.e.points[3], self.e.points[2]])
 
-    # Closed forms ---------------------------------------------------------------------------------------------------------------
+    # Closed forms
+    # ----------------------------------------------------------------------------------------------
 
     def _affine(self) -> Array:
         slope = self.e.values(casadi.gradient(self.e.ham.H, self.e.phase.form.u))
@@ -113,14 +140,20 @@ class HamiltonianMinimization:
 
         inner = np.clip(y - slope / np.where(bend > 0, bend, np.inf), lower, upper)
         return np.asarray(
-            -np.minimum(np.minimum(change(inner), change(lower + 0 * y)), np.minimum(change(upper + 0 * y), 0)).sum(axis=0)
+            -np.minimum(
+                np.minimum(change(inner), change(lower + 0 * y)),
+                np.minimum(change(upper + 0 * y), 0),
+            ).sum(axis=0)
         )
 
-    # Search ---------------------------------------------------------------------------------------------------------------------
+    # Search
+    # ----------------------------------------------------------------------------------------------
 
     @cached_property
     def function(self) -> tuple[Any, Any]:
-        """Functions of (y, t, x, costate, weight, s, p, multipliers): the augmented H, and with it its gradient and Hessian."""
+        """Functions of (y, t, x, costate, weight, s, p, multipliers): the augmented H, and with it
+        its gradient and Hessian.
+        """
         e, ph = self.e, self.e.phase.form
         sym = e.ham.symbols
         y = sym.sym("y", e.ham.y.numel())
@@ -129,7 +162,9 @@ class HamiltonianMinimization:
         value = e.ham.H
         rho = PENALTY * e.power
         for i in range(ph.g.numel()):
-            value = value + m[i] * ph.g[i] + 0.5 * rho * (ph.g[i] / float(e.phase.measure.g[i])) ** 2
+            value = (
+                value + m[i] * ph.g[i] + 0.5 * rho * (ph.g[i] / float(e.phase.measure.g[i])) ** 2
+            )
         sizes = e.sizes_of(rows)
         for k in range(rows.size):
             c, own = rows.expression[k], m[ph.g.numel() + k]
@@ -140,18 +175,30 @@ class HamiltonianMinimization:
             for limit, sign in ((rows.upper[k], 1.0), (rows.lower[k], -1.0)):
                 if np.isfinite(limit):
                     push = casadi.fmax(sign * own, 0)
-                    value = value + (casadi.fmax(push + stiff * sign * (c - limit), 0) ** 2 - push**2) / (2 * stiff)
+                    value = value + (
+                        casadi.fmax(push + stiff * sign * (c - limit), 0) ** 2 - push**2
+                    ) / (2 * stiff)
         parts = casadi.vertsplit(y, [0, ph.u.numel(), y.numel()]) if ph.z.numel() else [y]
         old = [ph.u, ph.z] if ph.z.numel() else [ph.u]
         value = casadi.substitute([value], old, parts)[0]
         inputs = [y, ph.t, ph.x, e.ham.costate, e.ham.weight, e.ham.s, e.ham.p, m]
         hessian, gradient = casadi.hessian(value, y)
         every = [value, casadi.densify(gradient), casadi.densify(hessian).reshape((-1, 1))]
-        return Pointwise(casadi.Function("H", inputs, [value])), Pointwise(casadi.Function("H", inputs, every))
+        return Pointwise(casadi.Function("H", inputs, [value])), Pointwise(
+            casadi.Function("H", inputs, every)
+        )
 
-    def _inputs(self, which: NDArray[np.intp], multipliers: Array | None = None) -> tuple[Array, ...]:
+    def _inputs(
+        self, which: NDArray[np.intp], multipliers: Array | None = None
+    ) -> tuple[Array, ...]:
         t, x, _, _, costate = (part[:, which] for part in self.e.points)
-        return t, x, costate, *self.e.fixed, self.multipliers[:, which] if multipliers is None else multipliers
+        return (
+            t,
+            x,
+            costate,
+            *self.e.fixed,
+            self.multipliers[:, which] if multipliers is None else multipliers,
+        )
 
     @cached_property
     def multipliers(self) -> Array:
@@ -164,8 +211,12 @@ class HamiltonianMinimization:
 
     @cached_property
     def convex(self) -> bool:
-        """Whether one start is enough: H quadratic with a Hessian that is nowhere negative, limits affine."""
+        """Whether one start is enough: H quadratic with a Hessian that is nowhere negative, limits
+        affine.
+        """
         e = self.e
+        if not self.smooth:
+            return False
         rows = casadi.vertcat(e.phase.form.g, e.ham.mixed.expression)
         y = e.ham.y
         if rows.numel() and casadi.depends_on(casadi.jacobian(rows, y), y):
@@ -174,7 +225,11 @@ class HamiltonianMinimization:
         if casadi.depends_on(hessian, y):
             return False
         n = y.numel()
-        values = e.values(hessian.reshape((-1, 1))).T.reshape(-1, n, n) * self.size[:, None] * self.size[None, :]
+        values = (
+            e.values(hessian.reshape((-1, 1))).T.reshape(-1, n, n)
+            * self.size[:, None]
+            * self.size[None, :]
+        )
         if not np.isfinite(values).all():
             return False
         return bool(np.linalg.eigvalsh(values)[:, 0].min(initial=0.0) >= -FLAT * e.power)
@@ -187,12 +242,16 @@ class HamiltonianMinimization:
             here = self.value(self.y[:, part], part)
             found, _ = self._descended(self.y[:, part], part, self.multipliers[:, part])
             if not self.convex:
-                found = np.minimum(found, self._admissible(self._candidate(part), part))
+                for start in (self._candidate(part), *self._distant(part)):
+                    found = np.minimum(found, self._admissible(start, part))
+                found = np.minimum(found, self._branches(part))
             gap[part] = np.where(np.isfinite(here), np.maximum(here - found, 0.0), np.inf)
         return gap
 
     def _candidate(self, part: NDArray[np.intp]) -> Array:
-        """The best of candidates: points all over the box, others at every quadrature point, and scans of each control alone."""
+        """The best of candidates: points all over the box, others at every quadrature point, and
+        scans of each control alone.
+        """
         nu = self.e.phase.form.u.numel()
         lower, upper = (side[:nu] for side in self.box)
         function = self.function[0].function
@@ -208,7 +267,9 @@ class HamiltonianMinimization:
         for i in range(nu):
             for j in range(scan):
                 alone = self.y[:nu, part].copy()
-                alone[i] = (lower + (j + shift[i] * (0 < j < scan - 1)) / (scan - 1) * (upper - lower))[i]
+                alone[i] = (
+                    lower + (j + shift[i] * (0 < j < scan - 1)) / (scan - 1) * (upper - lower)
+                )[i]
                 tries.append(np.clip(alone, lower, upper))
         for u in tries:
             self.e.phase.deadline.check()
@@ -220,16 +281,83 @@ class HamiltonianMinimization:
             best[better], best_y[:, better] = value[better], y[:, better]
         return best_y
 
-    def _onto_equations(self, y: Array, part: NDArray[np.intp]) -> Array:
+    def _distant(self, part: NDArray[np.intp]) -> list[Array]:
+        """For each control without a bound the best minimum of H along it alone, at distances that
+        grow to a million of its size; where there is none, the answer itself.
+        """
+        nu, starts = self.e.phase.form.u.numel(), []
+        for i in range(nu if nu <= MOST_DISTANT else 0):
+            for side, limit in ((-1.0, self.limits[0][i, 0]), (1.0, self.limits[1][i, 0])):
+                if np.isfinite(limit):
+                    continue
+                values = []
+                for distance in DISTANCES:
+                    self.e.phase.deadline.check()
+                    values.append(self.value(self._moved(i, side * distance, part), part))
+                ray = np.array(values)
+                inner = np.full(ray.shape, np.inf)
+                least = (ray[1:-1] < ray[:-2]) & (ray[1:-1] <= ray[2:])
+                inner[1:-1][least] = ray[1:-1][least]
+                which = np.argmin(inner, axis=0)
+                some = np.isfinite(inner.min(axis=0))
+                y = self._moved(i, 0.0, part)
+                y[i, some] += side * DISTANCES[which[some]] * self.size[i]
+                if some.any():
+                    starts.append(self._onto_equations(y, part))
+        return starts
+
+    def _moved(self, i: int, distance: float, part: NDArray[np.intp]) -> Array:
+        """The answer with one control moved, in units of its size."""
+        y = self.y[:, part].copy()
+        y[i] += distance * self.size[i]
+        return self._onto_equations(y, part) if distance else y
+
+    def _branches(self, part: NDArray[np.intp]) -> Array:
+        """The least value of H at other solutions of the algebraic equations for the same controls:
+        Newton's method from other algebraic variables.
+        """
+        form, found = self.e.phase.form, np.full(part.size, np.inf)
+        nu = form.u.numel()
+        if not form.z.numel() or not casadi.depends_on(casadi.jacobian(form.g, form.z), form.z):
+            return found
+        for i in range(form.z.numel()):
+            for distance in BRANCHES:
+                for side in (-1.0, 1.0):
+                    y = self.y[:, part].copy()
+                    y[nu + i] += side * distance * self.size[nu + i]
+                    y = self._onto_equations(y, part, FARTHER)
+                    value = np.where(self._kept(y, part), self.value(y, part), np.inf)
+                    found = np.minimum(found, value)
+        return found
+
+    def _kept(self, y: Array, part: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Where controls and algebraic variables satisfy bounds, equations and constraints."""
+        e, form, mixed = self.e, self.e.phase.form, self.e.ham.mixed
+        nu, slack = form.u.numel(), ADMISSIBLE * self.size[:, None]
+        t, x, _, _, costate = (v[:, part] for v in e.points)
+        at = t, x, y[nu:], y[:nu], costate
+        lower, upper = self.limits
+        kept = ((y >= lower - slack) & (y <= upper + slack)).all(axis=0)
+        missed = np.abs(e.values(form.g, at)) / e.phase.measure.g[:, None]
+        kept &= (missed <= ADMISSIBLE).all(axis=0)
+        if mixed.size:
+            over = beyond(e.values(mixed.expression, at), mixed.lower, mixed.upper)
+            kept &= (over <= ADMISSIBLE * e.sizes_of(mixed)[:, None]).all(axis=0)
+        return np.asarray(kept)
+
+    def _onto_equations(self, y: Array, part: NDArray[np.intp], rounds: int = 3) -> Array:
         """Algebraic variables that belong to the controls, by Newton's method."""
         ph = self.e.phase.form
         if not ph.z.numel() or not ph.g.numel():
             return y
         nu = ph.u.numel()
         t, x, _, _, costate = (v[:, part] for v in self.e.points)
-        for _ in range(3):
+        for _ in range(rounds):
             with np.errstate(all="ignore"):
-                g, slope = (np.array(o) for o in self._equations(t, x, y[nu:], y[:nu], costate, *self.e.fixed))
+                g, slope = (
+                    np.array(o)
+                    for o in self._equations(t, x, y[nu:], y[:nu], costate, *self.e.fixed)
+                )
             matrix = slope.T.reshape(-1, ph.z.numel(), ph.g.numel()).transpose(0, 2, 1)
             good = np.isfinite(matrix).all(axis=(1, 2)) & np.isfinite(g).all(axis=0)
             matrix[~good], g[:, ~good] = 0.0, 0.0
@@ -243,7 +371,9 @@ class HamiltonianMinimization:
         return Pointwise(casadi.Function("g", self.e.symbols, [casadi.densify(ph.g), slope]))
 
     def _admissible(self, start: Array, part: NDArray[np.intp]) -> Array:
-        """The values reached from a start by controls that keep the constraints: multipliers follow what is violated."""
+        """The values reached from a start by controls that keep the constraints: multipliers follow
+        what is violated.
+        """
         multipliers = self.multipliers[:, part].copy()
         value, y = self._descended(start, part, multipliers)
         for _ in range(0 if self.plain else UPDATES):
@@ -253,10 +383,15 @@ class HamiltonianMinimization:
             value, y = self._descended(y, part, multipliers)
         if self.plain:
             return value
-        # What the next update would change is what is still violated: such controls are not admissible.
+        # What the next update would change is what is still violated: such controls are not
+        # admissible.
         size = np.concatenate([self.e.phase.measure.g, self.e.sizes_of(self.e.ham.mixed)])[:, None]
         with np.errstate(all="ignore"):
-            missed = np.abs(self._updated(y, *self._inputs(part, multipliers)) - multipliers) * size / (PENALTY * self.e.power)
+            missed = (
+                np.abs(self._updated(y, *self._inputs(part, multipliers)) - multipliers)
+                * size
+                / (PENALTY * self.e.power)
+            )
         return np.where((missed <= ADMISSIBLE).all(axis=0), value, np.inf)
 
     @cached_property
@@ -273,18 +408,32 @@ class HamiltonianMinimization:
             if rows.lower[k] == rows.upper[k]:
                 found.append(own + stiff * (c - rows.lower[k]))
                 continue
-            above = casadi.fmax(casadi.fmax(own, 0) + stiff * (c - rows.upper[k]), 0) if np.isfinite(rows.upper[k]) else 0
-            below = casadi.fmax(casadi.fmax(-own, 0) - stiff * (c - rows.lower[k]), 0) if np.isfinite(rows.lower[k]) else 0
+            above = (
+                casadi.fmax(casadi.fmax(own, 0) + stiff * (c - rows.upper[k]), 0)
+                if np.isfinite(rows.upper[k])
+                else 0
+            )
+            below = (
+                casadi.fmax(casadi.fmax(-own, 0) - stiff * (c - rows.lower[k]), 0)
+                if np.isfinite(rows.lower[k])
+                else 0
+            )
             found.append(above - below)
         parts = casadi.vertsplit(y, [0, ph.u.numel(), y.numel()]) if ph.z.numel() else [y]
-        column = casadi.substitute([casadi.vertcat(*found)], [ph.u, ph.z] if ph.z.numel() else [ph.u], parts)[0]
+        column = casadi.substitute(
+            [casadi.vertcat(*found)], [ph.u, ph.z] if ph.z.numel() else [ph.u], parts
+        )[0]
         inputs = [y, ph.t, ph.x, e.ham.costate, e.ham.weight, e.ham.s, e.ham.p, m]
         return Pointwise(casadi.Function("update", inputs, [casadi.densify(column)]))
 
-    def _descended(self, start: Array, part: NDArray[np.intp], multipliers: Array) -> tuple[Array, Array]:
-        """Newton's method between bounds from a start at each point: the values reached, and where."""
+    def _descended(
+        self, start: Array, part: NDArray[np.intp], multipliers: Array
+    ) -> tuple[Array, Array]:
+        """Newton's method between bounds from a start at each point: the values
+        reached, and where.
+        """
         n, size, power = self.y.shape[0], self.size[:, None], self.e.power
-        lower, upper = self.box
+        lower, upper = self.limits
         y = np.clip(start, lower, upper)
         value = self.value(y, part, multipliers)
         moving = np.flatnonzero(np.isfinite(value))
@@ -294,16 +443,25 @@ class HamiltonianMinimization:
             self.e.phase.deadline.check()
             at = part[moving]
             with np.errstate(all="ignore"):
-                _, gradient, hessian = self.function[1](y[:, moving], *self._inputs(at, multipliers[:, moving]))
+                _, gradient, hessian = self.function[1](
+                    y[:, moving], *self._inputs(at, multipliers[:, moving])
+                )
             gradient = np.nan_to_num(gradient) * size
-            matrix = np.nan_to_num(hessian).T.reshape(-1, n, n) * size[None, :, :] * size[None, :, :].transpose(0, 2, 1)
+            matrix = (
+                np.nan_to_num(hessian).T.reshape(-1, n, n)
+                * size[None, :, :]
+                * size[None, :, :].transpose(0, 2, 1)
+            )
             own = y[:, moving]
             held = ((own <= lower) & (gradient > 0)) | ((own >= upper) & (gradient < 0))
             gradient = np.where(held, 0.0, gradient)
             matrix = np.where(held.T[:, :, None] | held.T[:, None, :], 0.0, matrix)
             curvature, basis = np.linalg.eigh(matrix)
             step = -np.einsum(
-                "nij,nj->ni", basis, np.einsum("nji,jn->ni", basis, gradient) / np.maximum(np.abs(curvature), FLAT * power)
+                "nij,nj->ni",
+                basis,
+                np.einsum("nji,jn->ni", basis, gradient)
+                / np.maximum(np.abs(curvature), FLAT * power),
             )
             step = np.where(held, 0.0, step.T)
             decrease = np.abs((gradient * np.clip(step, -1, 1)).sum(axis=0))
@@ -326,7 +484,9 @@ class HamiltonianMinimization:
 
 
 def _solved(matrix: Array, right: Array) -> Array:
-    """Many small systems, (N, rows, columns) and (N, rows); those without a unique solution by least squares."""
+    """Many small systems, (N, rows, columns) and (N, rows); those without a unique solution by
+    least squares.
+    """
     try:
         if matrix.shape[1] == matrix.shape[2]:
             return np.asarray(np.linalg.solve(matrix, right[:, :, None])[:, :, 0])
@@ -336,7 +496,9 @@ def _solved(matrix: Array, right: Array) -> Array:
 
 
 def _irrational(count: int) -> Array:
-    """Independent irrational steps: multiples of them modulo one fill a cube evenly (the R-sequence of M. Roberts, 2018)."""
+    """Independent irrational steps: multiples of them modulo one fill a cube evenly (the R-sequence
+    of M. Roberts, 2018).
+    """
     root = 2.0
     for _ in range(50):
         root = (1 + root) ** (1 / (count + 1))

@@ -1,9 +1,10 @@
 """One phase of an answer beside its Hamiltonian: what Pontryagin's conditions are checked on.
 
-Multipliers of algebraic equations and of mixed constraints are not taken from the solver: stationarity gives them, at every
-point. Where a state constraint is active its multiplier is fitted, non-negative, so that the costate equation and
-stationarity hold together; inside such intervals the costate is the one that follows from the fit, not the polynomial of the
-answer, which cannot jump.
+Multipliers of algebraic equations and of mixed constraints are not taken from the solver:
+stationarity gives them, at every point. Where a state constraint is active its multiplier is
+fitted, non-negative, so that the costate equation and stationarity hold together; inside such
+intervals the costate is the one that follows from the fit, not the polynomial of the answer, which
+cannot jump.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from trajopt.certificate.branches import jumps_of_data
 from trajopt.certificate.hamiltonian_system import ALGEBRAIC, STATE, Hamiltonian, Rows, hamiltonians
 from trajopt.certificate.sampled_solution import SampledPhase, SampledSolution, evaluated
 from trajopt.compiled.pointwise import Pointwise
@@ -25,8 +27,13 @@ if TYPE_CHECKING:
     from trajopt.certificate.adjoint import Fit
 
 Array = NDArray[np.float64]
-NEAR = 1e-3  # of a constraint's size: so close to its limit it may have a multiplier; what that is worth counts as a gain
-STEEP = 1e-9  # slope of H, relative to the size of the cost, by which a variable would leave its bound
+# of a constraint's size: so close to its limit it may have a multiplier; what that is worth counts
+# as a gain
+NEAR = 1e-3
+STEEP = (
+    1e-9  # slope of H, relative to the size of the cost, by which a variable would leave its bound
+)
+SAME_TIME = 1e-9  # of the duration
 LEAST_COSTATE = 0.1  # of cost over state: costates below that do not matter
 
 
@@ -38,7 +45,9 @@ class PhaseConditions:
     ham: Hamiltonian
     weight: Array
     cost: float  # the size of the cost
-    told_costate: Array | None = None  # at the quadrature points, where it is not that of the answer or the fitted one
+    told_costate: Array | None = (
+        None  # at the quadrature points, where it is not that of the answer or the fitted one
+    )
 
     @property
     def symbols(self) -> list[Any]:
@@ -56,10 +65,16 @@ class PhaseConditions:
 
     @cached_property
     def largest_terms(self) -> float:
-        """What H is measured by, since it may be zero: the largest sum of the sizes of its terms."""
+        """What H is measured by, since it may be zero: the largest sum of the sizes
+        of its terms.
+        """
         ph = self.phase.form
-        terms = casadi.vertcat(self.ham.costate * ph.f, self.ham.weight * ph.l if ph.l.numel() else ph.f[:0])
-        return max(float(np.abs(self.values(terms, self.given)).sum(axis=0).max(initial=0.0)), self.power)
+        terms = casadi.vertcat(
+            self.ham.costate * ph.f, self.ham.weight * ph.l if ph.l.numel() else ph.f[:0]
+        )
+        return max(
+            float(np.abs(self.values(terms, self.given)).sum(axis=0).max(initial=0.0)), self.power
+        )
 
     @cached_property
     def given(self) -> tuple[Array, ...]:
@@ -81,13 +96,28 @@ class PhaseConditions:
 
     @cached_property
     def at_breaks(self) -> tuple[Array, ...]:
-        """Both ends of every interval, from inside: collocation is most accurate there, in states and costates."""
+        """Both ends of every interval, from inside: collocation is most accurate there, in states
+        and costates.
+        """
         ph, every = self.phase, np.arange(self.phase.widths.size)
         sides = []
         for fraction, ends in ((0.0, ph.breaks[:-1]), (1.0, ph.breaks[1:])):
-            near, left = ph.inside(np.full((every.size, 1), fraction), every).ravel(), fraction == 1.0
-            sides.append((ends[None, :], ph.x(ends, left), ph.z(near), ph.u(near), ph.costate(ends, left)))
+            near, left = (
+                ph.inside(np.full((every.size, 1), fraction), every).ravel(),
+                fraction == 1.0,
+            )
+            sides.append(
+                (near[None, :], ph.x(ends, left), ph.z(near), ph.u(near), ph.costate(ends, left))
+            )
         return tuple(np.hstack(pair) for pair in zip(*sides, strict=True))
+
+    @cached_property
+    def given_breaks(self) -> NDArray[np.bool_]:
+        """(breaks,): inner breaks at which data jump at a given time; they cannot move."""
+        ph = self.phase
+        inner, jumps = ph.breaks[1:-1], jumps_of_data(ph)
+        apart = np.abs(inner[:, None] - jumps[None, :]).min(axis=1, initial=np.inf)
+        return np.asarray(apart <= SAME_TIME * ph.measure.time)
 
     @cached_property
     def costate_sizes(self) -> Array:
@@ -96,29 +126,46 @@ class PhaseConditions:
         return np.asarray(np.maximum(largest, LEAST_COSTATE * self.cost / self.phase.sizes))
 
     def distances(self, rows: Rows, at: tuple[Array, ...] | None = None) -> tuple[Array, Array]:
-        """(rows, points): distance from the nearer limit, and the side: 1 upper, -1 lower, 2 an equality."""
-        values = self.values(rows.expression, at) if rows.size else np.zeros((0, (at or self.given)[0].size))
+        """(rows, points): distance from the nearer limit, and the side: 1 upper, -1 lower, 2 an
+        equality.
+        """
+        values = (
+            self.values(rows.expression, at)
+            if rows.size
+            else np.zeros((0, (at or self.given)[0].size))
+        )
         below, above = values - rows.lower[:, None], rows.upper[:, None] - values
         side = np.where(above <= below, 1.0, -1.0)
         side[rows.lower == rows.upper] = 2.0
         return np.maximum(np.minimum(below, above), 0.0), side
 
     def sizes_of(self, rows: Rows) -> Array:
-        """Of constraint rows: those of the path constraints, or of the variables whose bounds they are."""
+        """Of constraint rows: those of the path constraints, or of the variables whose bounds they
+        are.
+        """
         ph = self.phase
         of = {STATE: ph.sizes, ALGEBRAIC: ph.measure.z}
-        return np.array([of.get(int(kind), ph.measure.c)[k] for kind, k in zip(rows.of_path, rows.of_variable, strict=True)])
+        return np.array(
+            [
+                of.get(int(kind), ph.measure.c)[k]
+                for kind, k in zip(rows.of_path, rows.of_variable, strict=True)
+            ]
+        )
 
     @cached_property
     def mixed_sides(self) -> Array:
-        """(mixed rows, points): the side on which a mixed constraint may have a multiplier, 0 where it may not."""
+        """(mixed rows, points): the side on which a mixed constraint may have a multiplier, 0 where
+        it may not.
+        """
         rows = self.ham.mixed
         distance, side = self.distances(rows, self.given)
         return np.where((distance <= NEAR * self.sizes_of(rows)[:, None]) | (side == 2), side, 0.0)
 
     @cached_property
     def multipliers(self) -> Array:
-        """Of algebraic equations, then of mixed constraints: what makes H stationary in the variables that are free to move."""
+        """Of algebraic equations, then of mixed constraints: what makes H stationary in the
+        variables that are free to move.
+        """
         return self._multipliers(self.given[4])
 
     def _multipliers(self, costate: Array) -> Array:
@@ -142,7 +189,9 @@ class PhaseConditions:
             length = np.sqrt((matrix**2).sum(axis=2, keepdims=True))
             matrix = matrix / np.where(length > 0, length, 1.0)
             solved = np.einsum(
-                "nij,in->jn", np.linalg.pinv(matrix.transpose(0, 2, 1), rcond=1e-10).transpose(0, 2, 1), gradient * free
+                "nij,in->jn",
+                np.linalg.pinv(matrix.transpose(0, 2, 1), rcond=1e-10).transpose(0, 2, 1),
+                gradient * free,
             )
             found = -solved / np.where(length > 0, length, 1.0)[:, :, 0].T
             signed = found[ng:] * self.mixed_sides
@@ -153,13 +202,20 @@ class PhaseConditions:
         found = np.where(used, found, 0.0)
         return self._with_held(found, gradient, jacobian, (y - lower, upper - y))
 
-    def _with_held(self, found: Array, gradient: Array, jacobian: Array, room: tuple[Array, Array]) -> Array:
-        """The same where too few variables are free: a bound may hold a variable as well, with a multiplier of its own.
+    def _with_held(
+        self, found: Array, gradient: Array, jacobian: Array, room: tuple[Array, Array]
+    ) -> Array:
+        """The same where too few variables are free: a bound may hold a variable as well, with a
+        multiplier of its own.
 
-        Where a control reaches its bound on an active mixed constraint no control may be free. Of the non-negative multipliers
-        that make H stationary those are taken whose limits are nearest, by least squares. Slopes are relative to the sizes.
+        Where a control reaches its bound on an active mixed constraint no control may be free. Of
+        the non-negative multipliers that make H stationary those are taken whose limits are
+        nearest, by least squares. Slopes are relative to the sizes.
         """
-        ng, size = self.phase.form.g.numel(), np.concatenate([self.phase.spans, self.phase.measure.z])
+        ng, size = (
+            self.phase.form.g.numel(),
+            np.concatenate([self.phase.spans, self.phase.measure.z]),
+        )
         if not self.ham.mixed.size or not self.ham.y.numel():
             return found
         rest = gradient + np.einsum("nri,rn->in", jacobian, found)
@@ -173,14 +229,27 @@ class PhaseConditions:
             self.phase.deadline.check()
             rows = ng + np.flatnonzero(self.mixed_sides[:, k])
             sides = self.mixed_sides[rows - ng, k]
-            signs = np.concatenate([np.ones(ng), -np.ones(ng), np.where(sides == 2, 1.0, sides), -np.ones((sides == 2).sum())])
+            signs = np.concatenate(
+                [
+                    np.ones(ng),
+                    -np.ones(ng),
+                    np.where(sides == 2, 1.0, sides),
+                    -np.ones((sides == 2).sum()),
+                ]
+            )
             which = np.concatenate([np.arange(ng), np.arange(ng), rows, rows[sides == 2]])
             slack = np.concatenate(
-                [np.zeros(2 * ng), np.where(sides == 2, 0.0, distance[rows - ng, k]), np.zeros((sides == 2).sum())]
+                [
+                    np.zeros(2 * ng),
+                    np.where(sides == 2, 0.0, distance[rows - ng, k]),
+                    np.zeros((sides == 2).sum()),
+                ]
             )
             bounds = np.eye(size.size)
             lower, upper = np.flatnonzero(down[:, k] <= NEAR), np.flatnonzero(up[:, k] <= NEAR)
-            matrix = np.vstack([jacobian[k][which] * signs[:, None], -bounds[lower], bounds[upper]]).T
+            matrix = np.vstack(
+                [jacobian[k][which] * signs[:, None], -bounds[lower], bounds[upper]]
+            ).T
             lengths = np.abs(matrix).max(axis=0)
             lengths = np.where(lengths > 0, lengths, 1.0)
             slack = np.concatenate([slack, down[lower, k], up[upper, k]])
@@ -194,30 +263,49 @@ class PhaseConditions:
 
     @cached_property
     def slopes(self) -> tuple[Array, Array]:
-        """Derivatives by (u, z): of H, (nu + nz, N), and of equations and mixed constraints, (N, rows, nu + nz)."""
+        """Derivatives by (u, z): of H, (nu + nz, N), and of equations and mixed constraints, (N,
+        rows, nu + nz).
+        """
         ph = self.phase.form
         variables = [v for v in (ph.u, ph.z) if v.numel()]
         rows = casadi.vertcat(ph.g, self.ham.mixed.expression)
-        gradient = self.values(casadi.vertcat(*[casadi.gradient(self.ham.H, v) for v in variables]), self.given)
-        jacobian = self.values(casadi.horzcat(*[casadi.jacobian(rows, v) for v in variables]).reshape((-1, 1)), self.given)
-        return gradient, jacobian.T.reshape(gradient.shape[1], self.ham.y.numel(), rows.numel()).transpose(0, 2, 1)
+        gradient = self.values(
+            casadi.vertcat(*[casadi.gradient(self.ham.H, v) for v in variables]), self.given
+        )
+        jacobian = self.values(
+            casadi.horzcat(*[casadi.jacobian(rows, v) for v in variables]).reshape((-1, 1)),
+            self.given,
+        )
+        return gradient, jacobian.T.reshape(
+            gradient.shape[1], self.ham.y.numel(), rows.numel()
+        ).transpose(0, 2, 1)
 
     @cached_property
     def rate_slopes(self) -> Array:
         """df/d(u, z): (N, nx, nu + nz)."""
         ph = self.phase.form
         variables = [v for v in (ph.u, ph.z) if v.numel()]
-        found = self.values(casadi.horzcat(*[casadi.jacobian(ph.f, v) for v in variables]).reshape((-1, 1)), self.given)
+        found = self.values(
+            casadi.horzcat(*[casadi.jacobian(ph.f, v) for v in variables]).reshape((-1, 1)),
+            self.given,
+        )
         return found.T.reshape(-1, self.ham.y.numel(), ph.x.numel()).transpose(0, 2, 1)
 
     def augmented(self, at: tuple[Array, ...], multipliers: Array) -> dict[str, Array]:
-        """H and the derivatives of H + multipliers . (equations, mixed constraints), at some points: H, x, s, t."""
+        """H and the derivatives of H + multipliers . (equations, mixed constraints), at some
+        points: H, x, s, t.
+        """
         ph = self.phase.form
         rows = casadi.vertcat(ph.g, self.ham.mixed.expression)
         m = self.ham.symbols.sym("multipliers", rows.numel())
         whole = self.ham.H + (casadi.dot(m, rows) if rows.numel() else 0)
-        outputs = [self.ham.H, *[casadi.gradient(whole, v) if v.numel() else v for v in (ph.x, self.ham.s, ph.t)]]
-        function = Pointwise(casadi.Function("augmented", [*self.symbols, m], [casadi.densify(o) for o in outputs]))
+        outputs = [
+            self.ham.H,
+            *[casadi.gradient(whole, v) if v.numel() else v for v in (ph.x, self.ham.s, ph.t)],
+        ]
+        function = Pointwise(
+            casadi.Function("augmented", [*self.symbols, m], [casadi.densify(o) for o in outputs])
+        )
         with np.errstate(all="ignore"):
             found = function(*at, *self.fixed, multipliers)
         return dict(zip(("H", "x", "s", "t"), found, strict=True))
@@ -230,7 +318,11 @@ class PhaseConditions:
     def values(self, expression: Any, at: tuple[Array, ...] | None = None) -> Array:
         """An expression at the quadrature points, or at others."""
         points = self.points if at is None else at
-        return evaluated(casadi.Function("value", self.symbols, [casadi.densify(expression)]), *points, *self.fixed)
+        return evaluated(
+            casadi.Function("value", self.symbols, [casadi.densify(expression)]),
+            *points,
+            *self.fixed,
+        )
 
 
 def extremals(whole: SampledSolution) -> tuple[PhaseConditions, ...]:
@@ -246,13 +338,21 @@ def extremals(whole: SampledSolution) -> tuple[PhaseConditions, ...]:
 
 
 def endpoint_gradient(whole: SampledSolution) -> tuple[Array, Array]:
-    """Derivatives of cost and weighted conditions by all endpoint values, and by static variables."""
+    """Derivatives of cost and weighted conditions by all endpoint values, and
+    by static variables.
+    """
     form = whole.form
-    total = form.phi + (casadi.dot(form.b, casadi.DM(whole.multipliers)) if whole.multipliers.size else 0)
+    total = form.phi + (
+        casadi.dot(form.b, casadi.DM(whole.multipliers)) if whole.multipliers.size else 0
+    )
     symbols = [*[e for ph in form.phases for e in ph.ends], form.s, form.p]
-    by_end = casadi.vertcat(*[casadi.gradient(total, e) if e.numel() else e for ph in form.phases for e in ph.ends])
+    by_end = casadi.vertcat(
+        *[casadi.gradient(total, e) if e.numel() else e for ph in form.phases for e in ph.ends]
+    )
     by_static = casadi.gradient(total, form.s) if form.s.numel() else form.s
-    function = casadi.Function("gradient", symbols, [casadi.densify(by_end), casadi.densify(by_static)])
+    function = casadi.Function(
+        "gradient", symbols, [casadi.densify(by_end), casadi.densify(by_static)]
+    )
     sizes = np.cumsum([e.numel() for ph in form.phases for e in ph.ends])[:-1]
     ends, statics = function(*np.split(whole.endpoints, sizes), whole.s, whole.p)
     return np.asarray(ends.full()).ravel(), np.asarray(statics.full()).ravel()

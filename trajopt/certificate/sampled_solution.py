@@ -1,4 +1,6 @@
-"""An answer as columns: the values of every phase at any times, and at the quadrature points that most checks use."""
+"""An answer as columns: the values of every phase at any times, and at the quadrature points that
+most checks use.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,22 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.certificate.sizes import PhaseSizes, Samples, Sizes, sizes
 from trajopt.compiled.pointwise import Pointwise
-from trajopt.curve import Curve, joined
 from trajopt.deadline import UNLIMITED, Deadline
-from trajopt.normal_form import NormalForm, PhaseForm
-from trajopt.sizes import PhaseSizes, Samples, Sizes, sizes
-from trajopt.solution import PhaseSolution, Solution
+from trajopt.statement.normal_form import NormalForm, PhaseForm
+from trajopt.trajectory.curve import Curve, joined
+from trajopt.trajectory.solution import PhaseSolution, Solution
 
 Array = NDArray[np.float64]
-POINTS, WEIGHTS = (0.5 * (v + shift) for v, shift in zip(np.polynomial.legendre.leggauss(12), (1.0, 0.0), strict=True))
+POINTS, WEIGHTS = (
+    0.5 * (v + shift)
+    for v, shift in zip(np.polynomial.legendre.leggauss(12), (1.0, 0.0), strict=True)
+)
 HIGH_DEGREE = 12  # nodes of a piece that quadrature resolves as one interval
-INSIDE = 1e-12  # of an interval: controls and costates may jump at its ends, and are read just inside
+INSIDE = (
+    1e-12  # of an interval: controls and costates may jump at its ends, and are read just inside
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +42,32 @@ class SampledPhase:
     symbols_s: Any
     symbols_p: Any
     own: PhaseSizes | None = None
-    further: Array = field(default_factory=lambda: np.zeros(0))  # breaks beside those of the curves: steps of an integration
+    further: Array = field(
+        default_factory=lambda: np.zeros(0)
+    )  # breaks beside those of the curves: steps of an integration
     deadline: Deadline = UNLIMITED  # long loops check it
     told_sizes: Array | None = None  # of states, where they are not those of the problem
-    told_states: Callable[[Array, bool], Array] | None = None  # (times, left) -> states, where they are no curves of the solution
+    told_states: Callable[[Array, bool], Array] | None = (
+        None  # (times, left) -> states, where they are no curves of the solution
+    )
 
     @cached_property
     def breaks(self) -> Array:
-        """Where any of the curves has a break; pieces of a high degree are divided, so that quadrature resolves them."""
-        groups = (self.given.states, self.given.controls, self.given.algebraics, self.given.costates)
+        """Where any of the curves has a break; pieces of a high degree are divided, so that
+        quadrature resolves them.
+        """
+        groups = (
+            self.given.states,
+            self.given.controls,
+            self.given.algebraics,
+            self.given.costates,
+        )
         curves = [c for group in groups for c in group.values()]
-        found = np.unique(np.concatenate([[self.given.t0, self.given.tf], self.further, *[_knots(c) for c in curves]]))
+        found = np.unique(
+            np.concatenate(
+                [[self.given.t0, self.given.tf], self.further, *[_knots(c) for c in curves]]
+            )
+        )
         found = found[(found >= self.given.t0) & (found <= self.given.tf)]
         apart = np.append(np.diff(found) > 1e-10 * (self.given.tf - self.given.t0), True)
         apart[:1] = True
@@ -148,7 +170,11 @@ class SampledPhase:
         ends = np.array([self.given.t0, self.given.tf])
         near = self.inside(np.array([[0.0], [1.0]]), np.array([0, self.widths.size - 1])).ravel()
         x, z, u = self.x(ends), self.z(near), self.u(near)
-        told = self.given.integrals if self.given.integrals.size == self.form.l.numel() else np.zeros(self.form.l.numel())
+        told = (
+            self.given.integrals
+            if self.given.integrals.size == self.form.l.numel()
+            else np.zeros(self.form.l.numel())
+        )
         return np.concatenate([ends, x[:, 0], x[:, 1], z[:, 0], z[:, 1], u[:, 0], u[:, 1], told])
 
 
@@ -162,7 +188,9 @@ class SampledSolution:
     s: Array
     p: Array
 
-    integrals: tuple[Array, ...] | None = None  # computed anew; those of the file where they are not
+    integrals: tuple[Array, ...] | None = (
+        None  # computed anew; those of the file where they are not
+    )
     conditions: bool = True  # whether conditions on endpoints enter with their multipliers
     own: Sizes | None = None  # of all quantities; computed where they are not given
 
@@ -196,11 +224,23 @@ class SampledSolution:
 
 def along(form: NormalForm, solution: Solution, deadline: Deadline = UNLIMITED) -> SampledSolution:
     """The columns of a solution that fits the problem (``well_formed.misfit``)."""
-    p = form.parameter_values({k: v for k, v in solution.parameters.items() if k in {q.name for q in form.parameters}})
-    s = np.concatenate([np.zeros(0), *[np.asarray(solution.variables[q.name], dtype=float).ravel() for q in form.statics]])
-    phases = tuple(SampledPhase(ph, solution.phase(ph.name), s, p, form.s, form.p, deadline=deadline) for ph in form.phases)
+    p = form.parameter_values(
+        {k: v for k, v in solution.parameters.items() if k in {q.name for q in form.parameters}}
+    )
+    s = np.concatenate(
+        [
+            np.zeros(0),
+            *[np.asarray(solution.variables[q.name], dtype=float).ravel() for q in form.statics],
+        ]
+    )
+    phases = tuple(
+        SampledPhase(ph, solution.phase(ph.name), s, p, form.s, form.p, deadline=deadline)
+        for ph in form.phases
+    )
     whole = SampledSolution(form, solution, phases, s, p)
-    measured = tuple(replace(ph, own=own) for ph, own in zip(phases, whole.sizes.phases, strict=True))
+    measured = tuple(
+        replace(ph, own=own) for ph, own in zip(phases, whole.sizes.phases, strict=True)
+    )
     return replace(whole, phases=measured, own=whole.sizes)
 
 

@@ -1,4 +1,6 @@
-"""The row about other optima: for a convex problem, how far the cost is above a bound of all admissible motions."""
+"""The row about other optima: for a convex problem, how far the cost is above a bound of all
+admissible motions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from trajopt.certificate.table import DUAL_BOUND, SCOPE, Check, judged, skipped
 
 
 def global_scope(whole: SampledSolution, tolerance: float, bounds: list[float]) -> list[Check]:
-    """The gap between the cost and the dual bound, which is added to ``bounds``; a gap too large is given for information."""
+    """The gap between the cost and the dual bound, which is added to ``bounds``; a gap too large is
+    given for information.
+    """
     found = convexity(whole)
     if found.reason:
         return [skipped(DUAL_BOUND, f"not known to be convex: {found.reason}", SCOPE)]
@@ -24,7 +28,19 @@ def global_scope(whole: SampledSolution, tolerance: float, bounds: list[float]) 
     bounds.append(value)
     gap = max(sense * objective(whole) - bound.cost, 0.0) / whole.sizes.cost
     kind = "quasiconvex" if found.minimum_time else "convex"
-    remark = f"{kind}: no admissible motion has an objective {'below' if sense > 0 else 'above'} {value:.10g}"
+    remark = (
+        f"{kind}: no admissible motion has an objective {'below' if sense > 0 else 'above'} "
+        f"{value:.10g}"
+    )
     if gap > tolerance:
-        return [Check(DUAL_BOUND, gap, np.inf, True, f"{remark}; the gap is too large for a global claim", SCOPE)]
+        return [
+            Check(
+                DUAL_BOUND,
+                gap,
+                np.inf,
+                True,
+                f"{remark}; the gap is too large for a global claim",
+                SCOPE,
+            )
+        ]
     return [judged(DUAL_BOUND, gap, tolerance, remark, SCOPE)]

@@ -1,4 +1,6 @@
-"""Check and Certificate: each value with its tolerance and its verdict, and the claims that follow."""
+"""Check and Certificate: each value with its tolerance and its verdict, and the
+claims that follow.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import numpy as np
 from trajopt.displays import display
 
 if TYPE_CHECKING:
-    from trajopt.solution import Optimum
+    from trajopt.trajectory.solution import Optimum
 
 
 CLAIMS = ("none", "feasible", "extremal", "minimum")
@@ -33,7 +35,8 @@ ABNORMAL = "abnormal: the conditions hold with cost multiplier zero"
 
 @dataclass(frozen=True)
 class Check:
-    """A row: a value and its tolerance. A row that could not be decided has NaN in both, and ``remark`` says why.
+    """A row: a value and its tolerance. A row that could not be decided has NaN in both, and
+    ``remark`` says why.
 
     A tolerance of infinity marks a value that is given for information.
     """
@@ -51,7 +54,9 @@ class Check:
 
 
 def judged(name: str, value: float, tolerance: float, remark: str = "", family: str = "") -> Check:
-    """A row that holds where the value is within the tolerance; a value that is not a number never is."""
+    """A row that holds where the value is within the tolerance; a value that is not a number never
+    is.
+    """
     return Check(name, float(value), float(tolerance), bool(value <= tolerance), remark, family)
 
 
@@ -69,10 +74,12 @@ def failed(name: str, reason: str, family: str = "") -> Check:
 class Certificate:
     """Every check of an answer, and the highest claim that they prove.
 
-    ``claim`` is "none", "feasible", "extremal" or "minimum"; ``ok`` is True where the claim is at least ``asked`` and no other
-    row (agreement with a second method, with a reference) fails. ``certificate["costate equation"]`` is a row by its name.
+    ``claim`` is "none", "feasible", "extremal" or "minimum"; ``ok`` is True where the claim is at
+    least ``asked`` and no other row (agreement with a second method, with a reference) fails.
+    ``certificate["costate equation"]`` is a row by its name.
 
-    >>> rows = (judged("bounds between nodes", 2e-9, 1e-6), skipped("published objective", "none is known"))
+    >>> rows = (judged("bounds between nodes", 2e-9, 1e-6), skipped("published objective",
+    ...     "none is known"))
     >>> print(Certificate("hop", rows))
     hop: not certified (no claim proved: motion, limits, ends, cost not checked)
       check                     value  tolerance  verdict
@@ -94,18 +101,24 @@ class Certificate:
         return str(display("certificate_html", self))
 
     def missing(self, claim: str) -> tuple[str, ...]:
-        """Why a claim itself is not proved: the families with a failed or undecided row, or with none."""
+        """Why a claim itself is not proved: the families with a failed or undecided row, or with
+        none.
+        """
         return tuple(family for family in FAMILIES[claim] if not self._proved(family))
 
     def _proved(self, family: str) -> bool:
         rows = [check for check in self.checks if check.family == family]
-        if family in FAMILIES["minimum"] and self.scope == "global":  # no second-order condition is needed
+        if (
+            family in FAMILIES["minimum"] and self.scope == "global"
+        ):  # no second-order condition is needed
             return all(check.ok for check in rows)
         return bool(rows) and all(check.ok and check.applies for check in rows)
 
     @property
     def scope(self) -> str:
-        """``global`` where a feasible motion costs, within the tolerance, no more than a dual bound; else ``local``."""
+        """``global`` where a feasible motion costs, within the tolerance, no more than a dual
+        bound; else ``local``.
+        """
         rows = [check for check in self.checks if check.name == DUAL_BOUND]
         near = bool(rows) and all(check.ok and np.isfinite(check.tolerance) for check in rows)
         return "global" if near and not self.missing("feasible") else "local"
@@ -124,7 +137,9 @@ class Certificate:
         others = [check for check in self.checks if check.family not in CLAIM_OF]
         if self.asked == "feasible":  # of which costates are no part
             others = [check for check in others if check.family != OF_COSTATES]
-        return CLAIMS.index(self.claim) >= CLAIMS.index(self.asked) and all(check.ok for check in others)
+        return CLAIMS.index(self.claim) >= CLAIMS.index(self.asked) and all(
+            check.ok for check in others
+        )
 
     @property
     def failures(self) -> tuple[Check, ...]:
@@ -140,11 +155,19 @@ class Certificate:
     def verdict(self) -> str:
         """``certified minimum (local)`` and the like; what the next claim lacks."""
         claim = self.claim
-        word = f"certified {claim}" if self.ok and claim in ("extremal", "minimum") else "not certified"
+        word = (
+            f"certified {claim}"
+            if self.ok and claim in ("extremal", "minimum")
+            else "not certified"
+        )
         word = f"certified {claim}" if self.ok and claim == "feasible" else word
         if self.ok:
             starts = sum(len(one.starts) for one in self.optima)
-            note = f"{self.scope}, the best of {len(self.optima)} optima from {starts} starts" if self.optima else self.scope
+            note = (
+                f"{self.scope}, the best of {len(self.optima)} optima from {starts} starts"
+                if self.optima
+                else self.scope
+            )
         elif CLAIMS.index(claim) >= CLAIMS.index(self.asked):
             names = ", ".join(check.name for check in self.failures if check.family not in CLAIM_OF)
             note = f"{claim}, but: {names}"
@@ -161,7 +184,11 @@ class Certificate:
             wrong = [check.name for check in rows if not check.ok]
             undecided = [f"{check.name}: {check.remark}" for check in rows if not check.applies]
             parts.append((wrong or undecided or [family])[0])
-        unseen = [family for family in self.missing(claim) if not any(check.family == family for check in self.checks)]
+        unseen = [
+            family
+            for family in self.missing(claim)
+            if not any(check.family == family for check in self.checks)
+        ]
         lead = ": " if claim == "feasible" else f"; not {claim}: "
         return lead + ", ".join(parts) + (" not checked" if len(unseen) == len(parts) else "")
 
@@ -171,7 +198,10 @@ class Certificate:
         lines += [f"  {name}: {value}" for name, value in self.settings.items()]
         lines.append(f"  {'check'.ljust(width)}  {'value':>9}  {'tolerance':>9}  verdict")
         for check in self.checks:
-            lines.append(f"  {check.name.ljust(width)}  {'  '.join(cell.rjust(9) for cell in figures(check))}  {verdict(check)}")
+            lines.append(
+                f"  {check.name.ljust(width)}  "
+                f"{'  '.join(cell.rjust(9) for cell in figures(check))}  {verdict(check)}"
+            )
         from trajopt.certificate.advice import advice  # which is about rows
 
         lines += [f"  {name}: {text}" for name, text in advice(self.checks)]
@@ -183,18 +213,34 @@ class Certificate:
 
         rows = [
             {
-                "name": c.name, "value": _number(c.value), "tolerance": _number(c.tolerance), "ok": c.ok, "remark": c.remark,
-                "family": c.family, "claim": CLAIM_OF.get(c.family), "skipped": not c.applies,
+                "name": c.name,
+                "value": _number(c.value),
+                "tolerance": _number(c.tolerance),
+                "ok": c.ok,
+                "remark": c.remark,
+                "family": c.family,
+                "claim": CLAIM_OF.get(c.family),
+                "skipped": not c.applies,
             }
             for c in self.checks
-        ]  # fmt: skip
+        ]
         gaps = [_number(c.value) for c in self.checks if c.name == DUAL_BOUND]
         return {
-            "problem": self.problem, "ok": self.ok, "claim": self.claim, "scope": self.scope, "asked": self.asked,
-            "settings": dict(self.settings), "checks": rows, "advice": dict(advice(self.checks)), "bound": self.bound,
+            "problem": self.problem,
+            "ok": self.ok,
+            "claim": self.claim,
+            "scope": self.scope,
+            "asked": self.asked,
+            "settings": dict(self.settings),
+            "checks": rows,
+            "advice": dict(advice(self.checks)),
+            "bound": self.bound,
             "gap": gaps[0] if gaps else None,
-            "optima": [{"objective": o.objective, "status": o.status.name, "starts": list(o.starts)} for o in self.optima],
-        }  # fmt: skip
+            "optima": [
+                {"objective": o.objective, "status": o.status.name, "starts": list(o.starts)}
+                for o in self.optima
+            ],
+        }
 
 
 CLAIM_OF = {family: claim for claim, families in FAMILIES.items() for family in families}
@@ -209,7 +255,15 @@ def figures(check: Check) -> tuple[str, str]:
 
 def verdict(check: Check) -> str:
     """ok, FAILS, skipped or for information, with the remark."""
-    word = "skipped" if not check.applies else "FAILS" if not check.ok else "info" if np.isinf(check.tolerance) else "ok"
+    word = (
+        "skipped"
+        if not check.applies
+        else "FAILS"
+        if not check.ok
+        else "info"
+        if np.isinf(check.tolerance)
+        else "ok"
+    )
     return f"{word}: {check.remark}" if check.remark else word
 
 

@@ -1,4 +1,6 @@
-"""The row of the compiled core: its tapes against CasADi's interpreter, at points of the trajectory."""
+"""The row of the compiled core: its tapes against CasADi's interpreter, at points of the
+trajectory.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ INSTANTS = 20
 
 
 def compiled_tapes(whole: SampledSolution) -> list[Check]:
-    """The models of all phases and their derivatives, evaluated by tapes and by CasADi: both give the same bits."""
+    """The models of all phases and their derivatives, evaluated by tapes and by CasADi: both give
+    the same bits.
+    """
     worst, count = 0.0, 0
     for k, ph in enumerate(whole.phases):
         times = ph.times.ravel()
@@ -26,8 +30,17 @@ def compiled_tapes(whole: SampledSolution) -> list[Check]:
                 continue
             count += 1
             with np.errstate(all="ignore"):
-                worst = max(worst, _difference(function.tape.run(at, some.size), function.by_casadi(at, some.size)))
-    remark = f"{count} tapes and CasADi's interpreter at {INSTANTS} points" if count else "CasADi evaluates all models"
+                worst = max(
+                    worst,
+                    _difference(
+                        function.tape.run(at, some.size), function.by_casadi(at, some.size)
+                    ),
+                )
+    remark = (
+        f"{count} tapes and CasADi's interpreter at {INSTANTS} points"
+        if count
+        else "CasADi evaluates all models"
+    )
     return [judged(TAPES, worst, 0.0, remark, "motion")]
 
 
@@ -38,7 +51,11 @@ def _slopes(ph: SampledPhase) -> Pointwise:
     inputs = [form.t, form.x, form.z, form.u, ph.symbols_s, ph.symbols_p]
     if not isinstance(variables, casadi.SX):  # which have no tapes
         return Pointwise(casadi.Function("slopes", inputs, [form.f]))
-    return Pointwise(casadi.Function("slopes", inputs, [casadi.densify(casadi.gradient(casadi.sum1(form.rows), variables))]))
+    return Pointwise(
+        casadi.Function(
+            "slopes", inputs, [casadi.densify(casadi.gradient(casadi.sum1(form.rows), variables))]
+        )
+    )
 
 
 def _difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

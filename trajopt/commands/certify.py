@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Any
 from trajopt.commands.building import build_problem
 from trajopt.commands.exit_codes import NOT_SOLVED, SOLVED
 from trajopt.commands.outputs import Outputs
-from trajopt.commands.saved_problem import read_answer, recalled, unnamed, with_parameters
+from trajopt.commands.saved_problem import recalled, unnamed, with_parameters
 from trajopt.commands.solve import SolveOptions, print_optima, solve_name
-from trajopt.commands.terminal import console, progress_lines, say_written, table
+from trajopt.commands.terminal import console, progress_lines, say_written, text_table
 from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
     from trajopt.certificate import Certificate
-    from trajopt.reference import Reference
-    from trajopt.solution import Solution
-
-
-TIME_LIMIT = 120.0  # seconds in total, by default
+    from trajopt.statement.reference import Reference
+    from trajopt.trajectory.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -45,16 +42,32 @@ def run_certify(
 
     what = what or CertifyOptions()
     outputs.check()
+    from trajopt.files.answers import SUFFIXES
+
     saved = Path(name).suffix == ".nc"
-    if problem is not None and not saved:
-        raise UsageError("--problem applies to a saved solution only", got=name, hint=f"trajopt certify {problem}")
-    if saved and options.starts > 1:
-        raise UsageError("--starts applies to a named problem only", got=name, hint="trajopt certify NAME --starts 20")
+    table = Path(name).suffix in SUFFIXES
+    if problem is not None and not (saved or table):
+        raise UsageError(
+            "--problem applies to a saved solution only",
+            got=name,
+            hint=f"trajopt certify {problem}",
+        )
+    if (saved or table) and options.starts > 1:
+        raise UsageError(
+            "--starts applies to a named problem only",
+            got=name,
+            hint="trajopt certify NAME --starts 20",
+        )
     if what.claim not in CLAIMS[1:]:
         raise UsageError("--claim", got=what.claim, expected=", ".join(CLAIMS[1:]))
-    options = replace(options, time_limit=TIME_LIMIT if options.time_limit is None else options.time_limit)
     with outputs.clean_standard_output():
-        certificate = _of_file(name, problem, settings, options) if saved else _of_name(name, settings, options)
+        certificate = (
+            _of_table(name, problem, settings, options)
+            if table
+            else _of_file(name, problem, settings, options)
+            if saved
+            else _of_name(name, settings, options)
+        )
         certificate = replace(certificate, asked=what.claim)
         if not options.quiet:
             print_certificate(certificate, error=outputs.json_on_standard_output)
@@ -63,9 +76,16 @@ def run_certify(
     return SOLVED if certificate.ok else NOT_SOLVED
 
 
-def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], options: SolveOptions) -> Certificate:
-    """Certify a file. The problem is rebuilt from the name and the settings in it; settings given now take precedence."""
-    solution = read_answer(name, options.quiet)
+def _of_file(
+    name: str, problem: str | None, settings: Mapping[str, Any], options: SolveOptions
+) -> Certificate:
+    """Certify a file.
+
+    The problem is rebuilt from the name and the settings in it; settings given now take precedence.
+    """
+    from trajopt.files.storage import load
+
+    solution = load(name)
     known, own = recalled(solution, settings)
     try:
         if problem is None and not known:
@@ -73,35 +93,76 @@ def _of_file(name: str, problem: str | None, settings: Mapping[str, Any], option
         built = build_problem(problem or known, own)
     except UsageError as error:
         raise UsageError(
-            f"{name} is a solution of problem {solution.problem!r}, which cannot be built: {error.what}",
-            hint="give the problem by --problem ./mine.py:build, its settings by --set" if problem is None else error.hint,
+            f"{name} is a solution of problem {solution.problem!r}, which cannot be built: "
+            f"{error.what}",
+            hint="give the problem by --problem ./mine.py:build, its settings by --set"
+            if problem is None
+            else error.hint,
         ) from error
     solution = replace(with_parameters(solution, built, settings), form=built.problem.finish())
     return _certified(solution, built.reference, None, options, time.perf_counter())
 
 
-def _certified(
-    solution: Solution, reference: Reference | None, other: Solution | None, options: SolveOptions, begun: float
+def _of_table(
+    name: str, problem: str | None, settings: Mapping[str, Any], options: SolveOptions
 ) -> Certificate:
-    """Certify within the remaining time and print the name of each check."""
+    """Certify times, states and controls that another tool wrote."""
+    from trajopt.files.answers import read_answer
+
+    if problem is None:
+        raise UsageError(
+            f"{name} does not say which problem it answers",
+            hint="give the problem by --problem ./mine.py:build",
+        )
+    begun = time.perf_counter()
+    built = build_problem(problem, settings)
+    return _certified(read_answer(name, built.problem), built.reference, None, options, begun)
+
+
+def _certified(
+    solution: Solution,
+    reference: Reference | None,
+    other: Solution | None,
+    options: SolveOptions,
+    begun: float,
+) -> Certificate:
+    """Certify within what remains of a time limit and print the name of each check."""
     from trajopt.certificate import certify
 
-    left = max((options.time_limit or TIME_LIMIT) - (time.perf_counter() - begun), 0.0)
-    with progress_lines(f"certifying {solution.problem}", options.quiet, still=options.verbose) as show:
-        return certify(solution, None, reference, other, options.tolerance, left, lambda name: show(f"checking {name}"))
+    left = (
+        None
+        if options.time_limit is None
+        else max(options.time_limit - (time.perf_counter() - begun), 0.0)
+    )
+    with progress_lines(
+        f"certifying {solution.problem}", options.quiet, still=options.verbose
+    ) as show:
+        return certify(
+            solution,
+            None,
+            reference,
+            other,
+            options.tolerance,
+            left,
+            lambda name: show(f"checking {name}"),
+        )
 
 
 def _of_name(name: str, settings: Mapping[str, Any], options: SolveOptions) -> Certificate:
-    """Certify the direct solution against that of shooting; ``--method indirect`` reverses them, ``direct`` omits shooting."""
+    """Certify the direct solution against that of shooting; ``--method indirect`` reverses them,
+    ``direct`` omits shooting.
+    """
     from trajopt.direct.collocation import Collocation
-    from trajopt.solving import Both
+    from trajopt.solving.methods import Both
 
     begun = time.perf_counter()
     alone = options.method == "direct" or options.starts > 1
     if options.starts > 1:  # several starts take longer than a certificate
         options = replace(options, method="direct")
     # Certify the solution that ``solve`` returns, at the same tolerance.
-    answer = solve_name(name, settings, options if alone else replace(options, method=Both(direct=Collocation())))
+    answer = solve_name(
+        name, settings, options if alone else replace(options, method=Both(direct=Collocation()))
+    )
     found = answer.solution.comparison
     if found is None or found.indirect is None:
         return _certified(answer.solution, answer.reference, None, options, begun)
@@ -117,8 +178,11 @@ def print_certificate(certificate: Certificate, error: bool = False) -> None:
     screen = console(error=error)
     for name, value in certificate.settings.items():
         screen.print(f"  {name}: {value}")
-    screen.print(f"{certificate.problem}: {certificate.verdict}", style=f"bold {'green' if certificate.ok else 'red'}")
-    content = table("check", "value", "tolerance", "verdict", right=("value", "tolerance"))
+    screen.print(
+        f"{certificate.problem}: {certificate.verdict}",
+        style=f"bold {'green' if certificate.ok else 'red'}",
+    )
+    content = text_table("check", "value", "tolerance", "verdict", right=("value", "tolerance"))
     for row in certificate.checks:
         content.add(row.name, *figures(row), verdict(row))
     content.print(screen)

@@ -17,12 +17,12 @@ from trajopt.commands.plot import Subject, draw_answers, draw_run
 from trajopt.commands.saved_problem import check_belongs
 from trajopt.commands.terminal import console, progress_lines
 from trajopt.errors import TrajoptError, UsageError, suggest
-from trajopt.files import make_folder
+from trajopt.files.atomic import make_folder
 
 if TYPE_CHECKING:
     from trajopt.integrate.simulation import Simulation
     from trajopt.show.gallery_page import Card
-    from trajopt.solution import Solution
+    from trajopt.trajectory.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,10 @@ class GalleryOptions:
 
 
 def run_gallery(folder: Path, options: GalleryOptions) -> int:
-    """Solve or simulate everything, plot it, and write contact sheets and an index. Results of an earlier run are reused."""
+    """Solve or simulate everything, plot it, and write contact sheets and an index.
+
+    Results of an earlier run are reused.
+    """
     from trajopt.show.gallery_page import contact_sheets, write_index
 
     entries = _entries(options)
@@ -72,7 +75,8 @@ def _entries(options: GalleryOptions) -> dict[str, Entry]:
     for name in options.names:
         if name not in everything:
             raise UsageError(
-                f"unknown problem or system '{name}'", hint=suggest(name, everything) or "'trajopt list' shows the names"
+                f"unknown problem or system '{name}'",
+                hint=suggest(name, everything) or "'trajopt list' shows the names",
             )
     check_family(options.family, everything)
     chosen = {name: e for name, e in everything.items() if options.family in (None, e.family)}
@@ -89,7 +93,9 @@ def _card(name: str, entry: Entry, folder: Path, options: GalleryOptions) -> Car
         remark, good = draw(name, folder, options)
     except TrajoptError as error:
         remark, good = error.what, False
-    except Exception as error:  # a model or a solver may raise anything; continue with the next name
+    except (
+        Exception
+    ) as error:  # a model or a solver may raise anything; continue with the next name
         remark, good = describe(error), False
     found = [path for path in _expected(name, folder) if path.exists()]
     return Card(name, entry.family, entry.summary, tuple(found), remark, good)
@@ -115,15 +121,22 @@ def _problem(name: str, folder: Path, options: GalleryOptions) -> tuple[str, boo
             draw_answers({"": solution}, kind, path, subject, reference)
     if options.films and drawing is not None:
         _film(solution, drawing, folder / f"{name}.gif", options)
-    return f"objective {solution.objective:.8g}" if solution.success else solution.status.value, solution.success
+    return (
+        f"objective {solution.objective:.8g}" if solution.success else solution.status.value,
+        solution.success,
+    )
 
 
-def _answer(name: str, build: Callable[..., Any], folder: Path, options: GalleryOptions) -> Solution:
-    """Load the solution of an earlier run if it still belongs to the problem; otherwise solve and save it."""
+def _answer(
+    name: str, build: Callable[..., Any], folder: Path, options: GalleryOptions
+) -> Solution:
+    """Load the solution of an earlier run if it still belongs to the problem; otherwise solve and
+    save it.
+    """
     from dataclasses import replace
 
-    from trajopt.solving import solve
-    from trajopt.storage import load
+    from trajopt.files.storage import load
+    from trajopt.solving.methods import solve
 
     saved = folder / f"{name}.nc"
     problem = build()
@@ -131,7 +144,7 @@ def _answer(name: str, build: Callable[..., Any], folder: Path, options: Gallery
         try:
             earlier = load(saved)
             check_belongs(Built(problem), earlier, name)
-            return replace(earlier, form=problem.finish())
+            return replace(earlier, form=problem.finish().of_solution(earlier.parameters))
         except TrajoptError:  # of an older statement of the problem, or damaged
             _remove_plots(name, folder)
     solution = solve(problem)
@@ -147,13 +160,18 @@ def _remove_plots(name: str, folder: Path) -> None:
 
 
 def _system(name: str, folder: Path, options: GalleryOptions) -> tuple[str, bool]:
-    """Simulate and plot a system, unless all its plots exist. Simulations are not saved: running one again is fast."""
+    """Simulate and plot a system, unless all its plots exist.
+
+    Simulations are not saved: running one again is fast.
+    """
     from trajopt.integrate.simulation import simulate
 
     system, subject = build_system(name, {}), Subject(name, {}, "system")
     kinds = [USUAL, *(["stills"] if system.drawing is not None else []), *subject.own()]
     films = [folder / f"{name}.gif"] if options.films and system.drawing is not None else []
-    if not options.again and all(path.exists() for path in [*(_path(folder, name, kind) for kind in kinds), *films]):
+    if not options.again and all(
+        path.exists() for path in [*(_path(folder, name, kind) for kind in kinds), *films]
+    ):
         return "", True
     run: Simulation = simulate(system)
     for kind in kinds:

@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trajopt.errors import UsageError
-from trajopt.files import check_writable, write_text
+from trajopt.errors import UsageError, warn
+from trajopt.files.atomic import check_writable, write_text
 
 USUAL = "trajectories"  # default kind of plot
 PICTURES = (".png", ".pdf", ".svg", ".jpg")
 ENDINGS = {"--plot": PICTURES, "--animate": (".gif", ".mp4")}
+USUAL_ENDINGS = {
+    "--save": (".nc", ".cdf", ".h5"),
+    "--csv": (".csv", ".txt", ""),
+    "--json": (".json", ""),
+}
+TEXT = ("--csv", "--json")  # may go to a terminal or a pipe
 STANDARD_OUTPUT = "-"
 
 
@@ -37,10 +43,20 @@ class Outputs:
             raise UsageError("--plot-kind needs an output file", hint=f"--plot {self.kind}.png")
         taken: dict[Path, str] = {}
         for option, path in self.named.items():
-            check_writable(path, ENDINGS.get(option, ()))
+            check_writable(path, ENDINGS.get(option, ()), text=option in TEXT)
             if path.resolve() in taken:
-                raise UsageError(f"{taken[path.resolve()]} and {option} name the same file", got=str(path))
+                raise UsageError(
+                    f"{taken[path.resolve()]} and {option} name the same file", got=str(path)
+                )
             taken[path.resolve()] = option
+        for option, path in self.named.items():
+            if path.suffix.lower() not in USUAL_ENDINGS.get(option, (path.suffix.lower(),)):
+                expected = USUAL_ENDINGS[option][0]
+                warn(
+                    f"{option} writes another kind of file than its name says",
+                    got=str(path),
+                    expected=f"a name with {expected}",
+                )
         if self.animate is not None:
             from trajopt.show.animate import check_film
 
@@ -50,7 +66,13 @@ class Outputs:
     def named(self) -> dict[str, Path]:
         """Output files by option."""
         json = None if self.json is None or self.json_on_standard_output else Path(self.json)
-        files = {"--save": self.save, "--plot": self.plot, "--csv": self.csv, "--animate": self.animate, "--json": json}
+        files = {
+            "--save": self.save,
+            "--plot": self.plot,
+            "--csv": self.csv,
+            "--animate": self.animate,
+            "--json": json,
+        }
         return {option: path for option, path in files.items() if path is not None}
 
     @property
@@ -67,7 +89,9 @@ class Outputs:
 
     @contextlib.contextmanager
     def clean_standard_output(self) -> Iterator[None]:
-        """Redirect the output of solvers and models to standard error while standard output is reserved for JSON."""
+        """Redirect the output of solvers and models to standard error while standard output is
+        reserved for JSON.
+        """
         if not self.json_on_standard_output:
             yield
             return

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from trajopt.commands.building import locating_errors, read_settings
 from trajopt.commands.exit_codes import SOLVED
 from trajopt.commands.outputs import PICTURES, USUAL
-from trajopt.commands.saved_problem import check_belongs, read_answer, rebuilt
+from trajopt.commands.saved_problem import check_belongs, rebuilt
 from trajopt.commands.terminal import say_written
 from trajopt.errors import UsageError, suggest
-from trajopt.files import check_writable
+from trajopt.files.atomic import check_writable
 
 if TYPE_CHECKING:
     from trajopt.integrate.simulation import Simulation
-    from trajopt.reference import Reference
     from trajopt.show.drawing import Drawing, Picture
-    from trajopt.solution import Solution
+    from trajopt.statement.reference import Reference
+    from trajopt.trajectory.solution import Solution
 
 OF_ANSWERS = {
     USUAL: "states, controls and costates over time",
@@ -35,6 +35,7 @@ OF_RUNS = {
     "phase": "coordinates against their rates",
     "deviations": "the invariants' deviations with and without stabilization",
     "outputs": "energies, reactions, torques",
+    "steps": "the steps of the integrator over time",
     "stills": "a sequence of snapshots of the motion",
 }
 SEVERAL = (USUAL, "phase")  # kinds that can overlay several solutions
@@ -43,7 +44,9 @@ Pairs = Sequence[tuple[str, str]] | None
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a plot: a name, the settings it was built with, and plots and drawings of its module."""
+    """The subject of a plot: a name, the settings it was built with, and plots and drawings of its
+    module.
+    """
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -71,16 +74,25 @@ class Subject:
         if found is None:
             raise UsageError(
                 f"'{self.name}' has no drawing",
-                expected="a function 'drawing' in the problem's module that returns a trajopt.show.drawing.Drawing",
+                expected="a function 'drawing' in the problem's module that returns a "
+                "trajopt.show.drawing.Drawing",
             )
         return found
 
     def check(self, kind: str) -> None:
         """Raise if this kind of plot is unavailable. Called before solving."""
         usual = OF_ANSWERS if self.kind == "problem" else OF_RUNS
-        known = [*usual, *(name for name in self.own() if name not in usual)] if kind not in usual else list(usual)
+        known = (
+            [*usual, *(name for name in self.own() if name not in usual)]
+            if kind not in usual
+            else list(usual)
+        )
         if kind not in known:
-            raise UsageError(f"'{self.name}' has no plot of kind '{kind}'", expected=", ".join(known), hint=suggest(kind, known))
+            raise UsageError(
+                f"'{self.name}' has no plot of kind '{kind}'",
+                expected=", ".join(known),
+                hint=suggest(kind, known),
+            )
         if kind == "stills" and self.kind == "problem":
             self.drawing()
 
@@ -111,7 +123,9 @@ def draw_answers(
     """Plot one solution, or overlay several."""
     first = next(iter(answers.values()))
     if len(answers) > 1 and kind not in SEVERAL:
-        raise UsageError(f"a plot of kind '{kind}' shows one solution", got=f"{len(answers)} solutions")
+        raise UsageError(
+            f"a plot of kind '{kind}' shows one solution", got=f"{len(answers)} solutions"
+        )
     if kind == USUAL:
         from trajopt.show.plots import plot_solution
 
@@ -140,9 +154,16 @@ def draw_answers(
 
 
 def draw_run(
-    simulation: Simulation, kind: str, path: Path, subject: Subject, again: Callable[[], Mapping[str, Simulation]]
+    simulation: Simulation,
+    kind: str,
+    path: Path,
+    subject: Subject,
+    again: Callable[[], Mapping[str, Simulation]],
 ) -> None:
-    """Plot a simulation. ``again`` runs the system with and without stabilization, if the plot needs both."""
+    """Plot a simulation.
+
+    ``again`` runs the system with and without stabilization, if the plot needs both.
+    """
     if kind == USUAL:
         from trajopt.show.simulation_plots import plot_simulation
 
@@ -155,7 +176,9 @@ def draw_run(
         from trajopt.show.animate import stills
 
         if simulation.system.drawing is None:
-            raise UsageError(f"'{subject.name}' has no drawing", expected="a System with drawing=Drawing(...)")
+            raise UsageError(
+                f"'{subject.name}' has no drawing", expected="a System with drawing=Drawing(...)"
+            )
         stills(simulation, simulation.system.drawing, path)
     elif kind == "deviations":
         from trajopt.show.deviation_plots import plot_deviations
@@ -165,6 +188,10 @@ def draw_run(
         from trajopt.show.simulation_plots import plot_outputs
 
         plot_outputs(simulation, path)
+    elif kind == "steps":
+        from trajopt.show.simulation_plots import plot_steps
+
+        plot_steps(simulation, path)
     else:
         _draw_own(simulation, kind, path, subject)
 
@@ -188,18 +215,26 @@ class PlotOptions:
 
 
 def run_plot(files: Sequence[Path], output: Path, options: PlotOptions, quiet: bool) -> int:
-    """Plot saved solutions. The problem is rebuilt by name, since its bounds are not in the file."""
+    """Plot saved solutions.
+
+    The problem is rebuilt by name, since its bounds are not in the file.
+    """
+    from trajopt.files.storage import load
+
     check_writable(output, PICTURES)
     if any(output.resolve() == file.resolve() for file in files):
         raise UsageError(f"'{output}' is the input file", hint="-o plot.png")
-    solutions = [read_answer(file, quiet) for file in files]
+    solutions = [load(file) for file in files]
     found = rebuilt(solutions[0], options.problem, options.settings, "bounds of states")
     built, subject = found.built, Subject(found.name, found.settings)
     if built is not None:
         subject.check(options.kind)
         for solution in solutions[1:]:
             check_belongs(built, solution, found.name)
-        solutions = [replace(solution, form=built.problem.finish()) for solution in solutions]
+        form = built.problem.finish()
+        solutions = [
+            replace(solution, form=form.of_solution(solution.parameters)) for solution in solutions
+        ]
     elif options.kind not in OF_ANSWERS or options.kind == "stills":
         raise UsageError(
             f"a plot of kind '{options.kind}' needs the problem",

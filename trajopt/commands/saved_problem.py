@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajopt.catalogue import named_problems
 from trajopt.commands.building import Built, build_problem
-from trajopt.commands.terminal import console
 from trajopt.errors import UsageError
+from trajopt.files.named import name_of
 
 if TYPE_CHECKING:
-    from trajopt.solution import Solution
-
-
-def read_answer(path: str | Path, quiet: bool = False) -> Solution:
-    """Load a solution; warn on standard error if the file has no checksums."""
-    from trajopt.storage import load
-
-    solution = load(path)
-    if solution.unchecked:
-        console(error=True, quiet=quiet).print(f"  {path}: no checksum (older format); damage cannot be detected", style="yellow")
-    return solution
+    from trajopt.trajectory.solution import Solution
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """The rebuilt problem of a saved solution; ``built`` is None if it cannot be built, and ``remarks`` give the reason."""
+    """The rebuilt problem of a saved solution; ``built`` is None if it cannot be built, and
+    ``remarks`` give the reason.
+    """
 
     name: str
     settings: Mapping[str, Any]
@@ -39,20 +30,22 @@ class Recalled:
 def remembered(solution: Solution, name: str, settings: Mapping[str, Any]) -> Solution:
     """Store in a solution how its problem was built.
 
-    Only names of the catalogue are stored. A path to a Python file is not: loading the solution would execute it.
+    Only names of the catalogue are stored. A path to a Python file is not: loading the solution
+    would execute it.
     """
-    return replace(solution, source=name if name in named_problems() else "", settings=dict(settings))
+    return replace(
+        solution, source=name if name in named_problems() else "", settings=dict(settings)
+    )
 
 
 def recalled(solution: Solution, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name and the settings to rebuild a solution's problem; the name is empty if it is not in the catalogue.
+    """Return the name and the settings to rebuild a solution's problem; the name is empty if it is
+    not in the catalogue.
 
-    The text in a file is not trusted. Only names of the catalogue are built; a path to a Python file is accepted from
-    the command line only (``--problem``).
+    The text in a file is not trusted. Only names of the catalogue are built; a path to a Python
+    file is accepted from the command line only (``--problem``).
     """
-    known = named_problems()
-    name = next((name for name in (solution.source, solution.problem) if name in known), "")
-    return name, {**solution.settings, **settings}
+    return name_of(solution), {**solution.settings, **settings}
 
 
 def unnamed(solution: Solution) -> UsageError:
@@ -63,11 +56,13 @@ def unnamed(solution: Solution) -> UsageError:
     )
 
 
-def rebuilt(solution: Solution, problem: str | None, settings: Mapping[str, Any], without: str) -> Recalled:
+def rebuilt(
+    solution: Solution, problem: str | None, settings: Mapping[str, Any], without: str
+) -> Recalled:
     """Rebuild the problem of a solution from its file; settings given now take precedence.
 
-    If no problem or settings are given and the problem cannot be built, the name is empty and a remark says which outputs are
-    missing (``without``).
+    If no problem or settings are given and the problem cannot be built, the name is empty and a
+    remark says which outputs are missing (``without``).
     """
     known, whole = recalled(solution, settings)
     name = problem or known
@@ -78,7 +73,12 @@ def rebuilt(solution: Solution, problem: str | None, settings: Mapping[str, Any]
     except UsageError as error:
         if problem is not None or settings:
             raise
-        return Recalled("", whole, None, (f"without {without}: {error.what}; give the problem by --problem ./mine.py:build",))
+        return Recalled(
+            "",
+            whole,
+            None,
+            (f"without {without}: {error.what}; give the problem by --problem ./mine.py:build",),
+        )
     check_belongs(built, solution, name)
     return Recalled(name, whole, built)
 

@@ -1,6 +1,8 @@
-"""SIGINT, SIGTERM and SIGHUP: write the best solution so far, print its file name, exit with 128 + the signal number.
+"""SIGINT, SIGTERM and SIGHUP: write the best solution so far, print its file name, exit with 128 +
+the signal number.
 
-From the first solved mesh on, the encoded best solution is held in memory, so that a signal handler only writes it.
+From the first solved mesh on, the encoded best solution is held in memory, so that a signal handler
+only writes it.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trajopt.solution import Solution
+    from trajopt.trajectory.solution import Solution
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-HANDLER_DELAY = 0.2  # seconds until another thread writes the solution, if the main thread is in compiled code
+HANDLER_DELAY = (
+    0.2  # seconds until another thread writes the solution, if the main thread is in compiled code
+)
 
 
 class Stop:
@@ -68,11 +72,14 @@ class BestSolution:
 
     def hold(self, solution: Solution) -> None:
         """Hold this solution."""
-        from trajopt.netcdf import encode
-        from trajopt.solution_files import groups_of
+        from trajopt.files.netcdf import encode
+        from trajopt.files.solution_files import groups_of
 
         content = encode(groups_of(self._finished(solution).without_form()))
-        description = f"{solution.status.name.lower()}, objective {solution.objective:.9g}, estimated error {solution.error:.1e}"
+        description = (
+            f"{solution.status.name.lower()}, objective {solution.objective:.9g}, "
+            f"estimated error {solution.error:.1e}"
+        )
         self._content, self._description, self._error = content, description, solution.error
 
     @property
@@ -81,13 +88,13 @@ class BestSolution:
 
     def write(self) -> None:
         """Write the held solution."""
-        from trajopt.files import write_bytes
+        from trajopt.files.atomic import write_bytes
 
         write_bytes(self._path, self._content or b"")
 
     def end(self, number: int) -> None:
         """Write the held solution, print its file name, and exit."""
-        from trajopt.files import abandon_parts
+        from trajopt.files.atomic import abandon_parts
 
         if not self._lock.acquire(blocking=False):  # the other thread is writing
             time.sleep(10.0)
@@ -99,7 +106,12 @@ class BestSolution:
         except BaseException as error:
             said = f"interrupted by {name}; the solution could not be written: {error}"
         with suppress(OSError):
-            os.write(2, (("\x1b[?25h" if os.isatty(2) else "") + said + "\n").encode("utf-8", "backslashreplace"))
+            os.write(
+                2,
+                (("\x1b[?25h" if os.isatty(2) else "") + said + "\n").encode(
+                    "utf-8", "backslashreplace"
+                ),
+            )
         os._exit(128 + number)
 
 
@@ -108,14 +120,18 @@ _stop = Stop()
 
 
 def end_at_once() -> None:
-    """Have the three signals end this process with the right exit code; for the time before a command begins."""
+    """Have the three signals end this process with the right exit code; for the time before a
+    command begins.
+    """
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
 
 
 def ignore() -> None:
-    """Let no signal change the exit code of a command that has finished; Python takes a while to unload its libraries."""
+    """Let no signal change the exit code of a command that has finished; Python takes a while to
+    unload its libraries.
+    """
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -176,7 +192,9 @@ def saving_on_signals(best: BestSolution | None) -> Iterator[None]:
 
 
 def _watch(reading: int, best: BestSolution) -> None:
-    """Write the solution from a second thread: Python runs handlers in the main thread only, after compiled code returns."""
+    """Write the solution from a second thread: Python runs handlers in the main thread only, after
+    compiled code returns.
+    """
     while True:
         numbers = os.read(reading, 1)
         if not numbers:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajopt.labels import printable
+from trajopt.statement.labels import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 def console(error: bool = False, quiet: bool = False, lines: bool = False) -> Console:
     """Return a console without markup: '[m/s]' is a unit, not a style.
 
-    Control characters are escaped, since names may come from a file. Line breaks are escaped unless ``lines``.
+    Control characters are escaped, since names may come from a file. Line breaks are escaped unless
+    ``lines``.
     """
     from rich.console import Console
 
     class Screen(Console):
         def print(self, *objects: Any, **options: Any) -> None:
-            super().print(*(printable(o, lines) if isinstance(o, str) else o for o in objects), **options)
+            super().print(
+                *(printable(o, lines) if isinstance(o, str) else o for o in objects), **options
+            )
 
     return Screen(stderr=error, quiet=quiet, markup=False, highlight=False, soft_wrap=True)
 
@@ -40,25 +43,35 @@ class Table:
         self.rows.append(tuple(printable(cell) for cell in cells))
 
     def print(self, screen: Console, indent: str = "  ") -> None:
-        """Print the table. Lines are not truncated to the width of the terminal, so that no number is cut."""
-        widths = [max(len(row[i]) for row in (self.head, *self.rows)) for i in range(len(self.head))]
+        """Print the table.
+
+        Lines are not truncated to the width of the terminal, so that no number is cut.
+        """
+        widths = [
+            max(len(row[i]) for row in (self.head, *self.rows)) for i in range(len(self.head))
+        ]
         screen.print(indent + self._line(self.head, widths), style="bold")
         for row in self.rows:
             screen.print(indent + self._line(row, widths))
 
     def _line(self, cells: tuple[str, ...], widths: list[int]) -> str:
         aligned = zip(self.head, cells, widths, strict=True)
-        return "   ".join(cell.rjust(w) if column in self.right else cell.ljust(w) for column, cell, w in aligned).rstrip()
+        return "   ".join(
+            cell.rjust(w) if column in self.right else cell.ljust(w) for column, cell, w in aligned
+        ).rstrip()
 
 
-def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+def text_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """Return an empty table."""
     return Table(columns, frozenset(right))
 
 
 @contextmanager
 def progress_lines(what: str, quiet: bool, still: bool = False) -> Iterator[Callable[[str], None]]:
-    """Yield a function that prints a line. A terminal shows a spinner with the elapsed time below it, unless ``still``."""
+    """Yield a function that prints a line.
+
+    A terminal shows a spinner with the elapsed time below it, unless ``still``.
+    """
     if quiet:
         yield lambda line: None
         return
@@ -69,7 +82,11 @@ def progress_lines(what: str, quiet: bool, still: bool = False) -> Iterator[Call
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     with Progress(
-        SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), console=screen, transient=True
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        console=screen,
+        transient=True,
     ) as live:
         live.add_task(what)
         yield lambda line: live.console.print("  " + printable(line), style="dim")

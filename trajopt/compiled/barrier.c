@@ -64,10 +64,10 @@ static void decrease(iterate *w) {
 }
 
 void barrier_update(iterate *w) {
-    if (w->bounds == 0 && !w->s->options->steady) {
+    if (w->bounds == 0 && !w->s->options->monotone) {
         w->freely = 0;
         w->mu = w->mu_min;
-    } else if (!w->s->options->steady) {
+    } else if (!w->s->options->monotone) {
         if (w->mu_max < 0) w->mu_max = 1e3 * w->average;
         if (makes_progress(w)) {
             w->freely = 1;

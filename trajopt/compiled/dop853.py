@@ -1,4 +1,6 @@
-"""Dop853Steps: steps of an explicit Runge-Kutta pair of order 8 for a rate given as a tape (dop853.c)."""
+"""Dop853Steps: steps of an explicit Runge-Kutta pair of order 8 for a rate given as a tape
+(dop853.c).
+"""
 
 from __future__ import annotations
 
@@ -35,15 +37,28 @@ class CState(ctypes.Structure):
 
 
 class Dop853Steps:
-    """One motion: each call of ``step`` advances ``t`` and ``y`` and returns the coefficients of the dense output."""
+    """One motion: each call of ``step`` advances ``t`` and ``y`` and returns the coefficients of
+    the dense output.
+    """
 
     def __init__(
-        self, rate: Tape, span: tuple[float, float], y: Array, f: Array, first_step: float, rtol: float, atol: float
+        self,
+        rate: Tape,
+        span: tuple[float, float],
+        y: Array,
+        f: Array,
+        first_step: float,
+        rtol: float,
+        atol: float,
     ) -> None:
         core = library()
         assert core is not None
         self._step, self._rate, self._table = core.dop853_step, ctypes.byref(rate.c), _table()[0]
-        self.y, self.f, self._dense = np.array(y, dtype=float), np.array(f, dtype=float), np.empty((DENSE, y.size))
+        self.y, self.f, self._dense = (
+            np.array(y, dtype=float),
+            np.array(f, dtype=float),
+            np.empty((DENSE, y.size)),
+        )
         pointers = (a.ctypes.data for a in (self.y, self.f, self._dense))
         self._state = CState(*span, first_step, rtol, atol, *pointers)
         self._arguments = (self._rate, ctypes.byref(self._table), ctypes.byref(self._state))
@@ -68,7 +83,9 @@ class Dop853Steps:
 
 
 def dense_weights(s: Array) -> Array:
-    """Return the weights (points, 7) of the coefficients of the dense output at fractions s of the step."""
+    """Return the weights (points, 7) of the coefficients of the dense output at fractions s of the
+    step.
+    """
     factors = np.empty((s.size, DENSE))
     factors[:, 0::2] = s[:, None]
     factors[:, 1::2] = (1 - s)[:, None]
@@ -85,5 +102,7 @@ def _table() -> tuple[CTable, tuple[Any, ...]]:
     a, c = np.zeros((STAGES, STAGES)), np.ones(STAGES)
     a[:last, :last], a[last, :last], a[last + 1 :] = scheme.A, scheme.B, scheme.A_EXTRA
     c[:last], c[last + 1 :] = scheme.C, scheme.C_EXTRA
-    arrays = tuple(np.ascontiguousarray(v, dtype=float) for v in (a, c, scheme.E3, scheme.E5, scheme.D))
+    arrays = tuple(
+        np.ascontiguousarray(v, dtype=float) for v in (a, c, scheme.E3, scheme.E5, scheme.D)
+    )
     return CTable(*(v.ctypes.data for v in arrays)), arrays

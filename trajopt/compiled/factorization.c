@@ -31,6 +31,9 @@ struct factorization {
     int64_t *entry_row, *entry_column; /* (entries,) places in the front without delayed columns, row >= column */
     int64_t own_count, *own_entry, *own_index; /* entries of the diagonal: their numbers and indices */
     double *diagonal_size, *cancelled; /* (size,) see dense.h */
+    int64_t *row, *column; /* (entries,) as given */
+    double *scale, *most;  /* (size,) of the equilibration: factors, and the largest entries of the rows */
+    double *scaled;        /* (entries,) values of the equilibrated matrix */
     int careful;          /* `cancelled` is used */
     double smallest;      /* size of a pivot */
     factored_front *front;
@@ -104,9 +107,14 @@ factorization *factorization_new(int64_t size, int64_t entries, const int64_t *r
     f->watched = w;
     f->tree = front_tree_new(size, entries, row, column, mate, w);
     int fine = f->tree && place_entries(f, row, column) && (f->diagonal_size = new_doubles(size)) && (f->cancelled = new_doubles(size)) &&
-               (f->position = new_integers(size)) &&
+               (f->position = new_integers(size)) && (f->row = new_integers(entries)) && (f->column = new_integers(entries)) &&
+               (f->scale = new_doubles(size)) && (f->most = new_doubles(size)) && (f->scaled = new_doubles(entries)) &&
                (f->front = calloc((size_t)(f->tree->fronts + 1), sizeof(factored_front)));
-    if (fine) return f;
+    if (fine) {
+        memcpy(f->row, row, (size_t)entries * sizeof(int64_t));
+        memcpy(f->column, column, (size_t)entries * sizeof(int64_t));
+        return f;
+    }
     factorization_free(f);
     return NULL;
 }
@@ -124,6 +132,11 @@ void factorization_free(factorization *f) {
     free(f->own_index);
     free(f->diagonal_size);
     free(f->cancelled);
+    free(f->row);
+    free(f->column);
+    free(f->scale);
+    free(f->most);
+    free(f->scaled);
     free(f->front);
     free(f->factors);
     free(f->diagonals);
@@ -208,6 +221,38 @@ static int64_t assemble(factorization *f, int64_t q, const double *values, stack
     return n;
 }
 
+/* ---- equilibration -------------------------------------------------------------------------------------------------------- */
+
+enum { ROUNDS = 3 };
+
+/* scaled := D A D, where D makes the largest entry of each row about one (Ruiz, RAL-TR-2001-034). A pivot is accepted by its size
+ * relative to its column: in rows of very different sizes few are, and columns are delayed to large fronts. The factors are powers of
+ * two: scaling does not round. */
+static void equilibrate(factorization *f, const double *values) {
+    double *d = f->scale, *most = f->most;
+    for (int64_t i = 0; i < f->size; i++) d[i] = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(most, 0, (size_t)f->size * sizeof(double));
+        for (int64_t e = 0; e < f->entries; e++) {
+            const int64_t a = f->row[e], b = f->column[e];
+            const double v = fabs(values[e]) * d[a] * d[b];
+            if (v > most[a]) most[a] = v;
+            if (v > most[b]) most[b] = v;
+        }
+        for (int64_t i = 0; i < f->size; i++) {
+            int exponent;
+            if (!(most[i] > 0)) continue;
+            frexp(most[i], &exponent);
+            d[i] = ldexp(d[i], -exponent / 2);
+        }
+    }
+    for (int64_t e = 0; e < f->entries; e++) f->scaled[e] = values[e] * d[f->row[e]] * d[f->column[e]];
+}
+
+static void multiply_by_scale(const factorization *f, double *b) {
+    for (int64_t i = 0; i < f->size; i++) b[i] *= f->scale[i];
+}
+
 /* ---- numbers ------------------------------------------------------------------------------------------------------------ */
 
 /* Factor front q, keep its columns, push its contribution. */
@@ -272,11 +317,12 @@ int factorization_compute(factorization *f, const double *values, double thresho
     double sum = 0;
     for (int64_t e = 0; e < f->entries; e++) sum += fabs(values[e]);
     if (!isfinite(sum)) return -1;
+    equilibrate(f, values);
     f->careful = 0;
-    int failed = factor_all(f, values, threshold, report);
+    int failed = factor_all(f, f->scaled, threshold, report);
     if (!failed && f->smallest < SUSPICIOUS) { /* again, and tell rounding from small numbers: this takes longer */
         f->careful = 1;
-        failed = factor_all(f, values, threshold, report);
+        failed = factor_all(f, f->scaled, threshold, report);
     }
     return failed;
 }
@@ -285,6 +331,7 @@ int factorization_compute(factorization *f, const double *values, double thresho
 
 int factorization_solve(factorization *f, double *b) {
     double *x = f->work;
+    multiply_by_scale(f, b);
     for (int64_t q = 0; q < f->tree->fronts; q++) {
         const factored_front *front = &f->front[q];
         const int64_t *index = f->indices + front->index;
@@ -301,5 +348,6 @@ int factorization_solve(factorization *f, double *b) {
         for (int64_t i = 0; i < front->pivots; i++) b[index[i]] = x[i];
         if (is_stopped(f->watched, (double)(front->n * (1 + front->pivots)))) return -1;
     }
+    multiply_by_scale(f, b);
     return 0;
 }

@@ -36,7 +36,8 @@ class Report:
 class Factorization:
     """A symmetric matrix given by entries of one triangle; duplicate entries are summed.
 
-    ``mates`` has for each index the other index of a pair that is eliminated together, ``ALONE`` or ``LAST``.
+    ``mates`` has for each index the other index of a pair that is eliminated together, ``ALONE`` or
+    ``LAST``.
 
     >>> f = Factorization(2, [0, 1], [0, 0])  # ((2, 1), (1, 0))
     >>> f.compute([2.0, 1.0]).negative
@@ -45,16 +46,26 @@ class Factorization:
     array([1., 1.])
     """
 
-    def __init__(self, size: int, rows: ArrayLike, columns: ArrayLike, mates: ArrayLike | None = None) -> None:
+    def __init__(
+        self, size: int, rows: ArrayLike, columns: ArrayLike, mates: ArrayLike | None = None
+    ) -> None:
         core = library()
         if core is None:
             raise RuntimeError("the compiled core is not available")
         arrays = [np.ascontiguousarray(a, dtype=np.int64) for a in (rows, columns)]
-        arrays.append(np.full(size, ALONE, dtype=np.int64) if mates is None else np.ascontiguousarray(mates, dtype=np.int64))
+        arrays.append(
+            np.full(size, ALONE, dtype=np.int64)
+            if mates is None
+            else np.ascontiguousarray(mates, dtype=np.int64)
+        )
         _check(size, *arrays)
         self.size, self.entries, self._core = size, arrays[0].size, core
         core.factorization_new.restype = _P
-        self._handle = _P(core.factorization_new(_I(size), _I(self.entries), *(_P(a.ctypes.data) for a in arrays), None))
+        self._handle = _P(
+            core.factorization_new(
+                _I(size), _I(self.entries), *(_P(a.ctypes.data) for a in arrays), None
+            )
+        )
         if not self._handle:
             raise MemoryError("analysis of a sparse matrix")
         weakref.finalize(self, core.factorization_free, self._handle)
@@ -65,7 +76,12 @@ class Factorization:
         if array.shape != (self.entries,):
             raise ValueError(f"{array.shape} values for {self.entries} entries")
         report = FactorizationReport()
-        arguments: list[Any] = [self._handle, _P(array.ctypes.data), ctypes.c_double(threshold), ctypes.byref(report)]
+        arguments: list[Any] = [
+            self._handle,
+            _P(array.ctypes.data),
+            ctypes.c_double(threshold),
+            ctypes.byref(report),
+        ]
         if self._core.factorization_compute(*arguments):
             raise ArithmeticError("the matrix has entries that are not finite")
         return Report(report.negative, report.zero, report.delayed, report.entries)
@@ -79,11 +95,20 @@ class Factorization:
         return x
 
 
-def _check(size: int, rows: NDArray[np.int64], columns: NDArray[np.int64], mates: NDArray[np.int64]) -> None:
+def _check(
+    size: int, rows: NDArray[np.int64], columns: NDArray[np.int64], mates: NDArray[np.int64]
+) -> None:
     if rows.shape != columns.shape or mates.shape != (size,):
         raise ValueError("rows and columns must be as many as entries, mates as many as unknowns")
-    if rows.size and not (min(rows.min(), columns.min()) >= 0 and max(rows.max(), columns.max()) < size):
+    if rows.size and not (
+        min(rows.min(), columns.min()) >= 0 and max(rows.max(), columns.max()) < size
+    ):
         raise ValueError(f"entries outside a matrix of size {size}")
     pairs = np.flatnonzero(mates >= 0)
-    if np.any(mates < LAST) or np.any(mates >= size) or np.any(mates[mates[pairs]] != pairs) or np.any(mates[pairs] == pairs):
+    if (
+        np.any(mates < LAST)
+        or np.any(mates >= size)
+        or np.any(mates[mates[pairs]] != pairs)
+        or np.any(mates[pairs] == pairs)
+    ):
         raise ValueError("mates are not pairs")

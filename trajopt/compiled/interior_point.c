@@ -115,7 +115,7 @@ int run(iterate *w) {
 
 /* ---- the scaled program --------------------------------------------------------------------------------------------------------- */
 
-static int new_scaled_program(scaled_program *s, const interior_point_bounds *b) {
+int new_scaled_program(scaled_program *s, const interior_point_bounds *b) {
     const int64_t n = s->p->unknowns;
     s->rows = s->p->constraints;
     s->objective_scale = 1;
@@ -133,7 +133,7 @@ static int new_scaled_program(scaled_program *s, const interior_point_bounds *b)
     return fine;
 }
 
-static void free_scaled_program(scaled_program *s) {
+void free_scaled_program(scaled_program *s) {
     factorization_free(s->kkt);
     evaluation_free(s->e);
     void *all[] = {s->unknown, s->free_of, s->y, s->row_scale, s->row_sums, s->jacobian, s->hessian, s->entry_row,
@@ -195,7 +195,7 @@ static int begin(iterate *w, const interior_point_bounds *b) {
     point_inside(w, o->push);
     w->mu = o->barrier;
     w->mu_min = 0.5 * fmin(o->tolerance, o->complementarity);
-    w->freely = !o->steady;
+    w->freely = !o->monotone;
     for (int64_t i = 0; i < w->size; i++) {
         if (isfinite(w->lower[i])) w->z_lower[i] = o->fitted ? w->mu / (w->x[i] - w->lower[i]) : 1;
         if (isfinite(w->upper[i])) w->z_upper[i] = o->fitted ? w->mu / (w->upper[i] - w->x[i]) : 1;
@@ -203,6 +203,18 @@ static int begin(iterate *w, const interior_point_bounds *b) {
     const int outcome = point_values(w, w->x, &w->f, w->g);
     if (outcome) return outcome > 0 ? IP_NOT_A_NUMBER : IP_FAILED;
     return point_derivatives(w) ? IP_FAILED : IP_SOLVED;
+}
+
+/* Multipliers from another answer, at least what the barrier parameter asks of a bound at this distance. */
+static void take_multipliers(iterate *w, const interior_point_answer *from) {
+    const scaled_program *s = w->s;
+    const double scale = s->objective_scale;
+    for (int64_t i = 0; i < s->rows; i++) w->lambda[i] = from->constraint[i] * scale / s->row_scale[i];
+    for (int64_t i = 0; i < w->size; i++) {
+        const double mu = i < s->free ? from->bound[s->unknown[i]] * scale : w->lambda[w->row[i - s->free]];
+        if (isfinite(w->lower[i])) w->z_lower[i] = fmax(-mu, w->mu / (w->x[i] - w->lower[i]));
+        if (isfinite(w->upper[i])) w->z_upper[i] = fmax(mu, w->mu / (w->upper[i] - w->x[i]));
+    }
 }
 
 static void answer_of(iterate *w, const interior_point_answer *answer) {
@@ -237,8 +249,10 @@ int interior_point_solve(const program *p, const interior_point_bounds *bounds, 
     if (new_scaled_program(&s, bounds) && choose_scales(&s) &&
         (w = iterate_new(&s, count_slacks(bounds, p->constraints)))) {
         status = begin(w, bounds);
+        const int given = options->fitted == IP_GIVEN_MULTIPLIERS;
+        if (given) take_multipliers(w, answer);
         if (status == IP_SOLVED)
-            status = !is_over(&s) && kkt_new(&s, bounds) && !kkt_multipliers(w) ? run(w) : unfinished(&s);
+            status = !is_over(&s) && kkt_new(&s, bounds) && (given || !kkt_multipliers(w)) ? run(w) : unfinished(&s);
         answer_of(w, answer);
     }
     iterate_free(w);

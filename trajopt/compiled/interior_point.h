@@ -19,6 +19,8 @@ enum interior_point_status {
     IP_DIVERGED      /* an unknown exceeds every reasonable size */
 };
 
+enum { IP_GIVEN_MULTIPLIERS = 2 };
+
 typedef struct {
     double tolerance;       /* of the scaled optimality error, WB (5) */
     double complementarity; /* largest product of distance and multiplier of a bound, unscaled */
@@ -27,8 +29,9 @@ typedef struct {
     double relax;           /* by which bounds are moved outwards, relative to their size; rows at least by the tolerance */
     double seconds;         /* of wall-clock time */
     int64_t max_iterations;
-    int64_t fitted; /* multipliers of bounds begin as barrier / distance, else as ones; and progress is judged by the error */
-    int64_t steady; /* the barrier parameter decreases monotonically, WB (7); else it is adapted */
+    int64_t fitted; /* multipliers of bounds begin as barrier / distance, else as ones; and progress is judged by the error.
+                     * IP_GIVEN_MULTIPLIERS: all multipliers begin as those that the answer's arrays hold */
+    int64_t monotone; /* the barrier parameter decreases monotonically, WB (7); else it is adapted */
 } interior_point_options;
 
 /* lower, upper, start: (unknowns,); g_lower, g_upper: (constraints,). */

@@ -99,6 +99,8 @@ int kkt_factor(iterate *w);
 /* Directions for given residuals: (size,) of the dual, (rows,) of the primal equations; dx (size,), dlambda (rows,). 0, or -1 if
  * the method shall stop. */
 int kkt_direction(iterate *w, const double *dual, const double *primal, double *dx, double *dlambda);
+/* solution := the solution for `right` by the last factors, with iterative refinement; 0, or -1 if the method shall stop. */
+int kkt_solve_refined(scaled_program *s);
 /* Least-squares multipliers of the rows, WB (36). */
 int kkt_multipliers(iterate *w);
 
@@ -140,6 +142,9 @@ void filter_add(filter *f, double violation, double objective);
 int restore(iterate *w);
 
 /* interior_point.c */
+/* The evaluation of a program, its free unknowns and work arrays; 0 if memory is short. */
+int new_scaled_program(scaled_program *s, const interior_point_bounds *b);
+void free_scaled_program(scaled_program *s);
 /* Iterate until solved, or until `restore` is done. */
 int run(iterate *w);
 double seconds_now(void);

@@ -257,7 +257,7 @@ static double refine_residual(scaled_program *s) {
 }
 
 /* Iterative refinement until the residual ratio of IPOPT, 1e-10, or until it does not help. */
-static int solve_refined(scaled_program *s) {
+int kkt_solve_refined(scaled_program *s) {
     const int64_t size = s->free + s->rows;
     memcpy(s->solution, s->right, (size_t)size * sizeof(double));
     if (factorization_solve(s->kkt, s->solution)) return -1;
@@ -280,7 +280,7 @@ int kkt_direction(iterate *w, const double *dual, const double *primal, double *
         const double d = fmax(w->sigma[s->free + a] + w->shift, NO_DIAGONAL);
         s->right[s->free + w->row[a]] += w->sign[a] * dual[s->free + a] / d;
     }
-    if (solve_refined(s)) return -1;
+    if (kkt_solve_refined(s)) return -1;
     memcpy(dx, s->solution, (size_t)s->free * sizeof(double));
     memcpy(dlambda, s->solution + s->free, (size_t)s->rows * sizeof(double));
     for (int64_t a = 0; a < w->attached; a++) {

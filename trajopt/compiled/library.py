@@ -1,4 +1,6 @@
-"""The shared library of the compiled core, loaded through ctypes; None if it was not built or is disabled."""
+"""The shared library of the compiled core, loaded through ctypes; None if it was not built or is
+disabled.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,10 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-INTERFACE = 4  # must equal `core_interface` of version.c; a library of other sources is not used
-SWITCH = "TRAJOPT_COMPILED"  # environment variable: 0 disables the core, a path selects another build
+INTERFACE = 5  # must equal `core_interface` of version.c; a library of other sources is not used
+SWITCH = (
+    "TRAJOPT_COMPILED"  # environment variable: 0 disables the core, a path selects another build
+)
 
 
 @cache
@@ -21,7 +25,13 @@ def library() -> ctypes.CDLL | None:
     loaded = ctypes.CDLL(str(path))
     if _interface(loaded) != INTERFACE:
         return None
-    loaded.tape_run.argtypes = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+    loaded.tape_run.argtypes = (
+        ctypes.c_void_p,
+        ctypes.c_int64,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_int,
+    )
     return loaded
 
 
@@ -36,12 +46,17 @@ def description() -> str:
     if os.environ.get(SWITCH) == "0":
         return f"CasADi and IPOPT only: the compiled core is disabled ({SWITCH}=0)"
     if _path() is None:
-        return "CasADi and IPOPT only: the compiled core was not built (install a C compiler, then reinstall trajopt)"
+        return (
+            "CasADi and IPOPT only: the compiled core was not built (install a C compiler, "
+            "then reinstall trajopt)"
+        )
     return "CasADi and IPOPT only: the compiled core is out of date (reinstall trajopt)"
 
 
 def threads() -> int:
-    """Return the number of threads for large evaluations: OMP_NUM_THREADS, else the processors of this process."""
+    """Return the number of threads for large evaluations: OMP_NUM_THREADS, else the processors of
+    this process.
+    """
     requested = os.environ.get("OMP_NUM_THREADS", "")
     if requested.isdigit() and int(requested) > 0:
         return int(requested)

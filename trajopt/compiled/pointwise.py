@@ -1,4 +1,6 @@
-"""Pointwise: a CasADi function evaluated at many points, by a tape of the compiled core or by CasADi."""
+"""Pointwise: a CasADi function evaluated at many points, by a tape of the compiled core or by
+CasADi.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,11 @@ CALL = 12_000  # to call CasADi from Python
 
 
 class Pointwise:
-    """Call with one array for each input: (size, points), or (size,) for an input that is the same at all points.
+    """Call with one array for each input: (size, points), or (size,) for an input that is the same
+    at all points.
 
-    Returns (size, points) for a function with one output, else a tuple of such arrays; matrices are stacked by columns.
-    Both implementations give bitwise equal results.
+    Returns (size, points) for a function with one output, else a tuple of such arrays; matrices are
+    stacked by columns. Both implementations give bitwise equal results.
 
     >>> x = casadi.SX.sym("x", 2)
     >>> square = Pointwise(casadi.Function("square", [x], [x * x]))
@@ -41,12 +44,22 @@ class Pointwise:
     @cached_property
     def function(self) -> casadi.Function:
         """With dense columns as inputs and outputs."""
-        return _of_columns(self._given if isinstance(self._given, casadi.Function) else self._given())
+        return _of_columns(
+            self._given if isinstance(self._given, casadi.Function) else self._given()
+        )
 
     @cached_property
     def tape(self) -> Tape | None:
         """The tape of the function, built at the first use."""
         return tape_of(self.function)
+
+    @cached_property
+    def operations(self) -> int:
+        """At one point; of a function of matrices at least an operation for each
+        input and output.
+        """
+        function = self.function
+        return int(max(function.n_instructions(), sum(self._input_sizes) + sum(self._output_sizes)))
 
     @cached_property
     def _input_sizes(self) -> tuple[int, ...]:
@@ -62,13 +75,13 @@ class Pointwise:
         if len(counts) > 1:
             raise ValueError(f"{self.function.name()}: arguments have {sorted(counts)} points")
         count = counts.pop() if counts else max((a.shape[1] for a in columns), default=1)
-        tape = self.tape if self._pays(count) else None
+        tape = self.tape if self._compiling_pays_off(count) else None
         result = self.by_casadi(columns, count) if tape is None else tape.run(columns, count)
         if len(self._output_sizes) == 1:
             return result
         return tuple(np.split(result, np.cumsum(self._output_sizes)[:-1]))
 
-    def _pays(self, count: int) -> bool:
+    def _compiling_pays_off(self, count: int) -> bool:
         """True if the evaluations by CasADi take as long as building the tape."""
         if "tape" in self.__dict__ or not self.function.is_a("SXFunction"):
             return True
@@ -81,8 +94,15 @@ class Pointwise:
         sizes = self._output_sizes
         if count == 0:
             return np.zeros((sum(sizes), 0))
-        results = self.function.call([casadi.DM(a) if a.shape[0] else casadi.DM(0, 1) for a in columns])
-        return np.vstack([np.broadcast_to(np.asarray(r), (n, count)) for r, n in zip(results, sizes, strict=True)])
+        results = self.function.call(
+            [casadi.DM(a) if a.shape[0] else casadi.DM(0, 1) for a in columns]
+        )
+        return np.vstack(
+            [
+                np.broadcast_to(np.asarray(r), (n, count))
+                for r, n in zip(results, sizes, strict=True)
+            ]
+        )
 
 
 def _of_columns(f: casadi.Function) -> casadi.Function:
@@ -94,7 +114,9 @@ def _of_columns(f: casadi.Function) -> casadi.Function:
     kind: Any = casadi.SX if f.is_a("SXFunction") else casadi.MX
     inputs = [kind.sym(f"i{i}", f.numel_in(i)) for i in range(f.n_in())]
     outputs = f.call([casadi.reshape(a, f.size_in(i)) for i, a in enumerate(inputs)])
-    return casadi.Function(f.name(), inputs, [casadi.densify(casadi.reshape(r, r.numel(), 1)) for r in outputs])
+    return casadi.Function(
+        f.name(), inputs, [casadi.densify(casadi.reshape(r, r.numel(), 1)) for r in outputs]
+    )
 
 
 def _columns(argument: Any, size: int) -> Array:

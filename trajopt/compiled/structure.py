@@ -1,4 +1,6 @@
-"""Structure of functions: functions with the same instructions need one tape and one differentiation."""
+"""Structure of functions: functions with the same instructions need one tape and one
+differentiation.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ Value = TypeVar("Value")
 
 
 class SharedByStructure(Generic[Value]):
-    """Values built once for all SX functions with the same instructions; other functions are not compared.
+    """Values built once for all SX functions with the same instructions; other functions are not
+    compared.
 
     >>> shared = SharedByStructure[str]()
     >>> for name in ("a", "b"):
@@ -34,6 +37,8 @@ class SharedByStructure(Generic[Value]):
 
 
 def structure(function: casadi.Function) -> str:
-    """Return the instructions of an SX function as a text that does not depend on the names of its symbols."""
+    """Return the instructions of an SX function as a text that does not depend on the names of its
+    symbols.
+    """
     symbols = [casadi.SX.sym(f"i{i}", function.sparsity_in(i)) for i in range(function.n_in())]
     return str(casadi.Function("f", symbols, function.call(symbols)).serialize())

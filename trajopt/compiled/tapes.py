@@ -27,14 +27,21 @@ class CTape(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_int32) for name in ("instructions", "slots", "inputs", "outputs")),
-        *((name, ctypes.c_void_p) for name in ("operation", "result", "first", "second", "constant", "input_size")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("operation", "result", "first", "second", "constant", "input_size")
+        ),
     )
 
 
 class CInput(ctypes.Structure):
     """``tape_input`` of tape.h."""
 
-    _fields_ = (("data", ctypes.c_void_p), ("component_step", ctypes.c_int64), ("point_step", ctypes.c_int64))
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("component_step", ctypes.c_int64),
+        ("point_step", ctypes.c_int64),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +60,8 @@ class Tape:
     def run(self, arguments: list[Array], count: int) -> Array:
         """Return the results at ``count`` points: (outputs, count).
 
-        Arguments are float arrays (size, count) or (size, 1); the latter are the same at every point.
+        Arguments are float arrays (size, count) or (size, 1); the latter are the same at every
+        point.
         """
         core = library()
         assert core is not None
@@ -70,7 +78,9 @@ class Tape:
 
 
 def tape_of(function: casadi.Function) -> Tape | None:
-    """Return the tape of a function; None if tape.c lacks one of its operations, or without the compiled core."""
+    """Return the tape of a function; None if tape.c lacks one of its operations, or without the
+    compiled core.
+    """
     core = library()
     if core is None or not function.is_a("SXFunction") or function.has_free():
         return None
@@ -82,19 +92,30 @@ def tape_of(function: casadi.Function) -> Tape | None:
     sizes = tuple(function.nnz_in(i) for i in range(function.n_in()))
     starts = [0, *itertools.accumulate(function.nnz_out(i) for i in range(function.n_out()))]
     output = (operation == codes[casadi.OP_OUTPUT]).nonzero()[0]
-    result[output] = second[output] if len(starts) == 2 else np.array(starts)[result[output]] + second[output]
+    result[output] = (
+        second[output] if len(starts) == 2 else np.array(starts)[result[output]] + second[output]
+    )
     input_sizes, place = (ctypes.c_int32 * len(sizes))(*sizes), operands.ctypes.data
     c = CTape(
-        count, function.sz_w(), len(sizes), starts[-1], operation.ctypes.data, place, place + 4 * count, place + 8 * count,
-        constant.ctypes.data, ctypes.addressof(input_sizes),
-    )  # fmt: skip
+        count,
+        function.sz_w(),
+        len(sizes),
+        starts[-1],
+        operation.ctypes.data,
+        place,
+        place + 4 * count,
+        place + 8 * count,
+        constant.ctypes.data,
+        ctypes.addressof(input_sizes),
+    )
     if core.tape_check(ctypes.byref(c)):
         return None
     return Tape(c, (operation, result, first, second, constant, input_sizes), sizes, starts[-1])
 
 
-# An instruction is four integers: operation, result, two operands. A constant takes the place of both operands. Of an output,
-# result and second operand are its number and component; of an input, the two operands are.
+# An instruction is four integers: operation, result, two operands. A constant takes the place of
+# both operands. Of an output, result and second operand are its number and component; of an input,
+# the two operands are.
 INSTRUCTION = struct.Struct("<4i")
 LETTERS = bytes.maketrans(b"abcdefghijklmnop", b"0123456789abcdef")
 SWAPPED = bytes((k >> 4) | (k & 15) << 4 for k in range(256))  # the two digits of a byte, exchanged
@@ -103,14 +124,21 @@ SWAPPED = bytes((k >> 4) | (k & 15) << 4 for k in range(256))  # the two digits 
 def _instructions(function: casadi.Function) -> NDArray[np.int32]:
     """Return all instructions, (instructions, 4).
 
-    They are read from the serialized function, in a quarter of the time of CasADi's interface, where every call reads one.
-    CasADi does not document the format: in versions 3.6 to 3.8 a byte is two letters, the lower digit first, and instructions
-    follow each other. So some of them are compared with the interface, and if they are not found it reads all of them.
+    They are read from the serialized function, in a quarter of the time of CasADi's interface,
+    where every call reads one. CasADi does not document the format: in versions 3.6 to 3.8 a byte
+    is two letters, the lower digit first, and instructions follow each other. So some of them are
+    compared with the interface, and if they are not found it reads all of them.
     """
     count = function.n_instructions()
-    samples = [(k, _instruction(function, k)) for k in {*range(0, count, count // 2 + 1), max(count - 1, 0)} if k < count]
+    samples = [
+        (k, _instruction(function, k))
+        for k in {*range(0, count, count // 2 + 1), max(count - 1, 0)}
+        if k < count
+    ]
     try:
-        text = bytes.fromhex(function.serialize().encode("ascii").translate(LETTERS).decode("ascii")).translate(SWAPPED)
+        text = bytes.fromhex(
+            function.serialize().encode("ascii").translate(LETTERS).decode("ascii")
+        ).translate(SWAPPED)
     except ValueError:
         text = b""
     place = text.find(samples[0][1]) if samples else -1
@@ -118,12 +146,16 @@ def _instructions(function: casadi.Function) -> NDArray[np.int32]:
         if all(text.startswith(sample, place + k * INSTRUCTION.size) for k, sample in samples):
             return np.frombuffer(text, "<i4", 4 * count, place).reshape(-1, 4)
         place = text.find(samples[0][1], place + 1)
-    return np.frombuffer(b"".join(_instruction(function, k) for k in range(count)), "<i4").reshape(-1, 4)
+    return np.frombuffer(b"".join(_instruction(function, k) for k in range(count)), "<i4").reshape(
+        -1, 4
+    )
 
 
 def _instruction(function: casadi.Function, k: int) -> bytes:
     """Return one instruction by CasADi's interface."""
-    operation, to, given = function.instruction_id(k), function.instruction_output(k), function.instruction_input(k)
+    operation = function.instruction_id(k)
+    to = function.instruction_output(k)
+    given = function.instruction_input(k)
     if operation == casadi.OP_CONST:
         return struct.pack("<2id", operation, to[0], function.instruction_constant(k))
     if operation == casadi.OP_OUTPUT:
@@ -140,7 +172,11 @@ def _operations() -> NDArray[np.int32]:
     names: list[str] = []
     while (name := core.tape_operation_name(len(names))) is not None:
         names.append(name.decode())
-    known = {getattr(casadi, f"OP_{name}"): code for code, name in enumerate(names) if hasattr(casadi, f"OP_{name}")}
+    known = {
+        getattr(casadi, f"OP_{name}"): code
+        for code, name in enumerate(names)
+        if hasattr(casadi, f"OP_{name}")
+    }
     codes = np.full(max(known) + 2, -1, dtype=np.int32)  # the last for all larger ones
     codes[list(known)] = list(known.values())
     return codes

@@ -2,7 +2,7 @@
  * that was built from other sources is refused. */
 int core_interface(void);
 
-int core_interface(void) { return 4; }
+int core_interface(void) { return 5; }
 
 #ifdef _WIN32
 /* Windows' build exports this name for extension modules; the library is loaded through ctypes only. */

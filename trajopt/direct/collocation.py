@@ -1,16 +1,29 @@
 """Collocation: the direct method as a value, with the settings of its strategy.
 
-Every tuned number of the direct method is a field of a class in this file, with its meaning and the reason for its value.
+Every tuned number of the direct method is a field of a class in this file, with its meaning and the
+reason for its value.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.schemes import Radau, Scheme
+from trajopt.errors import UsageError
 from trajopt.nlp.backends import Backend
 from trajopt.nlp.interior_point import Compiled
+from trajopt.statement.keywords import named_settings
+
+# Sums over a trajectory carry some ten rounding errors, of the last decimal digit.
+LEAST_TOLERANCE = float(10 * np.finfo(float).resolution)
+DECADE = 10  # much smaller, or much larger: an order of magnitude
+# of the range of a control: two values that are closer count as the same, at a junction, at a jump,
+# and in a mixture
+DISTINCT = 1 / DECADE
 
 
 @dataclass(frozen=True)
@@ -20,7 +33,9 @@ class Refinement:
     intervals: int = 10
     """Intervals of the first mesh where controls act smoothly, of the degree of the scheme."""
     switching_intervals: int = 30
-    """Intervals of the first mesh where controls may switch; they are constant on each, and the degree is one lower."""
+    """Intervals of the first mesh where controls may switch; they are constant on each, and the
+    degree is one lower.
+    """
     max_degree: int = 9
     """Of the state polynomials."""
     max_pieces: int = 6
@@ -28,11 +43,17 @@ class Refinement:
     smooth_decay: float = 0.4
     """Factor by which Legendre coefficients must fall for a higher degree to be trusted."""
     rough: float = 0.1
-    """Relative error above which a solution is a poor prediction of the next: smooth controls are kept linear there. Its inverse
-    is the weight of a violated constraint against an error of the states; its square, the distance from a limit at which a
-    constraint counts as near it."""
+    """Relative error above which a solution is a poor prediction of the next: smooth controls are
+    kept linear there.
+    """
+    limit_weight: float = 10.0
+    """Weight of a violated limit against an error of the states of the same size: a violation is
+    worth its multiplier, which is often large.
+    """
     near_break: float = 0.1
-    """Of an interval: a kink nearer to one of its ends moves that end, instead of cutting the interval."""
+    """Of an interval: a kink nearer to one of its ends moves that end, instead of cutting the
+    interval.
+    """
     costate_weight: float = 0.1
     """Weight of an error of the costates, relative to their size, against one of the states."""
     polishing: int = 6
@@ -46,12 +67,14 @@ class ArcDetection:
     at_bound: float = 2e-3
     """Of its range: how close to a bound a control counts as being at it."""
     active: float = 1e-5
-    """Of its size: how close to its bound a state or a path constraint counts as active; of a phase: the length below which an
-    arc has vanished."""
+    """Of its size: how close to its bound a state or a path constraint counts as active; of a
+    phase: the length below which an arc has vanished; ten times that, below which none is
+    proposed.
+    """
     few: int = 3
-    """Nodes or intervals in a row: so few active ones are a touch point, so few inactive ones a gap in a boundary arc."""
-    shortest: float = 1e-4
-    """Of a phase: shorter arcs are not proposed."""
+    """Nodes or intervals in a row: so few active ones are a touch point, so few inactive ones a gap
+    in a boundary arc.
+    """
     degree: int = 6
     """Of the state polynomials on arcs."""
     density: float = 12.0
@@ -59,9 +82,9 @@ class ArcDetection:
     singular_points: int = 4
     """Values of a singular control on an interval: a cubic approximates it and cannot chatter."""
     proposals: int = 3
-    """Number of times that arcs are proposed, and repaired, before refinement continues without arcs."""
-    max_arcs: int = 20
-    """Of a phase with boundary arcs: more are a sign of an unresolved mesh, and a slow program."""
+    """Number of times that arcs are proposed, and repaired, before refinement continues without
+    arcs.
+    """
 
 
 @dataclass(frozen=True)
@@ -69,35 +92,41 @@ class Search:
     """First solutions, and second tries."""
 
     quick_iterations: int = 150
-    """Of a first attempt: most programs need fewer; for the others another attempt is more promising."""
+    """Of a first attempt: most programs need fewer; for the others another attempt is more
+    promising.
+    """
+    long_iterations: int = 100
+    """Iterations of a first solution above which other starts are tried: most problems need fewer
+    in all.
+    """
+    other_slope: float = 3.0
+    """The steepest slope of the cost where a first program does not converge in its own unit."""
     barrier: float = 1e-2
-    """Initial barrier parameter from a feasible start, or far from the solution; near it, ``round_off``."""
-    samples: int = 9
-    """Of the range of a smooth control, at which the Hamiltonian is compared (Weierstrass condition)."""
+    """Initial barrier parameter from a feasible start, or far from the solution; near it,
+    ``round_off``.
+    """
 
 
 @dataclass(frozen=True)
-class Elastic:
-    """The least-violation problem, in which conditions are elastic. Weights are relative to that of a stated condition."""
+class TangentNumbers:
+    """Derivatives of a solution by what it was solved for, and neighbouring solutions."""
 
-    end_weight: float = 30.0
-    """Of an end value: violated only if violating conditions does not suffice."""
-    link_weight: float = 300.0
-    """Of the continuity of phases: violated only if no other violation suffices."""
-    regularization: float = 1e-8
-    """Weight of the mean square of unknowns without bounds: it keeps undetermined unknowns moderate."""
-
-
-@dataclass(frozen=True)
-class Presolve:
-    """Quadratic first integrals of the dynamics."""
-
-    max_states: int = 24
-    """Among which they are looked for: the work grows with the sixth power."""
-    window: float = 0.1
-    """Of its size: how far an end value that is left to a first integral may be off."""
+    exact: float = 1e-10
+    """Tolerance of the point at which derivatives are taken."""
+    zero: float = 1e-8
+    """Of sizes of unknowns, and of the largest multiplier."""
+    step: float = 1e-5
+    """Of unknowns in their sizes: of differences of what is read from a solution."""
+    good: float = 1e3
+    """Condition number of dx of a family that need not be replaced by another."""
+    worst: float = 1e8
+    """Condition number beyond which the states at that time are not those of the family."""
 
 
+TANGENTS = TangentNumbers()
+
+
+@named_settings
 @dataclass(frozen=True)
 class Collocation:
     """Direct collocation with automatic meshes.
@@ -109,20 +138,25 @@ class Collocation:
     mesh : Mesh or None
         The first mesh of every phase; None chooses it.
     backend : Backend
-        The solver of the nonlinear programs: the compiled core by default, or IPOPT where it is not built.
+        The solver of the nonlinear programs: the compiled core by default, or IPOPT where it is not
+        built.
     tolerance : float
-        Limit of the estimated relative error of states and cost. A solution that misses it is COARSE; infinity accepts any.
+        Limit of the estimated relative error of states and cost. A solution that misses it is
+        COARSE; infinity accepts any.
     max_passes : int
         The largest number of meshes; 1 keeps the first.
+    max_work : float
+        The largest sum over all meshes, those of second tries too, of unknowns times iterations:
+        beyond it no further mesh is solved, and the status is WORK_LIMIT. A solve needs 1 to 10
+        microseconds for each; the largest of the named problems and the suite needs 3e6.
     round_off : float
         Relative to the typical size of a quantity: smaller values count as zero.
-    negligible : float
-        Relative limit of what is neglected: a guess against the limits of its quantity, a costate against its share of H, a
-        gain against the cost, multipliers of the wrong sign against all multipliers.
-    refinement, arcs, search, elastic, presolve : Refinement, ArcDetection, Search, Elastic, Presolve
+    refinement, arcs, search : Refinement, ArcDetection, Search
         Settings of the parts of the strategy.
     without : set of names
         Attempts and remedies of the strategy that are left out.
+    verbose : bool
+        Print the iterations of the backend.
 
     Examples
     --------
@@ -136,11 +170,60 @@ class Collocation:
     backend: Backend = field(default_factory=Compiled)
     tolerance: float = 1e-6
     max_passes: int = 20
+    max_work: float = 3e7
     round_off: float = 1e-6
-    negligible: float = 1e-3
     refinement: Refinement = Refinement()
     arcs: ArcDetection = ArcDetection()
     search: Search = Search()
-    elastic: Elastic = Elastic()
-    presolve: Presolve = Presolve()
     without: frozenset[str] = frozenset()
+    verbose: bool = False
+
+    @property
+    def negligible(self) -> float:
+        """Relative limit of what is neglected: a guess against the limits of its quantity, a
+        costate against its share of H, a gain against the cost, multipliers of the wrong sign
+        against all multipliers.
+        """
+        return math.sqrt(self.round_off)
+
+    def __post_init__(self) -> None:
+        _check_positive("tolerance", self.tolerance, "a number above 0, as in 1e-6")
+        if self.tolerance < LEAST_TOLERANCE:
+            raise UsageError(
+                "Collocation: tolerance",
+                got=f"{self.tolerance:g}",
+                expected=f"at least {LEAST_TOLERANCE:g}",
+                hint="no mesh brings the rounding of double precision below that",
+            )
+        _check_positive("max_work", self.max_work, "a number above 0, as in 1e8")
+        if (
+            not isinstance(self.max_passes, int)
+            or isinstance(self.max_passes, bool)
+            or self.max_passes < 1
+        ):
+            raise UsageError(
+                "Collocation: "
+                "max_passes", got=repr(self.max_passes), expected="an integer of at least 1",
+                hint="1 keeps the first mesh",
+            )  # fmt: skip
+        if not callable(getattr(self.scheme, "rule", None)) or isinstance(self.scheme, type):
+            raise UsageError(
+                "Collocation: scheme",
+                got=repr(self.scheme),
+                expected="a scheme, such as Radau() or Gauss()",
+            )
+        if not callable(getattr(self.backend, "solve", None)) or isinstance(self.backend, type):
+            raise UsageError(
+                "Collocation: backend", got=repr(self.backend), expected="Compiled() or Ipopt()"
+            )
+        if self.mesh is not None and not isinstance(self.mesh, Mesh):
+            raise UsageError(
+                "Collocation: mesh",
+                got=repr(self.mesh),
+                expected="a mesh, such as Mesh.uniform(20, 5)",
+            )
+
+
+def _check_positive(name: str, value: object, expected: str) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
+        raise UsageError(f"Collocation: {name}", got=repr(value), expected=expected)

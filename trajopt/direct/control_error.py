@@ -1,12 +1,13 @@
 """What the cost could still fall by other controls: the part of the error that concerns optimality.
 
-*At the collocation points* the program has chosen among the controls that the mesh allows. What a freer control would gain
-there is known to first order where controls enter affinely (each could take its better bound), and to second order where they
-enter smoothly.
+*At the collocation points* the program has chosen among the controls that the mesh allows. What a
+freer control would gain there is known to first order where controls enter affinely (each could
+take its better bound), and to second order where they enter smoothly.
 
-*Between the points* the program does not ask for optimality: a control is a polynomial there, and where it should not be one,
-H_u differs from zero. The integral of 1/2 H_u . H_uu^-1 H_u is what the cost is off by, to second order. The states may be
-exact to more digits than that, since they average over the control's errors.
+*Between the points* the program does not ask for optimality: a control is a polynomial there, and
+where it should not be one, H_u differs from zero. The integral of 1/2 H_u . H_uu^-1 H_u is what the
+cost is off by, to second order. The states may be exact to more digits than that, since they
+average over the control's errors.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.arcs import FREE
-from trajopt.curve import inverse_legendre
 from trajopt.direct.arc_structure import decided, near_limit
+from trajopt.direct.collocation import DECADE
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.schemes import gauss_quadrature
+from trajopt.trajectory.arcs import FREE
+from trajopt.trajectory.curve import inverse_legendre
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -31,20 +33,25 @@ ROUND_OFF = float(np.sqrt(np.finfo(float).eps))
 
 def control_losses(solution: MeshSolution) -> tuple[Estimate, ...]:
     """By phase: what the controls at the collocation points lose, relative to the cost."""
-    held = [_reduced_curvature(view) + _switching_and_decided(view) + _kept_at_jumps(view) for view in solution.phases]
+    held = [
+        _reduced_curvature(view) + _switching_and_decided(view) + _kept_at_jumps(view)
+        for view in solution.phases
+    ]
     singular = [_singular_losses(view) for view in solution.phases]
     size = solution.relative_to_cost(max(float(loss.max()) for loss in (*held, *singular)))
     estimates = []
     for loss, more in zip(held, singular, strict=True):
         # H_u is zero along a singular arc: a relative loss of first order has a gain of its square.
         square = np.minimum(more / size, (more / size) ** 2)
-        # The control has few values on an interval of a singular arc for any degree, so that only narrower intervals help.
+        # The control has few values on an interval of a singular arc for any degree, so that only
+        # narrower intervals help.
         estimates.append(Estimate(np.maximum(loss / size, square), np.where(more > 0, 1.0, 0.0)))
     return tuple(estimates)
 
 
 def _first_order(view: PhaseView) -> Array:
-    """(points, controls): what the cost could fall by if an affine control took its better bound; 0 for others.
+    """(points, controls): what the cost could fall by if an affine control took its better bound; 0
+    for others.
 
     Points where a state is at a bound do not count: there the bound, not the Hamiltonian, decides.
     """
@@ -60,9 +67,11 @@ def _by_interval(view: PhaseView, losses: Array) -> Array:
 
 
 def _switching_and_decided(view: PhaseView) -> Array:
-    """(intervals,): losses by switches inside intervals, and by affine controls kept constant where constraints decide them.
+    """(intervals,): losses by switches inside intervals, and by affine controls kept constant where
+    constraints decide them.
 
-    Without further information these could change at every point by their own size; errors of the states do not show it.
+    Without further information these could change at every point by their own size; errors of the
+    states do not show it.
     """
     ph = view.layout
     if ph.mesh.roles is not None or not view.kernels.affine.any():
@@ -71,71 +80,95 @@ def _switching_and_decided(view: PhaseView) -> Array:
     constant = view.kernels.affine & (ph.control_grid.count < ph.grid.sizes[:, None])
     if constant.any():
         kept = constant & decided(view)
-        losses = losses + np.where(kept, _by_interval(view, np.abs(view.control_slopes) * view.u_size), 0.0).sum(axis=1)
+        losses = losses + np.where(
+            kept, _by_interval(view, np.abs(view.control_slopes) * view.u_size), 0.0
+        ).sum(axis=1)
     return np.asarray(losses)
 
 
 def _singular_losses(view: PhaseView) -> Array:
-    """(intervals,): losses to first order on singular arcs; those of held controls are judged by their signs."""
+    """(intervals,): losses to first order on singular arcs; held controls have signs."""
     ph = view.layout
     if ph.mesh.roles is None or not view.kernels.affine.any():
         return np.zeros(ph.mesh.intervals)
-    stiff = ph.control_grid.count < ph.grid.sizes[:, None]  # a control that a constraint determines has a value at every point
+    # a control that a constraint determines has a value at every point
+    stiff = ph.control_grid.count < ph.grid.sizes[:, None]
     free = (ph.mesh.roles == FREE) & stiff
     return np.asarray(np.where(free, _by_interval(view, _first_order(view)), 0.0).sum(axis=1))
 
 
 def _reduced_curvature(view: PhaseView) -> Array:
-    """(intervals,): what the cost could fall by, to second order, if smooth controls were free at every point."""
+    """(intervals,): second-order losses of smooth controls that are not free at every point."""
     ph = view.layout
     reduced = ~view.kernels.affine & (ph.control_grid.count < ph.grid.sizes[:, None]).any(axis=0)
     if ph.mesh.control_points is None or not reduced.any():
         return np.zeros(ph.mesh.intervals)
     slopes, curvature = view.control_slopes, view.control_curvature
     inside = view.inside(view.values.U) & (curvature > 0) & reduced
-    return _by_interval(view, np.where(inside, 0.5 * slopes**2 / np.where(inside, curvature, 1.0), 0.0).sum(axis=1))
+    return _by_interval(
+        view, np.where(inside, 0.5 * slopes**2 / np.where(inside, curvature, 1.0), 0.0).sum(axis=1)
+    )
 
 
 def jumps(view: PhaseView) -> Bools:
-    """(intervals,): where a smooth control that path constraints limit changes by a third of its size within a short time.
+    """(intervals,): where a smooth control that path constraints limit changes by a third of its
+    size within a short time.
 
     Its polynomial does not converge there, or it is constant there already.
     """
     ph, smooth = view.layout, ~view.kernels.affine & ~view.kernels.equated
-    if view.kernels.state_paths.all() or not smooth.any() or ph.mesh.roles is not None or ph.grid.shares_nodes:
+    if (
+        view.kernels.state_paths.all()
+        or not smooth.any()
+        or ph.mesh.roles is not None
+        or ph.grid.shares_nodes
+    ):
         return np.zeros(ph.mesh.intervals, dtype=bool)
-    small = view.method.refinement.rough**2
+    small = DECADE**-2  # of the phase, and of the size of a control
     narrow = np.diff(ph.mesh.breaks) < small
     first, U = ph.grid.first_point, view.values.U[:, smooth]
     low, high = (function.reduceat(U, first, axis=0) for function in (np.minimum, np.maximum))
-    before, after = U[np.maximum(first - 1, 0)], U[np.minimum(np.append(first[1:], U.shape[0]), U.shape[0] - 1)]
-    spread = np.maximum(np.maximum(high, before), after) - np.minimum(np.minimum(low, before), after)
+    before = U[np.maximum(first - 1, 0)]
+    after = U[np.minimum(np.append(first[1:], U.shape[0]), U.shape[0] - 1)]
+    spread = np.maximum(np.maximum(high, before), after) - np.minimum(
+        np.minimum(low, before), after
+    )
     size, constant = view.u_size[smooth], ph.control_grid.count[:, smooth] == 1
     unresolved = constant | (np.abs(_last_coefficients(view)[:, smooth]) > small * size)
     return np.asarray(narrow & (unresolved & (3 * spread > size)).any(axis=1))
 
 
 def _kept_at_jumps(view: PhaseView) -> Array:
-    """(intervals,): what smooth controls lose to first order where they are constant although they jump."""
+    """(intervals,): first-order losses of smooth controls that are constant where they jump."""
     ph, smooth = view.layout, ~view.kernels.affine
     constant = smooth & (ph.control_grid.count == 1) & (ph.grid.sizes > 1)[:, None]
-    if ph.mesh.control_points is None or ph.mesh.roles is not None or not ph.nc or not constant.any():
+    if (
+        ph.mesh.control_points is None
+        or ph.mesh.roles is not None
+        or not ph.nc
+        or not constant.any()
+    ):
         return np.zeros(ph.mesh.intervals)
     losses = _by_interval(view, np.abs(view.control_slopes) * view.u_size)
     return np.asarray(np.where(constant, losses, 0.0).sum(axis=1))
 
 
 def with_control_error(solution: MeshSolution) -> MeshSolution:
-    """The solution with errors that also count what its smooth controls lose between the points, relative to the cost."""
+    """The solution with errors that also count what its smooth controls lose between the points,
+    relative to the cost.
+    """
     if solution.layout.scheme.shares_nodes or not solution.solved:
         return solution
     losses = [_losses_between(view) + _losses_at_limits(view) for view in solution.phases]
-    largest, total = max(float(loss.max()) for loss in losses), sum(float(loss.sum()) for loss in losses)
+    largest = max(float(loss.max()) for loss in losses)
+    total = sum(float(loss.sum()) for loss in losses)
     if not largest > 0:
         return solution
-    share = total / largest / solution.relative_to_cost(total)  # losses add up: the worst interval answers for their sum
+    # losses add up: the worst interval answers for their sum
+    share = total / largest / solution.relative_to_cost(total)
     estimates = tuple(
-        replace(e, errors=np.maximum(e.errors, loss * share)) for e, loss in zip(solution.estimates, losses, strict=True)
+        replace(e, errors=np.maximum(e.errors, loss * share))
+        for e, loss in zip(solution.estimates, losses, strict=True)
     )
     return solution.judged(estimates)
 
@@ -146,8 +179,9 @@ def _losses_between(view: PhaseView) -> Array:
     # Algebraic variables move with the controls: their curvature is not that of H alone.
     if affine.all() or ph.nz or ph.mesh.roles is not None:
         return np.zeros(ph.mesh.intervals)
-    # Losses are of second order in the error of a control: where its last Legendre coefficient is small they vanish.
-    least = view.method.refinement.rough * np.sqrt(view.method.tolerance)
+    # Losses are of second order in the error of a control: where its last Legendre coefficient is
+    # small they vanish.
+    least = np.sqrt(view.method.tolerance) / DECADE
     where = np.flatnonzero((last_coefficients(view) > least) & view.free_intervals)
     if not where.size:
         return np.zeros(ph.mesh.intervals)
@@ -155,16 +189,20 @@ def _losses_between(view: PhaseView) -> Array:
     at, weights = (np.concatenate([rule[i] for rule in rules]) for i in (0, 1))
     interval = np.repeat(where, [rule[0].size for rule in rules])
     widths = np.diff(values.breaks)[interval]
-    slopes, curvature, u = control_derivatives(view, values.breaks[:-1][interval] + widths * at, interval)
+    slopes, curvature, u = control_derivatives(
+        view, values.breaks[:-1][interval] + widths * at, interval
+    )
     losses = weights * widths * _half_steps(slopes, curvature, view.inside(u) & ~affine)
     return np.asarray(np.bincount(interval, losses, ph.mesh.intervals), dtype=float)
 
 
 def _losses_at_limits(view: PhaseView) -> Array:
-    """(intervals,): of smooth controls where a limit of the states becomes active inside an interval.
+    """(intervals,): of smooth controls where a limit of the states becomes active inside an
+    interval.
 
-    The costates are not smooth there, so that H_u is not known between the points. What the polynomial of a control leaves
-    unresolved, about its last Legendre coefficient a, loses the integral of 1/2 H_uu a^2.
+    The costates are not smooth there, so that H_u is not known between the points. What the
+    polynomial of a control leaves unresolved, about its last Legendre coefficient a, loses the
+    integral of 1/2 H_uu a^2.
     """
     ph = view.layout
     smooth = ~view.kernels.affine
@@ -194,7 +232,10 @@ def _last_coefficients(view: PhaseView) -> Array:
 
 
 def _half_steps(slopes: Array, curvature: Array, inside: Bools) -> Array:
-    """(places,): 1/2 H_u . H_uu^-1 H_u over the controls inside their bounds; zero where H is not convex in them."""
+    """(places,): 1/2 H_u .
+
+    H_uu^-1 H_u over the controls inside their bounds; zero where H is not convex in them.
+    """
     result = np.zeros(slopes.shape[0])
     for pattern in np.unique(inside, axis=0):
         which = np.flatnonzero(pattern)
@@ -209,8 +250,11 @@ def _half_steps(slopes: Array, curvature: Array, inside: Bools) -> Array:
     return result
 
 
-def control_derivatives(view: PhaseView, times: Array, interval: NDArray[np.int_]) -> tuple[Array, Array, Array]:
-    """(places, controls), (places, controls, controls): H_u and H_uu at times of the phase; and the controls there.
+def control_derivatives(
+    view: PhaseView, times: Array, interval: NDArray[np.int_]
+) -> tuple[Array, Array, Array]:
+    """(places, controls), (places, controls, controls): H_u and H_uu at times of the phase; and the
+    controls there.
 
     For phases without algebraic variables, where no path constraint is active.
     """
@@ -237,13 +281,17 @@ def control_derivatives(view: PhaseView, times: Array, interval: NDArray[np.int_
     return slopes[:, first] / length[:, None], hessian[:, first, first] / length[:, None, None], u
 
 
-def hamiltonian_rows(view: PhaseView, times: Array) -> Array:
-    """(places, rows of the kernel): multipliers of span f, c, span l, and the running cost; c only where it is not active."""
+def hamiltonian_rows(
+    view: PhaseView, times: Array, left: bool | NDArray[np.bool_] = False
+) -> Array:
+    """(places, rows of the kernel): multipliers of span f, c, span l, and the running cost; c only
+    where it is not active; ``left``: where a time is the end of its interval.
+    """
     ph = view.layout
     integrals = -ph.integral_rows(view.constraint_multipliers)
     return np.hstack(
         [
-            view.costate_curve.evaluate(times),
+            view.costate_curve.evaluate(times, left=left),
             np.zeros((times.size, ph.nc)),
             np.broadcast_to(integrals, (times.size, integrals.size)),
             np.ones((times.size, view.kernel.objective_rows)),

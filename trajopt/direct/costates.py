@@ -1,7 +1,9 @@
-"""Costates and other multipliers from the multipliers of the program: each scheme's own covector map.
+"""Costates and other multipliers from the multipliers of the program: each scheme's own covector
+map.
 
-At a node the costate is the derivative, by the state there, of everything in the Lagrangian that lies to the right of it;
-at a collocation point it is the derivative of the Lagrangian by the rate there, divided by the quadrature weight.
+At a node the costate is the derivative, by the state there, of everything in the Lagrangian that
+lies to the right of it; at a collocation point it is the derivative of the Lagrangian by the rate
+there, divided by the quadrature weight.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.curve import Curve
+from trajopt.trajectory.curve import Curve
 
 if TYPE_CHECKING:
     from trajopt.direct.phase_view import PhaseView
@@ -40,7 +42,7 @@ def costates_of(view: PhaseView) -> Costates:
         nodes[here] = rule.P[:, 0] @ mu[ph.defect_first[here][:, None] + np.arange(rule.defects)]
     if ph.grid.shares_nodes:
         nodes[:-1] += _at_shared_nodes(view, mu)
-    jumps = view.state_multipliers[ph.grid.first[1:]] + _path_jumps(view)
+    jumps = view.state_multipliers[ph.grid.first[1:]] + _path_jumps(view) + view.sample_jumps
     nodes[-1] = view.end_gradient + jumps[-1]
     before = nodes[1:].copy()
     before[:-1] += jumps[:-1]
@@ -48,13 +50,17 @@ def costates_of(view: PhaseView) -> Costates:
     density = np.where(density > 0, density, np.inf)  # an arc without length has no multipliers
     # Width times Q^T mu, as the scatter matrix has it, for the rows that are rates.
     points = view.point_multipliers[:, : ph.nx] / ph.grid.weights[:, None]
-    return Costates(nodes, before, points, ph.path_rows(lam) / density, ph.algebraic_rows(lam) / density)
+    return Costates(
+        nodes, before, points, ph.path_rows(lam) / density, ph.algebraic_rows(lam) / density
+    )
 
 
 def _path_jumps(view: PhaseView) -> Array:
-    """(intervals, nx): jumps of the costates at the end of each interval, caused by path constraints on states alone.
+    """(intervals, nx): jumps of the costates at the end of each interval, caused by path
+    constraints on states alone.
 
-    As with bounds of states, the whole multiplier of a node is the jump there, and not a density around it.
+    As with bounds of states, the whole multiplier of a node is the jump there, and not a density
+    around it.
     """
     ph, on_states = view.layout, view.kernels.state_paths
     result = np.zeros((ph.mesh.intervals, ph.nx))
@@ -70,7 +76,9 @@ def _path_jumps(view: PhaseView) -> Array:
 
 
 def _at_shared_nodes(view: PhaseView, mu: Array) -> Array:
-    """What the rates at a shared node contribute to the interval on its right: h (Q[:, 0] . mu) f_x + h b_0 L_x."""
+    """What the rates at a shared node contribute to the interval on its right: h (Q[:, 0] . mu) f_x
+    + h b_0 L_x.
+    """
     ph = view.layout
     jacobian, gradient = view.derivatives
     result = np.zeros((ph.mesh.intervals, ph.nx))
@@ -83,7 +91,7 @@ def _at_shared_nodes(view: PhaseView, mu: Array) -> Array:
     return result
 
 
-def costate_curve(view: PhaseView) -> Curve:
+def interpolated_costates(view: PhaseView) -> Curve:
     """Polynomials through the costates at both nodes and at the collocation points between them."""
     ph, costates, groups = view.layout, view.costates, []
     for rule, here in ph.grid.groups:

@@ -1,4 +1,6 @@
-"""Why a solve failed, in the user's names: the worst violations, saturated controls, places where the model is not a number."""
+"""Why a solve failed, in the user's names: the worst violations, saturated controls, places where
+the model is not a number.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.direct.elastic import condition_origin, condition_weight, end_required
+from trajopt.direct.collocation import DECADE
+from trajopt.direct.elastic import END_WEIGHT, condition_origin, condition_weight, end_required
 from trajopt.direct.mesh_solution import MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.undetermined import undetermined_lines
 from trajopt.nlp.backends import Outcome
 from trajopt.nlp.program import Program, arguments
-from trajopt.normal_form import ConditionKind
-from trajopt.solution import Status
+from trajopt.statement.normal_form import ConditionKind
+from trajopt.trajectory.solution import Status
 
 Array = NDArray[np.float64]
 
@@ -30,7 +33,7 @@ class RowKind(enum.Enum):
     INTEGRAL = "the integral"
     KNOTS = "the order of the switching times"
     CONDITION = "condition"
-    START = "path constraint at the start"
+    START = "at the start, path constraint"
     END_VALUE = "the end value of state"
     BOUND = "the bound of state"
 
@@ -82,11 +85,20 @@ def explain(solution: MeshSolution, status: Status) -> tuple[str, ...]:
         return tuple(undetermined_lines(solution))
     if status is Status.COARSE:
         return (*_coarse(solution), *_large_cost(solution), *undetermined_lines(solution))
+    if status is Status.WORK_LIMIT:
+        return (
+            _coarse(solution)[0],
+            _MORE_WORK,
+            *_large_cost(solution),
+            *undetermined_lines(solution),
+        )
     if status is Status.TIME_LIMIT and solution.solved:
         return _coarse(solution)[0], _ADVICE[Outcome.TIME_LIMIT], *_large_cost(solution)
     if solution.usable and _large_cost(solution):
         return "the constraints are met, but the cost did not converge", *_large_cost(solution)
-    lines = [f"{name.text}: its {what} is not a number" for what, name in _not_numbers(solution)[:3]]
+    lines = [
+        f"{name.text}: its {what} is not a number" for what, name in _not_numbers(solution)[:3]
+    ]
     if not lines:
         lines = [v.line for v in violations(solution)[:3]]
     lines += _saturated(solution)
@@ -96,39 +108,53 @@ def explain(solution: MeshSolution, status: Status) -> tuple[str, ...]:
 
 
 def _coarse(solution: MeshSolution) -> tuple[str, ...]:
-    view, estimate = max(zip(solution.phases, solution.estimates, strict=True), key=lambda pair: pair[1].errors.max())
+    view, estimate = max(
+        zip(solution.phases, solution.estimates, strict=True), key=lambda pair: pair[1].errors.max()
+    )
     k, method = int(np.argmax(estimate.errors)), view.method
     if method.max_passes == 1:
-        advice = "only one mesh was allowed; try: more, Collocation(max_passes=12), a finer one, or tolerance=inf to accept this"
+        advice = (
+            "only one mesh was allowed; try: more, Collocation(max_passes=12), a finer one, "
+            "or tolerance=inf to accept this"
+        )
     elif estimate.errors[k] > method.refinement.rough:
         advice = (
-            "the error is too large to trust: the trajectory between collocation points is wrong; try: more meshes, "
-            "Collocation(max_passes=30), a guess= closer to the answer, or a phase of its own where the motion is fast"
+            "the error is too large to trust: the trajectory between collocation points is wrong; "
+            "try: more meshes, "
+            "Collocation(max_passes=30), a guess= closer to the answer, or a phase of its own "
+            "where the motion is fast"
         )
     else:
         advice = "try: a larger tolerance, or more meshes: Collocation(max_passes=30)"
     return (
         f"the estimated error is {estimate.errors[k]:.1e} in phase '{view.layout.form.name}' "
-        f"at t = {view.values.breaks[k]:.4g} to {view.values.breaks[k + 1]:.4g}; required is {method.tolerance:.0e}",
+        f"at t = {view.values.breaks[k]:.4g} to {view.values.breaks[k + 1]:.4g}; required is "
+        f"{method.tolerance:.0e}",
         advice,
     )
 
 
 def _large_cost(solution: MeshSolution) -> tuple[str, ...]:
-    """Where the cost is small beside what it could be, large weights in it hinder the solver, not the constraints."""
+    """Where the cost is small beside what it could be, large weights in it hinder the solver, not
+    the constraints.
+    """
     size, reach = solution.cost_size, solution.cost_reach
     if not 0 < size < solution.phases[0].method.negligible * reach:
         return ()
     return (
-        f"the size of the cost is {size:.2g}, but it would change by {reach:.2g} if all variables changed by their sizes: "
+        f"the size of the cost is {size:.2g}, but it would change by {reach:.2g} if all variables "
+        "changed by their sizes: "
         "large weights in it hinder the solver; "
-        "try: smaller weights first, and their solution as guess=, or constraints instead of penalties",
+        "try: smaller weights first, and their solution as guess=, or constraints instead of "
+        "penalties",
     )
 
 
 def violations(solution: MeshSolution) -> list[Violation]:
     """All that is violated, the worst first; of one constraint, where it is worst."""
-    found = sorted([*_row_violations(solution), *_bound_violations(solution)], key=lambda v: -v.relative)
+    found = sorted(
+        [*_row_violations(solution), *_bound_violations(solution)], key=lambda v: -v.relative
+    )
     worst: dict[tuple[RowKind, str, str], Violation] = {}
     for violation in found:
         worst.setdefault(violation.of.key, violation)
@@ -144,38 +170,53 @@ def row_name(solution: MeshSolution, row: int) -> RowName:
     """The name, phase and time of a constraint row."""
     layout = solution.layout
     for view in solution.phases:
-        if row < view.layout.rows[-1]:
-            return _row_of_phase(view, row)
-    k = row - layout.phases[-1].rows[-1]
-    return RowName(RowKind.CONDITION, layout.form.b_names[k]) if k < len(layout.form.b_names) else RowName(RowKind.START, "")
+        name = _row_of_phase(view, row)
+        if name is not None:
+            return name
+    k = row - layout.condition_rows.first
+    if k < len(layout.form.b_names):
+        return RowName(RowKind.CONDITION, layout.form.b_names[k])
+    phase, path = layout.start_paths[k - len(layout.form.b_names)]
+    form = layout.form.phases[phase]
+    return RowName(RowKind.START, form.c_names[path], form.name)
 
 
-def _row_of_phase(view: PhaseView, row: int) -> RowName:
+def _row_of_phase(view: PhaseView, row: int) -> RowName | None:
+    """The name of a constraint row, if it is one of this phase."""
     ph, form = view.layout, view.layout.form
-    part = int(np.searchsorted(ph.rows, row, side="right")) - 1
-    place = row - ph.rows[part]
-    if part == 0:
-        defect, state = divmod(place, ph.nx)
+    if place := ph.defect_rows.place_of(row):
+        defect, state = place
         interval = int(np.searchsorted(ph.defect_first, defect, side="right")) - 1
-        return RowName(RowKind.DYNAMICS, form.x_names[state], form.name, float(view.values.breaks[interval]))
-    if part <= 2:
-        kind, names = ((RowKind.ALGEBRAIC, form.g_names), (RowKind.PATH, form.c_names))[part - 1]
-        point, which = divmod(place, len(names))
-        return RowName(kind, names[which], form.name, float(view.times[point]))
-    return RowName(RowKind.INTEGRAL if part == 3 else RowKind.KNOTS, "", form.name)
+        time = float(view.values.breaks[interval])
+        return RowName(RowKind.DYNAMICS, form.x_names[state], form.name, time)
+    for part, kind, names in (
+        (ph.algebraic_rows, RowKind.ALGEBRAIC, form.g_names),
+        (ph.path_rows, RowKind.PATH, form.c_names),
+    ):
+        if place := part.place_of(row):
+            point, which = place
+            return RowName(kind, names[which], form.name, float(view.times[point]))
+    for part, kind in ((ph.integral_rows, RowKind.INTEGRAL), (ph.span_rows, RowKind.KNOTS)):
+        if part.place_of(row):
+            return RowName(kind, "", form.name)
+    return None
 
 
 def _row_violations(solution: MeshSolution) -> Iterator[Violation]:
     program, g, layout = solution.program, solution.constraint_values, solution.layout
-    amount = np.nan_to_num(np.maximum(np.maximum(program.g_lower - g, g - program.g_upper), 0.0), nan=0.0)
+    amount = np.nan_to_num(
+        np.maximum(np.maximum(program.g_lower - g, g - program.g_upper), 0.0), nan=0.0
+    )
     relative = amount * solution.row_scales
     settings = solution.phases[0].method
     for row in np.flatnonzero(relative >= settings.round_off):
-        of, k = row_name(solution, int(row)), int(row) - layout.phases[-1].rows[-1]
+        of, k = row_name(solution, int(row)), int(row) - layout.condition_rows.first
         stated = of.kind in (RowKind.CONDITION, RowKind.PATH, RowKind.START)
         required = _required(g[row], program.g_lower[row], program.g_upper[row]) if stated else ""
-        weight = condition_weight(layout, settings.elastic, k) if k >= 0 else 1.0
-        yield Violation(of, float(amount[row]), float(relative[row]), weight * float(relative[row]), required)
+        weight = condition_weight(layout, k) if k >= 0 else 1.0
+        yield Violation(
+            of, float(amount[row]), float(relative[row]), weight * float(relative[row]), required
+        )
 
 
 def _bound_violations(solution: MeshSolution) -> Iterator[Violation]:
@@ -184,15 +225,22 @@ def _bound_violations(solution: MeshSolution) -> Iterator[Violation]:
         ph, X, settings = view.layout, view.values.X, view.method
         lower, upper = ph.states(solution.program.lower), ph.states(solution.program.upper)
         excess = np.maximum(np.maximum(lower - X, X - upper), 0.0)
-        relative = excess * ph.defect_rows(solution.row_scales)[0]  # defects are in units of their states
+        # defects are in units of their states
+        relative = excess * ph.defect_rows(solution.row_scales)[0]
         times = np.interp(ph.grid.state_times, ph.mesh.spans[0], view.values.spans)
         required = end_required(ph)
         for point, i in np.argwhere(relative >= settings.round_off):
             last = point == ph.grid.state_points - 1 and required[i]
-            kind, weight = (RowKind.END_VALUE, settings.elastic.end_weight) if last else (RowKind.BOUND, 1.0)
+            kind, weight = (RowKind.END_VALUE, float(END_WEIGHT)) if last else (RowKind.BOUND, 1.0)
             of = RowName(kind, ph.form.x_names[i], ph.form.name, float(times[point]))
             text = _required(X[point, i], lower[point, i], upper[point, i])
-            yield Violation(of, float(excess[point, i]), float(relative[point, i]), weight * float(relative[point, i]), text)
+            yield Violation(
+                of,
+                float(excess[point, i]),
+                float(relative[point, i]),
+                weight * float(relative[point, i]),
+                text,
+            )
 
 
 def _required(got: float, lower: float, upper: float) -> str:
@@ -212,8 +260,15 @@ def _saturated(solution: MeshSolution) -> list[str]:
         for j, name in enumerate(form.u_names):
             for side, limit in (("lower", bound.lower[j]), ("upper", bound.upper[j])):
                 margin = view.method.arcs.at_bound * view.u_range[j]
-                if np.isfinite(limit) and view.u_range[j] > 0 and np.all(np.abs(view.values.U[:, j] - limit) < margin):
-                    lines.append(f"control '{name}' stays at its {side} bound {limit:g} throughout phase '{form.name}'")
+                if (
+                    np.isfinite(limit)
+                    and view.u_range[j] > 0
+                    and np.all(np.abs(view.values.U[:, j] - limit) < margin)
+                ):
+                    lines.append(
+                        f"control '{name}' stays at its {side} bound {limit:g} throughout phase "
+                        f"'{form.name}'"
+                    )
     return lines
 
 
@@ -223,39 +278,78 @@ def _limiting(solution: MeshSolution) -> list[str]:
     for worth, name in (*_limiting_bounds(solution), *_limiting_conditions(solution)):
         worths[name] = worths.get(name, 0.0) + worth
     violated = total_violation(solution)
-    names = [name for name, worth in sorted(worths.items(), key=lambda item: -item[1]) if 100 * worth > violated]
+    names = [
+        name
+        for name, worth in sorted(worths.items(), key=lambda item: -item[1])
+        if DECADE**2 * worth > violated
+    ]
     return [f"limiting constraints: {', '.join(names[:4])}"] if names else []
 
 
 def _limiting_bounds(solution: MeshSolution) -> Iterator[tuple[float, str]]:
-    """(what it is worth to move it by its size, name) of the bounds of times, states, controls and variables."""
+    """(what it is worth to move it by its size, name) of the bounds of times, states, controls and
+    variables.
+    """
     program = solution.program
     for view in solution.phases:
         ph, form, multipliers = view.layout, view.layout.form, view.bound_multipliers
-        lower, upper, end = (float(ph.span_times(y)[-1]) for y in (program.lower, program.upper, multipliers))
-        side = "end time" if lower == upper else f"{'upper' if end > 0 else 'lower'} bound of the end time"
+        lower, upper, end = (
+            float(ph.span_times(y)[-1]) for y in (program.lower, program.upper, multipliers)
+        )
+        side = (
+            "end time"
+            if lower == upper
+            else f"{'upper' if end > 0 else 'lower'} bound of the end time"
+        )
         phase = f" of phase '{form.name}'" if len(solution.phases) > 1 else ""
-        yield abs(end) * (view.values.tf - view.values.t0), f"the {side}{phase} ({upper if end > 0 else lower:.4g})"
-        states = np.abs(view.state_multipliers[1:-1]).sum(axis=0) * np.abs(view.values.X).max(axis=0)
-        yield from ((s, f"the bounds of state '{name}'") for s, name in zip(states, form.x_names, strict=True))
+        yield (
+            abs(end) * (view.values.tf - view.values.t0),
+            f"the {side}{phase} ({upper if end > 0 else lower:.4g})",
+        )
+        states = np.abs(view.state_multipliers[1:-1]).sum(axis=0) * np.abs(view.values.X).max(
+            axis=0
+        )
+        yield from (
+            (s, f"the bounds of state '{name}'")
+            for s, name in zip(states, form.x_names, strict=True)
+        )
         for j, name in enumerate(form.u_names):
-            total = sum(float(np.abs(ph.control_on(multipliers, k, j)).sum()) for k in range(ph.mesh.intervals))
-            yield total * float(np.abs(view.values.U[:, j]).max()), f"the bounds of control '{name}'"
-    worth = np.abs(solution.layout.statics(solution.phases[0].bound_multipliers) * solution.layout.statics(solution.y))
+            total = sum(
+                float(np.abs(ph.control_on(multipliers, k, j)).sum())
+                for k in range(ph.mesh.intervals)
+            )
+            yield (
+                total * float(np.abs(view.values.U[:, j]).max()),
+                f"the bounds of control '{name}'",
+            )
+    worth = np.abs(
+        solution.layout.statics(solution.phases[0].bound_multipliers)
+        * solution.layout.statics(solution.y)
+    )
     for q in solution.layout.form.statics:
         yield float(worth[q.rows].sum()), f"the bounds of variable '{q.name}'"
 
 
 def _limiting_conditions(solution: MeshSolution) -> Iterator[tuple[float, str]]:
-    """The same for conditions that are met, path constraints, and start values that a phase before has to reach."""
+    """The same for conditions that are met, path constraints, and start values that a phase before
+    has to reach.
+    """
     layout = solution.layout
     worth = np.abs(solution.phases[0].constraint_multipliers) / solution.row_scales
     violated = {v.of.key for v in violations(solution)}
-    fixed = {(ph.form.name, q.name) for ph in layout.phases for q in ph.form.states if np.all(q.start.fixed)}
+    fixed = {
+        (ph.form.name, q.name)
+        for ph in layout.phases
+        for q in ph.form.states
+        if np.all(q.start.fixed)
+    }
     for k, row in enumerate(layout.condition_rows(np.arange(layout.constraints))):
         origin, name = condition_origin(layout, k), row_name(solution, int(row))
         if origin.kind is ConditionKind.LINK and (origin.phase, origin.variable) in fixed:
-            yield float(worth[row]), f"the start value of state '{origin.variable}' in phase '{origin.phase}'"
+            yield (
+                float(worth[row]),
+                f"the start value of state '{origin.variable}' in phase '{origin.phase}'",
+            )
         elif origin.kind is ConditionKind.STATED and name.key not in violated:
             yield float(worth[row]), name.what
     for view in solution.phases:
@@ -290,26 +384,45 @@ def not_a_number_sites(program: Program, y: Array) -> Iterator[tuple[str, int, i
 
 def _advice(solution: MeshSolution, found: bool) -> list[str]:
     if solution.unbounded:
-        return ["the cost has no lower bound: bound the controls, the states or the time that let it fall"]
+        return [
+            "the cost has no lower bound: bound the controls, the states or the time that let it "
+            "fall"
+        ]
     if solution.outcome in _ADVICE:
         return [_ADVICE[solution.outcome]]
-    return ["try: a guess= closer to the answer, or simpler conditions first and their solution as guess="] if found else []
+    return (
+        [
+            "try: a guess= closer to the answer, or simpler conditions first and their solution "
+            "as guess="
+        ]
+        if found
+        else []
+    )
 
 
+_MORE_WORK = (
+    "the unknowns times iterations of all meshes exceed Collocation(max_work=...); "
+    "try: a larger value, a larger tolerance, or a guess= closer to the answer"
+)
 _ADVICE = {
     Outcome.NOT_A_NUMBER: (
-        "try: bounds or guesses that keep variables away from divisions by zero, roots and logarithms of negative numbers"
+        "try: bounds or guesses that keep variables away from divisions by zero, roots and "
+        "logarithms of negative numbers"
     ),
     Outcome.LEAST_VIOLATION: (
         "this is the solution that violates least, locally; "
-        "try: loosen the constraints named above, or give a guess= closer to a trajectory that meets them"
+        "try: loosen the constraints named above, or give a guess= closer to a trajectory that "
+        "meets them"
     ),
     Outcome.INFEASIBLE: (
-        "try: loosen the conditions named above, widen the controls' bounds or the end time, or give a guess closer to them"
+        "try: loosen the conditions named above, widen the controls' bounds or the end time, or "
+        "give a guess closer to them"
     ),
-    Outcome.TIME_LIMIT: "try: a longer time limit, a guess= closer to the answer, or a larger tolerance",
+    Outcome.TIME_LIMIT: "try: a longer time limit, a guess= closer to the answer, or a larger "
+    "tolerance",
     Outcome.ITERATIONS: (
-        "try: a guess= closer to the answer, scale= for variables of unusual size, or more iterations: "
+        "try: a guess= closer to the answer, scale= for variables of unusual size, or more "
+        "iterations: "
         "Collocation(backend=Compiled(max_iterations=3000))"
     ),
 }

@@ -1,4 +1,6 @@
-"""The polynomials of a mesh solution between the collocation points: curves, and values at other places."""
+"""The polynomials of a mesh solution between the collocation points: curves, and values at other
+places.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.curve import Curve
 from trajopt.direct.schemes import Places, integration_matrix
+from trajopt.trajectory.curve import Curve
 
 if TYPE_CHECKING:
     from trajopt.direct.phase_view import PhaseView
@@ -22,18 +24,27 @@ def node_values(view: PhaseView, here: NDArray[np.int_], count: int) -> Array:
     return np.asarray(view.values.X[view.layout.grid.first[here][:, None] + np.arange(count)])
 
 
-def sampled(view: PhaseView, where: Sequence[tuple[NDArray[np.int_], Places]]) -> tuple[Array, Array, Array]:
-    """The polynomials at other places than the collocation points, for groups of intervals of one degree each.
+def sampled_between(
+    view: PhaseView, where: Sequence[tuple[NDArray[np.int_], Places]]
+) -> tuple[Array, Array, Array]:
+    """The polynomials at other places than the collocation points, for groups of intervals of one
+    degree each.
 
-    Gives the states (places, nx), and the kernel's inputs and data, group by group and interval by interval.
+    Gives the states (places, nx), and the kernel's inputs and data, group by group and interval by
+    interval.
     """
     ph, values, mesh = view.layout, view.values, view.layout.mesh
     x, z, u, times, intervals = [], [], [], [], []
     for here, to in where:
-        count, points = here.size * to.at.size, ph.grid.first_point[here][:, None] + np.arange(to.from_points.shape[1])
+        count = here.size * to.at.size
+        points = ph.grid.first_point[here][:, None] + np.arange(to.from_points.shape[1])
         nodes = node_values(view, here, to.from_nodes.shape[1])
         x.append(np.einsum("mn,kni->kmi", to.from_nodes, nodes).reshape(count, ph.nx))
-        z.append((to.from_points @ values.Z[points]).reshape(count, ph.nz) if ph.nz else np.zeros((count, 0)))
+        z.append(
+            (to.from_points @ values.Z[points]).reshape(count, ph.nz)
+            if ph.nz
+            else np.zeros((count, 0))
+        )
         u.append((to.from_points @ values.U[points]).reshape(count, ph.nu))
         starts = mesh.breaks[here][:, None]
         times.append((starts + (mesh.breaks[here + 1][:, None] - starts) * to.at).ravel())
@@ -42,20 +53,25 @@ def sampled(view: PhaseView, where: Sequence[tuple[NDArray[np.int_], Places]]) -
     knots, span = mesh.spans[0], mesh.spans[1][np.concatenate(intervals)]
     theta = (np.concatenate(times) - knots[span]) / (knots[span + 1] - knots[span])
     spans = values.spans[span[:, None] + np.arange(2)]
-    # What is beyond a bound may have no value: a table ends there, a root. That it is beyond counts by itself.
+    # What is beyond a bound may have no value: a table ends there, a root. That it is beyond counts
+    # by itself.
     x_inside = np.minimum(np.maximum(states, within.lower), within.upper)
     u_inside = np.minimum(np.maximum(np.concatenate(u), bound.lower), bound.upper)
     W = ph.inputs(x_inside, np.concatenate(z), u_inside, view.statics, spans)
     return states, W.T, ph.data(theta, spans)
 
 
-def state_curve(view: PhaseView) -> Curve:
-    """The state polynomials; collocation at both ends has a degree more than the values at its points show."""
+def interpolated_states(view: PhaseView) -> Curve:
+    """The state polynomials; with collocation at both ends, one degree higher than the points."""
     ph, values = view.layout, view.values
     if ph.grid.shares_nodes:
         return _integrated(view)
     return Curve.grouped(
-        values.breaks, [(rule.nodes, here, node_values(view, here, rule.nodes.size)) for rule, here in ph.grid.groups]
+        values.breaks,
+        [
+            (rule.nodes, here, node_values(view, here, rule.nodes.size))
+            for rule, here in ph.grid.groups
+        ],
     )
 
 
@@ -71,7 +87,10 @@ def _integrated(view: PhaseView) -> Curve:
         at = np.linspace(0.0, 1.0, rule.points.size + 1)
         width = values.breaks[k + 1] - values.breaks[k]
         nodes.append(at)
-        pieces.append(values.X[ph.grid.first[k]] + width * integration_matrix(rule.points, at) @ rates[ph.grid.points_of(k)])
+        pieces.append(
+            values.X[ph.grid.first[k]]
+            + width * integration_matrix(rule.points, at) @ rates[ph.grid.points_of(k)]
+        )
     return Curve(values.breaks, tuple(nodes), tuple(pieces))
 
 
@@ -80,13 +99,18 @@ def point_curve(view: PhaseView, of: Array) -> Curve:
     return Curve.grouped(view.values.breaks, _pieces(view, of))
 
 
-def control_curve(view: PhaseView) -> Curve:
-    """The control polynomials, kept within their bounds; of full degree even where fewer unknowns describe them."""
+def interpolated_controls(view: PhaseView) -> Curve:
+    """The control polynomials within their bounds, of full degree also for fewer unknowns."""
     bound = view.layout.form.u_bound
     return Curve.grouped(view.values.breaks, _pieces(view, view.values.U), bound.lower, bound.upper)
 
 
 def _pieces(view: PhaseView, of: Array) -> list[tuple[Array, NDArray[np.int_], Array]]:
-    """Of each degree: points, intervals, and the values (intervals, points, size) from those at all collocation points."""
+    """Of each degree: points, intervals, and the values (intervals, points, size) from those at all
+    collocation points.
+    """
     first = view.layout.grid.first_point
-    return [(rule.points, here, of[first[here][:, None] + np.arange(rule.points.size)]) for rule, here in view.layout.grid.groups]
+    return [
+        (rule.points, here, of[first[here][:, None] + np.arange(rule.points.size)])
+        for rule, here in view.layout.grid.groups
+    ]

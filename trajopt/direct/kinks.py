@@ -1,8 +1,8 @@
 """Kinks: where smooth controls bend, as they do when a bound becomes active or inactive.
 
-On an interval with a kink inside, neither a higher degree nor narrower pieces pay. The polynomials of its neighbours, continued
-into it, meet each other, or the bound, where the kink is; a break put there makes both sides smooth, and the next solution shows
-the place more exactly.
+On an interval with a kink inside, neither a higher degree nor narrower pieces pay. The polynomials
+of its neighbours, continued into it, meet each other, or the bound, where the kink is; a break put
+there makes both sides smooth, and the next solution shows the place more exactly.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.curve import lagrange_basis
 from trajopt.direct.phase_view import PhaseView
+from trajopt.trajectory.curve import lagrange_basis
 
 Array = NDArray[np.float64]
 Side = Callable[[Array], Array]  # a control on one side of a kink, at normalised times
 
 
 def kinks(view: PhaseView, where: NDArray[np.bool_]) -> list[float]:
-    """For intervals among ``where`` on a part of which a control is at its bound, the normalised times of the kinks."""
+    """For intervals among ``where`` on a part of which a control is at its bound, the normalised
+    times of the kinks.
+    """
     ph = view.layout
     if not ph.nu:
         return []
@@ -37,7 +39,9 @@ def kinks(view: PhaseView, where: NDArray[np.bool_]) -> list[float]:
 
 def _at_bound(view: PhaseView) -> NDArray[np.int_]:
     """(points, controls): -1 at the lower bound, 1 at the upper, 0 between."""
-    bound, U, margin = view.layout.form.u_bound, view.values.U, view.method.arcs.active * view.u_size
+    bound = view.layout.form.u_bound
+    U = view.values.U
+    margin = view.method.arcs.active * view.u_size
     return np.where(bound.lower + margin > U, -1, np.where(bound.upper - margin < U, 1, 0))
 
 
@@ -54,13 +58,21 @@ def _bends(view: PhaseView, k: int, j: int, at_bound: NDArray[np.int_]) -> list[
     changes = np.flatnonzero(np.diff(at_bound))
     if changes.size > 2:
         return []
-    points = ph.mesh.breaks[k] + (ph.mesh.breaks[k + 1] - ph.mesh.breaks[k]) * ph.grid.rules[k].points
+    points = (
+        ph.mesh.breaks[k] + (ph.mesh.breaks[k + 1] - ph.mesh.breaks[k]) * ph.grid.rules[k].points
+    )
     places = []
     for i in changes.tolist():
         left, right = side(int(at_bound[i]), k - 1), side(int(at_bound[i + 1]), k + 1)
-        met = _meetings(ph.mesh.breaks[k], ph.mesh.breaks[k + 1], left, right) if left and right else []
+        met = (
+            _meetings(ph.mesh.breaks[k], ph.mesh.breaks[k + 1], left, right)
+            if left and right
+            else []
+        )
         # The points themselves say between which two of them it must be.
-        places.append(float(np.clip(met[0] if met else points[i : i + 2].mean(), points[i], points[i + 1])))
+        places.append(
+            float(np.clip(met[0] if met else points[i : i + 2].mean(), points[i], points[i + 1]))
+        )
     return places
 
 

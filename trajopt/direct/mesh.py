@@ -32,7 +32,8 @@ class Mesh:
     joined : indices of knots
         Where a boundary arc begins or ends with continuous controls.
     control_points : (n, controls) integers
-        Number of values that describe a control on an interval; 0 for one at every collocation point, -1 for one fewer.
+        Number of values that describe a control on an interval; 0 for one at every collocation
+        point, -1 for one fewer.
 
     >>> Mesh.uniform(4, 3).breaks
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
@@ -47,6 +48,11 @@ class Mesh:
     joined: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.breaks, np.ndarray):  # lists, as a user writes them
+            breaks = np.asarray(self.breaks, dtype=float)
+            degrees = np.broadcast_to(np.asarray(self.degrees, dtype=int), breaks.size - 1)
+            object.__setattr__(self, "breaks", breaks)
+            object.__setattr__(self, "degrees", degrees)
         if (
             self.breaks.ndim != 1
             or self.breaks.size < 2
@@ -54,18 +60,49 @@ class Mesh:
             or self.breaks[0] != 0
             or self.breaks[-1] != 1
         ):
-            raise UsageError("the breaks of a mesh", got=self.breaks, expected="numbers increasing from 0 to 1")
+            raise UsageError(
+                "the breaks of a mesh", got=self.breaks, expected="numbers increasing from 0 to 1"
+            )
         if self.degrees.shape != (self.intervals,):
             raise UsageError(
-                "the degrees of a mesh", got=self.degrees.shape, expected=f"one for each of the {self.intervals} intervals"
+                "the degrees of a mesh",
+                got=self.degrees.shape,
+                expected=f"one for each of the {self.intervals} intervals",
             )
 
     @staticmethod
     def uniform(intervals: int, degree: int) -> Mesh:
         """Intervals of equal width and degree."""
         if intervals < 1:
-            raise UsageError("the number of intervals of a mesh", got=intervals, expected="at least 1")
+            raise UsageError(
+                "the number of intervals of a mesh", got=intervals, expected="at least 1"
+            )
         return Mesh(np.linspace(0.0, 1.0, intervals + 1), np.full(intervals, degree, dtype=int))
+
+    def with_breaks(self, places: Array, close: float) -> Mesh:
+        """Return the mesh with breaks at these normalised times too; intervals that are cut keep
+        their degree. Breaks that are ``close`` to a place count as being there.
+
+        >>> import numpy as np
+        >>> Mesh.uniform(2, 3).with_breaks(np.array([0.2, 0.5]), 1e-9).breaks
+        array([0. , 0.2, 0.5, 1. ])
+        """
+        apart = np.abs(places[:, None] - self.breaks[None, :]).min(axis=1) > close
+        new = np.unique(places[apart])
+        if not new.size:
+            return self
+        breaks = np.sort(np.concatenate([self.breaks, new]))
+        of = np.searchsorted(self.breaks, breaks[:-1], side="right") - 1  # old intervals
+        moved = np.searchsorted(breaks, self.breaks)
+        return Mesh(
+            breaks,
+            self.degrees[of],
+            tuple(moved[list(self.knots)].tolist()),
+            None if self.roles is None else self.roles[of],
+            None if self.control_points is None else self.control_points[of],
+            None if self.held is None else self.held[of],
+            tuple(moved[list(self.joined)].tolist()),
+        )
 
     @property
     def intervals(self) -> int:
@@ -73,6 +110,8 @@ class Mesh:
 
     @cached_property
     def spans(self) -> tuple[Array, NDArray[np.int_]]:
-        """The normalised times of start, knots and end; and for each interval, the span between them that it lies in."""
+        """The normalised times of start, knots and end; and for each interval, the span between
+        them that it lies in.
+        """
         ends = np.array([0, *self.knots, self.intervals])
         return self.breaks[ends], np.searchsorted(ends, np.arange(self.intervals), side="right") - 1

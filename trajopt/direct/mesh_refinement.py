@@ -1,6 +1,7 @@
 """The next mesh.
 
-Higher degrees where the solution is smooth, narrower intervals where it is not, breaks where it has kinks (hp).
+Higher degrees where the solution is smooth, narrower intervals where it is not, breaks where it has
+kinks (hp).
 """
 
 from __future__ import annotations
@@ -24,18 +25,24 @@ EPSILON = np.finfo(float).eps
 
 @dataclass(frozen=True)
 class Bend:
-    """Where a solution is not smooth, in normalised time; ``now``: the node of a touch point, perhaps the break made for it."""
+    """Where a solution is not smooth, in normalised time; ``now``: the node of a touch point,
+    perhaps the break made for it.
+    """
 
     place: float
     now: float | None = None
 
 
-def refine_mesh(mesh: Mesh, estimate: Estimate, method: Collocation, bends: Sequence[Bend] = ()) -> Mesh:
+def refine_mesh(
+    mesh: Mesh, estimate: Estimate, method: Collocation, bends: Sequence[Bend] = ()
+) -> Mesh:
     """The next mesh.
 
     Intervals with a bend are cut there; where it is close to an end, that end moves there instead.
     """
-    touched = {int(np.searchsorted(mesh.breaks, bend.place)) - 1 for bend in bends if bend.now is not None}
+    touched = {
+        int(np.searchsorted(mesh.breaks, bend.place)) - 1 for bend in bends if bend.now is not None
+    }
     mesh, cuts = _at_bends(mesh, bends, method.refinement.near_break)
     breaks = [0.0]
     degrees: list[int] = []
@@ -47,13 +54,18 @@ def refine_mesh(mesh: Mesh, estimate: Estimate, method: Collocation, bends: Sequ
         a, b, error = places[k], places[k + 1], errors[k]
         pieces, new_degree = 1, degree
         if error > method.tolerance:
-            pieces, new_degree = _division(degree, error / method.tolerance, decay[k], most, method.refinement)
+            pieces, new_degree = _division(
+                degree, error / method.tolerance, decay[k], most, method.refinement
+            )
         inner = [a + (b - a) * (i + 1) / pieces for i in range(pieces - 1)]
         if cuts.get(k):
             inner, new_degree = cuts[k], degree
-            if k in touched and error > method.tolerance:  # smooth on both sides from now on, for any decay of the coefficients
+            # smooth on both sides from now on, for any decay of the coefficients
+            if k in touched and error > method.tolerance:
                 new_degree = min(degree + 1, max(most, degree))
-        elif k in cuts and degree < most and error > method.tolerance:  # its end was moved: smooth from now on
+        elif (
+            k in cuts and degree < most and error > method.tolerance
+        ):  # its end was moved: smooth from now on
             inner, new_degree = [], degree + 1
         if k in mesh.knots:
             moves[k] = len(degrees)
@@ -73,30 +85,53 @@ def refine_mesh(mesh: Mesh, estimate: Estimate, method: Collocation, bends: Sequ
     )
 
 
-def _at_bends(mesh: Mesh, bends: Sequence[Bend], close: float) -> tuple[Mesh, dict[int, list[float]]]:
-    """The mesh with breaks moved to bends ``close`` to them (in widths), and the places at which intervals are to be cut.
+def _at_bends(
+    mesh: Mesh, bends: Sequence[Bend], close: float
+) -> tuple[Mesh, dict[int, list[float]]]:
+    """The mesh with breaks moved to bends ``close`` to them (in widths), and the places at which
+    intervals are to be cut.
 
-    A break moves once: to the bend that it was made for, or else to the nearest. An end that moves by less than the square of
-    ``close`` leaves the error of its interval what it is; no two breaks are closer than its cube.
+    A break moves once: to the bend that it was made for, or else to the nearest. An end that moves
+    by less than the square of ``close`` leaves the error of its interval what it is; no two breaks
+    are closer than its cube.
     """
     breaks, cuts = mesh.breaks.copy(), dict[int, list[float]]()
     moved: set[int] = set()
 
     def target(bend: Bend) -> tuple[float, int, int]:
         """The distance from the nearest end, in widths, the interval, and that end."""
-        k = int(np.clip(np.searchsorted(mesh.breaks, bend.place, side="right") - 1, 0, mesh.intervals - 1))
+        k = int(
+            np.clip(
+                np.searchsorted(mesh.breaks, bend.place, side="right") - 1, 0, mesh.intervals - 1
+            )
+        )
         end = k + int(np.argmin(np.abs(mesh.breaks[k : k + 2] - bend.place)))
         # Where a kink has moved often, there may be several breaks near it already.
-        width = np.diff(mesh.breaks[k : k + 2] if bend.now is None else mesh.breaks[max(end - 1, 0) : end + 2]).max()
-        return (0.0 if mesh.breaks[end] == bend.now else abs(mesh.breaks[end] - bend.place) / width), k, end
+        width = np.diff(
+            mesh.breaks[k : k + 2] if bend.now is None else mesh.breaks[max(end - 1, 0) : end + 2]
+        ).max()
+        return (
+            (0.0 if mesh.breaks[end] == bend.now else abs(mesh.breaks[end] - bend.place) / width),
+            k,
+            end,
+        )
 
-    for (distance, k, end), bend in sorted(((target(bend), bend) for bend in bends), key=lambda pair: pair[0]):
-        slight = bend.now is not None and abs(mesh.breaks[end] - bend.place) < close**2 * (mesh.breaks[k + 1] - mesh.breaks[k])
+    for (distance, k, end), bend in sorted(
+        ((target(bend), bend) for bend in bends), key=lambda pair: pair[0]
+    ):
+        slight = bend.now is not None and abs(mesh.breaks[end] - bend.place) < close**2 * (
+            mesh.breaks[k + 1] - mesh.breaks[k]
+        )
         if distance > close or end in moved:
             cuts.setdefault(k, []).append(bend.place)
         elif not slight:
             cuts.setdefault(k, [])
-        if distance <= close and 0 < end < mesh.intervals and end not in moved and end not in mesh.knots:
+        if (
+            distance <= close
+            and 0 < end < mesh.intervals
+            and end not in moved
+            and end not in mesh.knots
+        ):
             breaks[end] = bend.place
             moved.add(end)
     for k, wanted in cuts.items():
@@ -106,17 +141,25 @@ def _at_bends(mesh: Mesh, bends: Sequence[Bend], close: float) -> tuple[Mesh, di
     return replace(mesh, breaks=breaks), cuts
 
 
-def _division(degree: int, factor: float, decay: float, most: int, refinement: Refinement) -> tuple[int, int]:
-    """Into how many pieces of what degree an interval is cut to divide its error by ``factor``, and by ten more, with few points.
+def _division(
+    degree: int, factor: float, decay: float, most: int, refinement: Refinement
+) -> tuple[int, int]:
+    """Into how many pieces of what degree an interval is cut to divide its error by ``factor``, and
+    by ten more, with few points.
 
-    n pieces divide the error by n ** (degree + 1) and the decay of the coefficients by n; where these hardly fall, there may be
-    a kink, and higher degrees do not reduce the error. The cost of an interval grows with the square of its degree.
+    n pieces divide the error by n ** (degree + 1) and the decay of the coefficients by n; where
+    these hardly fall, there may be a kink, and higher degrees do not reduce the error. The cost of
+    an interval grows with the square of its degree.
     """
     excess, choices = math.log10(min(factor, 1 / EPSILON)) + 1.0, []
     for pieces in range(1, refinement.max_pieces + 1):
         missing = excess - (degree + 1) * math.log10(pieces)
         smooth = decay < refinement.smooth_decay
-        further = math.ceil(max(missing, 0.0) / -math.log10(max(decay, EPSILON) / pieces)) if smooth else most
+        further = (
+            math.ceil(max(missing, 0.0) / -math.log10(max(decay, EPSILON) / pieces))
+            if smooth
+            else most
+        )
         if missing <= 0 or degree + further <= most:
             raised = degree + (further if missing > 0 else 0)
             choices.append((pieces * raised**2, pieces, raised))

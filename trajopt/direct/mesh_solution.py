@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.curve import Curve
-from trajopt.direct.interpolation import point_curve
 from trajopt.direct.packing import Layout
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.scaling import cost_reach
-from trajopt.guess import Guess, PhaseGuess
 from trajopt.nlp.backends import Outcome, Result
 from trajopt.nlp.program import Program
-from trajopt.solution import MeshPass
+from trajopt.trajectory.curve import Curve
+from trajopt.trajectory.solution import MeshPass
+from trajopt.trajectory.trajectory import Trajectories
 
 Array = NDArray[np.float64]
 
@@ -32,7 +31,6 @@ class PassKind(enum.Enum):
     FEASIBLE = "without cost"
     ELASTIC = "least violation"
     OFF_CENTRE = "controls off centre"
-    CONSTANT = "constant controls"
     VARIED = "another start"
     SETTLED = "settled controls"
 
@@ -42,7 +40,9 @@ class Estimate:
     """Of one phase."""
 
     errors: Array  # (intervals,) relative
-    decay: Array  # (intervals,) factor by which successive Legendre coefficients of the states fall; small is smooth
+    # (intervals,) factor by which successive Legendre coefficients of the states fall; small is
+    # smooth
+    decay: Array
     violation: float = 0.0  # the largest error that violated limits between the nodes make
 
 
@@ -80,12 +80,18 @@ class MeshSolution:
     @property
     def usable(self) -> bool:
         """Solved, or at least feasible: good enough to begin the next mesh with."""
-        return self.solved or (self.outcome is Outcome.ITERATIONS and self.violation < self.feasibility_tolerance)
+        return self.solved or (
+            self.outcome is Outcome.ITERATIONS and self.violation < self.feasibility_tolerance
+        )
 
     @property
     def unbounded(self) -> bool:
-        """True if the iterates diverged with the constraints met for numbers of that size: the cost has no lower bound."""
-        met = self.violation <= self.feasibility_tolerance * max(1.0, float(np.abs(self.result.y).max()))
+        """True if the iterates diverged with the constraints met for numbers of that size: the cost
+        has no lower bound.
+        """
+        met = self.violation <= self.feasibility_tolerance * max(
+            1.0, float(np.abs(self.result.y).max())
+        )
         return self.outcome is Outcome.DIVERGED and met
 
     @property
@@ -96,12 +102,16 @@ class MeshSolution:
     def violation(self) -> float:
         """The largest scaled violation of a constraint."""
         g, program = self.constraint_values, self.program
-        excess = np.maximum(np.maximum(program.g_lower - g, g - program.g_upper), 0.0) * self.row_scales
+        excess = (
+            np.maximum(np.maximum(program.g_lower - g, g - program.g_upper), 0.0) * self.row_scales
+        )
         return float(np.nan_to_num(excess, nan=np.inf).max(initial=0.0))
 
     @cached_property
     def cost_size(self) -> float:
-        """The size of the cost: its value, or the integral of the absolute running cost; 0 where it is exactly zero."""
+        """The size of the cost: its value, or the integral of the absolute running cost; 0 where it
+        is exactly zero.
+        """
         running = sum(float(np.abs(v.block.weights * v.running_cost).sum()) for v in self.phases)
         return max(abs(self.result.f), running)
 
@@ -113,8 +123,8 @@ class MeshSolution:
     def relative_to_cost(self, loss: float) -> float:
         """The size of the cost that a loss is divided by.
 
-        A cost of zero is reached when nothing of its usual size is left: where a loss matters at all, the size of the cost is at
-        least a part of what it usually changes by.
+        A cost of zero is reached when nothing of its usual size is left: where a loss matters at
+        all, the size of the cost is at least a part of what it usually changes by.
         """
         method = self.phases[0].method
         size = self.cost_size
@@ -123,9 +133,11 @@ class MeshSolution:
         return size if size > 0 else np.inf
 
     def judged(self, estimates: tuple[Estimate, ...], **changes: Any) -> MeshSolution:
-        """The solution with other estimated errors; what does not depend on them is not computed again."""
+        """The solution with other estimated errors; what does not depend on them is kept."""
         other = replace(self, estimates=estimates, **changes)
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+        other.__dict__.update(
+            {name: value for name, value in self.__dict__.items() if name not in other.__dict__}
+        )
         return other
 
     @property
@@ -133,17 +145,23 @@ class MeshSolution:
         return self.result.f * self.layout.form.sense
 
     @cached_property
-    def guess(self) -> Guess:
-        """The solution as a guess for another mesh."""
-        return Guess(tuple(_phase_guess(view, view.control_curve) for view in self.phases), self.layout.statics(self.y))
+    def trajectories(self) -> Trajectories:
+        """States, algebraic variables and controls, as a guess for another mesh."""
+        return Trajectories(
+            tuple(view.trajectory for view in self.phases), self.layout.statics(self.y)
+        )
 
-    def stepped_guess(self, controls: list[Array] | None = None) -> Guess:
-        """The solution as a guess, each of its controls (or others), by phase (points, controls), kept around its point."""
+    def stepped(self, controls: list[Array] | None = None) -> Trajectories:
+        """The solution as a guess, each of its controls (or others), by phase (points, controls),
+        kept around its point.
+        """
         phases = []
         for i, view in enumerate(self.phases):
-            times, chosen = view.times, view.values.U if controls is None else controls[i]
-            phases.append(_phase_guess(view, _Steps(0.5 * (times[1:] + times[:-1]), chosen)))
-        return Guess(tuple(phases), self.layout.statics(self.y))
+            changes = 0.5 * (view.times[1:] + view.times[:-1])
+            breaks = np.concatenate([[view.values.t0], changes, [view.values.tf]])
+            chosen = view.values.U if controls is None else controls[i]
+            phases.append(replace(view.trajectory, u=Curve.steps(breaks, chosen)))
+        return Trajectories(tuple(phases), self.layout.statics(self.y))
 
     @property
     def record(self) -> MeshPass:
@@ -157,24 +175,3 @@ class MeshSolution:
             remark=", ".join(filter(None, (self.kind.value, self.evidence))),
             backend=self.result.solved_by,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """A piecewise constant function of time."""
-
-    changes: Array
-    values: Array  # (changes + 1, size)
-
-    def evaluate(self, t: Array) -> Array:
-        return self.values[np.searchsorted(self.changes, t)]
-
-
-def _phase_guess(view: PhaseView, controls: Curve | _Steps) -> PhaseGuess:
-    t0, tf = view.values.t0, view.values.tf
-
-    def along(curve: Any) -> Any:
-        return lambda tau: curve.evaluate(t0 + np.asarray(tau) * (tf - t0))
-
-    z = along(point_curve(view, view.values.Z)) if view.layout.nz else lambda tau: np.zeros((np.size(tau), 0))
-    return PhaseGuess(t0, tf, along(view.state_curve), z, along(controls))

@@ -1,4 +1,6 @@
-"""PhaseView: one phase of the solution on a mesh, with what follows from it at the collocation points and between them."""
+"""PhaseView: one phase of the solution on a mesh, with what follows from it at the collocation
+points and between them.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.curve import Curve
 from trajopt.direct.collocation import Collocation
-from trajopt.direct.costates import Costates, costate_curve, costates_of
-from trajopt.direct.interpolation import control_curve, sampled, state_curve
+from trajopt.direct.costates import costates_of, interpolated_costates
+from trajopt.direct.interpolation import (
+    interpolated_controls,
+    interpolated_states,
+    point_curve,
+    sampled_between,
+)
 from trajopt.direct.kernels import PhaseKernels
 from trajopt.direct.packing import PhaseLayout, PhaseValues
+from trajopt.direct.scaling import row_sizes
 from trajopt.nlp.program import Block, Kernel, arguments
+from trajopt.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -39,8 +47,12 @@ class PhaseView:
     bound_multipliers: Array  # of the whole program
     constraint_multipliers: Array
     end_gradient: Array  # (nx,): derivative of the endpoint Lagrangian by the final state
+    sample_jumps: (
+        Array  # (intervals, nx): the same by states at given times, at the ends of intervals
+    )
 
-    # Sizes, by which errors and distances are relative. A quantity that is zero to round-off has the size of its limits, or one.
+    # Sizes, by which errors and distances are relative. A quantity that is zero to round-off has
+    # the size of its limits, or one.
 
     @cached_property
     def x_size(self) -> Array:
@@ -96,7 +108,11 @@ class PhaseView:
     @cached_property
     def running_cost(self) -> Array:
         """(points,): the integrand of the cost; empty where there is none."""
-        return np.asarray(self.kernel.objective(*self.arguments)).ravel() if self.kernel.objective_rows else np.zeros(0)
+        return (
+            np.asarray(self.kernel.objective(*self.arguments)).ravel()
+            if self.kernel.objective_rows
+            else np.zeros(0)
+        )
 
     @cached_property
     def derivatives(self) -> tuple[Array, Array | None]:
@@ -106,26 +122,37 @@ class PhaseView:
     @cached_property
     def point_multipliers(self) -> Array:
         """(points, constraint rows of the kernel)"""
-        return self.block.scatter.along(self.constraint_multipliers).reshape(self.layout.grid.points, -1)
+        return self.block.scatter.along(self.constraint_multipliers).reshape(
+            self.layout.grid.points, -1
+        )
+
+    @cached_property
+    def term_sizes(self) -> Array:
+        """(constraint rows of the kernel,): the largest term of each row, to first order; an
+        equation's own value is zero.
+        """
+        return row_sizes(self.block, self.y, self.parameters, np.abs(self.y))
 
     @property
     def state_multipliers(self) -> Array:
         """(state points, nx): of the bounds of states."""
         return self.layout.states(self.bound_multipliers)
 
-    @cached_property
-    def costates(self) -> Costates:
-        return costates_of(self)
+    costates = cached_property(costates_of)
 
     @cached_property
     def free_intervals(self) -> Bools:
-        """(intervals,): where no bound of a state and no path constraint has a multiplier; there costates are smooth.
+        """(intervals,): where no bound of a state and no path constraint has a multiplier; there
+        costates are smooth.
 
-        Multipliers are compared with all costates and with the cost: those of a state without influence on it are round-off.
+        Multipliers are compared with all costates and with the cost: those of a state without
+        influence on it are round-off.
         """
         ph, costates = self.layout, self.costates
         cost = float(ph.grid.weights @ np.abs(self.running_cost)) if self.running_cost.size else 0.0
-        least = self.method.round_off * max(cost, float((np.abs(costates.points) * self.x_size).max(initial=0.0)))
+        least = self.method.round_off * max(
+            cost, float((np.abs(costates.points) * self.x_size).max(initial=0.0))
+        )
         active = np.asarray((np.abs(self.state_multipliers) * self.x_size > least).any(axis=1))
         active[[0, -1]] = False  # boundary values
         before = np.concatenate([[0], active.cumsum()])  # number of active nodes before each
@@ -138,22 +165,23 @@ class PhaseView:
 
     # Polynomials.
 
-    @cached_property
-    def state_curve(self) -> Curve:
-        return state_curve(self)
+    state_curve = cached_property(interpolated_states)
+    control_curve = cached_property(interpolated_controls)
+    costate_curve = cached_property(interpolated_costates)
 
     @cached_property
-    def control_curve(self) -> Curve:
-        return control_curve(self)
-
-    @cached_property
-    def costate_curve(self) -> Curve:
-        return costate_curve(self)
+    def trajectory(self) -> Trajectory:
+        """States, algebraic variables and controls."""
+        return Trajectory(self.state_curve, point_curve(self, self.values.Z), self.control_curve)
 
     @cached_property
     def between(self) -> tuple[Array, Array, Array]:
-        """States, and inputs and data of the kernel, at the Gauss points between the collocation points of all intervals."""
-        return sampled(self, [(here, rule.between) for rule, here in self.layout.grid.groups])
+        """States, and inputs and data of the kernel, at the Gauss points between the collocation
+        points of all intervals.
+        """
+        return sampled_between(
+            self, [(here, rule.between) for rule, here in self.layout.grid.groups]
+        )
 
     # Derivatives.
 
@@ -163,7 +191,9 @@ class PhaseView:
         u = self.layout.control_inputs
         jacobian, gradient = self.derivatives
         slopes = np.einsum("kr,kru->ku", self.point_multipliers, jacobian[:, :, u])
-        return np.asarray(slopes if gradient is None else slopes + self.block.weights[:, None] * gradient[:, 0, u])
+        return np.asarray(
+            slopes if gradient is None else slopes + self.block.weights[:, None] * gradient[:, 0, u]
+        )
 
     @cached_property
     def control_curvature(self) -> Array:
@@ -173,20 +203,32 @@ class PhaseView:
         diagonal = np.flatnonzero((first == second) & (first >= u.start) & (first < u.stop))
         curvature = np.zeros((self.layout.grid.points, self.layout.nu))
         if diagonal.size:
-            weights = self.block.weights[:, None] if self.kernel.objective_rows else np.zeros((self.layout.grid.points, 0))
-            values = np.asarray(self.kernel.hessian(*self.arguments, np.hstack([self.point_multipliers, weights]).T))
+            weights = (
+                self.block.weights[:, None]
+                if self.kernel.objective_rows
+                else np.zeros((self.layout.grid.points, 0))
+            )
+            values = np.asarray(
+                self.kernel.hessian(*self.arguments, np.hstack([self.point_multipliers, weights]).T)
+            )
             curvature[:, first[diagonal] - u.start] = values[diagonal].T
         return curvature
 
     def order(self, column: int) -> int:
-        """The first time derivative of a state or path constraint that the controls enter; 0 if they enter none."""
+        """The first time derivative of a state or path constraint that the controls enter; 0 if
+        they enter none.
+        """
         ph, kernel = self.layout, self.kernel
         rows, columns = kernel.constraint_pattern
         depends = np.zeros((kernel.constraint_rows, kernel.inputs), dtype=bool)
         depends[rows, columns] = True
         rates = depends[: ph.nx, : ph.nx]
         controls = np.asarray(depends[: ph.nx, ph.control_inputs].any(axis=1))
-        states: Bools = np.eye(ph.nx, dtype=bool)[column] if column < ph.nx else depends[ph.ng + column, : ph.nx]
+        states: Bools = (
+            np.eye(ph.nx, dtype=bool)[column]
+            if column < ph.nx
+            else depends[ph.ng + column, : ph.nx]
+        )
         for order in range(1, ph.nx + 1):
             if controls[states].any():
                 return order
@@ -200,7 +242,7 @@ def _size(values: Array, limits: Array) -> Array:
 
 
 def point_derivatives(block: Block, at: tuple[Array, Array, Array]) -> tuple[Array, Array | None]:
-    """(places, rows, inputs): the derivatives of a kernel's constraint rows, and of its objective rows."""
+    """(places, rows, inputs): derivatives of a kernel's constraint and objective rows."""
     kernel = block.kernel
     jacobian = np.zeros((block.count, kernel.constraint_rows, kernel.inputs))
     rows, columns = kernel.constraint_pattern

@@ -1,47 +1,50 @@
 """Presolve: the same problem without what its constraints and its dynamics decide already.
 
-*Implied bounds of controls.* A path constraint may bound a control anyway: a unit vector of components between -1 and 1, a
-thrust of limited size, a pair of opposite thrusters of which the sum is limited. Such a bound touches the constraint at one
-point, where their multipliers cannot be told apart, and a barrier on the bound keeps the solver away from there. It is moved out
-of the way.
+*Implied bounds of controls.* A path constraint may bound a control anyway: a unit vector of
+components between -1 and 1, a thrust of limited size, a pair of opposite thrusters of which the sum
+is limited. Such a bound touches the constraint at one point, where their multipliers cannot be told
+apart, and a barrier on the bound keeps the solver away from there. It is moved out of the way.
 
-*First integrals.* The flow keeps a quadratic first integral (the length of a quaternion), and collocation keeps it up to its
-error only. With every end value required the equations are dependent. So one end value for each integral is left to the
-integral; what it then violates is the error of the mesh, which is estimated anyway. An end value at which an integral has a
-double root (a speed that energy brings to zero) is prescribed. Bounds that an integral implies are moved out of the way.
+*First integrals.* The flow keeps a quadratic first integral (the length of a quaternion), and
+collocation keeps it up to its error only. With every end value required the equations are
+dependent. So one end value for each integral is left to the integral; what it then violates is the
+error of the mesh, which is estimated anyway. An end value at which an integral has a double root (a
+speed that energy brings to zero) is prescribed. Bounds that an integral implies are moved out of
+the way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.bounds import Bound
-from trajopt.direct.collocation import Presolve
-from trajopt.normal_form import NamedVector, NormalForm, PhaseForm, stacked
-
-if TYPE_CHECKING:
-    from trajopt.direct.mesh_solution import MeshSolution
+from trajopt.direct.collocation import DECADE
+from trajopt.statement.bounds import Bound
+from trajopt.statement.normal_form import NamedVector, NormalForm, PhaseForm, stacked_bounds
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int_]
 
-ROUND_OFF = float(np.sqrt(np.finfo(float).eps))  # relative: numbers that differ by less are the same
+# relative: numbers that differ by less are the same
+ROUND_OFF = float(np.sqrt(np.finfo(float).eps))
 
 
-def presolve(form: NormalForm, parameters: Array, settings: Presolve, use_integrals: bool = True) -> NormalForm:
-    """Without bounds of controls that path constraints imply and, with ``use_integrals``, limits that first integrals imply."""
-    form = without_implied_bounds(form, parameters)
-    return without_redundant_limits(form, parameters, settings) if use_integrals else form
+def presolve(form: NormalForm, parameters: Array) -> NormalForm:
+    """Without bounds of controls that path constraints imply, and without limits that first
+    integrals imply.
+    """
+    return without_redundant_limits(without_implied_bounds(form, parameters), parameters)
 
 
 def without_implied_bounds(form: NormalForm, parameters: Array) -> NormalForm:
-    """The same problem with the bounds that its path constraints imply moved away; the very same form where there are none."""
+    """The same problem with the bounds that its path constraints imply moved away; the very same
+    form where there are none.
+    """
     phases = tuple(_loosened(form, phase, parameters) for phase in form.phases)
     same = all(a is b for a, b in zip(phases, form.phases, strict=True))
     return form if same else replace(form, phases=phases)
@@ -53,21 +56,32 @@ def _loosened(form: NormalForm, phase: PhaseForm, parameters: Array) -> PhaseFor
     for A, b, limit in _control_limits(form, phase, parameters):
         if A.any():
             box = ellipsoid(A, b, limit)
-            lower, upper = relax_implied_bounds(Bound(lower, upper), *box) if box is not None else (lower, upper)
+            lower, upper = (
+                relax_implied_bounds(Bound(lower, upper), *box)
+                if box is not None
+                else (lower, upper)
+            )
         else:
             lower, upper = relax_bounds_beyond_plane(Bound(lower, upper), b, limit)
     if np.array_equal(lower, bound.lower) and np.array_equal(upper, bound.upper):
         return phase
-    return replace(phase, controls=tuple(_rebound(q, lower[q.rows], upper[q.rows]) for q in phase.controls))
+    return replace(
+        phase, controls=tuple(_rebound(q, lower[q.rows], upper[q.rows]) for q in phase.controls)
+    )
 
 
 def relax_implied_bounds(bound: Bound, low: Array, high: Array) -> tuple[Array, Array]:
-    """Bounds of what stays between ``low`` and ``high`` anyway, moved to twice that range unless they are beyond it already."""
-    with np.errstate(invalid="ignore"):  # a constraint that says nothing about a variable reaches to infinity
+    """Bounds of what stays between ``low`` and ``high`` anyway, moved to twice that range unless
+    they are beyond it already.
+    """
+    # a constraint that says nothing about a variable reaches to infinity
+    with np.errstate(invalid="ignore"):
         middle, reach = 0.5 * (low + high), 0.5 * (high - low)
         below = (bound.lower <= low + ROUND_OFF * reach) & (bound.lower > middle - 2 * reach)
         above = (bound.upper >= high - ROUND_OFF * reach) & (bound.upper < middle + 2 * reach)
-        return np.where(below, middle - 2 * reach, bound.lower), np.where(above, middle + 2 * reach, bound.upper)
+        return np.where(below, middle - 2 * reach, bound.lower), np.where(
+            above, middle + 2 * reach, bound.upper
+        )
 
 
 def _rebound(q: NamedVector, lower: Array, upper: Array) -> NamedVector:
@@ -80,7 +94,9 @@ def _rebound(q: NamedVector, lower: Array, upper: Array) -> NamedVector:
 
 
 def relax_bounds_beyond_plane(bound: Bound, b: Array, limit: float) -> tuple[Array, Array]:
-    """Bounds that ``b . u <= limit`` and the bounds of the other variables imply, moved outwards by half of what is left."""
+    """Bounds that ``b . u <= limit`` and the bounds of the other variables imply, moved outwards by
+    half of what is left.
+    """
     lower, upper = bound.lower.copy(), bound.upper.copy()
     for i in np.flatnonzero(b):
         with np.errstate(invalid="ignore"):
@@ -97,7 +113,9 @@ def relax_bounds_beyond_plane(bound: Bound, b: Array, limit: float) -> tuple[Arr
     return lower, upper
 
 
-def _control_limits(form: NormalForm, phase: PhaseForm, parameters: Array) -> Iterator[tuple[Array, Array, float]]:
+def _control_limits(
+    form: NormalForm, phase: PhaseForm, parameters: Array
+) -> Iterator[tuple[Array, Array, float]]:
     """A, b and limit of the path constraints u . A u / 2 + b . u <= limit on controls alone."""
     bounded = np.isfinite(phase.u_bound.lower) | np.isfinite(phase.u_bound.upper)
     if not bounded.any():
@@ -105,7 +123,9 @@ def _control_limits(form: NormalForm, phase: PhaseForm, parameters: Array) -> It
     others = [symbol for symbol in (phase.t, phase.x, phase.z, form.s) if symbol.numel()]
     for row in range(phase.c.numel()):
         expression = phase.c[row]
-        if any(casadi.depends_on(expression, other) for other in others) or not casadi.depends_on(expression, phase.u):
+        if any(casadi.depends_on(expression, other) for other in others) or not casadi.depends_on(
+            expression, phase.u
+        ):
             continue
         upper, lower = float(phase.c_bound.upper[row]), float(phase.c_bound.lower[row])
         if expression.is_op(casadi.OP_SQRT) and upper >= 0:  # a length
@@ -118,7 +138,9 @@ def _control_limits(form: NormalForm, phase: PhaseForm, parameters: Array) -> It
                 yield sign * A, sign * b, limit - sign * c
 
 
-def _coefficients(form: NormalForm, phase: PhaseForm, expression: Any, parameters: Array) -> tuple[Array, Array, float]:
+def _coefficients(
+    form: NormalForm, phase: PhaseForm, expression: Any, parameters: Array
+) -> tuple[Array, Array, float]:
     """A, b, c of u . A u / 2 + b . u + c."""
     parts = [casadi.densify(part) for part in casadi.quadratic_coeff(expression, phase.u)]
     A, b, c = casadi.Function("coefficients", [form.p], parts)(parameters)
@@ -126,7 +148,10 @@ def _coefficients(form: NormalForm, phase: PhaseForm, expression: Any, parameter
 
 
 def ellipsoid(A: Array, b: Array, limit: float) -> tuple[Array, Array] | None:
-    """The box around all u with u . A u / 2 + b . u <= limit, infinite where A has no entries; None if they are no ellipsoid."""
+    """The box around all u with u .
+
+    A u / 2 + b . u <= limit, infinite where A has no entries; None if they are no ellipsoid.
+    """
     inside = np.any(A != 0, axis=1)
     if not inside.any() or np.any(b[~inside] != 0):
         return None
@@ -145,32 +170,22 @@ def ellipsoid(A: Array, b: Array, limit: float) -> tuple[Array, Array] | None:
     return low, high
 
 
-def without_redundant_limits(form: NormalForm, parameters: Array, settings: Presolve) -> NormalForm:
-    """The same problem with less asked of what integrals of motion decide; the very same form where there are none."""
-    phases = tuple(_without_redundant_ends(form, i, parameters, settings) for i in range(len(form.phases)))
+def without_redundant_limits(form: NormalForm, parameters: Array) -> NormalForm:
+    """The form without end values that first integrals decide; itself where there are none."""
+    phases = tuple(_without_redundant_ends(form, i, parameters) for i in range(len(form.phases)))
     same = all(a is b for a, b in zip(phases, form.phases, strict=True))
     return form if same else replace(form, phases=phases)
 
 
-def violated_limits(form: NormalForm, solution: MeshSolution) -> float:
-    """By how much states violate the end values and bounds of ``form``, relative to their sizes.
-
-    A function of states that looked like a first integral may not have been one.
-    """
-    worst = 0.0
-    for phase, view in zip(form.phases, solution.phases, strict=True):
-        size, X = view.layout.states(view.sizes)[0], view.values.X
-        for bound, x in ((phase.x_bound, X), (phase.x_end, X[-1:])):
-            beyond = np.maximum(bound.lower - x, x - bound.upper) / size
-            worst = max(worst, float(beyond.max(initial=0.0)))
-    return worst
-
-
-def _without_redundant_ends(form: NormalForm, index: int, parameters: Array, settings: Presolve) -> PhaseForm:
+def _without_redundant_ends(form: NormalForm, index: int, parameters: Array) -> PhaseForm:
     phase = form.phases[index]
-    limited = np.isfinite(phase.x_bound.lower) | np.isfinite(phase.x_bound.upper) | phase.x_end.fixed
+    limited = (
+        np.isfinite(phase.x_bound.lower) | np.isfinite(phase.x_bound.upper) | phase.x_end.fixed
+    )
     states = np.flatnonzero(phase.x_start.fixed & limited)  # an integral of others decides nothing
-    if not 0 < states.size <= settings.max_states:
+    if 0 < states.size <= MAX_STATES:
+        states = _with_analytic_rates(form, phase, states)
+    if not 0 < states.size <= MAX_STATES:
         return phase
     first, ends, bound = (_rows(one, states) for one in (phase.x_start, phase.x_end, phase.x_bound))
     sizes = np.maximum(np.abs(first.lower), np.where(ends.fixed, np.abs(ends.lower), 0.0))
@@ -178,10 +193,57 @@ def _without_redundant_ends(form: NormalForm, index: int, parameters: Array, set
     integrals = _integrals(form, index, parameters, states, sizes)
     if not integrals.shape[1]:
         return phase
-    ends = _decided_ends(ends, bound, integrals, first.lower / sizes, sizes, settings.window)
+    ends = _decided_ends(ends, bound, integrals, first.lower / sizes, sizes, 1 / DECADE)
     for low, high in _state_boxes(integrals, first.lower / sizes):
         bound = Bound(*relax_implied_bounds(bound, low * sizes, high * sizes))
     return _with_limits(phase, states, ends, bound)
+
+
+# of quadratic first integrals, at most: the work of finding them grows with the sixth power
+MAX_STATES = 24
+NOT_ANALYTIC = frozenset(
+    (
+        casadi.OP_FABS,
+        casadi.OP_FMAX,
+        casadi.OP_FMIN,
+        casadi.OP_SIGN,
+        casadi.OP_FLOOR,
+        casadi.OP_CEIL,
+        casadi.OP_FMOD,
+        casadi.OP_REMAINDER,
+        casadi.OP_COPYSIGN,
+        casadi.OP_IF_ELSE_ZERO,
+        casadi.OP_LT,
+        casadi.OP_LE,
+        casadi.OP_EQ,
+        casadi.OP_NE,
+        casadi.OP_AND,
+        casadi.OP_OR,
+        casadi.OP_NOT,
+    )
+)
+
+
+def _with_analytic_rates(form: NormalForm, phase: PhaseForm, states: Index) -> Index:
+    """Those of the states whose rates are analytic functions.
+
+    An analytic function that is zero at random points is zero. With ``fmax`` or ``if_else`` it may
+    be zero in one region only.
+    """
+    inputs = [phase.t, phase.x, phase.z, phase.u, form.s, form.p]
+
+    def analytic(rates: Any) -> bool:
+        function = casadi.Function("rates", inputs, [rates])
+        try:
+            function = function.expand()
+        except RuntimeError:  # tables and external functions
+            return False
+        steps = range(function.n_instructions())
+        return not any(function.instruction_id(i) in NOT_ANALYTIC for i in steps)
+
+    if analytic(phase.f):
+        return states
+    return np.array([k for k in states if analytic(phase.f[int(k)])], dtype=int)
 
 
 def _rows(bound: Bound, rows: Index) -> Bound:
@@ -206,29 +268,45 @@ def _with_limits(phase: PhaseForm, rows: Index, end: Bound, bound: Bound) -> Pha
     return replace(phase, states=states)
 
 
-def _decided_ends(end: Bound, bound: Bound, integrals: Array, first: Array, sizes: Array, window: float) -> Bound:
-    """End values: one for each integral of given end values is left to it, within a window; values that it gives are fixed."""
+def _decided_ends(
+    end: Bound, bound: Bound, integrals: Array, first: Array, sizes: Array, window: float
+) -> Bound:
+    """End values: one for each integral of given end values is left to it, within a window; values
+    that it gives are fixed.
+    """
     allowed = end.meet(bound)
     last = _implied_ends(integrals, first, Bound(allowed.lower / sizes, allowed.upper / sizes))
     implied = np.isfinite(last) & ~end.fixed
     left = window * sizes * _windows(integrals, first, last)
-    return Bound(np.where(implied, last * sizes, end.lower - left), np.where(implied, last * sizes, end.upper + left))
+    return Bound(
+        np.where(implied, last * sizes, end.lower - left),
+        np.where(implied, last * sizes, end.upper + left),
+    )
 
 
 def _implied_ends(integrals: Array, first: Array, end: Bound) -> Array:
-    """Given end values, and those at which an integral of them has a double root; NaN where an end value is open.
+    """Given end values, and those at which an integral of them has a double root; NaN where an end
+    value is open.
 
-    A speed that energy brings to zero at the end: collocation changes the energy by its error, so that the square of the speed
-    may have to be negative. The value is prescribed, and another end value is left to the integral.
+    A speed that energy brings to zero at the end: collocation changes the energy by its error, so
+    that the square of the speed may have to be negative. The value is prescribed, and another end
+    value is left to the integral.
     """
     last = np.where(end.fixed, end.lower, np.nan)
     for k in np.flatnonzero(~end.fixed):
-        zero, above, below = (np.where(np.arange(last.size) == k, value, last) for value in (0.0, 1.0, -1.0))
+        zero, above, below = (
+            np.where(np.arange(last.size) == k, value, last) for value in (0.0, 1.0, -1.0)
+        )
         own = _of_given(integrals, zero)
         # a x^2 + b x + c = 0 for the end value x
-        c, plus, minus = (own.T @ (_monomials(np.nan_to_num(x)) - _monomials(first)) for x in (zero, above, below))
+        c, plus, minus = (
+            own.T @ (_monomials(np.nan_to_num(x)) - _monomials(first)) for x in (zero, above, below)
+        )
         a, b = 0.5 * (plus + minus) - c, 0.5 * (plus - minus)
-        double = (np.abs(a) > ROUND_OFF) & (np.abs(b * b - 4 * a * c) <= ROUND_OFF * (a * a + b * b))
+        double = (np.abs(a) > ROUND_OFF) & (
+            np.abs(b * b - 4 * a * c) <= ROUND_OFF * (a * a + b * b)
+        )
+        b = np.where(np.abs(b) > ROUND_OFF * np.abs(a), b, 0.0)  # a root of zero is exact
         for root in -0.5 * b[double] / a[double]:
             if end.lower[k] - ROUND_OFF <= root <= end.upper[k] + ROUND_OFF:
                 last[k] = np.clip(root, end.lower[k], end.upper[k])
@@ -254,18 +332,25 @@ def _windows(integrals: Array, first: Array, last: Array) -> Array:
 
 
 def _independent_columns(matrix: Array) -> Array:
-    """(columns,): 1 for columns that span all of them, the longest first (Gram-Schmidt with pivoting); else 0."""
+    """(columns,): 1 for columns that span all of them, the longest first (Gram-Schmidt with
+    pivoting); else 0.
+    """
     rest, chosen = matrix.copy(), np.zeros(matrix.shape[1])
     least = ROUND_OFF * np.linalg.norm(rest, axis=0).max(initial=0.0)
     for _ in range(min(matrix.shape)):
         lengths = np.linalg.norm(rest, axis=0)
-        pivot = int(np.argmax(lengths))
+        pivot = _first_of_largest(lengths)
         if lengths[pivot] <= least:
             break
         chosen[pivot] = 1.0
         direction = rest[:, pivot] / lengths[pivot]
         rest = rest - np.outer(direction, direction @ rest)
     return chosen
+
+
+def _first_of_largest(values: Array) -> int:
+    """The first of the values that are the largest up to round-off."""
+    return int(np.flatnonzero(values >= (1 - ROUND_OFF) * values.max())[0])
 
 
 def _state_boxes(integrals: Array, first: Array) -> list[tuple[Array, Array]]:
@@ -286,11 +371,11 @@ def _state_boxes(integrals: Array, first: Array) -> list[tuple[Array, Array]]:
 
 
 def _echelon(columns: Array) -> Array:
-    """Other columns of the same span, each zero where another begins: integrals of different states come apart."""
+    """Columns of the same span, each zero where another begins: integrals come apart."""
     rows = columns.T.copy()
     done = 0
     for place in range(rows.shape[1]):
-        pivot = done + int(np.argmax(np.abs(rows[done:, place])))
+        pivot = done + _first_of_largest(np.abs(rows[done:, place]))
         if abs(rows[pivot, place]) < ROUND_OFF * np.abs(rows).max():
             continue
         rows[[done, pivot]] = rows[[pivot, done]]
@@ -331,8 +416,12 @@ def _changes(x: Array, rates: Array) -> Array:
     return np.vstack([rates, x[j] * rates[i] + x[i] * rates[j]]).T
 
 
-def _integrals(form: NormalForm, index: int, parameters: Array, states: Index, sizes: Array) -> Array:
-    """(monomials, n): combinations that do not change whatever the motion, in some states, each in units of its size."""
+def _integrals(
+    form: NormalForm, index: int, parameters: Array, states: Index, sizes: Array
+) -> Array:
+    """(monomials, n): combinations that do not change whatever the motion, in some states, each in
+    units of its size.
+    """
     phase = form.phases[index]
     count = states.size + states.size * (states.size + 1) // 2
     places = 2 * count + 10
@@ -341,9 +430,13 @@ def _integrals(form: NormalForm, index: int, parameters: Array, states: Index, s
     t, x, z, u, s = (generator.uniform(-1.0, 1.0, (n.numel(), places)) for n in columns)
     scales = np.ones((phase.x.numel(), 1))
     scales[states] = sizes[:, None]
-    scales = scales * 10 ** generator.uniform(-1.0, 1.0, x.shape)  # what happens far away only counts, too
-    x, z, u = _within(phase.x_bound, x, scales), _within(phase.z_bound, z), _within(phase.u_bound, u)
-    t, s = _within(_time_range(phase), t), _within(stacked([q.bound for q in form.statics]), s)
+    # what happens far away only counts, too
+    scales = scales * 10 ** generator.uniform(-1.0, 1.0, x.shape)
+    x = _within(phase.x_bound, x, scales)
+    z = _within(phase.z_bound, z)
+    u = _within(phase.u_bound, u)
+    t = _within(_time_range(phase), t)
+    s = _within(stacked_bounds([q.bound for q in form.statics]), s)
     rates = np.asarray(form.models[index](t, x, z, u, s, parameters))[states] / sizes[:, None]
     x = x[states] / sizes[:, None]
     regular = np.all(np.isfinite(rates), axis=0)
@@ -363,7 +456,7 @@ def _time_range(phase: PhaseForm) -> Bound:
 
 
 def _within(bound: Bound, values: Array, sizes: Array | float = 1.0) -> Array:
-    """Numbers from -1 to 1 spread over what bounds allow, or over a size from a bound, or about zero."""
+    """Numbers from -1 to 1 spread over bounds, over a size from one bound, or about zero."""
     if not values.size:
         return values
     lower, upper = bound.lower[:, None], bound.upper[:, None]

@@ -1,4 +1,6 @@
-"""Refinement: meshes, and arcs where controls switch, until states, cost, controls and costates are accurate."""
+"""Refinement: meshes, and arcs where controls switch, until states, cost, controls and costates are
+accurate.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,28 @@ from numpy.typing import NDArray
 
 from trajopt.direct.arc_refinement import Proposal, arc_meshes, proposed_arcs, solve_on_arcs
 from trajopt.direct.arc_structure import decided
+from trajopt.direct.collocation import DECADE
 from trajopt.direct.control_error import jumps, with_control_error
 from trajopt.direct.costate_error import CostateErrors, costate_errors, next_bends
 from trajopt.direct.kinks import kinks
 from trajopt.direct.mesh import Mesh
-from trajopt.direct.mesh_agreement import confirms, control_difference, cost_difference, difference, halved, judged_by, raised
+from trajopt.direct.mesh_agreement import (
+    confirms,
+    control_difference,
+    cost_difference,
+    difference,
+    halved,
+    judged_by,
+    raised,
+)
 from trajopt.direct.mesh_refinement import Bend, refine_mesh
+from trajopt.direct.mesh_retries import next_solution
 from trajopt.direct.mesh_solution import Estimate, MeshSolution, PassKind
+from trajopt.direct.other_starts import OTHER_STARTS, cheapest, hard_won
 from trajopt.direct.phase_view import PhaseView
-from trajopt.direct.search import Pass, State, costs_more, run
+from trajopt.direct.search import Pass, Remedy, State, costs_more, run_remedies
 from trajopt.direct.solve_mesh import solve_mesh
-from trajopt.direct.varied_starts import VARIED
-from trajopt.nlp.backends import Warm
+from trajopt.nlp.backends import Effort
 
 Array = NDArray[np.float64]
 
@@ -29,22 +41,29 @@ Array = NDArray[np.float64]
 def refine(state: State) -> State:
     """From a first solution to one within the tolerance, or to the best within the budget.
 
-    After the states are accurate, a few more meshes are spent on the costates; they do not decide whether a solution counts as
-    solved.
+    After the states are accurate, a few more meshes are spent on the costates; they do not decide
+    whether a solution counts as solved.
     """
     method, current = state.method, _with_all_errors(state.solution)
     state = state.corrected(current)
-    solutions, accurate = [current], list[tuple[float, MeshSolution]]()  # with the errors of their costates
-    unconfirmed: tuple[MeshSolution, ...] = ()  # accurate solutions on arcs, with multipliers of the wrong sign
+    # with the errors of their costates
+    solutions, accurate = ([current], list[tuple[float, MeshSolution]]())
+    # accurate solutions on arcs, with multipliers of the wrong sign
+    unconfirmed: tuple[MeshSolution, ...] = ()
     refusals, polishes, seen = 0, 0, list[CostateErrors]()
+    fixed = state.context.form.sampled  # moving knots would move the times of the samples
     while state.may_continue and current.usable and not _on_arcs(current):
         state = _with_other_starts(state, solutions[0])
         if state.solution is not current:
-            return _joined(state, refine(replace(state, passes=state.passes[-1:])))
+            later = _joined(state, refine(replace(state, passes=state.passes[-1:])))
+            # What is cheap on the first mesh may cost more on a finer one.
+            known = current.solved and current.error <= method.tolerance
+            worse = not later.solution.solved or costs_more(later.solution, current)
+            return later.with_best(current) if known and worse else later
         seen.append(costate_errors(current))
         proposal, suspects = proposed_arcs(current), tuple[Array, ...]()
         done = refusals > 0 and current.solved and current.error <= method.tolerance  # without arcs
-        if proposal.clear and refusals < method.arcs.proposals and not done:
+        if proposal.clear and refusals < method.arcs.proposals and not done and not fixed:
             on_arcs = solve_on_arcs(state, current, arc_meshes(current, proposal.structures))
             state, suspects = on_arcs.state, on_arcs.suspects
             refusals += 1
@@ -61,7 +80,9 @@ def refine(state: State) -> State:
         polishes += bool(accurate)
         if not state.may_continue or _enough(state, seen[-1], polishes, bool(accurate)):
             break
-        state, current = _next_solution(state, current, next_meshes(current, proposal, suspects, seen), bool(accurate))
+        state, current = next_solution(
+            state, current, next_meshes(current, proposal, suspects, seen), bool(accurate)
+        )
         if not current.usable:
             break
         current = _with_all_errors(current)
@@ -78,33 +99,52 @@ def refine(state: State) -> State:
     return state.with_best(_best(solutions, accurate))
 
 
-def _best(solutions: Sequence[MeshSolution], accurate: Sequence[tuple[float, MeshSolution]]) -> MeshSolution:
+def _best(
+    solutions: Sequence[MeshSolution], accurate: Sequence[tuple[float, MeshSolution]]
+) -> MeshSolution:
     if accurate:
         return min(reversed(accurate), key=lambda pair: pair[0])[1]
     return min(reversed(solutions), key=lambda one: (not one.solved, one.error))
 
 
 def _with_other_starts(state: State, first: MeshSolution) -> State:
-    """Where refinement takes long, with a cheaper solution from another start, compared with the first on its mesh."""
-    if not state.solution.solved or any(event.name == VARIED.name for event in state.events):
+    """Where refinement takes long, with a cheaper solution from another start, compared with the
+    first on its mesh.
+    """
+    if not state.solution.solved or state.compared:
         return state
-    other = run(state.with_best(first), [VARIED], _cheaper_start)
+    other = run_remedies(replace(state, best=first), [CHEAPEST], _cheaper_start)
+    if other.events != state.events:
+        other = replace(other, compared=True)
     return other if other.best is not first else other.with_best(state.solution)
 
 
+CHEAPEST = Remedy(
+    OTHER_STARTS, hard_won, cheapest, lambda trial, state: trial.best is not state.best
+)
+
+
 def _joined(state: State, later: State) -> State:
-    """The refinement of another start, which had a budget of meshes of its own, with the records of both."""
+    """The refinement of another start, with a budget of its own, and the records of both."""
     return replace(later, passes=state.passes[:-1] + later.passes)
 
 
 def _cheaper_start(trial: State, state: State) -> str:
     new, old = trial.solution, state.solution
-    return "none is cheaper" if new is old else f"objective {new.objective:.9g} instead of {old.objective:.9g}"
+    return (
+        "none is cheaper"
+        if new is old
+        else f"objective {new.objective:.9g} instead of {old.objective:.9g}"
+    )
 
 
 def _with_all_errors(solution: MeshSolution) -> MeshSolution:
     """Where all other errors are small, that of the controls between the points counts, too."""
-    return with_control_error(solution) if solution.error <= solution.phases[0].method.tolerance else solution
+    return (
+        with_control_error(solution)
+        if solution.error <= solution.phases[0].method.tolerance
+        else solution
+    )
 
 
 def _on_arcs(solution: MeshSolution) -> bool:
@@ -112,7 +152,9 @@ def _on_arcs(solution: MeshSolution) -> bool:
 
 
 def _acceptable(candidate: MeshSolution, current: MeshSolution) -> bool:
-    """A wrong structure integrates exactly: a solution on arcs counts if it is as accurate, and does not cost more."""
+    """A wrong structure integrates exactly: a solution on arcs counts if it is as accurate, and
+    does not cost more.
+    """
     tolerance = current.phases[0].method.tolerance
     return candidate.error <= max(tolerance, current.error) and not costs_more(candidate, current)
 
@@ -130,68 +172,70 @@ def _stalled(passes: Sequence[Pass], meshes: int) -> bool:
 
 
 def _stalls(before: MeshSolution, current: MeshSolution) -> bool:
-    """True if a mesh hardly reduced the estimated error, although cost and states of both agree within the tolerance."""
+    """True if a mesh hardly reduced the estimated error, although cost and states of both agree
+    within the tolerance.
+    """
     method = current.phases[0].method
-    slow = current.error > max(2 * method.tolerance, method.refinement.rough * before.error)
-    return current.solved and slow and not _on_arcs(before) and difference(current, before) <= method.tolerance
+    slow = current.error > max(2 * method.tolerance, before.error / DECADE)
+    return (
+        current.solved
+        and slow
+        and not _on_arcs(before)
+        and difference(current, before) <= method.tolerance
+    )
 
 
 def _by_other_meshes(state: State, current: MeshSolution) -> tuple[State, MeshSolution | None]:
-    """The solution, if narrower intervals and higher degrees where the estimate is large both confirm it.
+    """The solution, if narrower intervals and higher degrees where the estimate is large both
+    confirm it.
 
     They are no evidence for a solution that violates limits between its nodes.
     """
     tolerance, others = state.method.tolerance, []
-    if max(e.violation for e in current.estimates) > tolerance / state.method.refinement.rough:  # the weight of limits
+    # the weight of limits
+    if (
+        max(e.violation for e in current.estimates)
+        > state.method.refinement.limit_weight * tolerance
+    ):
         return state, None
     for change in (halved, raised):
-        meshes = [change(v, e.errors > tolerance) for v, e in zip(current.phases, current.estimates, strict=True)]
+        meshes = [
+            change(v, e.errors > tolerance)
+            for v, e in zip(current.phases, current.estimates, strict=True)
+        ]
         if not state.may_continue or any(mesh is None for mesh in meshes):
             return state, None
-        warm = Warm(state.method.round_off)
-        other = solve_mesh(state.context.quick, tuple(m for m in meshes if m is not None), current.guess, warm)
+        other = solve_mesh(
+            state.context.quick,
+            tuple(m for m in meshes if m is not None),
+            current.trajectories,
+            Effort(state.method.round_off),
+        )
         state = state.recorded(other)
-        # An error of the controls changes the cost by its square; a cost that still changes may do so for many meshes.
+        # An error of the controls changes the cost by its square; a cost that still changes may do
+        # so for many meshes.
         same_controls = control_difference(other, current) <= np.sqrt(tolerance)
-        same_cost = cost_difference(other, current) <= state.method.refinement.rough * tolerance
-        if not other.solved or difference(other, current) > tolerance or not same_controls or not same_cost:
+        same_cost = cost_difference(other, current) <= tolerance / DECADE
+        if (
+            not other.solved
+            or difference(other, current) > tolerance
+            or not same_controls
+            or not same_cost
+        ):
             return state, None
         others.append(other)
     error = max(difference(other, current) for other in others)
-    return state, judged_by(current, error, "agrees with narrower intervals and with higher degrees")
-
-
-def _next_solution(state: State, current: MeshSolution, meshes: tuple[Mesh, ...], accurate: bool) -> tuple[State, MeshSolution]:
-    """On the next mesh, from the solution of the last; where that fails, from a cold start, then from a feasible point."""
-    context, method = state.context, state.method
-    rough = current.error > method.refinement.rough
-    # The farther the last solution was off, the larger the barrier. From a rough one a monotone barrier leads to better optima.
-    barrier = np.clip(method.search.barrier * current.error, method.round_off, method.search.barrier)
-    limited = context.with_iteration_limit((2 if rough else 1) * method.search.quick_iterations)
-    following = solve_mesh(limited, meshes, current.guess, Warm(float(barrier), monotone=rough))
-    state = state.recorded(following)
-    if following.usable and not (following.solved or current.solved):  # no finer mesh of what does not converge
-        following = solve_mesh(context, meshes, following.guess, Warm(float(barrier)))
-        state = state.recorded(following)
-    if following.usable or accurate or following.stopped:
-        return state, following
-    following = solve_mesh(context, meshes, current.guess, None, kind=PassKind.COLD)
-    state = state.recorded(following)
-    if following.usable or following.stopped:
-        return state, following
-    feasible = solve_mesh(context, meshes, current.guess, None, kind=PassKind.FEASIBLE)
-    state = state.recorded(feasible)
-    if feasible.usable:
-        following = solve_mesh(context, meshes, feasible.guess, context.barrier_after_feasible)
-        state = state.recorded(following)
-    return state, following
+    return state, judged_by(
+        current, error, "agrees with narrower intervals and with higher degrees"
+    )
 
 
 def with_linear_controls(view: PhaseView, where: NDArray[np.bool_] | None = None) -> Mesh:
     """The mesh of a phase with smooth controls linear on some intervals, and free on the others.
 
-    Far from the solution a control of high degree can oscillate between the points. Where path constraints may be active at every
-    point it needs all its freedom. Where it jumps it is constant: a polynomial would violate path constraints between the points.
+    Far from the solution a control of high degree can oscillate between the points. Where path
+    constraints may be active at every point it needs all its freedom. Where it jumps it is
+    constant: a polynomial would violate path constraints between the points.
     """
     mesh = view.layout.mesh
     if mesh.control_points is None:
@@ -199,26 +243,44 @@ def with_linear_controls(view: PhaseView, where: NDArray[np.bool_] | None = None
     chosen = np.ones(mesh.intervals, dtype=bool) if where is None else where
     points = np.where(chosen & (view.layout.nc == 0), 2, 0)
     points = np.where(jumps(view), 1, points)[:, None]
-    return replace(mesh, control_points=np.where(view.kernels.affine | view.kernels.equated, mesh.control_points, points))
+    return replace(
+        mesh,
+        control_points=np.where(
+            view.kernels.affine | view.kernels.equated, mesh.control_points, points
+        ),
+    )
 
 
 def next_meshes(
-    current: MeshSolution, proposal: Proposal, suspects: tuple[Array, ...], seen: Sequence[CostateErrors]
+    current: MeshSolution,
+    proposal: Proposal,
+    suspects: tuple[Array, ...],
+    seen: Sequence[CostateErrors],
 ) -> tuple[Mesh, ...]:
-    """Refined where the error is large, where arcs are unclear, and where proposed arcs were refuted (``suspects``).
+    """Refined where the error is large, where arcs are unclear, and where proposed arcs were
+    refuted (``suspects``).
 
     ``seen``: the errors of the costates so far; breaks go where states meet their limits.
     """
     return tuple(
-        _mark_intervals(view, estimate, proposal.unclear[i], suspects[i] if suspects else np.zeros((0, 2)), seen)
+        _mark_intervals(
+            view, estimate, proposal.unclear[i], suspects[i] if suspects else np.zeros((0, 2)), seen
+        )
         for i, (view, estimate) in enumerate(zip(current.phases, current.estimates, strict=True))
     )
 
 
 def _mark_intervals(
-    view: PhaseView, estimate: Estimate, unclear: NDArray[np.int_], suspects: Array, seen: Sequence[CostateErrors]
+    view: PhaseView,
+    estimate: Estimate,
+    unclear: NDArray[np.int_],
+    suspects: Array,
+    seen: Sequence[CostateErrors],
 ) -> Mesh:
-    method, mesh, breaks, affine = view.method, view.layout.mesh, view.values.breaks, view.kernels.affine
+    method = view.method
+    mesh = view.layout.mesh
+    breaks = view.values.breaks
+    affine = view.kernels.affine
     errors = np.maximum(estimate.errors, seen[-1].by_interval[view.index])
     near = np.clip(np.concatenate([unclear - 1, unclear, unclear + 1]), 0, errors.size - 1)
     wanted = np.zeros(errors.size, dtype=bool)
@@ -235,5 +297,7 @@ def _mark_intervals(
         by_constraint = decided(view)
         decay = np.where(by_constraint.any(axis=1), estimate.decay, 1.0)  # switches are not smooth
         if freed.control_points is not None:
-            freed = replace(freed, control_points=np.where(affine & by_constraint, 0, freed.control_points))
+            freed = replace(
+                freed, control_points=np.where(affine & by_constraint, 0, freed.control_points)
+            )
     return refine_mesh(freed, Estimate(errors, decay), method, bends)

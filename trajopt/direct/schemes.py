@@ -1,7 +1,8 @@
-"""Collocation schemes: on one interval, the defect, the quadrature, the interpolant and the order together.
+"""Collocation schemes: on one interval, the defect, the quadrature, the interpolant and the order
+together.
 
-On an interval of width h with state values X at the support points and rates F at the collocation points, the defect is
-P X + h Q F, linear in both, so that one transcription serves every scheme.
+On an interval of width h with state values X at the support points and rates F at the collocation
+points, the defect is P X + h Q F, linear in both, so that one transcription serves every scheme.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from trajopt.curve import lagrange_basis
 from trajopt.errors import UsageError
+from trajopt.trajectory.curve import lagrange_basis
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Places on a normalised interval, with the matrices that give the values of polynomials there."""
+    """Places on a normalised interval, with the matrices that give the values
+    of polynomials there.
+    """
 
     at: Array
     from_nodes: Array  # (places, nodes of the state polynomial)
@@ -48,7 +51,9 @@ class Rule:
 
     @cached_property
     def nodes(self) -> Array:
-        """The support points that determine the state polynomial: with Gauss, the end value lies on that of the others."""
+        """The support points that determine the state polynomial: with Gauss, the end value lies on
+        that of the others.
+        """
         return self.support if self.defects == self.degree else self.support[:-1]
 
     @cached_property
@@ -59,7 +64,7 @@ class Rule:
 
     @cached_property
     def own_defects(self) -> tuple[NDArray[np.int_], Array] | None:
-        """The one defect that the rate at each point enters, and its factor; None if a rate enters several."""
+        """The defect that the rate at each point enters, and its factor; None if several."""
         if np.any(np.count_nonzero(self.Q, axis=0) != 1):
             return None
         defect = np.argmax(self.Q != 0, axis=0)
@@ -67,14 +72,18 @@ class Rule:
 
     @cached_property
     def costate_nodes(self) -> tuple[NDArray[np.int_], Array]:
-        """The collocation points inside the interval, and the nodes of the costates' polynomial: these and both ends."""
+        """The collocation points inside the interval, and the nodes of the costates' polynomial:
+        these and both ends.
+        """
         inside = np.flatnonzero((self.points > 0) & (self.points < 1))
         return inside, np.concatenate([[0.0], self.points[inside], [1.0]])
 
     @cached_property
     def at_ends(self) -> tuple[Array, Array]:
         """The values at 0 and at 1 of the Lagrange polynomials on the collocation points."""
-        return lagrange_basis(self.points, np.zeros(1))[0], lagrange_basis(self.points, np.ones(1))[0]
+        return lagrange_basis(self.points, np.zeros(1))[0], lagrange_basis(self.points, np.ones(1))[
+            0
+        ]
 
     @cached_property
     def between(self) -> Places:
@@ -83,7 +92,9 @@ class Rule:
 
     @cached_property
     def gaps(self) -> Places:
-        """The start of the interval, and places between collocation points, near them too: there controls may exceed limits."""
+        """The start of the interval, and places between collocation points, near them too: there
+        controls may exceed limits.
+        """
         ends = np.concatenate([[0.0], self.points])
         inside = ends[:-1, None] + np.diff(ends)[:, None] * np.array([1, 4, 7]) / 8
         return self.places(np.append(0.0, inside))
@@ -105,7 +116,9 @@ class Scheme(Protocol):
 
     @property
     def shares_nodes(self) -> bool:
-        """Whether collocation points at the nodes, and the controls there, are shared by neighbouring intervals."""
+        """Whether collocation points at the nodes, and the controls there, are shared by
+        neighbouring intervals.
+        """
         ...
 
     def rule(self, degree: int) -> Rule: ...
@@ -139,7 +152,8 @@ class Gauss:
 class Lobatto:
     """Lobatto IIIA: collocation at both ends and inside, controls continuous.
 
-    The cost converges with order 2 d; sharing the controls at the nodes holds states and costates to order 4.
+    The cost converges with order 2 d; sharing the controls at the nodes holds states and costates
+    to order 4.
     """
 
     degree: int = 3
@@ -180,14 +194,22 @@ def can_raise_degree(scheme: Scheme) -> bool:
 
 @lru_cache(maxsize=64)
 def _radau(d: int) -> Rule:
-    # Roots of P_d - P_(d-1) on [-1, 1] contain the right end; they are the mirrored left Radau points.
+    # Roots of P_d - P_(d-1) on [-1, 1] contain the right end; they are the mirrored left Radau
+    # points.
     series = np.zeros(d + 1)
     series[d], series[d - 1] = 1.0, -1.0
     points = _polished((np.sort(legendre.legroots(series).real) + 1) / 2, series)
     points[-1] = 1.0
     support = np.concatenate([[0.0], points])
     return Rule(
-        d, support, points, np.arange(1, d + 1), lagrange_basis(support, points, 1), -np.eye(d), _quadrature(points), 2 * d - 1
+        d,
+        support,
+        points,
+        np.arange(1, d + 1),
+        lagrange_basis(support, points, 1),
+        -np.eye(d),
+        _quadrature(points),
+        2 * d - 1,
     )
 
 
@@ -200,7 +222,16 @@ def _gauss(d: int) -> Rule:
     P[d, : d + 1] = -lagrange_basis(inner, np.ones(1))[0]  # the end value continues the polynomial
     P[d, d + 1] = 1.0
     Q = np.vstack([-np.eye(d), np.zeros((1, d))])
-    return Rule(d, np.concatenate([inner, [1.0]]), points, np.arange(1, d + 1), P, Q, _quadrature(points), 2 * d)
+    return Rule(
+        d,
+        np.concatenate([inner, [1.0]]),
+        points,
+        np.arange(1, d + 1),
+        P,
+        Q,
+        _quadrature(points),
+        2 * d,
+    )
 
 
 @lru_cache(maxsize=64)
@@ -241,5 +272,9 @@ def _polished(points: Array, series: Array) -> Array:
 
 def _at_least(degree: int, least: int, name: str) -> int:
     if int(degree) != degree or degree < least:
-        raise UsageError(f"degree of the {name} scheme", got=degree, expected=f"a whole number of at least {least}")
+        raise UsageError(
+            f"degree of the {name} scheme",
+            got=degree,
+            expected=f"a whole number of at least {least}",
+        )
     return int(degree)

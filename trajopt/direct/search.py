@@ -1,7 +1,8 @@
 """The state of a search for a solution, and the one loop that runs attempts and remedies.
 
-An attempt at a first solution and a remedy for a poor one have the same shape: when it applies, what it tries, and when its
-result is better than the best so far. All of them share one budget of meshes and time and one record of what was tried.
+An attempt at a first solution and a remedy for a poor one have the same shape: when it applies,
+what it tries, and when its result is better than the best so far. All of them share one budget of
+meshes and time and one record of what was tried.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from dataclasses import dataclass, replace
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.solve_mesh import Context
-from trajopt.guess import Guess
-from trajopt.nlp.backends import Outcome
-from trajopt.solution import MeshPass
+from trajopt.nlp.backends import Outcome, Result
+from trajopt.trajectory.solution import MeshPass
+from trajopt.trajectory.trajectory import Trajectories
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class Pass:
 
     kind: PassKind
     record: MeshPass
+    result: Result | None = None  # identifies the solution, whatever its estimated error
+
+    def has(self, solution: MeshSolution) -> bool:
+        return self.result is solution.result
 
 
 @dataclass(frozen=True)
@@ -44,15 +49,15 @@ class State:
     """How far a search has come. Functions return a new one."""
 
     context: Context
-    guess: Guess
+    guess: Trajectories
     given: bool  # the guess is an earlier solution
     best: MeshSolution | None = None
     passes: tuple[Pass, ...] = ()
     events: tuple[Trial, ...] = ()
     stopped: Outcome | None = None  # INTERRUPTED or TIME_LIMIT
-    finer: int = 1  # multiplies the intervals of the first mesh
-    violations: tuple[float, ...] = ()  # of the least-violation solutions so far
-    chattering: tuple[str, ...] = ()  # where and between which controls, if the solution is one of the relaxed problem
+    compared: bool = False  # with the solutions from other starts
+    # where and between which controls, if the solution is one of the relaxed problem
+    chattering: tuple[str, ...] = ()
 
     @property
     def method(self) -> Collocation:
@@ -69,30 +74,32 @@ class State:
 
     @property
     def may_continue(self) -> bool:
-        """One budget for all loops: meshes, time, and the user's patience."""
-        return self.stopped is None and self.meshes_left > 0 and not self.context.deadline.over
+        """One budget for all loops: meshes, work, and the user's patience."""
+        return self.stopped is None and self.meshes_left > 0 and not self.context.budget.over
+
+    def with_method(self, method: Collocation) -> State:
+        return replace(self, context=replace(self.context, method=method))
 
     def with_best(self, solution: MeshSolution) -> State:
         return replace(self, best=solution)
 
     def recorded(self, *solutions: MeshSolution) -> State:
         """With more meshes in the history; the last of them may have been stopped."""
-        passes = tuple(Pass(one.kind, one.record) for one in solutions)
+        passes = tuple(Pass(one.kind, one.record, one.result) for one in solutions)
         stopped = next((one.outcome for one in solutions if one.stopped), self.stopped)
         return replace(self, passes=self.passes + passes, stopped=stopped)
 
     def has(self, solution: MeshSolution) -> bool:
         """True if the history has a solution."""
-        return any(one.record.seconds == solution.seconds for one in self.passes)
+        return any(one.has(solution) for one in self.passes)
 
     def corrected(self, solution: MeshSolution) -> State:
         """With the record of a solution whose estimated error has changed."""
-        passes = tuple(Pass(one.kind, solution.record) if one.record.seconds == solution.seconds else one for one in self.passes)
+        passes = tuple(
+            replace(one, record=solution.record) if one.has(solution) else one
+            for one in self.passes
+        )
         return replace(self, passes=passes, best=solution)
-
-    def again(self, guess: Guess, finer: int = 1) -> State:
-        """A new search from another guess, with a budget of its own."""
-        return State(self.context, guess, False, finer=finer)
 
 
 @dataclass(frozen=True)
@@ -105,8 +112,10 @@ class Remedy:
     better: Callable[[State, State], bool]  # the proposal against the state before
 
 
-def run(state: State, remedies: Iterable[Remedy], describe: Callable[[State, State], str]) -> State:
-    """Try remedies in order, and keep what is better; ``describe`` gives the detail of the record."""
+def run_remedies(
+    state: State, remedies: Iterable[Remedy], describe: Callable[[State, State], str]
+) -> State:
+    """Try remedies in order, and keep what is better; ``describe`` details the record."""
     for remedy in remedies:
         if state.stopped is not None:
             break
@@ -118,7 +127,13 @@ def run(state: State, remedies: Iterable[Remedy], describe: Callable[[State, Sta
         event = Trial(remedy.name, outcome, adopted, describe(trial, state))
         state.context.progress(event.line)
         best, context = (trial.best, trial.context) if adopted else (state.best, state.context)
-        state = replace(trial, best=best, context=context, guess=state.guess, given=state.given, finer=state.finer)
+        state = replace(
+            trial,
+            best=best,
+            context=context,
+            guess=state.guess,
+            given=state.given,
+        )
         state = replace(state, events=(*state.events, event))
     return state
 

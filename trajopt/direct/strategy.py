@@ -1,7 +1,8 @@
 """The direct method on one screen.
 
-Presolve, a first solution by ordered attempts, refinement of mesh and arcs, remedies, verdict. Attempts and remedies are values
-of one type, run by one loop (``search.run``), with one budget and one record of what was tried.
+Presolve, a first solution by ordered attempts, refinement of mesh and arcs, remedies, verdict.
+Attempts and remedies are values of one type, run by one loop (``search.run_remedies``), with one
+budget and one record of what was tried.
 """
 
 from __future__ import annotations
@@ -12,74 +13,138 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from trajopt.control_guess import start_guess
+import numpy as np
+from numpy.typing import NDArray
+
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.first_solution import ATTEMPTS, first_solution
 from trajopt.direct.hamiltonian_minimum import with_excess
 from trajopt.direct.mesh_solution import MeshSolution
+from trajopt.direct.other_starts import OTHER_STARTS
+from trajopt.direct.positive_parts import LiftedForm, without_kinks
 from trajopt.direct.refinement_loop import refine
 from trajopt.direct.relaxation import MIXTURE
-from trajopt.direct.remedies import AFTER_REFINEMENT, BEFORE_REFINEMENT, NO_FIRST_INTEGRAL, no_first_integral
-from trajopt.direct.search import State, run
+from trajopt.direct.remedies import AFTER_REFINEMENT, BEFORE_REFINEMENT
+from trajopt.direct.search import State, run_remedies
 from trajopt.direct.solve_mesh import Context, Progress
-from trajopt.direct.varied_starts import VARIED
 from trajopt.direct.verdict import verdict
 from trajopt.errors import UsageError, suggest
-from trajopt.guess import Guess, check_guess
+from trajopt.guess.controls import start_guess
+from trajopt.guess.plain import check_guess
 from trajopt.nlp.backends import Outcome
-from trajopt.normal_form import NormalForm
-from trajopt.solution import Solution
+from trajopt.statement.normal_form import NormalForm
+from trajopt.trajectory.solution import Solution, Status
+from trajopt.trajectory.trajectory import Trajectories
 
-REMEDIES = (*[remedy.name for remedy in (*ATTEMPTS, *BEFORE_REFINEMENT, VARIED, *AFTER_REFINEMENT)], NO_FIRST_INTEGRAL)
+Array = NDArray[np.float64]
+
+AFTER_THE_FIRST = frozenset({"least violation first", OTHER_STARTS})
+REMEDIES = tuple(
+    dict.fromkeys(remedy.name for remedy in (*ATTEMPTS, *BEFORE_REFINEMENT, *AFTER_REFINEMENT))
+)
 
 
 def solve_directly(
     form: NormalForm,
     method: Collocation,
-    guess: Guess | None,
+    guess: Trajectories | None,
     parameters: Mapping[str, Any] | None,
     progress: Progress,
     deadline: Deadline = UNLIMITED,
-    start: Guess | None = None,
+    start: Trajectories | None = None,
 ) -> Solution:
     """The whole direct method, from the normal form of a problem to its solution.
 
-    ``guess`` comes from an earlier solution, and brings its mesh and its arcs; ``start`` takes the place of the plain guess.
+    ``guess`` comes from an earlier solution, and brings its mesh and its arcs; ``start`` takes the
+    place of the plain guess.
     """
     began = time.perf_counter()
+    form, values = form.at(parameters), form.parameter_values(parameters)
+    lifted = without_kinks(form, values)
+    if lifted is not None:
+        starts = [one and lifted.lifted(one, values) for one in (guess, start)]
+        state = found(lifted.form, method, starts[0], values, progress, deadline, starts[1], lifted)
+        answer = verdict(state, lifted.form, time.perf_counter() - began)
+        restored = lifted.restored(answer)
+        holds = _holds(lifted, answer, restored, values)
+        if state.stopped is not None or (holds and answer.success):
+            return restored
+        progress("the problem is solved as it stands, with its kinks")
+    state = found(form, method, guess, values, progress, deadline, start)
+    stated = verdict(state, form, time.perf_counter() - began)
+    return restored if lifted is not None and holds and not stated.success else stated
+
+
+def _holds(lifted: LiftedForm, answer: Solution, restored: Solution, values: Array) -> bool:
+    """True if an answer of the lifted problem is one of the problem."""
+    feasible = answer.success or answer.status is Status.COARSE
+    exact = max(answer.tolerance, answer.error if np.isfinite(answer.error) else 0.0)
+    return feasible and lifted.gap(answer, restored, values) <= exact
+
+
+def found(
+    form: NormalForm,
+    method: Collocation,
+    guess: Trajectories | None,
+    values: Array,
+    progress: Progress,
+    deadline: Deadline = UNLIMITED,
+    start: Trajectories | None = None,
+    lifted: LiftedForm | None = None,
+) -> State:
+    """The end of the search for a solution at the values of the parameters, at which the form is;
+    see ``solve_directly``. ``lifted``: what the form came from, if it had kinks.
+    """
     for name in method.without.difference(REMEDIES):
         raise UsageError(
-            "there is no attempt or remedy of this name", got=name, expected=", ".join(REMEDIES), hint=suggest(name, REMEDIES)
+            "there is no attempt or remedy of this name",
+            got=name,
+            expected=", ".join(REMEDIES),
+            hint=suggest(name, REMEDIES),
         )
-    values = form.parameter_values(parameters)
     if guess is not None:
         check_guess(form, guess, values)
     context = Context.start(form, method, values, progress, deadline)  # presolve
+    if lifted is not None:
+        context = replace(context, kernels=lifted.with_free_parts(context.kernels))
     context = replace(context, interim=partial(_interim, form, guess))
     first = start if guess is None else guess
-    state = search(State(context, start_guess(form, values) if first is None else first, guess is not None))
-    state = run(state, [no_first_integral(form, search)], describe)
+    begin = start_guess(form, values) if first is None else first
+    state = search(State(context, begin, guess is not None), lifted is not None)
     if not state.chattering and any(event.name == MIXTURE for event in state.events):
         state = state.corrected(with_excess(state.solution))
-    return verdict(state, form, time.perf_counter() - began)
+    return state
 
 
-def search(state: State) -> State:
-    """First solution, refinement, remedies."""
-    state = first_solution(state)
-    state = run(state, BEFORE_REFINEMENT, describe)
+def search(state: State, lifted: bool = False) -> State:
+    """First solution, refinement, remedies.
+
+    A ``lifted`` problem whose first program fails ends there: it is solved as it was stated.
+    """
+    without = state.method.without | (AFTER_THE_FIRST if lifted else frozenset())
+    state = first_solution(state.with_method(replace(state.method, without=without)))
+    if lifted and not state.solution.solved:
+        return state
+    state = run_remedies(state, BEFORE_REFINEMENT, compared_objectives)
     state = refine(state)
-    return run(state, AFTER_REFINEMENT, describe)
+    return run_remedies(state, AFTER_REFINEMENT, compared_objectives)
 
 
-def describe(trial: State, state: State) -> str:
+def compared_objectives(trial: State, state: State) -> str:
     new, old = trial.solution, state.solution
-    return f"objective {new.objective:.9g} instead of {old.objective:.9g}, error {new.error:.1e} instead of {old.error:.1e}"
+    return (
+        f"objective {new.objective:.9g} instead of {old.objective:.9g}, error {new.error:.1e} "
+        f"instead of {old.error:.1e}"
+    )
 
 
-def _interim(form: NormalForm, guess: Guess | None, context: Context, solution: MeshSolution) -> Solution:
+def _interim(
+    form: NormalForm, guess: Trajectories | None, context: Context, solution: MeshSolution
+) -> Solution:
     """What an interruption keeps of a solved mesh."""
-    first = solution.guess if guess is None else guess
-    state = State(context, first, guess is not None, solution, stopped=Outcome.INTERRUPTED).recorded(solution)
+    first = solution.trajectories if guess is None else guess
+    state = State(
+        context, first, guess is not None, solution, stopped=Outcome.INTERRUPTED
+    ).recorded(solution)
     return verdict(state, form, solution.seconds)

@@ -1,4 +1,6 @@
-"""Transcription: from a problem on its meshes to a nonlinear program, kernels between sparse matrices."""
+"""Transcription: from a problem on its meshes to a nonlinear program, kernels between sparse
+matrices.
+"""
 
 from __future__ import annotations
 
@@ -7,58 +9,85 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.arcs import AT_LOWER, AT_UPPER, FREE
-from trajopt.curve import lagrange_basis
 from trajopt.direct.kernels import Kernels, PhaseKernels
 from trajopt.direct.packing import Layout, PhaseLayout
+from trajopt.direct.samples import sampled_states
 from trajopt.nlp.program import Block, Program, arguments
 from trajopt.nlp.sparse_rows import SparseRows, compressed, one_each
+from trajopt.trajectory.arcs import AT_LOWER, AT_UPPER, FREE
+from trajopt.trajectory.curve import lagrange_basis
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int_]
 Triplets = tuple[Index, Index, Array]
 
 
-def transcribe(kernels: Kernels, layout: Layout, start: Array, parameters: Array, slack: float = 0.0) -> Program:
+def transcribe(
+    kernels: Kernels, layout: Layout, start: Array, parameters: Array, slack: float = 0.0
+) -> Program:
     """The program, in physical units.
 
-    ``slack``: by how much, relative to their size, bounds may be overstepped where controls are held at theirs: these can leave a
-    state no interior between its own.
+    ``slack``: by how much, relative to their size, bounds may be overstepped where controls are
+    held at theirs: these can leave a state no interior between its own.
     """
-    blocks = [_phase_block(ph, k, layout) for ph, k in zip(layout.phases, kernels.phases, strict=True)]
+    blocks = [
+        _phase_block(ph, k, layout) for ph, k in zip(layout.phases, kernels.phases, strict=True)
+    ]
     blocks.append(_endpoint_block(kernels, layout))
     lower, upper = variable_bounds(layout)
-    g_lower, g_upper = _row_bounds(kernels, layout)
+    g_lower, g_upper = row_bounds(kernels, layout)
     parts = [_linear_part(ph, layout) for ph in layout.phases]
     rows, columns, values = (np.concatenate([part[i] for part in parts]) for i in range(3))
     linear = compressed(columns, rows, values, (layout.unknowns, layout.constraints))
     slack = slack if any(ph.mesh.roles is not None for ph in layout.phases) else 0.0
     start = np.clip(start, lower, upper)
-    program = Program(tuple(blocks), linear, lower, upper, g_lower, g_upper, start, parameters, slack=slack)
+    program = Program(
+        tuple(blocks), linear, lower, upper, g_lower, g_upper, start, parameters, slack=slack
+    )
     return _with_integrals(layout, program)
 
 
 def _with_integrals(layout: Layout, program: Program) -> Program:
-    """Unknown integrals begin as the quadrature of the guess: at zero, a root or a quotient of them has no derivative."""
+    """Unknown integrals begin as the quadrature of the guess: at zero, a root or a quotient of them
+    has no derivative.
+    """
     if not any(ph.nq for ph in layout.phases):
         return program
     start = program.start.copy()
     for ph, block in zip(layout.phases, program.blocks[:-1], strict=True):
         if ph.nq:
-            outputs = np.asarray(block.kernel.constraints(*arguments(block, program.start, program.parameters)))
-            ph.integral_values(start)[:] = np.nan_to_num(-ph.integral_rows(block.scatter.across(outputs.T.ravel())))
+            outputs = np.asarray(
+                block.kernel.constraints(*arguments(block, program.start, program.parameters))
+            )
+            ph.integral_values(start)[:] = np.nan_to_num(
+                -ph.integral_rows(block.scatter.across(outputs.T.ravel()))
+            )
     return replace(program, start=start)
 
 
 def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Block:
     kernel = kernels.free_time if ph.free_time else kernels.fixed_time
-    knots, span_of = ph.mesh.spans
-    point_span = span_of[ph.grid.interval_of]
+    weights = ph.grid.weights if kernel.objective_rows else np.zeros(0)
+    return Block(
+        kernel,
+        ph.grid.points,
+        _gather(ph, layout, _point_span(ph)),
+        place_data(ph),
+        _scatter(ph, layout),
+        weights,
+    )
+
+
+def place_data(ph: PhaseLayout) -> Array:
+    """(data of the kernel, points): what the kernel of a phase knows of each point."""
+    knots, point_span = ph.mesh.spans[0], _point_span(ph)
     theta = (ph.grid.point_times - knots[point_span]) / (knots[point_span + 1] - knots[point_span])
     ends = np.array([ph.form.start_time.lower[0], ph.form.end_time.lower[0]])
-    data = ph.data(theta, np.tile(ends, (ph.grid.points, 1)))
-    weights = ph.grid.weights if kernel.objective_rows else np.zeros(0)
-    return Block(kernel, ph.grid.points, _gather(ph, layout, point_span), data, _scatter(ph, layout), weights)
+    return ph.data(theta, np.tile(ends, (ph.grid.points, 1)))
+
+
+def _point_span(ph: PhaseLayout) -> Index:
+    return np.asarray(ph.mesh.spans[1][ph.grid.interval_of])
 
 
 def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> SparseRows:
@@ -68,7 +97,13 @@ def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> SparseRows:
     none = np.full((ph.grid.points, ph.nu), -1)  # controls may be sums of several unknowns
     u = ph.control_grid.numbers(ph.control_unknowns(number)) if complete else none
     spans = ph.span_times(number)[point_span[:, None] + np.arange(2)]
-    of = ph.inputs(ph.states(number)[ph.grid.point_state], ph.algebraics(number), u, layout.statics(number), spans)
+    of = ph.inputs(
+        ph.states(number)[ph.grid.point_state],
+        ph.algebraics(number),
+        u,
+        layout.statics(number),
+        spans,
+    )
     if complete:
         return one_each(of.ravel(), np.ones(of.size), layout.unknowns)
     rows = np.flatnonzero(of.ravel() >= 0)
@@ -92,11 +127,16 @@ def _scatter(ph: PhaseLayout, layout: Layout) -> SparseRows:
     rows, columns, values = [], [], []
     for rule, here in ph.grid.groups:
         a, e = np.nonzero(rule.Q)
-        row = ph.defect_rows(number)[ph.defect_first[here][:, None] + a]  # (intervals, entries, states)
+        # (intervals, entries, states)
+        row = ph.defect_rows(number)[ph.defect_first[here][:, None] + a]
         column = output[ph.grid.first_point[here][:, None] + e, : ph.nx]
         rows.append(row.ravel())
         columns.append(column.ravel())
-        values.append(np.broadcast_to((ph.grid.widths[here][:, None] * rule.Q[a, e])[..., None], row.shape).ravel())
+        values.append(
+            np.broadcast_to(
+                (ph.grid.widths[here][:, None] * rule.Q[a, e])[..., None], row.shape
+            ).ravel()
+        )
         points = ph.grid.first_point[here][:, None] + np.arange(rule.points.size)
         for j, integral in enumerate(ph.integral_rows(number)):
             columns.append(output[points, integrands.start + j].ravel())
@@ -110,7 +150,9 @@ def _scatter(ph: PhaseLayout, layout: Layout) -> SparseRows:
     return compressed(*triplets, (output.size, layout.constraints))
 
 
-def _scatter_one_each(ph: PhaseLayout, layout: Layout, defects: Index, factors: Array) -> SparseRows:
+def _scatter_one_each(
+    ph: PhaseLayout, layout: Layout, defects: Index, factors: Array
+) -> SparseRows:
     """Constraint rows from the outputs of the kernel, if every output enters one row only."""
     number, (rates, algebraic, path, integrands) = np.arange(layout.constraints), ph.outputs
     shape = ph.grid.points, integrands.stop
@@ -123,7 +165,9 @@ def _scatter_one_each(ph: PhaseLayout, layout: Layout, defects: Index, factors: 
 
 
 def _linear_part(ph: PhaseLayout, layout: Layout) -> Triplets:
-    """P X in the defects, the unknown integrals in their rows, and the lengths of the spans between moving knots."""
+    """P X in the defects, the unknown integrals in their rows, and the lengths of the spans between
+    moving knots.
+    """
     number, row_number = np.arange(layout.unknowns), np.arange(layout.constraints)
     rows, columns, values = [], [], []
     for rule, here in ph.grid.groups:
@@ -146,7 +190,8 @@ def _linear_part(ph: PhaseLayout, layout: Layout) -> Triplets:
 
 def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
     number = np.arange(layout.unknowns)
-    entries: list[tuple[Index, Index, Array]] = []  # places in the endpoint column, unknowns and their factors
+    # places in the endpoint column, unknowns and their factors
+    entries: list[tuple[Index, Index, Array]] = []
     last = 0
     for i, (ph, kernel) in enumerate(zip(layout.phases, kernels.phases, strict=True)):
         t0, _, _, xf, z0, zf, u0, uf, q = layout.endpoints(i)
@@ -157,29 +202,43 @@ def _endpoint_block(kernels: Kernels, layout: Layout) -> Block:
             basis, points = ph.grid.rules[interval].at_ends[side], ph.grid.points_of(interval)
             # Algebraic variables and controls at the ends continue their polynomials.
             for j in range(ph.nz):
-                entries.append((np.full(basis.size, z.start + j), ph.algebraics(number)[points, j], basis))
+                entries.append(
+                    (np.full(basis.size, z.start + j), ph.algebraics(number)[points, j], basis)
+                )
             for j in range(ph.nu):
                 nodes = ph.control_grid.nodes(interval, j)
-                own = basis if nodes is ph.grid.rules[interval].points else lagrange_basis(nodes, np.array([float(side)]))[0]
-                entries.append((np.full(own.size, u.start + j), ph.control_on(number, interval, j), own))
-        # Other integrals are summed into the cost directly; their place in the endpoint column stays zero.
+                own = (
+                    basis
+                    if nodes is ph.grid.rules[interval].points
+                    else lagrange_basis(nodes, np.array([float(side)]))[0]
+                )
+                entries.append(
+                    (np.full(own.size, u.start + j), ph.control_on(number, interval, j), own)
+                )
+        # Other integrals are summed into the cost directly; their place in the endpoint column
+        # stays zero.
         if kernel.unknown_integrals:
             places = q.start + np.array(kernel.unknown_integrals)
             entries.append((places, ph.integral_values(number), np.ones(places.size)))
         last = q.stop
     statics = layout.statics(number)
-    entries.append((last + np.arange(statics.size), statics, np.ones(statics.size)))
+    others = np.concatenate([statics, sampled_states(layout, number)])
+    entries.append((last + np.arange(others.size), others, np.ones(others.size)))
     rows, columns, factors = (np.concatenate(part) for part in zip(*entries, strict=True))
-    gather = compressed(rows, columns, factors, (last + statics.size, layout.unknowns))
+    gather = compressed(rows, columns, factors, (last + others.size, layout.unknowns))
     conditions = layout.condition_rows(np.arange(layout.constraints))
     scatter = one_each(conditions, np.ones(conditions.size), layout.constraints)
     return Block(kernels.endpoints, 1, gather, np.zeros((0, 1)), scatter, np.ones(1))
 
 
-def _row_bounds(kernels: Kernels, layout: Layout) -> tuple[Array, Array]:
+def row_bounds(kernels: Kernels, layout: Layout) -> tuple[Array, Array]:
+    """Bounds of all constraint rows, in physical units."""
     lower, upper = np.zeros(layout.constraints), np.zeros(layout.constraints)
     for ph, kernel in zip(layout.phases, kernels.phases, strict=True):
-        ph.path_rows(lower)[:], ph.path_rows(upper)[:] = ph.form.c_bound.lower, ph.form.c_bound.upper
+        ph.path_rows(lower)[:], ph.path_rows(upper)[:] = (
+            ph.form.c_bound.lower,
+            ph.form.c_bound.upper,
+        )
         _hold_paths(ph, kernel, lower, upper)
         ph.span_rows(upper)[:] = np.inf
     for side, of in ((lower, "lower"), (upper, "upper")):
@@ -197,7 +256,10 @@ def variable_bounds(layout: Layout) -> tuple[Array, Array]:
             ph.states(y)[:] = getattr(form.x_bound, of)
             ph.states(y)[0], ph.states(y)[-1] = getattr(form.x_start, of), getattr(form.x_end, of)
             ph.algebraics(y)[:] = getattr(form.z_bound, of)
-            ph.span_times(y)[[0, -1]] = getattr(form.start_time, of)[0], getattr(form.end_time, of)[0]
+            ph.span_times(y)[[0, -1]] = (
+                getattr(form.start_time, of)[0],
+                getattr(form.end_time, of)[0],
+            )
         _hold_states(ph, ph.states(lower), ph.states(upper))
         _control_bounds(ph, lower, upper)
     for q in layout.form.statics:
@@ -206,7 +268,9 @@ def variable_bounds(layout: Layout) -> tuple[Array, Array]:
 
 
 def _hold_states(ph: PhaseLayout, lower: Array, upper: Array) -> None:
-    """States on a boundary arc stay at their bound, from the first node of the arc to its last; boundary values come first."""
+    """States on a boundary arc stay at their bound, from the first node of the arc to its last;
+    boundary values come first.
+    """
     if ph.mesh.held is None:
         return
     bound = ph.form.x_bound
@@ -218,17 +282,25 @@ def _hold_states(ph: PhaseLayout, lower: Array, upper: Array) -> None:
 
 
 def _hold_paths(ph: PhaseLayout, kernels: PhaseKernels, lower: Array, upper: Array) -> None:
-    """Path constraints of an arc are equalities there; those on states alone from the arc's first node on."""
+    """Path constraints of an arc are equalities there; those on states alone from the arc's first
+    node on.
+    """
     if ph.mesh.held is None:
         return
     bound = ph.form.c_bound
     for k, row in np.argwhere(ph.mesh.held[:, ph.nx :] != FREE):
         role = ph.mesh.held[k, ph.nx + row]
-        entered = (kernels.state_paths[row] or k in ph.mesh.joined) and k > 0 and ph.mesh.held[k - 1, ph.nx + row] == FREE
+        entered = (
+            (kernels.state_paths[row] or k in ph.mesh.joined)
+            and k > 0
+            and ph.mesh.held[k - 1, ph.nx + row] == FREE
+        )
         points = ph.grid.points_of(k)
         first = points.start - (1 if entered and ph.grid.rules[k - 1].points[-1] == 1.0 else 0)
         value = (bound.lower if role == AT_LOWER else bound.upper)[row]
-        ph.path_rows(lower)[first : points.stop, row] = ph.path_rows(upper)[first : points.stop, row] = value
+        ph.path_rows(lower)[first : points.stop, row] = ph.path_rows(upper)[
+            first : points.stop, row
+        ] = value
 
 
 def _control_bounds(ph: PhaseLayout, lower: Array, upper: Array) -> None:
@@ -238,13 +310,17 @@ def _control_bounds(ph: PhaseLayout, lower: Array, upper: Array) -> None:
             np.tile(side, ph.grid.points) for side in (bound.lower, bound.upper)
         )
         return
-    roles = ph.mesh.roles if ph.mesh.roles is not None else np.full((ph.mesh.intervals, ph.nu), FREE)
+    roles = (
+        ph.mesh.roles if ph.mesh.roles is not None else np.full((ph.mesh.intervals, ph.nu), FREE)
+    )
     low = np.where(roles == AT_UPPER, bound.upper, bound.lower)  # (intervals, controls)
     high = np.where(roles == AT_LOWER, bound.lower, bound.upper)
     counts = ph.control_grid.count.ravel()
     ph.control_unknowns(lower)[:] = np.repeat(low.ravel(), counts)
     ph.control_unknowns(upper)[:] = np.repeat(high.ravel(), counts)
     for k in ph.mesh.joined:
-        for j in np.flatnonzero((roles[k - 1] == FREE) & (roles[k] != FREE) & (ph.control_grid.count[k - 1] > 1)).tolist():
+        for j in np.flatnonzero(
+            (roles[k - 1] == FREE) & (roles[k] != FREE) & (ph.control_grid.count[k - 1] > 1)
+        ).tolist():
             value = (bound.lower if roles[k, j] == AT_LOWER else bound.upper)[j]
             ph.control_on(lower, k - 1, j)[-1:] = ph.control_on(upper, k - 1, j)[-1:] = value

@@ -12,25 +12,28 @@ import trajopt
 from trajopt.direct.explain import explain
 from trajopt.direct.first_solution import FIRST_ATTEMPT
 from trajopt.direct.search import State
-from trajopt.direct.to_solution import arcs, condition_multipliers, phase_solutions, statics
+from trajopt.direct.to_solution import PhaseSolutions, arcs, condition_multipliers, statics
 from trajopt.nlp.backends import Outcome
-from trajopt.normal_form import NormalForm
-from trajopt.solution import Solution, Status
+from trajopt.statement.normal_form import NormalForm
+from trajopt.trajectory.output_curves import with_outputs
+from trajopt.trajectory.solution import Solution, Status
 
 Array = NDArray[np.float64]
 
 
 def verdict(state: State, form: NormalForm, seconds: float) -> Solution:
     """The best solution with its status, and the record of the search."""
-    solution, method, history = state.solution, state.method, tuple(one.record for one in state.passes)
+    solution = state.solution
+    method = state.method
+    history = tuple(one.record for one in state.passes)
     status = _status(state)
     solving = sum(record.seconds for record in history)
-    return Solution(
+    answer = Solution(
         problem=form.name,
         method="direct",
         status=status,
         objective=solution.objective,
-        phases=phase_solutions(solution),
+        phases=PhaseSolutions(solution),
         variables=statics(solution),
         parameters=_named_parameters(form, state.context.parameters),
         multipliers=condition_multipliers(solution),
@@ -41,22 +44,34 @@ def verdict(state: State, form: NormalForm, seconds: float) -> Solution:
         iterations=sum(record.iterations for record in history),
         seconds={"build": seconds - solving, "solve": solving, "total": seconds},
         explanation=state.chattering or explain(solution, status),
-        log=tuple(event.line for event in state.events if len(state.events) > 1 or event.name != FIRST_ATTEMPT),
-        options={"scheme": method.scheme.name, "tolerance": method.tolerance, "backend": method.backend.name},
+        log=tuple(
+            event.line
+            for event in state.events
+            if len(state.events) > 1 or event.name != FIRST_ATTEMPT
+        ),
+        options={
+            "scheme": method.scheme.name,
+            "tolerance": method.tolerance,
+            "backend": method.backend.name,
+        },
         versions=dict(_versions()),
         form=state.context.form if state.chattering else form,
+        program=None if state.chattering else (state.context, solution),
     )
+    return with_outputs(answer)
 
 
 def _status(state: State) -> Status:
-    """SOLVED if the estimated error is within the tolerance, else COARSE; or why there is no solution."""
+    """SOLVED if the error is within the tolerance, else COARSE; or why there is no solution."""
     outcome = state.stopped or state.solution.outcome
     if state.chattering and outcome is Outcome.SOLVED:
         return Status.CHATTERING
     if outcome is Outcome.SOLVED:
         if state.solution.error <= state.method.tolerance:
             return Status.SOLVED
-        return Status.TIME_LIMIT if state.context.deadline.over else Status.COARSE
+        budget = state.context.budget
+        limit = Status.WORK_LIMIT if budget.used_up else Status.COARSE
+        return Status.TIME_LIMIT if budget.deadline.over else limit
     return {
         Outcome.INFEASIBLE: Status.INFEASIBLE,
         Outcome.LEAST_VIOLATION: Status.INFEASIBLE,

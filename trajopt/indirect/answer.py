@@ -3,55 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.curve import Curve
-from trajopt.indirect.arc_trajectory import NODES, ArcTrace
+from trajopt.indirect.arc_trajectory import ArcTrace
 from trajopt.indirect.held_by_bounds import held_by_bounds
 from trajopt.indirect.initial_system import ShootingProblem
 from trajopt.indirect.modes import roles_of_mode
-from trajopt.normal_form import NamedVector, NormalForm, PhaseForm
-from trajopt.solution import Arc, PhaseSolution, Solution, Status
+from trajopt.statement.normal_form import NormalForm, PhaseForm
+from trajopt.trajectory.arcs import Arc
+from trajopt.trajectory.curve import Curve, in_sequence
+from trajopt.trajectory.naming import phase_solution
+from trajopt.trajectory.output_curves import with_outputs
+from trajopt.trajectory.solution import Solution, Status
 
 Array = NDArray[np.float64]
 
 
 def read_solution(prepared: ShootingProblem, unknowns: Array, options: Any) -> Solution:
-    """The solution that a vector of unknowns stands for; its status is SOLVED until the caller knows better."""
+    """The solution that a vector of unknowns stands for; its status is SOLVED until the caller
+    knows better.
+    """
     form, layout = prepared.form, prepared.system.layout
     unknowns = _with_exact_times(prepared, unknowns)
-    traces = prepared.traces(unknowns)
+    traces, trajectories = prepared.traces(unknowns), prepared.trajectories(unknowns)
     phases, arcs, ends, held = {}, [], [], held_by_bounds(prepared, unknowns)
     for i, ph in enumerate(form.phases):
         numbers = prepared.system.of_phase[i]
         own = [traces[k] for k in numbers]
         integrals = unknowns[layout.integrals[i]]
         costates = [
-            sum((h.costate(t) for h in held.get(k, [])), t.of(t.law.costate_direct)) for k, t in zip(numbers, own, strict=True)
+            sum((h.costate(t) for h in held.get(k, [])), t.of(t.law.costate_direct))
+            for k, t in zip(numbers, own, strict=True)
         ]
-        phases[ph.name] = _phase_solution(ph, own, costates, integrals)
+        trajectory = replace(
+            trajectories[i],
+            costate=in_sequence(
+                [t.curve(costate) for t, costate in zip(own, costates, strict=True)]
+            ),
+            path_multipliers=_path_multipliers(ph, own),
+            integrals=integrals,
+            errors=np.full(trajectories[i].errors.size, max(t.error for t in own)),
+        )
+        phases[ph.name] = phase_solution(ph, trajectory)
         arcs += [_arc(prepared, k, traces[k]) for k in numbers]
         nx = ph.x.numel()
         rest = np.zeros(2 * (ph.z.numel() + ph.u.numel()))
         ends.append(
             np.concatenate(
-                [[own[0].breaks[0], own[-1].breaks[-1]], own[0].values[0, 0, :nx], own[-1].values[-1, -1, :nx], rest, integrals]
+                [
+                    [own[0].breaks[0], own[-1].breaks[-1]],
+                    own[0].values[0, 0, :nx],
+                    own[-1].values[-1, -1, :nx],
+                    rest,
+                    integrals,
+                ]
             )
         )
     s, p = unknowns[layout.s], prepared.system.p
-    phi = casadi.Function("phi", [form.endpoint_column, form.s, form.p], [form.phi])(np.concatenate(ends), s, p)
-    return Solution(
-        problem=form.name, method="indirect", status=Status.SOLVED, objective=form.sense * float(phi), phases=phases,
-        variables={q.name: s[q.rows] for q in form.statics}, parameters=_parameters(form, p),
-        multipliers=_multipliers(prepared, unknowns), arcs=tuple(arcs), error=max(t.error for t in traces),
-        tolerance=float(options.tolerance), options=_options(options), form=form,
-        active_conditions={row.name: side for row, side in prepared.rows if side is not None and not row.equality},
-    )  # fmt: skip
+    phi = casadi.Function("phi", [form.endpoint_column, form.s, form.p], [form.phi])(
+        np.concatenate(ends), s, p
+    )
+    answer = Solution(
+        problem=form.name,
+        method="indirect",
+        status=Status.SOLVED,
+        objective=form.sense * float(phi),
+        phases=phases,
+        variables={q.name: s[q.rows] for q in form.statics},
+        parameters=_parameters(form, p),
+        multipliers=_multipliers(prepared, unknowns),
+        arcs=tuple(arcs),
+        error=max(t.error for t in traces),
+        tolerance=float(options.tolerance),
+        options=_options(options),
+        form=form,
+        active_conditions={
+            row.name: side for row, side in prepared.rows if side is not None and not row.equality
+        },
+    )
+    return with_outputs(answer)
 
 
 def _with_exact_times(prepared: ShootingProblem, unknowns: Array) -> Array:
@@ -66,57 +101,44 @@ def _with_exact_times(prepared: ShootingProblem, unknowns: Array) -> Array:
 
 def _arc(prepared: ShootingProblem, k: int, trace: ArcTrace) -> Arc:
     ham = trace.law.hamiltonian
-    touches = {ham.constraints[number].name: side for number, side in prepared.system.arcs[k].touched}
+    touches = {
+        ham.constraints[number].name: side for number, side in prepared.system.arcs[k].touched
+    }
     ends = float(trace.breaks[0]), float(trace.breaks[-1])
     return Arc(ham.phase.name, *ends, roles_of_mode(ham, trace.law.mode), touches)
 
 
-def failed(form: NormalForm, options: Any, p: Array, explanation: list[str], seconds: float, status: Status) -> Solution:
+def failed_solution(
+    form: NormalForm, options: Any, p: Array, explanation: list[str], seconds: float, status: Status
+) -> Solution:
     """What is returned where not even a first system could be set up."""
     return Solution(
-        problem=form.name, method="indirect", status=status, objective=float("nan"), phases={},
-        parameters=_parameters(form, p), tolerance=float(options.tolerance), explanation=tuple(explanation),
-        options=_options(options), form=form, seconds={"build": seconds, "solve": 0.0, "total": seconds},
-    )  # fmt: skip
+        problem=form.name,
+        method="indirect",
+        status=status,
+        objective=float("nan"),
+        phases={},
+        parameters=_parameters(form, p),
+        tolerance=float(options.tolerance),
+        explanation=tuple(explanation),
+        options=_options(options),
+        form=form,
+        seconds={"build": seconds, "solve": 0.0, "total": seconds},
+    )
 
 
-def _phase_solution(ph: PhaseForm, traces: list[ArcTrace], costates: list[Array], integrals: Array) -> PhaseSolution:
-    nx = ph.x.numel()
-    bound = ph.u_bound
-    x = _joined(traces, [t.values[:, :, :nx] for t in traces])
-    costate = _joined(traces, costates)
-    u = _joined(traces, [t.of(t.law.u) for t in traces], bound.lower, bound.upper)
-    z = _joined(traces, [t.of(t.law.z) for t in traces])
-    return PhaseSolution(
-        ph.name, float(x.breaks[0]), float(x.breaks[-1]), _named(ph.states, x), _named(ph.controls, u), _named(ph.algebraics, z),
-        _named(ph.states, costate), _path_multipliers(ph, traces), integrals, x.breaks, (NODES.size - 1,) * (x.breaks.size - 1),
-        np.full(x.breaks.size - 1, max(t.error for t in traces)), ph.time_unit,
-    )  # fmt: skip
-
-
-def _path_multipliers(ph: PhaseForm, traces: list[ArcTrace]) -> dict[str, Curve]:
+def _path_multipliers(ph: PhaseForm, traces: list[ArcTrace]) -> Curve:
     """Multipliers of path constraints, as densities in time, zero where they are not active."""
-    curves = {}
-    for name in ph.c_names:
-        values = []
-        for t in traces:
-            names = [t.law.hamiltonian.constraints[i].name for i, _ in t.law.mode.active]
-            along = t.of(t.law.densities) if names else None
-            values.append(
-                np.zeros((*t.times.shape, 1)) if along is None or name not in names else along[:, :, [names.index(name)]]
-            )
-        curves[name] = _joined(traces, values)
-    return curves
-
-
-def _joined(traces: list[ArcTrace], values: list[Array], lower: Array | None = None, upper: Array | None = None) -> Curve:
-    breaks = np.concatenate([traces[0].breaks[:1], *[t.breaks[1:] for t in traces]])
-    pieces = tuple(piece for v in values for piece in v)
-    return Curve(breaks, (NODES,) * len(pieces), pieces, lower, upper)
-
-
-def _named(quantities: tuple[NamedVector, ...], curve: Curve) -> dict[str, Curve]:
-    return {q.name: curve.rows(q.rows, q.unit, q.names) for q in quantities}
+    curves = []
+    for t in traces:
+        names = [t.law.hamiltonian.constraints[i].name for i, _ in t.law.mode.active]
+        along = t.of(t.law.densities) if names else None
+        values = np.zeros((*t.times.shape, len(ph.c_names)))
+        for row, name in enumerate(ph.c_names):
+            if along is not None and name in names:
+                values[:, :, row] = along[:, :, names.index(name)]
+        curves.append(t.curve(values))
+    return in_sequence(curves)
 
 
 def _multipliers(prepared: ShootingProblem, unknowns: Array) -> dict[str, float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,21 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.compiled.pointwise import Pointwise
-from trajopt.curve import Curve
 from trajopt.indirect.assembly import ShootingSystem
 from trajopt.indirect.control_law import ArcLaw
+from trajopt.indirect.settings import GRID
+from trajopt.trajectory.curve import Curve, in_sequence
+from trajopt.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.float64]
-DEGREE = 12  # the flow has a far smaller error constant than interpolation of its order
 
 
 def lobatto(count: int) -> Array:
-    """Gauss-Lobatto nodes on [0, 1]: polynomials through them do not oscillate, and both ends are among them."""
+    """Gauss-Lobatto nodes on [0, 1], with both ends; polynomials through them do not oscillate."""
     inner = np.polynomial.legendre.Legendre.basis(count - 1).deriv().roots()
     return np.concatenate([[0.0], 0.5 * (1.0 + np.sort(np.real(inner))), [1.0]])
 
 
-NODES = lobatto(DEGREE + 1)
+NODES = lobatto(GRID.degree + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,17 +59,27 @@ class ArcTrace:
 
     def curve(self, values: Array) -> Curve:
         """Values (pieces, nodes, n) as a curve."""
-        return Curve(self.breaks, (NODES,) * values.shape[0], tuple(values))
+        return Curve.through(self.breaks, NODES, values)
 
     def of(self, expression: Any) -> Array:
         """An expression of the law at all nodes: (pieces, nodes, n)."""
         law, ham = self.law, self.law.hamiltonian
-        symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v), ham.weight, ham.s, ham.p]
+        symbols = [
+            ham.phase.t,
+            casadi.vertcat(ham.phase.x, ham.costate, law.v),
+            ham.weight,
+            ham.s,
+            ham.p,
+        ]
         function = casadi.Function("along", symbols, [casadi.densify(expression)])
         nodes = self.values[:, :, : law.node_size].reshape(self.times.size, -1)
         weight, s = np.split(self.numbers[2:], [ham.weight.numel()])
-        found = np.asarray(Pointwise(function)(self.times.reshape(1, -1), nodes.T, weight, s, self.p))
-        return np.broadcast_to(found.T, (self.times.size, expression.numel())).reshape(*self.times.shape, expression.numel())
+        found = np.asarray(
+            Pointwise(function)(self.times.reshape(1, -1), nodes.T, weight, s, self.p)
+        )
+        return np.broadcast_to(found.T, (self.times.size, expression.numel())).reshape(
+            *self.times.shape, expression.numel()
+        )
 
 
 def trace_arc(system: ShootingSystem, k: int, unknowns: Array, scale: Array) -> ArcTrace:
@@ -83,6 +95,31 @@ def trace_arc(system: ShootingSystem, k: int, unknowns: Array, scale: Array) -> 
         last = values[:, 1:].reshape(begin.size, -1)
         inner = NODES[1:-1]
         lanes = [np.repeat(a, inner.size, axis=0) for a in (begin, h, first)]
-        between, _ = arc.flow.step(lanes[0], lanes[1] * np.tile(inner, begin.size), lanes[2], numbers, system.p)
-    pieces = np.concatenate([first[:, None], between.reshape(begin.size, inner.size, -1), last[:, None]], axis=1)
+        between, _ = arc.flow.step(
+            lanes[0], lanes[1] * np.tile(inner, begin.size), lanes[2], numbers, system.p
+        )
+    pieces = np.concatenate(
+        [first[:, None], between.reshape(begin.size, inner.size, -1), last[:, None]], axis=1
+    )
     return ArcTrace(arc.law, numbers, system.p, np.concatenate([begin, [1.0]]), pieces, relative)
+
+
+def phase_trajectory(traces: Sequence[ArcTrace]) -> Trajectory:
+    """The trajectory of a phase from its arcs, in the costates of the flow, with the errors of its
+    steps.
+    """
+    nx, bound = traces[0].law.hamiltonian.phase.x.numel(), traces[0].law.hamiltonian.phase.u_bound
+    x = in_sequence([t.curve(t.values[:, :, :nx]) for t in traces])
+    return Trajectory(
+        x=x,
+        z=in_sequence([t.curve(t.of(t.law.z)) for t in traces]),
+        u=replace(
+            in_sequence([t.curve(t.of(t.law.u)) for t in traces]),
+            lower=bound.lower,
+            upper=bound.upper,
+        ),
+        costate=in_sequence([t.curve(t.values[:, :, nx : 2 * nx]) for t in traces]),
+        breaks=x.breaks,
+        degrees=(GRID.degree,) * (x.breaks.size - 1),
+        errors=np.concatenate([t.errors for t in traces]),
+    )

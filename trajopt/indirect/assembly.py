@@ -1,4 +1,6 @@
-"""The whole shooting system: one vector of unknowns, one vector of residuals, one sparse matrix of derivatives."""
+"""The whole shooting system: one vector of unknowns, one vector of residuals, one sparse matrix of
+derivatives.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from trajopt.indirect.equations import (
     Equations,
     PhaseEnds,
     Replacement,
-    boundary,
+    boundary_conditions,
     continuity_names,
     entrance,
     entrance_by_static,
@@ -27,7 +29,7 @@ from trajopt.indirect.equations import (
 )
 from trajopt.indirect.flow import ArcFlow, FlowResult
 from trajopt.indirect.grid import Grid
-from trajopt.normal_form import NormalForm
+from trajopt.statement.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -87,7 +89,10 @@ class ShootingSystem:
     @cached_property
     def of_phase(self) -> tuple[tuple[int, ...], ...]:
         """Numbers of the arcs of each phase."""
-        return tuple(tuple(k for k, arc in enumerate(self.arcs) if arc.phase == i) for i in range(len(self.form.phases)))
+        return tuple(
+            tuple(k for k, arc in enumerate(self.arcs) if arc.phase == i)
+            for i in range(len(self.form.phases))
+        )
 
     @cached_property
     def layout(self) -> UnknownsLayout:
@@ -102,9 +107,15 @@ class ShootingSystem:
             previous[arc.phase] = arc.law
         sizes = [ph.l.numel() for ph in self.form.phases]
         return UnknownsLayout(
-            times, nodes, tuple(jumps), tuple(take.take(n) for n in sizes), tuple(take.take(n) for n in sizes),
-            take.take(self.form.s.numel()), take.take(len(self.active)), take.size,
-        )  # fmt: skip
+            times,
+            nodes,
+            tuple(jumps),
+            tuple(take.take(n) for n in sizes),
+            tuple(take.take(n) for n in sizes),
+            take.take(self.form.s.numel()),
+            take.take(len(self.active)),
+            take.size,
+        )
 
     @cached_property
     def _junctions(self) -> dict[int, Equations]:
@@ -112,20 +123,34 @@ class ShootingSystem:
         functions = {}
         for numbers in self.of_phase:
             for a, b in pairwise(numbers):
-                functions[b] = junction(self.arcs[a].law, self.arcs[b].law, self.arcs[b].touched, self.arcs[b].continuous)
+                functions[b] = junction(
+                    self.arcs[a].law,
+                    self.arcs[b].law,
+                    self.arcs[b].touched,
+                    self.arcs[b].continuous,
+                )
         return functions
 
     @cached_property
     def _entrances(self) -> dict[int, Equations]:
-        """Arc number -> function, where the constraints that an arc meets depend on static variables."""
+        """Arc number -> function, where the constraints that an arc meets depend on static
+        variables.
+        """
         functions: dict[int, Equations] = {}
         for numbers in self.of_phase:
             previous: ArcLaw | None = None
             for k in numbers:
                 law = self.arcs[k].law
                 door = entrance(previous, law, self.arcs[k].touched, self.arcs[k].implied)
-                met = [law.hamiltonian.constraints[i].expression for i, _ in (*door.kept, *door.touched)]
-                if met and self.form.s.numel() and casadi.depends_on(casadi.vertcat(*met), self.form.s):
+                met = [
+                    law.hamiltonian.constraints[i].expression
+                    for i, _ in (*door.kept, *door.touched)
+                ]
+                if (
+                    met
+                    and self.form.s.numel()
+                    and casadi.depends_on(casadi.vertcat(*met), self.form.s)
+                ):
                     functions[k] = entrance_by_static(law, door)
                 previous = law
         return functions
@@ -134,26 +159,39 @@ class ShootingSystem:
     def _boundary(self) -> Equations:
         firsts = [self.arcs[numbers[0]] for numbers in self.of_phase]
         lasts = [self.arcs[numbers[-1]] for numbers in self.of_phase]
-        ends = [PhaseEnds(a.law, b.law, a.touched, a.implied) for a, b in zip(firsts, lasts, strict=True)]
-        return boundary(self.form, ends, list(self.active), self.constant_H, self.replaced)
+        ends = [
+            PhaseEnds(a.law, b.law, a.touched, a.implied)
+            for a, b in zip(firsts, lasts, strict=True)
+        ]
+        return boundary_conditions(
+            self.form, ends, list(self.active), self.constant_H, self.replaced
+        )
 
     @cached_property
     def _consistency(self) -> dict[int, Equations]:
-        """Arc number -> function (t, y, weight, s, p) -> E(v) and derivatives, for laws without a closed form."""
+        """Arc number -> function (t, y, weight, s, p) -> E(v) and derivatives, for laws without a
+        closed form.
+        """
         functions = {}
         for k, arc in enumerate(self.arcs):
             law, ham = arc.law, arc.law.hamiltonian
             if law.v.numel():
                 y = _node_symbols(law)
                 symbols = [ham.phase.t, y, ham.weight, ham.s, ham.p]
-                functions[k] = with_derivatives("consistency", symbols, [("control law", law.residual)])
+                functions[k] = with_derivatives(
+                    "consistency", symbols, [("control law", law.residual)]
+                )
         return functions
 
     def numbers(self, k: int, unknowns: Array) -> tuple[Array, Index]:
-        """The numbers of an arc's flow (start and end time, weights, static variables), and where they are among the unknowns."""
+        """The numbers of an arc's flow (start and end time, weights, static variables), and where
+        they are among the unknowns.
+        """
         arc, layout = self.arcs[k], self.layout
         place = self.of_phase[arc.phase].index(k)
-        columns = np.concatenate([layout.times[arc.phase][place : place + 2], layout.weights[arc.phase], layout.s])
+        columns = np.concatenate(
+            [layout.times[arc.phase][place : place + 2], layout.weights[arc.phase], layout.s]
+        )
         return unknowns[columns], columns
 
     def integrals(self, unknowns: Array) -> list[Array]:
@@ -164,13 +202,19 @@ class ShootingSystem:
             for k in numbers_of_phase if total.size else ():
                 arc = self.arcs[k]
                 numbers, _ = self.numbers(k, unknowns)
-                values, _ = arc.flow.trace(unknowns[self.layout.nodes[k]], arc.grid.steps, numbers, self.p)
-                total = total + values[:, -1, arc.law.node_size : arc.law.node_size + total.size].sum(axis=0)
+                values, _ = arc.flow.trace(
+                    unknowns[self.layout.nodes[k]], arc.grid.steps, numbers, self.p
+                )
+                total = total + values[
+                    :, -1, arc.law.node_size : arc.law.node_size + total.size
+                ].sum(axis=0)
             found.append(total)
         return found
 
     def evaluate(self, unknowns: Array) -> tuple[Array, Any]:
-        """Residual and sparse Jacobian; not a number where the flow leaves the domain of the model."""
+        """Residual and sparse Jacobian; not a number where the flow leaves the domain
+        of the model.
+        """
         with np.errstate(all="ignore"):
             out = self._rows(unknowns)
         return out.residual(), out.matrix()
@@ -203,14 +247,21 @@ class ShootingSystem:
         self._ends(out, runs, unknowns)
         return out
 
-    def _continuity(self, out: _Rows, k: int, run: FlowResult, unknowns: Array, columns: Index) -> None:
+    def _continuity(
+        self, out: _Rows, k: int, run: FlowResult, unknowns: Array, columns: Index
+    ) -> None:
         nodes, n = self.layout.nodes[k], 2 * self.arcs[k].law.hamiltonian.phase.x.numel()
         count = nodes.shape[0] - 1
         if count == 0:
             return
-        names, (t0, tf) = continuity_names(self.arcs[k].law.hamiltonian.phase), unknowns[columns[:2]]
+        names, (t0, tf) = (
+            continuity_names(self.arcs[k].law.hamiltonian.phase),
+            unknowns[columns[:2]],
+        )
         times = t0 + (tf - t0) * self.arcs[k].grid.starts[1:]
-        rows = out.add(run.end[:-1, :n] - unknowns[nodes[1:, :n]], names, k, times).reshape(count, n)
+        rows = out.add(run.end[:-1, :n] - unknowns[nodes[1:, :n]], names, k, times).reshape(
+            count, n
+        )
         out.put(rows, nodes[:-1], run.by_start[:-1, :n])
         out.put(rows, np.broadcast_to(columns, (count, columns.size)), run.by_numbers[:-1, :n])
         out.put(rows, nodes[1:, :n], np.broadcast_to(-np.eye(n), (count, n, n)))
@@ -224,13 +275,20 @@ class ShootingSystem:
         inner = numbers[2:]
         weight, s = inner[: inner.size - ns], inner[inner.size - ns :]
         value, *derivatives = [
-            np.asarray(d.full()) for d in self._consistency[k](t[None, :], unknowns[nodes].T, weight, s, self.p)
+            np.asarray(d.full())
+            for d in self._consistency[k](t[None, :], unknowns[nodes].T, weight, s, self.p)
         ]
         by_t, by_y, by_w, by_s = (d.reshape(m, count, -1).transpose(1, 0, 2) for d in derivatives)
         rows = out.add(value.T, self._consistency[k].names, k, t).reshape(count, m)
-        by_times = np.concatenate([by_t * (1 - tau)[:, None, None], by_t * tau[:, None, None]], axis=2)
+        by_times = np.concatenate(
+            [by_t * (1 - tau)[:, None, None], by_t * tau[:, None, None]], axis=2
+        )
         out.put(rows, nodes, by_y)
-        out.put(rows, np.broadcast_to(columns, (count, columns.size)), np.concatenate([by_times, by_w, by_s], axis=2))
+        out.put(
+            rows,
+            np.broadcast_to(columns, (count, columns.size)),
+            np.concatenate([by_times, by_w, by_s], axis=2),
+        )
 
     def _join(self, out: _Rows, a: int, b: int, run: FlowResult, unknowns: Array) -> None:
         layout, phase = self.layout, self.arcs[b].phase
@@ -239,7 +297,13 @@ class ShootingSystem:
         jumps, weights, s = layout.jumps[b], layout.weights[phase], layout.s
         size = self.arcs[a].law.node_size
         value, by_t, by_end, *by_rest = self._junctions[b](
-            unknowns[time], run.end[-1, :size], unknowns[start], unknowns[jumps], unknowns[weights], unknowns[s], self.p
+            unknowns[time],
+            run.end[-1, :size],
+            unknowns[start],
+            unknowns[jumps],
+            unknowns[weights],
+            unknowns[s],
+            self.p,
         )
         rows = out.add(value.full(), self._junctions[b].names, b, unknowns[[time]])
         out.put(rows, np.array([time]), by_t.full())
@@ -249,13 +313,16 @@ class ShootingSystem:
             out.put(rows, columns, derivative.full())
 
     def _end_columns(self, k: int, run: FlowResult) -> list[tuple[Index, Array]]:
-        """How the end of an arc depends on the unknowns: columns and derivatives of the whole flow vector."""
+        """How the end of an arc depends on the unknowns: columns and derivatives of the whole flow
+        vector.
+        """
         _, columns = self.numbers(k, np.zeros(self.layout.size))
         return [(self.layout.nodes[k][-1], run.by_start[-1]), (columns, run.by_numbers[-1])]
 
     def _ends(self, out: _Rows, runs: list[FlowResult], unknowns: Array) -> None:
         layout, inputs = self.layout, []
-        places: list[list[tuple[Index, Array]]] = []  # for each input, its dependence on the unknowns
+        # for each input, its dependence on the unknowns
+        places: list[list[tuple[Index, Array]]] = []
         for i, numbers in enumerate(self.of_phase):
             first, last = numbers[0], numbers[-1]
             size, nq, ns = self.arcs[last].law.node_size, layout.integrals[i].size, layout.s.size
@@ -268,10 +335,24 @@ class ShootingSystem:
                 unknowns[layout.nodes[first][0]],
                 runs[last].end[-1, :size],
             ]
-            inputs += [found, by_s, unknowns[layout.integrals[i]], unknowns[layout.weights[i]], unknowns[layout.jumps[first]]]
-            places += [_itself(layout.times[i][:1]), _itself(layout.times[i][-1:]), _itself(layout.nodes[first][0])]
+            inputs += [
+                found,
+                by_s,
+                unknowns[layout.integrals[i]],
+                unknowns[layout.weights[i]],
+                unknowns[layout.jumps[first]],
+            ]
+            places += [
+                _itself(layout.times[i][:1]),
+                _itself(layout.times[i][-1:]),
+                _itself(layout.nodes[first][0]),
+            ]
             places += [[(columns, matrix[:size]) for columns, matrix in end], by_found, by_by_s]
-            places += [_itself(layout.integrals[i]), _itself(layout.weights[i]), _itself(layout.jumps[first])]
+            places += [
+                _itself(layout.integrals[i]),
+                _itself(layout.weights[i]),
+                _itself(layout.jumps[first]),
+            ]
         inputs += [unknowns[layout.s], unknowns[layout.nu]]
         places += [_itself(layout.s), _itself(layout.nu)]
         value, *derivatives = self._boundary(*inputs, self.p)
@@ -283,9 +364,15 @@ class ShootingSystem:
                 out.put(rows[used], columns, by_input[used] @ matrix)
 
     def _at_entrances(
-        self, phase: int, numbers: tuple[int, ...], unknowns: Array, places: list[tuple[Index, Array]]
+        self,
+        phase: int,
+        numbers: tuple[int, ...],
+        unknowns: Array,
+        places: list[tuple[Index, Array]],
     ) -> Array | float:
-        """What constraints that move with static variables add to dH/ds; its dependence on the unknowns goes to ``places``."""
+        """What constraints that move with static variables add to dH/ds; its dependence on the
+        unknowns goes to ``places``.
+        """
         total: Array | float = 0.0
         for place, k in enumerate(numbers):
             if k in self._entrances:
@@ -304,7 +391,9 @@ class ShootingSystem:
     def _quadratures(
         self, numbers: tuple[int, ...], runs: list[FlowResult], nq: int, ns: int
     ) -> tuple[Array, Array, list[tuple[Index, Array]], list[tuple[Index, Array]]]:
-        """Integrals of a phase and of dH/ds, summed over segments, with their dependence on the unknowns."""
+        """Integrals of a phase and of dH/ds, summed over segments, with their dependence on the
+        unknowns.
+        """
         found, by_s = np.zeros(nq), np.zeros(ns)
         places: tuple[list[tuple[Index, Array]], list[tuple[Index, Array]]] = ([], [])
         if nq + ns == 0:
@@ -314,7 +403,9 @@ class ShootingSystem:
             found = found + run.end[:, size : size + nq].sum(axis=0)
             by_s = by_s + run.end[:, size + nq :].sum(axis=0)
             _, columns = self.numbers(k, np.zeros(self.layout.size))
-            for place, rows in zip(places, (slice(size, size + nq), slice(size + nq, None)), strict=True):
+            for place, rows in zip(
+                places, (slice(size, size + nq), slice(size + nq, None)), strict=True
+            ):
                 by_nodes = run.by_start[:, rows].transpose(1, 0, 2)
                 place.append((nodes.ravel(), by_nodes.reshape(by_nodes.shape[0], nodes.size)))
                 place.append((columns, run.by_numbers[:, rows].sum(axis=0)))
@@ -331,15 +422,24 @@ class Equation:
 
 
 class _Rows:
-    """Residual rows and blocks of derivatives as they come; without ``derivatives`` the blocks are dropped."""
+    """Residual rows and blocks of derivatives as they come; without ``derivatives`` the blocks are
+    dropped.
+    """
 
     def __init__(self, columns: int, derivatives: bool) -> None:
         self.columns, self.count, self.derivatives = columns, 0, derivatives
         self.values: list[Array] = []
         self.triples: list[tuple[Index, Index, Array]] = []
-        self.origins: list[tuple[tuple[str, ...], int | None, Array]] = []  # of each block of values
+        # of each block of values
+        self.origins: list[tuple[tuple[str, ...], int | None, Array]] = []
 
-    def add(self, values: Array, names: tuple[str, ...], arc: int | None = None, times: Array | None = None) -> Index:
+    def add(
+        self,
+        values: Array,
+        names: tuple[str, ...],
+        arc: int | None = None,
+        times: Array | None = None,
+    ) -> Index:
         """Residuals with these names, once for each of the times."""
         flat = np.asarray(values, dtype=float).ravel()
         self.values.append(flat)

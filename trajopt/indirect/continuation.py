@@ -11,14 +11,16 @@ import numpy as np
 
 from trajopt.errors import UsageError, suggest
 from trajopt.indirect.shooting import Shooting
-from trajopt.normal_form import NormalForm
-from trajopt.solution import Solution
+from trajopt.statement.normal_form import NormalForm
+from trajopt.trajectory.solution import Solution
 
 
 class Method(Protocol):
     """Whatever solves a problem from a guess: shooting, or a direct method."""
 
-    def solve(self, form: NormalForm, guess: Any, parameters: Mapping[str, Any] | None = None) -> Solution: ...
+    def solve(
+        self, form: NormalForm, guess: Any, parameters: Mapping[str, Any] | None = None
+    ) -> Solution: ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class PathPoint:
 class ContinuationPath:
     """The record of a continuation.
 
-    ``last`` is the last solution that was accepted. ``run`` continues a path that stopped, with ``last`` as its guess.
+    ``last`` is the last solution that was accepted. ``run`` continues a path that stopped, with
+    ``last`` as its guess.
     """
 
     parameter: str
@@ -47,7 +50,11 @@ class ContinuationPath:
 
     @property
     def complete(self) -> bool:
-        return self.last is not None and bool(self.points) and any(p.accepted and p.value == self.target for p in self.points)
+        return (
+            self.last is not None
+            and bool(self.points)
+            and any(p.accepted and p.value == self.target for p in self.points)
+        )
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -59,8 +66,8 @@ class ContinuationPath:
 class Continuation:
     """Follow a solution over a parameter: a smoothing, a thrust level, a boundary value.
 
-    Steps grow after an easy solve and shrink after a failure. ``geometric`` spaces them by factors, as a smoothing that tends to
-    zero needs.
+    Steps grow after an easy solve and shrink after a failure. ``geometric`` spaces them by factors,
+    as a smoothing that tends to zero needs.
 
     Parameters
     ----------
@@ -93,9 +100,15 @@ class Continuation:
     method: Method = field(default_factory=Shooting)
 
     def run(
-        self, form: NormalForm, guess: Solution | Mapping[str, Any], target: float, *, start: float | None = None,
-        parameters: Mapping[str, Any] | None = None, progress: Callable[[PathPoint], None] | None = None,
-    ) -> ContinuationPath:  # fmt: skip
+        self,
+        form: NormalForm,
+        guess: Solution | Mapping[str, Any],
+        target: float,
+        *,
+        start: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        progress: Callable[[PathPoint], None] | None = None,
+    ) -> ContinuationPath:
         """From ``start`` (by default the value that the guess was solved with) to ``target``."""
         begin = self._begin(form, guess, start, parameters)
         path = ContinuationPath(self.parameter, float(target), step=self.first)
@@ -104,9 +117,17 @@ class Continuation:
             for _ in range(self.solves):
                 ahead = 0.0 if first else min(reached + path.step, 1.0)
                 value = begin if first else self._value(begin, path.target, ahead)
-                solution = self.method.solve(form, guess, {**(parameters or {}), self.parameter: value})
-                reason = "" if solution.success else "; ".join(solution.explanation[:1]) or solution.status.value
-                point = PathPoint(value, solution.objective, solution.success, solution.iterations, reason)
+                solution = self.method.solve(
+                    form, guess, {**(parameters or {}), self.parameter: value}
+                )
+                reason = (
+                    ""
+                    if solution.success
+                    else "; ".join(solution.explanation[:1]) or solution.status.value
+                )
+                point = PathPoint(
+                    value, solution.objective, solution.success, solution.iterations, reason
+                )
                 path = replace(path, points=(*path.points, point))
                 if progress is not None:
                     progress(point)
@@ -125,10 +146,19 @@ class Continuation:
             return path
         return path
 
-    def _begin(self, form: NormalForm, guess: Any, start: float | None, parameters: Mapping[str, Any] | None) -> float:
+    def _begin(
+        self,
+        form: NormalForm,
+        guess: Any,
+        start: float | None,
+        parameters: Mapping[str, Any] | None,
+    ) -> float:
         known = {q.name: q.value for q in form.parameters}
         if self.parameter not in known:
-            raise UsageError(f"problem '{form.name}' has no parameter '{self.parameter}'", hint=suggest(self.parameter, known))
+            raise UsageError(
+                f"problem '{form.name}' has no parameter '{self.parameter}'",
+                hint=suggest(self.parameter, known),
+            )
         if known[self.parameter].size != 1:
             raise UsageError(
                 f"continuation over '{self.parameter}'",
@@ -155,4 +185,6 @@ class Continuation:
 
     def _check_geometric(self, begin: float, target: float) -> None:
         if begin * target <= 0:
-            raise UsageError("a geometric continuation needs values of one sign", got=(begin, target))
+            raise UsageError(
+                "a geometric continuation needs values of one sign", got=(begin, target)
+            )

@@ -1,7 +1,9 @@
-"""Declared first integrals at work: kept by the flow of an arc, and in the place of conditions at the end of a phase.
+"""Declared first integrals at work: kept by the flow of an arc, and in the place of conditions at
+the end of a phase.
 
-A declaration is a claim, so it is tried first: along the guess its derivative by the flow must vanish, as that of a first
-integral does everywhere, not only on solutions. What fails is left to the certificate, which reports it.
+A declaration is a claim, so it is tried first: along the guess its derivative by the flow must
+vanish, as that of a first integral does everywhere, not only on solutions. What fails is left to
+the certificate, which reports it.
 """
 
 from __future__ import annotations
@@ -17,16 +19,16 @@ from trajopt.indirect.control_law import ArcLaw
 from trajopt.indirect.elimination import eliminated
 from trajopt.indirect.hamiltonian import PhaseHamiltonian
 from trajopt.indirect.integrals import first_integrals
+from trajopt.indirect.settings import LAWS
 
 Array = NDArray[np.float64]
-CONSTANT = 1e-8  # relative to what the rates of single variables would change: a derivative that counts as none
-DAMPING = 1e-12  # of dependent integrals, whose corrections would not be unique
-DECISIVE = 1e-2  # relative slope by which an integral determines a costate
 
 
 @dataclass(frozen=True, eq=False)
 class ConservedIntegrals:
-    """First integrals of an arc, a column in t, x, costate, weight, s, p; ``sizes`` are those of x and costate."""
+    """First integrals of an arc, a column in t, x, costate, weight, s, p; ``sizes`` are those of x
+    and costate.
+    """
 
     names: tuple[str, ...]
     y: Any
@@ -41,13 +43,19 @@ class ConservedIntegrals:
         rows = [i for i, name in enumerate(self.names) if name in names]
         if not rows:
             return None
-        return ConservedIntegrals(tuple(self.names[i] for i in rows), casadi.vertcat(*[self.y[i] for i in rows]), self.sizes)
+        return ConservedIntegrals(
+            tuple(self.names[i] for i in rows),
+            casadi.vertcat(*[self.y[i] for i in rows]),
+            self.sizes,
+        )
 
 
 def conserved_integrals(
     law: ArcLaw, times: Array, nodes: Array, fixed: tuple[Array, ...], sizes: Array
 ) -> ConservedIntegrals | None:
-    """The declared first integrals that the flow of an arc keeps, tried at points (N,), (N, node size) of a guess."""
+    """The declared first integrals that the flow of an arc keeps, tried at points (N,), (N, node
+    size) of a guess.
+    """
     ham, ph = law.hamiltonian, law.hamiltonian.phase
     if any(ham.constraints[i].order for i, _ in law.mode.active):
         return None  # on a state constraint the costate of the flow is another one
@@ -72,40 +80,53 @@ def conserved_integrals(
     function = casadi.Function("tried", symbols, [casadi.densify(o) for o in outputs])
     with np.errstate(all="ignore"):
         change, size = (np.asarray(o.full()) for o in function(times[None, :], nodes.T, *fixed))
-    constant = np.all(np.abs(change) <= CONSTANT * size.max(axis=1, keepdims=True), axis=1)
+    constant = np.all(np.abs(change) <= LAWS.constant * size.max(axis=1, keepdims=True), axis=1)
     return ConservedIntegrals(tuple(i.name for i in found), y, sizes).some(
         tuple(i.name for i, c in zip(found, constant, strict=True) if c)
     )
 
 
 def project_to_levels(kept: ConservedIntegrals, ham: PhaseHamiltonian, levels: Any) -> Any:
-    """(x, costate) brought back to the levels of its integrals by the least correction, relative to sizes, in one step.
+    """(x, costate) brought back to the levels of its integrals by the least correction, relative to
+    sizes, in one step.
 
-    This is dy/dt = K y for their deviations with the gain of a whole step: what a step of the flow adds is taken off again.
+    This is dy/dt = K y for their deviations with the gain of a whole step: what a step of the flow
+    adds is taken off again.
     """
     z = casadi.vertcat(ham.phase.x, ham.costate)
     slopes = casadi.jacobian(kept.y, z) @ casadi.diag(casadi.DM(kept.sizes))
     length = casadi.sqrt(casadi.sum2(slopes**2) + 1e-300)
     rows = slopes / casadi.repmat(length, 1, z.numel())
-    normal = rows @ rows.T + DAMPING * ham.symbols.eye(kept.count)
+    normal = rows @ rows.T + LAWS.damping * ham.symbols.eye(kept.count)
     diagonal = [(i, i) for i in range(kept.count)]  # positive definite: any order of pivots does
-    return z - casadi.DM(kept.sizes) * (rows.T @ eliminated(normal, (kept.y - levels) / length, diagonal))
+    return z - casadi.DM(kept.sizes) * (
+        rows.T @ eliminated(normal, (kept.y - levels) / length, diagonal)
+    )
 
 
 def decisive(
-    kept: ConservedIntegrals, ham: PhaseHamiltonian, t: float, x: Array, costate: Array, fixed: tuple[Array, ...]
+    kept: ConservedIntegrals,
+    ham: PhaseHamiltonian,
+    t: float,
+    x: Array,
+    costate: Array,
+    fixed: tuple[Array, ...],
 ) -> list[tuple[int, int]]:
-    """Pairs (integral, costate): which costates the integrals determine at a point where everything else is known."""
+    """Pairs (integral, costate): which costates the integrals determine at a point where everything
+    else is known.
+    """
     z = casadi.vertcat(ham.phase.x, ham.costate)
     symbols = [ham.phase.t, ham.phase.x, ham.costate, ham.weight, ham.s, ham.p]
-    found = casadi.Function("slopes", symbols, [casadi.densify(casadi.jacobian(kept.y, z))])(t, x, costate, *fixed)
+    found = casadi.Function("slopes", symbols, [casadi.densify(casadi.jacobian(kept.y, z))])(
+        t, x, costate, *fixed
+    )
     slopes = np.asarray(found.full()) * kept.sizes[None, :]
     length = np.linalg.norm(slopes, axis=1, keepdims=True)
     left = slopes[:, x.size :] / np.where(length > 0, length, 1.0)
     pairs: list[tuple[int, int]] = []
     while len(pairs) < min(left.shape):
         row, column = np.unravel_index(int(np.argmax(np.abs(left))), left.shape)
-        if not abs(left[row, column]) > DECISIVE:
+        if not abs(left[row, column]) > LAWS.decisive:
             break
         pairs.append((int(row), int(column)))
         left = left - np.outer(left[:, column], left[row]) / left[row, column]

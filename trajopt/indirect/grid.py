@@ -1,8 +1,8 @@
 """Where the segments of an arc begin, and where their steps are.
 
-Both come from the guess: steps from local errors of the flow and of its sensitivities, segments from how fast neighbouring
-solutions separate. A hypersensitive problem has many short segments, because in each of them an error may grow only by a limited
-factor.
+Both come from the guess: steps from local errors of the flow and of its sensitivities, segments
+from how fast neighbouring solutions separate. A hypersensitive problem has many short segments,
+because in each of them an error may grow only by a limited factor.
 """
 
 from __future__ import annotations
@@ -15,25 +15,19 @@ from numpy.typing import NDArray
 
 from trajopt.errors import GuessError
 from trajopt.indirect.flow import ArcFlow
+from trajopt.indirect.settings import GRID
 
 Array = NDArray[np.float64]
 
-PROBES = 40  # places along an arc where local errors are estimated at first
-MOST_PROBES = 4000
-SENSITIVITY_TOLERANCE = 1e-5  # relative; only has to keep the discrete flow close to a symplectic one
-GROWTH = 1e3  # largest growth of an error over a segment. More: Newton's method needs a better guess. Less: more unknowns
-SWEEPS = 14  # at most, to settle the local steps
-PLAIN_SWEEPS = 3  # of them, at first, without sensitivities, which cost more
-ACCEPTED = 3.0  # times the tolerance
-MOST_STEPS = 30_000  # in one arc
-SMALLEST = 1e-9  # step in normalised time
-TAKEN = 10.0  # times the tolerance: the error that steps may have that were taken before
-SMOOTH, ROUGH = 8, 4  # order of the error of a step; across the knot of a table, whose third derivative jumps
+# order of the error of a step; across the knot of a table, whose third derivative jumps
+SMOOTH, ROUGH = (8, 4)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Segments of an arc: each row of ``steps`` (N, number of steps + 1) is one segment in normalised time."""
+    """Segments of an arc: each row of ``steps`` (N, number of steps + 1) is one segment in
+    normalised time.
+    """
 
     steps: Array
 
@@ -50,8 +44,9 @@ class Grid:
 class Probe:
     """The guess along an arc: values(tau) gives (N, node size).
 
-    ``scale`` is a typical size of each component of the flow, ``places`` are where the guess itself has its knots. ``taken``
-    are the steps of an earlier flow along the same trajectories: start, end and relative error.
+    ``scale`` is a typical size of each component of the flow, ``places`` are where the guess itself
+    has its knots. ``taken`` are the steps of an earlier flow along the same trajectories: start,
+    end and relative error.
     """
 
     values: Callable[[Array], Array]
@@ -62,19 +57,24 @@ class Probe:
 
 def choose_grid(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance: float) -> Grid:
     """The grid of an arc along a guess."""
-    tau, density, growth = _with_taken(probe.taken, tolerance, *_densities(flow, probe, numbers, p, tolerance))
+    tau, density, growth = _with_taken(
+        probe.taken, tolerance, *_densities(flow, probe, numbers, p, tolerance)
+    )
     total = _cumulative(tau, density)
-    if not total[-1] < MOST_STEPS:
+    if not total[-1] < GRID.most_steps:
         raise _too_many_steps(flow, probe, (tau, 1.0 / density), numbers, p)
-    limit = np.maximum(growth / np.log(GROWTH), 1e-300)
-    # Few steps make many segments; many make some segments have more than they need, because growth makes them short. A segment
-    # itself costs about as much as a step. With more steps than growth leaves room for, the segments stay the same.
+    limit = np.maximum(growth / np.log(GRID.growth), 1e-300)
+    # Few steps make many segments; many make some segments have more than they need, because growth
+    # makes them short. A segment itself costs about as much as a step. With more steps than growth
+    # leaves room for, the segments stay the same.
     most = int(np.ceil(max(min(total[-1], float((density / limit).max())), 1.0)))
 
     def measure_with(n: int) -> Array:
         return _cumulative(tau, np.maximum(density / n, limit))
 
-    steps = min(range(1, most + 1), key=lambda n: float(np.ceil(measure_with(n)[-1] - 1e-9)) * (n + 1))
+    steps = min(
+        range(1, most + 1), key=lambda n: float(np.ceil(measure_with(n)[-1] - 1e-9)) * (n + 1)
+    )
     measure = measure_with(steps)
     segments = max(int(np.ceil(measure[-1] - 1e-9)), 1)
     bounds = np.interp(np.linspace(0.0, measure[-1], segments + 1), measure, tau)
@@ -86,53 +86,77 @@ def choose_grid(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance
     return Grid(grid)
 
 
-def _too_many_steps(flow: ArcFlow, probe: Probe, steps: tuple[Array, Array], numbers: Array, p: Array) -> GuessError:
-    """Name the component with the largest error where steps are shortest; it is noise if it does not fall with the step."""
+def _too_many_steps(
+    flow: ArcFlow, probe: Probe, steps: tuple[Array, Array], numbers: Array, p: Array
+) -> GuessError:
+    """Name the component with the largest error where steps are shortest; it is noise if it does
+    not fall with the step.
+    """
     worst = int(np.argmin(steps[1]))
-    tau, h = steps[0][worst : worst + 1], steps[1][worst : worst + 1] * (1.0 if steps[0][worst] < 0.5 else -1.0)
+    tau = steps[0][worst : worst + 1]
+    h = steps[1][worst : worst + 1] * (1.0 if steps[0][worst] < 0.5 else -1.0)
     with np.errstate(all="ignore"):
         y = flow.start(probe.values(tau), numbers).end
-        coarse, fine = (np.nan_to_num(flow.step(tau, part * h, y, numbers, p)[1][0] / probe.scale) for part in (16.0, 8.0))
+        coarse, fine = (
+            np.nan_to_num(flow.step(tau, part * h, y, numbers, p)[1][0] / probe.scale)
+            for part in (16.0, 8.0)
+        )
     component = int(np.argmax(fine))
     # A truncation error of order eight falls by 2^8 with half the step, a rounding error by two.
     noise = 0 < coarse[component] < 2.0**4 * fine[component]
     t = numbers[0] + tau[0] * (numbers[1] - numbers[0])
     return GuessError(
         "the Hamiltonian system cannot be followed along this guess",
-        got=f"more than {MOST_STEPS} steps; shortest at t = {t:.6g}, for {flow.names[component]}",
+        got=f"more than {GRID.most_steps} steps; "
+        f"shortest at t = {t:.6g}, for {flow.names[component]}",
         hint="noise: rounding errors of the control law exceed the tolerance; try a larger one"
         if noise
-        else "growth: costates or multipliers are far from a solution, or the control law is not defined there",
+        else "growth: costates or multipliers are far from a solution, or the control law is not "
+        "defined there",
     )
 
 
-def _densities(flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance: float) -> tuple[Array, Array, Array]:
-    """Places along the arc, how many steps per normalised time the tolerance asks for there, and growth rates of errors."""
-    tau = np.unique(np.concatenate([np.linspace(0.0, 1.0, PROBES + 1), np.clip(probe.places, 0.0, 1.0)]))
-    step, growth = _local_steps(flow, probe, numbers, p, tolerance, tau, np.full(tau.size, 1.0 / PROBES))
+def _densities(
+    flow: ArcFlow, probe: Probe, numbers: Array, p: Array, tolerance: float
+) -> tuple[Array, Array, Array]:
+    """Places along the arc, how many steps per normalised time the tolerance asks for there, and
+    growth rates of errors.
+    """
+    tau = np.unique(
+        np.concatenate([np.linspace(0.0, 1.0, GRID.probes + 1), np.clip(probe.places, 0.0, 1.0)])
+    )
+    step, growth = _local_steps(
+        flow, probe, numbers, p, tolerance, tau, np.full(tau.size, 1.0 / GRID.probes)
+    )
     for _ in range(12):
         gaps = np.diff(tau)
-        # The density is read between the places by linear interpolation, so neighbours must not differ by much.
+        # The density is read between the places by linear interpolation, so neighbours must not
+        # differ by much.
         ratio = np.maximum(step[1:] / step[:-1], step[:-1] / step[1:])
         split = (ratio > 2.0) & (gaps > 3 * np.minimum(step[1:], step[:-1]))
-        if not np.any(split) or tau.size > MOST_PROBES:
+        if not np.any(split) or tau.size > GRID.most_probes:
             break
         between = 0.5 * (tau[1:] + tau[:-1])[split]
         first = np.sqrt(step[1:] * step[:-1])[split]
         more, more_growth = _local_steps(flow, probe, numbers, p, tolerance, between, first)
         order = np.argsort(np.concatenate([tau, between]))
         tau = np.concatenate([tau, between])[order]
-        step, growth = np.concatenate([step, more])[order], np.concatenate([growth, more_growth])[order]
+        step = np.concatenate([step, more])[order]
+        growth = np.concatenate([growth, more_growth])[order]
     return tau, 1.0 / step, growth
 
 
-def _with_taken(taken: Array, tolerance: float, tau: Array, density: Array, growth: Array) -> tuple[Array, Array, Array]:
-    """Places, densities and growth rates, with densities that the errors of steps taken before ask for.
+def _with_taken(
+    taken: Array, tolerance: float, tau: Array, density: Array, growth: Array
+) -> tuple[Array, Array, Array]:
+    """Places, densities and growth rates, with densities that the errors of steps taken before ask
+    for.
 
-    Where the model is not smooth, as at a knot of a table, steps from the places of a guess do not show it; steps across it do.
+    Where the model is not smooth, as at a knot of a table, steps from the places of a guess do not
+    show it; steps across it do.
     """
     for start, end, error in taken[taken[:, 2] > 0.0]:
-        ratio = error / (TAKEN * tolerance)
+        ratio = error / (GRID.taken * tolerance)
         asked = ratio ** (1 / (ROUGH if ratio > 1 else SMOOTH)) / (end - start)
         edges = np.clip([start, end], 0.0, 1.0)
         if asked <= np.interp(edges, tau, density).min():
@@ -151,29 +175,34 @@ def _local_steps(
     run = flow.start(probe.values(tau), numbers)
     nodes = run.by_start.shape[2]
     relative = probe.scale[:nodes][None, None, :] / probe.scale[None, :, None]
-    forward = np.where(tau > 0.5, -1.0, 1.0)  # steps stay inside the arc: beyond it the model may not be defined
+    # steps stay inside the arc: beyond it the model may not be defined
+    forward = np.where(tau > 0.5, -1.0, 1.0)
     growth = np.zeros(tau.size)
     with np.errstate(all="ignore"):
-        for sweep in range(SWEEPS):
-            flow.deadline.check()
-            step = np.clip(step, SMALLEST, np.where(forward > 0, 1.0 - tau, tau))
-            if sweep < PLAIN_SWEEPS:
+        for sweep in range(GRID.sweeps):
+            step = np.clip(step, GRID.smallest, np.where(forward > 0, 1.0 - tau, tau))
+            flow.spend(tau.size, None if sweep < GRID.plain_sweeps else numbers.size)
+            if sweep < GRID.plain_sweeps:
                 end, errors = flow.step(tau, forward * step, run.end, numbers, p)
                 worst = (errors / (tolerance * (probe.scale + np.abs(run.end)))).max(axis=1)
             else:
-                with_variation, errors, variation = flow.step_with_sensitivity(tau, forward * step, run, numbers, p)
+                with_variation, errors, variation = flow.step_with_sensitivity(
+                    tau, forward * step, run, numbers, p
+                )
                 end, sizes = with_variation.end, np.abs(with_variation.by_start * relative)
                 largest, norm = sizes.max(axis=(1, 2)), sizes.sum(axis=2).max(axis=1)
                 worst = (errors / (tolerance * (probe.scale + np.abs(run.end)))).max(axis=1)
-                bent = np.abs(variation * relative).max(axis=(1, 2)) / (SENSITIVITY_TOLERANCE * np.maximum(largest, 1.0))
+                bent = np.abs(variation * relative).max(axis=(1, 2)) / (
+                    GRID.sensitivity_tolerance * np.maximum(largest, 1.0)
+                )
                 worst = np.fmax(worst, bent)
                 growth = np.log(np.maximum(np.where(np.isfinite(norm), norm, 1.0), 1.0)) / step
             worst = np.where(np.all(np.isfinite(end), axis=1), worst, np.inf)
             factor = np.clip(0.9 * np.maximum(worst, 1e-12) ** (-1 / 8), 0.1, 5.0)
-            if sweep > PLAIN_SWEEPS and not np.any(worst > ACCEPTED):
+            if sweep > GRID.plain_sweeps and not np.any(worst > GRID.accepted):
                 break
             step = step * np.where(np.isfinite(worst), factor, 0.1)
-    return np.clip(step, SMALLEST, 1.0), growth
+    return np.clip(step, GRID.smallest, 1.0), growth
 
 
 def _cumulative(tau: Array, density: Array) -> Array:

@@ -1,8 +1,9 @@
 """The Hamiltonian system of a problem, by differentiation of its normal form.
 
-H = w . l + costate . f is minimized over the controls, where l are the integrands and w the derivatives of the cost (and of the
-conditions that use integrals) by the integrals. A costate is the derivative of the optimal cost by its state.
-Bryson & Ho, Applied Optimal Control, chapters 2 and 3.
+H = w . l + costate . f is minimized over the controls, where l are the integrands and w the
+derivatives of the cost (and of the conditions that use integrals) by the integrals. A costate is
+the derivative of the optimal cost by its state. Bryson & Ho, Applied Optimal Control, chapters 2
+and 3.
 """
 
 from __future__ import annotations
@@ -14,23 +15,25 @@ from typing import Any
 import casadi
 import numpy as np
 
-from trajopt.bounds import Bound
 from trajopt.errors import ProblemError
-from trajopt.normal_form import NormalForm, PhaseForm
-
-HIGHEST_ORDER = 4  # of a state constraint: mechanical systems have 2, with actuator lag 3 or 4
+from trajopt.indirect.settings import LAWS
+from trajopt.statement.bounds import Bound
+from trajopt.statement.normal_form import NormalForm, PhaseForm
 
 
 class UnsupportedError(ProblemError):
-    """Pontryagin's conditions of this problem cannot be set up here; the direct method may still solve it."""
+    """Pontryagin's conditions of this problem cannot be set up here; the direct method may still
+    solve it.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
     """lower <= expression <= upper along a phase: a path constraint or the bound of a state.
 
-    ``derivatives[j]`` is its j-th time derivative along the motion; the last one, of number ``order``, is the first that the
-    controls enter. Order 0 is a mixed constraint; order None a constraint that no control can reach.
+    ``derivatives[j]`` is its j-th time derivative along the motion; the last one, of number
+    ``order``, is the first that the controls enter. Order 0 is a mixed constraint; order None a
+    constraint that no control can reach.
     """
 
     name: str
@@ -49,7 +52,9 @@ class Constraint:
         return self.lower == self.upper
 
     def tangency(self, side: str) -> list[Any]:
-        """What vanishes all along an arc on a state constraint: distance from the limit, and derivatives below ``order``."""
+        """What vanishes all along an arc on a state constraint: distance from the limit, and
+        derivatives below ``order``.
+        """
         return [self.derivatives[0] - self.limit(side), *self.derivatives[1 : self.order]]
 
     def limit(self, side: str) -> float:
@@ -58,7 +63,9 @@ class Constraint:
 
 @dataclass(frozen=True, eq=False)
 class PhaseHamiltonian:
-    """The Hamiltonian of one phase, in its symbols t, x, z, u, costate and the weights of its integrands."""
+    """The Hamiltonian of one phase, in its symbols t, x, z, u, costate and the weights of its
+    integrands.
+    """
 
     phase: PhaseForm
     symbols: Any
@@ -77,12 +84,16 @@ class PhaseHamiltonian:
         ph = self.phase
         rows = [
             (name, row, low, high, False)
-            for name, row, low, high in zip(ph.c_names, _rows(ph.c), ph.c_bound.lower, ph.c_bound.upper, strict=True)
+            for name, row, low, high in zip(
+                ph.c_names, _rows(ph.c), ph.c_bound.lower, ph.c_bound.upper, strict=True
+            )
         ]
         bound = ph.x_bound
         rows += [
             (name, row, low, high, True)
-            for name, row, low, high in zip(ph.x_names, _rows(ph.x), bound.lower, bound.upper, strict=True)
+            for name, row, low, high in zip(
+                ph.x_names, _rows(ph.x), bound.lower, bound.upper, strict=True
+            )
             if np.isfinite(low) or np.isfinite(high)
         ]
         return tuple(self._constraint(*row) for row in rows)
@@ -98,34 +109,44 @@ class PhaseHamiltonian:
         ph = self.phase
         return casadi.jtimes(expression, ph.x, ph.f) + casadi.jacobian(expression, ph.t)
 
-    def _constraint(self, name: str, row: Any, lower: float, upper: float, of_state: bool) -> Constraint:
+    def _constraint(
+        self, name: str, row: Any, lower: float, upper: float, of_state: bool
+    ) -> Constraint:
         ph = self.phase
         deciders = casadi.vertcat(ph.u, ph.z)
         derivatives = [row]
-        for order in range(HIGHEST_ORDER + 1):
+        for order in range(LAWS.highest_order + 1):
             if casadi.depends_on(derivatives[-1], deciders):
-                return Constraint(name, float(lower), float(upper), order, tuple(derivatives), of_state)
+                return Constraint(
+                    name, float(lower), float(upper), order, tuple(derivatives), of_state
+                )
             derivatives.append(self.along(derivatives[-1]))
         return Constraint(name, float(lower), float(upper), None, (row,), of_state)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundaryRow:
-    """A condition on endpoint values, integrals and static variables: lower <= expression <= upper."""
+    """A condition on endpoint values, integrals and static variables: lower <=
+    expression <= upper.
+    """
 
     name: str
     expression: Any
     lower: float
     upper: float
-    declared: bool  # a condition of the statement, rather than the start or end value of one variable
-    begins: tuple[int, str] | None = None  # the phase and the constraint whose limit this is where the phase begins
+    declared: (
+        bool  # a condition of the statement, rather than the start or end value of one variable
+    )
+    begins: tuple[int, str] | None = (
+        None  # the phase and the constraint whose limit this is where the phase begins
+    )
 
     @property
     def equality(self) -> bool:
         return self.lower == self.upper
 
 
-def hamiltonians(form: NormalForm) -> tuple[PhaseHamiltonian, ...]:
+def phase_hamiltonians(form: NormalForm) -> tuple[PhaseHamiltonian, ...]:
     """The Hamiltonian of every phase.
 
     >>> from trajopt import Problem
@@ -135,24 +156,33 @@ def hamiltonians(form: NormalForm) -> tuple[PhaseHamiltonian, ...]:
     >>> x, v, u = ph.state("x", start=0, end=1), ph.state("v", start=0, end=0), ph.control("u")
     >>> ph.dynamics({x: v, v: u})
     >>> ocp.minimize(ph.integral(u**2))
-    >>> hamiltonians(ocp.finish())[0].H
+    >>> phase_hamiltonians(ocp.finish())[0].H
     SX(((weight*sq(u))+((costate_0*v)+(costate_1*u))))
     """
     _check_supported(form)
     result = []
     for ph in form.phases:
         weight = form.symbols.sym("weight", ph.l.numel())
-        # Pontryagin's function of the phase; adjoint equations and stationarity follow from it by differentiation.
-        H = casadi.dot(weight, ph.l) + casadi.dot(ph.costate, ph.f) if ph.l.numel() else casadi.dot(ph.costate, ph.f)
+        # Pontryagin's function of the phase; adjoint equations and stationarity follow from it by
+        # differentiation.
+        H = (
+            casadi.dot(weight, ph.l) + casadi.dot(ph.costate, ph.f)
+            if ph.l.numel()
+            else casadi.dot(ph.costate, ph.f)
+        )
         result.append(PhaseHamiltonian(ph, form.symbols, form.s, form.p, weight, H))
     return tuple(result)
 
 
 def boundary_rows(form: NormalForm) -> tuple[BoundaryRow, ...]:
-    """All conditions on endpoints: those stated, the start and end values of states and times, and bounds of static variables."""
+    """All conditions on endpoints: those stated, the start and end values of states and times, and
+    bounds of static variables.
+    """
     rows = [
         BoundaryRow(name, row, float(low), float(high), True)
-        for name, row, low, high in zip(form.b_names, _rows(form.b), form.b_bound.lower, form.b_bound.upper, strict=True)
+        for name, row, low, high in zip(
+            form.b_names, _rows(form.b), form.b_bound.lower, form.b_bound.upper, strict=True
+        )
     ]
     for number, ph in enumerate(form.phases):
         label = "" if len(form.phases) == 1 else f"{ph.name}."
@@ -160,7 +190,9 @@ def boundary_rows(form: NormalForm) -> tuple[BoundaryRow, ...]:
         rows += _bounded("end time", ph.ends.tf, ph.end_time, [f"{label}tf"])
         for q in ph.states:
             names = [f"{label}{name}" for name in q.components]
-            rows += _bounded("start", ph.ends.x0[q.rows], q.start.meet(q.bound), names, number, q.components)
+            rows += _bounded(
+                "start", ph.ends.x0[q.rows], q.start.meet(q.bound), names, number, q.components
+            )
             rows += _bounded("end", ph.ends.xf[q.rows], q.end.meet(q.bound), names)
         rows += _state_constraints(ph, label, number)
     for q in form.statics:
@@ -169,14 +201,27 @@ def boundary_rows(form: NormalForm) -> tuple[BoundaryRow, ...]:
 
 
 def _state_constraints(ph: PhaseForm, label: str, number: int) -> list[BoundaryRow]:
-    """Path constraints on states alone, at both ends: met just there, with a rate, they have an atom as multiplier."""
+    """Path constraints on states alone, at both ends: met just there, with a rate, they have an
+    atom as multiplier.
+    """
     rows = []
-    for name, row, low, high in zip(ph.c_names, _rows(ph.c), ph.c_bound.lower, ph.c_bound.upper, strict=True):
+    for name, row, low, high in zip(
+        ph.c_names, _rows(ph.c), ph.c_bound.lower, ph.c_bound.upper, strict=True
+    ):
         if low < high and not casadi.depends_on(row, casadi.vertcat(ph.u, ph.z)):
-            for what, time, state in (("start", ph.ends.t0, ph.ends.x0), ("end", ph.ends.tf, ph.ends.xf)):
-                there = casadi.substitute(row, casadi.vertcat(ph.t, ph.x), casadi.vertcat(time, state))
+            for what, time, state in (
+                ("start", ph.ends.t0, ph.ends.x0),
+                ("end", ph.ends.tf, ph.ends.xf),
+            ):
+                there = casadi.substitute(
+                    row, casadi.vertcat(ph.t, ph.x), casadi.vertcat(time, state)
+                )
                 begins = (number, name) if what == "start" else None
-                rows.append(BoundaryRow(f"{what} of {label}{name}", there, float(low), float(high), False, begins))
+                rows.append(
+                    BoundaryRow(
+                        f"{what} of {label}{name}", there, float(low), float(high), False, begins
+                    )
+                )
     return rows
 
 
@@ -186,11 +231,25 @@ def involves(expression: Any, symbols: Any, component: int) -> bool:
 
 
 def _bounded(
-    what: str, symbols: Any, bound: Bound, names: list[str], phase: int | None = None, components: tuple[str, ...] = ()
+    what: str,
+    symbols: Any,
+    bound: Bound,
+    names: list[str],
+    phase: int | None = None,
+    components: tuple[str, ...] = (),
 ) -> list[BoundaryRow]:
-    begins = [None if phase is None else (phase, name) for name in components] or [None] * len(names)
+    begins = [None if phase is None else (phase, name) for name in components] or [None] * len(
+        names
+    )
     return [
-        BoundaryRow(f"{what} of {name}", symbols[i], float(bound.lower[i]), float(bound.upper[i]), False, begins[i])
+        BoundaryRow(
+            f"{what} of {name}",
+            symbols[i],
+            float(bound.lower[i]),
+            float(bound.upper[i]),
+            False,
+            begins[i],
+        )
         for i, name in enumerate(names)
         if np.isfinite(bound.lower[i]) or np.isfinite(bound.upper[i])
     ]
@@ -211,7 +270,9 @@ def _check_supported(form: NormalForm) -> None:
         ):
             if symbol.numel() and casadi.depends_on(everything, symbol):
                 raise UnsupportedError(
-                    f"the cost or a condition uses the value of a {what} variable at an end of phase '{ph.name}'",
+                    f"the cost or a condition uses the value of a {what} variable at an end of "
+                    f"phase '{ph.name}'",
                     expected="initial and final values of states and times only",
-                    hint=f"make the {what} variable a state whose rate is the new control, or use the direct method",
+                    hint=f"make the {what} variable a state whose rate is the new control, or use "
+                    "the direct method",
                 )

@@ -1,14 +1,18 @@
-"""State constraints of order one that bounds of controls hold: a store is empty, and nothing flows in or out.
+"""State constraints of order one that bounds of controls hold: a store is empty, and nothing flows
+in or out.
 
-All controls u that enter the rate S' are at their bounds on such an arc, so that more limits are active than there are controls,
-and their multipliers are not unique. The flow has the costate after the arc; the whole measure of the constraint is a jump where
-the arc begins. Others are as good: the costate may be costate + mu S_x, with
+All controls u that enter the rate S' are at their bounds on such an arc, so that more limits are
+active than there are controls, and their multipliers are not unique. The flow has the costate after
+the arc; the whole measure of the constraint is a jump where the arc begins. Others are as good: the
+costate may be costate + mu S_x, with
 
-    mu' + g mu = -(measure's density),  S'_x = g S_x on the arc,  mu = jump at its start and 0 after its end,
+    mu' + g mu = -(measure's density),  S'_x = g S_x on the arc,  mu = jump at its start and 0 after
+    its end,
 
-as long as m = mu exp(int g) falls from the jump to zero (for an upper limit) and the slopes H_u + mu S'_u have the signs that the
-bounds ask for. That is a band in which m must fall. Here m is the mean of the greatest and the least such function. If there is
-none, the mean leaves the band, and the signs of slopes show it.
+as long as m = mu exp(int g) falls from the jump to zero (for an upper limit) and the slopes H_u +
+mu S'_u have the signs that the bounds ask for. That is a band in which m must fall. Here m is the
+mean of the greatest and the least such function. If there is none, the mean leaves the band, and
+the signs of slopes show it.
 """
 
 from __future__ import annotations
@@ -23,9 +27,9 @@ from numpy.typing import NDArray
 from trajopt.indirect.arc_trajectory import ArcTrace
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, involves
 from trajopt.indirect.initial_system import ShootingProblem
+from trajopt.indirect.settings import CHECK
 
 Array = NDArray[np.float64]
-AT_LIMIT = 1e-9  # how near to its limit a mixed constraint is that others imply: rounding errors of laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +44,13 @@ class HeldConstraint:
         """What it adds to the slopes of H by the controls: (pieces, nodes, controls)."""
         ham = trace.law.hamiltonian
         by_control = casadi.gradient(ham.constraints[self.number].derivatives[1], ham.phase.u)
-        return np.asarray(self.multiplier[:, :, None] * along(trace, by_control))
+        return np.asarray(self.multiplier[:, :, None] * values_along(trace, by_control))
 
     def costate(self, trace: ArcTrace) -> Array:
         """What it adds to the costate: (pieces, nodes, states)."""
         ham = trace.law.hamiltonian
         normal = casadi.gradient(ham.constraints[self.number].expression, ham.phase.x)
-        return np.asarray(self.multiplier[:, :, None] * along(trace, normal))
+        return np.asarray(self.multiplier[:, :, None] * values_along(trace, normal))
 
 
 def controls_of(ham: PhaseHamiltonian, number: int) -> tuple[int, ...]:
@@ -55,7 +59,7 @@ def controls_of(ham: PhaseHamiltonian, number: int) -> tuple[int, ...]:
     return tuple(i for i in range(ham.phase.u.numel()) if involves(rate, ham.phase.u, i))
 
 
-def along(trace: ArcTrace, expression: Any) -> Array:
+def values_along(trace: ArcTrace, expression: Any) -> Array:
     """An expression of the phase, with the law of an arc inserted, at all nodes."""
     ph = trace.law.hamiltonian.phase
     old, new = casadi.vertcat(ph.u, ph.z), casadi.vertcat(trace.law.u, trace.law.z)
@@ -78,7 +82,10 @@ def held_by_bounds(prepared: ShootingProblem, unknowns: Array) -> dict[int, list
                 continue
             numbers = [k]
             for other in range(k + 1, len(arcs)):
-                if arcs[other].phase != arc.phase or [arcs[other].law.mode.roles[i] for i in controls] != roles:
+                if (
+                    arcs[other].phase != arc.phase
+                    or [arcs[other].law.mode.roles[i] for i in controls] != roles
+                ):
                     break
                 numbers.append(other)
             sign = 1.0 if side == "upper" else -1.0
@@ -92,44 +99,62 @@ def remarks(prepared: ShootingProblem, unknowns: Array) -> list[str]:
     """Which multipliers of an answer are not unique, for its log."""
     found = []
     for k, held in held_by_bounds(prepared, unknowns).items():
-        ham, begins = prepared.system.arcs[k].law.hamiltonian, prepared.traces(unknowns)[k].breaks[0]
+        ham = prepared.system.arcs[k].law.hamiltonian
+        begins = prepared.traces(unknowns)[k].breaks[0]
         for h in held:
             names = " and ".join(f"'{ham.phase.u_names[i]}'" for i in h.controls)
             found.append(
-                f"the multipliers of '{ham.constraints[h.number].name}' and of the bounds of {names} are not unique "
+                f"the multipliers of '{ham.constraints[h.number].name}' and of the bounds of "
+                f"{names} are not unique "
                 f"on the arc from t = {begins:.6g}"
             )
     for trace in prepared.traces(unknowns):
         ham, mode = trace.law.hamiltonian, trace.law.mode
         for j in _repeated(trace):
-            names = " and ".join(f"'{ham.constraints[i].name}'" for i in sorted({j, *[i for i, _ in mode.active]}))
-            found.append(f"the multipliers of {names} are not unique on the arc from t = {trace.breaks[0]:.6g}")
+            names = " and ".join(
+                f"'{ham.constraints[i].name}'" for i in sorted({j, *[i for i, _ in mode.active]})
+            )
+            found.append(
+                f"the multipliers of {names} are not unique on the arc from t = "
+                f"{trace.breaks[0]:.6g}"
+            )
     return found
 
 
 def _repeated(trace: ArcTrace) -> list[int]:
-    """Mixed constraints that are at a limit all along an arc though they are not among the active ones: those imply them."""
+    """Mixed constraints that are at a limit all along an arc though they are not among the active
+    ones: those imply them.
+    """
     ham, active, found = trace.law.hamiltonian, {j for j, _ in trace.law.mode.active}, []
     for j, constraint in enumerate(ham.constraints):
         if constraint.order != 0 or constraint.equality or j in active:
             continue
-        values = along(trace, constraint.expression)[:, :, 0]
-        gaps = [np.abs(values - limit).max() for limit in (constraint.lower, constraint.upper) if np.isfinite(limit)]
-        if min(gaps, default=np.inf) <= AT_LIMIT * max(1.0, float(np.abs(values).max())):
+        values = values_along(trace, constraint.expression)[:, :, 0]
+        gaps = [
+            np.abs(values - limit).max()
+            for limit in (constraint.lower, constraint.upper)
+            if np.isfinite(limit)
+        ]
+        if min(gaps, default=np.inf) <= CHECK.at_limit * max(1.0, float(np.abs(values).max())):
             found.append(j)
     return found
 
 
-def _multiplier(traces: list[ArcTrace], number: int, controls: tuple[int, ...], sign: float, jump: float) -> list[Array]:
+def _multiplier(
+    traces: list[ArcTrace], number: int, controls: tuple[int, ...], sign: float, jump: float
+) -> list[Array]:
     ham = traces[0].law.hamiltonian
     ph, constraint = ham.phase, ham.constraints[number]
     normal, rate = casadi.gradient(constraint.expression, ph.x), constraint.derivatives[1]
     share = casadi.dot(casadi.gradient(rate, ph.x), normal) / casadi.dot(normal, normal)
-    growth, into = ([_flat(along(t, e)) for t in traces] for e in (share, casadi.gradient(rate, ph.u)))
+    growth, into = (
+        [_flat(values_along(t, e)) for t in traces] for e in (share, casadi.gradient(rate, ph.u))
+    )
     times = np.concatenate([t.times.ravel() for t in traces])
     g = np.concatenate(growth)[:, 0]
     factor = np.exp(-np.concatenate([[0.0], np.cumsum(0.5 * (g[1:] + g[:-1]) * np.diff(times))]))
-    slopes, acts = np.concatenate([_flat(t.of(t.law.stationarity)) for t in traces]), np.concatenate(into)
+    slopes = np.concatenate([_flat(t.of(t.law.stationarity)) for t in traces])
+    acts = np.concatenate(into)
     least, greatest = np.zeros(times.size), np.full(times.size, sign * jump)
     for i in controls:
         outward = 1.0 if traces[0].law.mode.roles[i] == "lower" else -1.0

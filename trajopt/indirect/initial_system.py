@@ -11,37 +11,40 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from trajopt.deadline import UNLIMITED, Deadline
+from trajopt.deadline import Budget
 from trajopt.indirect.active_rows import Rows, held, independent_rows
-from trajopt.indirect.arc_trajectory import ArcTrace, trace_arc
+from trajopt.indirect.arc_trajectory import ArcTrace, phase_trajectory, trace_arc
 from trajopt.indirect.assembly import ShootingArc, ShootingSystem
 from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
 from trajopt.indirect.costate_convention import flow_costate
 from trajopt.indirect.equations import Replacement
-from trajopt.indirect.first_integral_projection import ConservedIntegrals, conserved_integrals, decisive
+from trajopt.indirect.first_integral_projection import (
+    ConservedIntegrals,
+    conserved_integrals,
+    decisive,
+)
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
 from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian
 from trajopt.indirect.integrals import autonomous
 from trajopt.indirect.newton import Corrections
+from trajopt.indirect.settings import START
 from trajopt.indirect.start import (
     Scales,
     Start,
     StartArc,
     declared_sizes,
-    node_values,
+    node_variables,
     samples_of,
-    scales,
+    shooting_scales,
     weights_at,
 )
 from trajopt.indirect.transitions import continuous, refuse_chattering
-from trajopt.normal_form import NormalForm
+from trajopt.statement.normal_form import NormalForm
+from trajopt.trajectory.curve import ROUND_OFF, in_sequence
+from trajopt.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.float64]
-TRIALS = 21  # points of an arc at which declared first integrals are tried
-MOST_CORRECTED = 50_000  # unknowns up to which the costates of a guess are corrected: with 3e5, on a grid that a law close to
-# its singularity asks for, the factors take gigabytes
-NEGLIGIBLE = 1e-7  # multiplier, relative to the largest, of a condition that only seems active
 
 
 class Options(Protocol):
@@ -71,60 +74,81 @@ class ShootingProblem:
     _traced: dict[str, tuple[Array, tuple[ArcTrace, ...]]] = field(default_factory=dict)
 
     def allowed(self, unknowns: Array, step: Array) -> float:
-        """The longest fraction of a step after which no arc is shorter than a tenth of what it was."""
+        """The longest fraction of a step after which no arc is shorter than a tenth of
+        what it was.
+        """
         fraction = 1.0
         for times in self.system.layout.times:
             durations, change = np.diff(unknowns[times]), np.diff(step[times])
             shrinking = change < -0.9 * durations
             if np.any(shrinking):
-                fraction = min(fraction, float(np.min(-0.9 * durations[shrinking] / change[shrinking])))
+                fraction = min(
+                    fraction, float(np.min(-0.9 * durations[shrinking] / change[shrinking]))
+                )
         return max(fraction, 1e-4)
 
     def traces(self, unknowns: Array) -> tuple[ArcTrace, ...]:
         """The trajectories of all arcs; those of the last vector asked for are kept."""
         if "last" not in self._traced or not np.array_equal(self._traced["last"][0], unknowns):
-            found = tuple(trace_arc(self.system, k, unknowns, self.flow_scales[k]) for k in range(len(self.system.arcs)))
+            found = tuple(
+                trace_arc(self.system, k, unknowns, self.flow_scales[k])
+                for k in range(len(self.system.arcs))
+            )
             self._traced["last"] = (unknowns.copy(), found)
         return self._traced["last"][1]
 
     def shortest(self, unknowns: Array) -> float:
         """The duration of the shortest arc, relative to its phase."""
-        return min(float(np.min(np.diff(unknowns[t])) / (unknowns[t[-1]] - unknowns[t[0]])) for t in self.system.layout.times)
+        return min(
+            float(np.min(np.diff(unknowns[t])) / (unknowns[t[-1]] - unknowns[t[0]]))
+            for t in self.system.layout.times
+        )
+
+    def trajectories(self, unknowns: Array) -> tuple[Trajectory, ...]:
+        """The trajectory of each phase, in the costates of the flow, with the errors
+        of its steps.
+        """
+        traces = self.traces(unknowns)
+        return tuple(
+            phase_trajectory([traces[k] for k in numbers]) for numbers in self.system.of_phase
+        )
 
     def traced_start(self, unknowns: Array) -> Start:
         """The trajectories of a vector of unknowns, as a start."""
-        arcs = []
-        for old, trace in zip(self.start.arcs, self.traces(unknowns), strict=True):
-            nx = trace.law.hamiltonian.phase.x.numel()
-            x, costate = trace.curve(trace.values[:, :, :nx]), trace.curve(trace.values[:, :, nx : 2 * nx])
-            u, z = trace.curve(trace.of(trace.law.u)), trace.curve(trace.of(trace.law.z))
-            along = [lambda t, c=c: c.evaluate(np.clip(t, c.breaks[0], c.breaks[-1])) for c in (x, costate, u, z)]
-            arcs.append(
-                replace(
-                    old,
-                    start=trace.breaks[0],
-                    end=trace.breaks[-1],
-                    x=along[0],
-                    costate=along[1],
-                    u=along[2],
-                    z=along[3],
-                    knots=trace.breaks,
-                    inside=0.0,
-                    taken=np.column_stack([trace.breaks[:-1], trace.breaks[1:], trace.errors]),
-                )
+        traces, trajectories = self.traces(unknowns), self.trajectories(unknowns)
+        arcs = [
+            replace(
+                old,
+                start=float(trace.breaks[0]),
+                end=float(trace.breaks[-1]),
+                trajectory=trajectories[old.phase],
             )
+            for old, trace in zip(self.start.arcs, traces, strict=True)
+        ]
         names = [row.name for row, side in self.rows if side is not None]
         multipliers = dict(zip(names, unknowns[self.system.layout.nu].tolist(), strict=True))
         integrals = tuple(unknowns[place] for place in self.system.layout.integrals)
-        return Start(tuple(arcs), unknowns[self.system.layout.s], True, multipliers, integrals, self.start.sides)
+        return Start(
+            tuple(arcs),
+            unknowns[self.system.layout.s],
+            True,
+            multipliers,
+            integrals,
+            self.start.sides,
+        )
 
     def error(self, unknowns: Array) -> float:
         """The largest local error, relative."""
         return max(trace.error for trace in self.traces(unknowns))
 
 
-def prepare(
-    form: NormalForm, hams: tuple[PhaseHamiltonian, ...], start: Start, p: Array, options: Options, deadline: Deadline = UNLIMITED
+def shooting_problem(
+    form: NormalForm,
+    hams: tuple[PhaseHamiltonian, ...],
+    start: Start,
+    p: Array,
+    options: Options,
+    budget: Budget | None = None,
 ) -> ShootingProblem:
     """Laws, flows and grids for the arcs of a start, and all unknowns read off it."""
     weights = weights_at(form, start, p)
@@ -135,33 +159,50 @@ def prepare(
     for k, (one, two) in enumerate(pairwise(start.arcs)):
         if one.phase == two.phase:
             refuse_chattering((one, two), laws[k], laws[k + 1], (weights[one.phase], start.s, p))
-    sizes, conditions = scales(form, start), independent_rows(form, hams, start, p)
+    sizes, conditions = shooting_scales(form, start), independent_rows(form, hams, start, p)
     arcs: list[ShootingArc] = []
     nodes, flow_scales = [], []
     for arc, law in zip(start.arcs, laws, strict=True):
-        values = node_values(arc, law, weights[arc.phase], start.s, p)
-        flow, numbers = ArcFlow(law, deadline), np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
+        values = node_variables(arc, law, weights[arc.phase], start.s, p)
+        flow = ArcFlow(law, budget or Budget())
+        numbers = np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
         scale = _flow_scale(flow, values, sizes[arc.phase], numbers, p)
         grid = choose_grid(flow, _probe(arc, values, scale), numbers, p, 0.01 * options.tolerance)
         if options.use_integrals:
-            flow = replace(flow, kept=_kept(arc, law, values, sizes[arc.phase], (weights[arc.phase], start.s, p)))
+            flow = replace(
+                flow,
+                kept=_kept(arc, law, values, sizes[arc.phase], (weights[arc.phase], start.s, p)),
+            )
         begins = not arcs or arcs[-1].phase != arc.phase
         fixed = (weights[arc.phase], start.s, p)
         implied = conditions.implied[arc.phase] if begins else ()
         smooth = arc.continuous
         if smooth is None:
-            smooth = begins or continuous((start.arcs[len(arcs) - 1], arc), arcs[-1].law, law, fixed)
+            smooth = begins or continuous(
+                (start.arcs[len(arcs) - 1], arc), arcs[-1].law, law, fixed
+            )
         arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched, smooth, implied))
         nodes.append(values(grid.starts))
         flow_scales.append(scale)
     steady = tuple(options.use_integrals and autonomous(ham) for ham in hams)
-    system = ShootingSystem(form, tuple(arcs), held(conditions.rows), p, steady, (None,) * len(hams))
+    system = ShootingSystem(
+        form, tuple(arcs), held(conditions.rows), p, steady, (None,) * len(hams)
+    )
     unknowns = _first_unknowns(system, start, nodes, weights)
     prepared = ShootingProblem(
-        form, hams, start, system, unknowns, np.ones(unknowns.size), tuple(flow_scales), conditions.rows, conditions.remarks
+        form,
+        hams,
+        start,
+        system,
+        unknowns,
+        np.ones(unknowns.size),
+        tuple(flow_scales),
+        conditions.rows,
+        conditions.remarks,
     )
     prepared = _with_multipliers(prepared, sizes, enough)
-    # Multipliers are linear in transversality, but not in the integrals that replace it: those come last.
+    # Multipliers are linear in transversality, but not in the integrals that replace it: those come
+    # last.
     replaced = tuple(_replaced(i, start, arcs, (weights[i], start.s, p)) for i in range(len(hams)))
     return replace(prepared, system=replace(prepared.system, replaced=replaced))
 
@@ -169,52 +210,97 @@ def prepare(
 def _probe(arc: StartArc, values: Callable[[Array], Array], scale: Array) -> Probe:
     """An arc of a start, for the choice of its grid."""
     duration = arc.end - arc.start
-    places = (arc.knots - arc.start) / duration
-    inside = (arc.taken[:, 1] > arc.start) & (arc.taken[:, 0] < arc.end)
-    taken = (arc.taken[inside] - [arc.start, arc.start, 0.0]) / [duration, duration, 1.0]
+    knots, errors = arc.trajectory.breaks, arc.trajectory.errors
+    places = (knots - arc.start) / duration
+    steps = np.column_stack([places[:-1], places[1:], errors]) if errors.size else np.zeros((0, 3))
+    shared = np.minimum(steps[:, 1], 1.0) - np.maximum(steps[:, 0], 0.0)
+    taken = steps[shared > ROUND_OFF]
     return Probe(values, scale, places[(places > 0) & (places < 1)], taken)
 
 
 def _kept(
-    arc: StartArc, law: ArcLaw, values: Callable[[Array], Array], sizes: Scales, fixed: tuple[Array, ...]
+    arc: StartArc,
+    law: ArcLaw,
+    values: Callable[[Array], Array],
+    sizes: Scales,
+    fixed: tuple[Array, ...],
 ) -> ConservedIntegrals | None:
     """The declared first integrals that the flow of an arc is held to."""
-    tau = np.linspace(0.0, 1.0, TRIALS)
-    return conserved_integrals(law, arc.times(tau), values(tau), fixed, np.concatenate([sizes.x, sizes.costate]))
+    tau = np.linspace(0.0, 1.0, START.trials)
+    return conserved_integrals(
+        law, arc.times(tau), values(tau), fixed, np.concatenate([sizes.x, sizes.costate])
+    )
 
 
-def _replaced(phase: int, start: Start, arcs: list[ShootingArc], fixed: tuple[Array, ...]) -> Replacement | None:
-    """What the first integrals that hold on all arcs of a phase replace at its end; none where its costate jumps."""
+def _replaced(
+    phase: int, start: Start, arcs: list[ShootingArc], fixed: tuple[Array, ...]
+) -> Replacement | None:
+    """What the first integrals that hold on all arcs of a phase replace at its end; none where its
+    costate jumps.
+    """
     own = [arc for arc in arcs if arc.phase == phase]
     kept, last = own[-1].flow.kept, start.of_phase(phase)[-1]
     if kept is None or any(arc.touched for arc in own):
         return None
-    shared = kept.some(tuple(n for n in kept.names if all(a.flow.kept is not None and n in a.flow.kept.names for a in own)))
+    shared = kept.some(
+        tuple(
+            n
+            for n in kept.names
+            if all(a.flow.kept is not None and n in a.flow.kept.names for a in own)
+        )
+    )
     if shared is None:
         return None
     time = last.times(np.ones(1))
-    pairs = decisive(shared, own[-1].law.hamiltonian, last.end, last.x(time)[0], last.costate(time)[0], fixed)
+    pairs = decisive(
+        shared, own[-1].law.hamiltonian, last.end, last.x(time)[0], last.costate(time)[0], fixed
+    )
     chosen = shared.some(tuple(shared.names[row] for row, _ in pairs))
     return None if chosen is None else Replacement(chosen, tuple(column for _, column in pairs))
 
 
-def _laws(hams: tuple[PhaseHamiltonian, ...], start: Start, weights: list[Array], p: Array, options: Options) -> list[ArcLaw]:
+def _laws(
+    hams: tuple[PhaseHamiltonian, ...],
+    start: Start,
+    weights: list[Array],
+    p: Array,
+    options: Options,
+) -> list[ArcLaw]:
     found: dict[tuple[int, object], ArcLaw] = {}
     for arc in start.arcs:
         key = (arc.phase, arc.mode)
         if key not in found:
             given = options.law_of(hams[arc.phase].phase.name)
             samples = samples_of(arc, weights[arc.phase], start.s, p)
-            found[key] = arc_law(hams[arc.phase], arc.mode, samples) if given is None else user_law(hams[arc.phase], given)
+            found[key] = (
+                arc_law(hams[arc.phase], arc.mode, samples)
+                if given is None
+                else user_law(hams[arc.phase], given)
+            )
     return [found[arc.phase, arc.mode] for arc in start.arcs]
 
 
 def _with_own_costates(start: Start, laws: list[ArcLaw], weights: list[Array], p: Array) -> Start:
     """Costates on state-constrained arcs in the convention of the flow."""
-    arcs = list(start.arcs)
-    for k, (arc, law) in enumerate(zip(start.arcs, laws, strict=True)):
-        if any(law.hamiltonian.constraints[i].order for i, _ in arc.mode.active):
-            arcs[k] = replace(arc, costate=flow_costate(arc, law, (weights[arc.phase], start.s, p)))
+    arcs: list[StartArc] = []
+    for i in {arc.phase: None for arc in start.arcs}:
+        own = [(arc, law) for arc, law in zip(start.arcs, laws, strict=True) if arc.phase == i]
+        follows = [
+            any(law.hamiltonian.constraints[j].order for j, _ in arc.mode.active)
+            for arc, law in own
+        ]
+        trajectory = own[0][0].trajectory
+        if any(follows):
+            fixed = (weights[i], start.s, p)
+            assert trajectory.costate is not None
+            parts = [
+                flow_costate(arc, law, fixed)
+                if follow
+                else trajectory.costate.part(arc.start, arc.end)
+                for (arc, law), follow in zip(own, follows, strict=True)
+            ]
+            trajectory = replace(trajectory, costate=in_sequence(parts))
+        arcs += [replace(arc, trajectory=trajectory) for arc, _ in own]
     return replace(start, arcs=tuple(arcs))
 
 
@@ -230,7 +316,9 @@ def _flow_scale(flow: ArcFlow, values: object, sizes: Scales, numbers: Array, p:
     return np.concatenate([sizes.x, sizes.costate, np.where(rest > 1e-8, rest, 1.0)])
 
 
-def _first_unknowns(system: ShootingSystem, start: Start, nodes: list[Array], weights: list[Array]) -> Array:
+def _first_unknowns(
+    system: ShootingSystem, start: Start, nodes: list[Array], weights: list[Array]
+) -> Array:
     layout = system.layout
     unknowns = np.zeros(layout.size)
     for i, times in enumerate(layout.times):
@@ -247,16 +335,21 @@ def _first_unknowns(system: ShootingSystem, start: Start, nodes: list[Array], we
     return unknowns
 
 
-def _adjoint_least_squares(system: ShootingSystem, unknowns: Array, scale: Array, enough: float) -> tuple[Array, float]:
-    """Correct costates, jumps and multipliers by Gauss-Newton steps; return the unknowns and the residual that is left.
+def _adjoint_least_squares(
+    system: ShootingSystem, unknowns: Array, scale: Array, enough: float
+) -> tuple[Array, float]:
+    """Correct costates, jumps and multipliers by Gauss-Newton steps; return the unknowns and the
+    residual that is left.
 
-    The costates of a guess jump at its mesh points, those of the flow where a constraint is touched. States and times stay: they
-    are accurate, and corrected together with costates that are wrong by far they would leave the neighbourhood of the solution.
-    A residual below ``enough`` is left to Newton's method.
+    The costates of a guess jump at its mesh points, those of the flow where a constraint is
+    touched. States and times stay: they are accurate, and corrected together with costates that are
+    wrong by far they would leave the neighbourhood of the solution. A residual below ``enough`` is
+    left to Newton's method.
     """
     layout = system.layout
     nodes = [
-        places[:, arc.law.hamiltonian.phase.x.numel() :].ravel() for arc, places in zip(system.arcs, layout.nodes, strict=True)
+        places[:, arc.law.hamiltonian.phase.x.numel() :].ravel()
+        for arc, places in zip(system.arcs, layout.nodes, strict=True)
     ]
     columns = np.concatenate([*nodes, *layout.jumps, *layout.weights, layout.nu])
     left = np.inf
@@ -266,7 +359,10 @@ def _adjoint_least_squares(system: ShootingSystem, unknowns: Array, scale: Array
             return unknowns, np.inf
         try:
             corrections = Corrections(matrix, scale, columns)
-        except (RuntimeError, ValueError):  # singular, or derivatives that are not numbers: Newton's method says so
+        except (
+            RuntimeError,
+            ValueError,
+        ):  # singular, or derivatives that are not numbers: Newton's method says so
             return unknowns, left
         if corrections.norm(residual) < enough:
             return unknowns, corrections.norm(residual)
@@ -281,10 +377,14 @@ def _adjoint_least_squares(system: ShootingSystem, unknowns: Array, scale: Array
             return unknowns, left
 
 
-def _with_multipliers(prepared: ShootingProblem, sizes: list[Scales], enough: float) -> ShootingProblem:
-    """Multipliers from the residual, in which they are linear; inequalities whose multiplier has the wrong sign are let go.
+def _with_multipliers(
+    prepared: ShootingProblem, sizes: list[Scales], enough: float
+) -> ShootingProblem:
+    """Multipliers from the residual, in which they are linear; inequalities whose multiplier has
+    the wrong sign are let go.
 
-    Before the signs are looked at, costates of a guess are corrected too, until the residual is below ``enough``.
+    Before the signs are looked at, costates of a guess are corrected too, until the residual is
+    below ``enough``.
     """
     for _ in range(3):
         system, unknowns, layout = prepared.system, prepared.unknowns.copy(), prepared.system.layout
@@ -293,16 +393,26 @@ def _with_multipliers(prepared: ShootingProblem, sizes: list[Scales], enough: fl
         residual, matrix = system.evaluate(unknowns)
         if linear.size and np.all(np.isfinite(residual)):
             others = np.setdiff1d(np.arange(layout.size), linear)
-            size = np.asarray(np.abs(matrix[:, others] @ sparse.diags(scale[others])).max(axis=1).todense()).ravel()
+            size = np.asarray(
+                np.abs(matrix[:, others] @ sparse.diags(scale[others])).max(axis=1).todense()
+            ).ravel()
             weigh = 1.0 / np.where(size > 0, size, 1.0)
             block = weigh[:, None] * matrix[:, linear].toarray()
             columns = np.abs(block).max(axis=0)
             scale[linear] = 1.0 / np.where(columns > 0, columns, 1.0)
-            unknowns[linear] -= scale[linear] * np.linalg.lstsq(block * scale[linear], weigh * residual, rcond=1e-12)[0]
+            unknowns[linear] -= (
+                scale[linear]
+                * np.linalg.lstsq(block * scale[linear], weigh * residual, rcond=1e-12)[0]
+            )
         uncertain = 0.0
-        if np.isfinite(enough) and layout.size <= MOST_CORRECTED:
+        if np.isfinite(enough) and layout.size <= START.most_corrected:
             unknowns, uncertain = _adjoint_least_squares(system, unknowns, scale, enough)
-        rows = _drop_conditions(prepared.rows, unknowns[layout.nu], uncertain * scale[layout.nu], set(prepared.start.sides))
+        rows = _drop_conditions(
+            prepared.rows,
+            unknowns[layout.nu],
+            uncertain * scale[layout.nu],
+            set(prepared.start.sides),
+        )
         prepared = replace(prepared, unknowns=unknowns, scale=scale, _traced={})
         if rows == prepared.rows:
             break
@@ -314,13 +424,26 @@ def with_rows(prepared: ShootingProblem, rows: Rows) -> ShootingProblem:
     """The same with other endpoint conditions active."""
     system = replace(prepared.system, active=held(rows))
     unknowns = np.zeros(system.layout.size)
-    kept = int(prepared.system.layout.nu.min()) if prepared.system.layout.nu.size else prepared.unknowns.size
+    kept = (
+        int(prepared.system.layout.nu.min())
+        if prepared.system.layout.nu.size
+        else prepared.unknowns.size
+    )
     unknowns[:kept] = prepared.unknowns[:kept]
-    return replace(prepared, system=system, unknowns=unknowns, scale=np.ones(unknowns.size), rows=rows, _traced={})
+    return replace(
+        prepared,
+        system=system,
+        unknowns=unknowns,
+        scale=np.ones(unknowns.size),
+        rows=rows,
+        _traced={},
+    )
 
 
 def _drop_conditions(rows: Rows, nu: Array, uncertain: Array, decided: set[str]) -> Rows:
-    """Without inequalities whose multiplier has the wrong sign, unless it is ``uncertain`` or the condition was decided about."""
+    """Without inequalities whose multiplier has the wrong sign, unless it is ``uncertain`` or the
+    condition was decided about.
+    """
     largest = float(np.abs(nu).max(initial=0.0))
     result: list[tuple[BoundaryRow, str | None]] = []
     place = 0
@@ -330,7 +453,14 @@ def _drop_conditions(rows: Rows, nu: Array, uncertain: Array, decided: set[str])
             continue
         outward = (nu[place] if side == "upper" else -nu[place]) + uncertain[place]
         place += 1
-        result.append((row, side if row.equality or row.name in decided or outward > NEGLIGIBLE * largest else None))
+        result.append(
+            (
+                row,
+                side
+                if row.equality or row.name in decided or outward > START.negligible * largest
+                else None,
+            )
+        )
     return tuple(result)
 
 
@@ -345,5 +475,7 @@ def _scale(prepared: ShootingProblem, sizes: list[Scales]) -> Array:
         value = np.abs(prepared.unknowns[place])
         scale[place] = np.where(value > 1e-6, value, 1.0)
     s = prepared.unknowns[layout.s]
-    scale[layout.s] = declared_sizes(prepared.form.statics, np.where(np.abs(s) > 1e-8, np.abs(s), 1.0))
+    scale[layout.s] = declared_sizes(
+        prepared.form.statics, np.where(np.abs(s) > 1e-8, np.abs(s), 1.0)
+    )
     return scale

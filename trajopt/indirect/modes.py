@@ -7,24 +7,30 @@ from collections.abc import Mapping
 from trajopt.errors import GuessError, suggest
 from trajopt.indirect.control_law import Mode
 from trajopt.indirect.hamiltonian import PhaseHamiltonian
-from trajopt.solution import Arc
+from trajopt.trajectory.arcs import Arc
 
 ROLES = ("lower", "upper", "interior", "singular")
 
 
 def mode_of_roles(ham: PhaseHamiltonian, roles: Mapping[str, str]) -> Mode:
-    """Roles of control components, and sides of active constraints by their names; equality constraints are always active."""
+    """Roles of control components, and sides of active constraints by their names; equality
+    constraints are always active.
+    """
     names, constraints = ham.phase.u_names, ham.constraints
     known = [*names, *[c.name for c in constraints]]
     for name, role in roles.items():
         if name not in known:
-            raise GuessError(f"an arc of phase '{ham.phase.name}' has a role for '{name}'", hint=suggest(name, known))
+            raise GuessError(
+                f"an arc of phase '{ham.phase.name}' has a role for '{name}'",
+                hint=suggest(name, known),
+            )
         if role not in ROLES:
             raise GuessError(f"the role of '{name}' on an arc", got=role, expected=", ".join(ROLES))
     missing = [name for name in names if name not in roles]
     if missing:
         raise GuessError(
-            f"an arc of phase '{ham.phase.name}' has no role for control '{missing[0]}'", expected="one of " + ", ".join(ROLES)
+            f"an arc of phase '{ham.phase.name}' has no role for control '{missing[0]}'",
+            expected="one of " + ", ".join(ROLES),
         )
     active = tuple(
         (i, "upper" if c.equality else roles[c.name])
@@ -45,7 +51,9 @@ def touched_of(ham: PhaseHamiltonian, arc: Arc) -> tuple[tuple[int, str], ...]:
                 hint=suggest(name, numbers),
             )
         if side not in ("lower", "upper"):
-            raise GuessError(f"the side on which an arc touches '{name}'", got=side, expected="lower or upper")
+            raise GuessError(
+                f"the side on which an arc touches '{name}'", got=side, expected="lower or upper"
+            )
     return tuple((numbers[name], side) for name, side in arc.touches.items())
 
 

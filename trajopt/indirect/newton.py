@@ -1,9 +1,10 @@
 """Damped Newton's method for consistent systems with at least as many equations as unknowns.
 
-Steps are damped by Deuflhard's natural monotonicity test (Newton Methods for Nonlinear Problems, section 3.3): the next
-correction, computed with the same matrix, must be shorter. It does not depend on how equations are scaled, as shooting equations
-badly are. Where that correction is much shorter it is the next step (a chord step, section 2.1.2): it needs no new matrix, which
-is the largest cost.
+Steps are damped by Deuflhard's natural monotonicity test (Newton Methods for Nonlinear Problems,
+section 3.3): the next correction, computed with the same matrix, must be shorter. It does not
+depend on how equations are scaled, as shooting equations badly are. Where that correction is much
+shorter it is the next step (a chord step, section 2.1.2): it needs no new matrix, which is the
+largest cost.
 """
 
 from __future__ import annotations
@@ -20,15 +21,11 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
-from trajopt.deadline import OutOfTime
+from trajopt.deadline import Budget, OutOfTime, OutOfWork
+from trajopt.errors import TrajoptError
+from trajopt.indirect.settings import NEWTON
 
 Array = NDArray[np.float64]
-
-DENSE = 700  # unknowns up to which a pivoted QR factorization is used, which also sees a deficient rank
-RANK = 1e-12
-STALLED = 12  # steps that do not halve the residual: the structure is wrong, or the guess is too far away
-CHORD = 0.1  # largest contraction with which the next correction of the same matrix is taken as a step
-REGULARIZATION = 1e-9  # of the sparse least-squares system, relative to equilibrated equations
 
 
 class NonlinearSystem(Protocol):
@@ -49,14 +46,21 @@ class NewtonEnd(enum.Enum):
     STALLED = "the residual does not decrease: the structure is wrong, or the guess is too far away"
     ITERATIONS = "iteration limit"
     TIME_LIMIT = "time limit"
+    WORK_LIMIT = "limit of operations"
+
+
+LIMITS: dict[type[TrajoptError], NewtonEnd] = {
+    OutOfTime: NewtonEnd.TIME_LIMIT,
+    OutOfWork: NewtonEnd.WORK_LIMIT,
+}
 
 
 @dataclass(frozen=True)
 class NewtonResult:
     """Where the iteration ended.
 
-    ``residuals`` are norms of the equilibrated residual, ``steps`` of the scaled corrections; ``chords`` are the numbers of the
-    steps that were taken with the matrix of the step before.
+    ``residuals`` are norms of the equilibrated residual, ``steps`` of the scaled corrections;
+    ``chords`` are the numbers of the steps that were taken with the matrix of the step before.
     """
 
     unknowns: Array
@@ -80,42 +84,65 @@ class NewtonResult:
 
 
 class Corrections:
-    """Solves J d = -r in least squares, scaled in unknowns and equations; with ``columns`` for these unknowns alone."""
+    """Solves J d = -r in least squares, scaled in unknowns and equations; with ``columns`` for
+    these unknowns alone.
+    """
 
     def __init__(self, matrix: Any, scale: Array, columns: NDArray[np.int64] | None = None) -> None:
         self.scale = scale
         scaled = (matrix @ sparse.diags(scale)).tocsr()
-        size = np.asarray(np.abs(scaled).max(axis=1).todense()).ravel() if scaled.shape[0] else np.zeros(0)
+        size = (
+            np.asarray(np.abs(scaled).max(axis=1).todense()).ravel()
+            if scaled.shape[0]
+            else np.zeros(0)
+        )
         self.rows = 1.0 / np.where(size > 0, size, 1.0)
         self.matrix = (sparse.diags(self.rows) @ scaled).tocsc()
         self.matrix = self.matrix if columns is None else self.matrix[:, columns]
         self.condition = float("nan")
         m, n = self.matrix.shape
-        if n <= DENSE:
-            self.q, self.r, self.pivots = dense.qr(self.matrix.toarray(), mode="economic", pivoting=True)
+        if n <= NEWTON.dense:
+            self.q, self.r, self.pivots = dense.qr(
+                self.matrix.toarray(), mode="economic", pivoting=True
+            )
             diagonal = np.abs(np.diag(self.r))
-            self.rank = int(np.sum(diagonal > RANK * diagonal[0]))
+            self.rank = int(np.sum(diagonal > NEWTON.rank * diagonal[0]))
             self.condition = float(diagonal[0] / max(diagonal[min(m, n) - 1], 1e-300))
             self.solve: Callable[[Array], Array] = self._solve_dense
         else:
             self.solve = self._sparse_solver(m, n)
 
     def _sparse_solver(self, m: int, n: int) -> Callable[[Array], Array]:
-        """LU factors of a square matrix of full rank; else regularized least squares, the shortest correction."""
+        """LU factors of a square matrix of full rank; else regularized least squares, the shortest
+        correction.
+        """
         if m == n:
-            with contextlib.suppress(RuntimeError):  # exactly singular: a multiplier or a time that nothing determines
+            # exactly singular: a multiplier or a time that nothing determines
+            with contextlib.suppress(RuntimeError):
                 square = splu(self.matrix)
                 return lambda residual: np.asarray(square.solve(-residual))
-        blocks = [[sparse.identity(m), self.matrix], [self.matrix.T, -(REGULARIZATION**2) * sparse.identity(n)]]
-        # Symmetric: an ordering for that, with pivots off the diagonal only where those are small, fills in far less.
-        symmetric = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.01, "options": {"SymmetricMode": True}}
+        blocks = [
+            [sparse.identity(m), self.matrix],
+            [self.matrix.T, -(NEWTON.regularization**2) * sparse.identity(n)],
+        ]
+        # Symmetric: an ordering for that, with pivots off the diagonal only where those are small,
+        # fills in far less.
+        symmetric = {
+            "permc_spec": "MMD_AT_PLUS_A",
+            "diag_pivot_thresh": 0.01,
+            "options": {"SymmetricMode": True},
+        }
         augmented = splu(sparse.bmat(blocks).tocsc(), **symmetric)
-        return lambda residual: np.asarray(augmented.solve(np.concatenate([-residual, np.zeros(n)]))[m:])
+        return lambda residual: np.asarray(
+            augmented.solve(np.concatenate([-residual, np.zeros(n)]))[m:]
+        )
 
     def _solve_dense(self, residual: Array) -> Array:
         step = np.zeros(self.matrix.shape[1])
         right = (self.q.T @ -residual)[: self.rank]
-        step[self.pivots[: self.rank]] = dense.solve_triangular(self.r[: self.rank, : self.rank], right)
+        step[self.pivots[: self.rank]] = dense.solve_triangular(
+            self.r[: self.rank, : self.rank], right
+        )
         return step
 
     def __call__(self, residual: Array) -> Array:
@@ -132,7 +159,7 @@ class Corrections:
         return int(np.argmax(np.abs(self.rows * residual))) if residual.size else None
 
 
-def newton(
+def solve_by_newton(
     system: NonlinearSystem,
     start: Array,
     scale: Array,
@@ -140,31 +167,45 @@ def newton(
     *,
     tolerance: float,
     iterations: int,
+    budget: Budget | None = None,
 ) -> NewtonResult:
     """Solve system.residual(unknowns) = 0.
 
-    ``allowed(unknowns, step)`` is the longest fraction of a step that keeps times in order. ``iterations`` limits the steps with
-    a matrix of their own.
+    ``allowed(unknowns, step)`` is the longest fraction of a step that keeps times in order.
+    ``iterations`` limits the steps with a matrix of their own, and ``budget`` the operations of
+    their factorizations.
     """
-    run = _Iteration(system, start, scale, allowed, tolerance)
+    run = _Iteration(system, start, scale, allowed, tolerance, budget or Budget())
     try:
         while run.end is None:
             if run.corrections is None and run.matrices == iterations:
                 run.end = NewtonEnd.ITERATIONS
             elif run.find_step():
                 run.take_step()
-    except OutOfTime as late:
-        run.end, run.remark = NewtonEnd.TIME_LIMIT, late.what
+    except tuple(LIMITS) as limit:
+        run.end, run.remark = LIMITS[type(limit)], limit.what
     return run.result()
 
 
 class _Iteration:
-    """Where the iteration is, the factorized matrix if it serves once more, and the record of its steps."""
+    """The state of the iteration, the factorized matrix if kept, and the record of its steps."""
 
     def __init__(
-        self, system: NonlinearSystem, start: Array, scale: Array, allowed: Callable[[Array, Array], float], tolerance: float
+        self,
+        system: NonlinearSystem,
+        start: Array,
+        scale: Array,
+        allowed: Callable[[Array, Array], float],
+        tolerance: float,
+        budget: Budget,
     ) -> None:
-        self.system, self.scale, self.allowed, self.tolerance = system, scale, allowed, tolerance
+        self.budget, self.system, self.scale, self.allowed, self.tolerance = (
+            budget,
+            system,
+            scale,
+            allowed,
+            tolerance,
+        )
         self.unknowns, self.residual, self.step = start.copy(), np.zeros(0), np.zeros(0)
         self.corrections: Corrections | None = None
         self.condition, self.damping, self.matrices = float("nan"), 1.0, 0
@@ -180,7 +221,14 @@ class _Iteration:
         assert self.end is not None
         record = tuple(self.residuals), tuple(self.steps), tuple(self.dampings)
         return NewtonResult(
-            self.unknowns, self.end, *record, self.condition, self.remark, self.worst, tuple(self.chords), self.matrices
+            self.unknowns,
+            self.end,
+            *record,
+            self.condition,
+            self.remark,
+            self.worst,
+            tuple(self.chords),
+            self.matrices,
         )
 
     def find_step(self) -> bool:
@@ -195,7 +243,8 @@ class _Iteration:
         self.residuals.append(self.corrections.norm(self.residual))
         self.steps.append(length)
         if length < self.tolerance and self.residuals[-1] < np.sqrt(self.tolerance):
-            # This last correction is better than those before by their contraction, and costs nothing.
+            # This last correction is better than those before by their contraction, and costs
+            # nothing.
             self.unknowns = self.unknowns + self.scale * self.step
             self.end = NewtonEnd.CONVERGED
         return self.end is None
@@ -206,6 +255,7 @@ class _Iteration:
             self.worst = int(np.argmin(np.isfinite(self.residual)))
             self.end = NewtonEnd.NOT_A_NUMBER
             return False
+        self.budget.spend(_factorization_operations(matrix))
         try:
             self.corrections = Corrections(matrix, self.scale)
             self.step = self.corrections(self.residual)
@@ -216,19 +266,32 @@ class _Iteration:
         return True
 
     def take_step(self) -> None:
-        """Move along the correction; where the next one with the same matrix is much shorter, it is the next step."""
+        """Move along the correction; a much shorter one with the same matrix is the next step."""
         assert self.corrections is not None
         longest = min(1.0, 2 * self.damping, self.allowed(self.unknowns, self.scale * self.step))
-        trial = _damped(self.system, self.unknowns, self.residual, self.scale, self.step, self.corrections, longest)
+        trial = _damped(
+            self.system,
+            self.unknowns,
+            self.residual,
+            self.scale,
+            self.step,
+            self.corrections,
+            longest,
+        )
         if trial is None:
             self._reject()
             return
         self.damping, self.unknowns, self.residual, following = trial
         self.dampings.append(self.damping)
         if _stalled(self.residuals):
-            # With all equations satisfied, corrections that do not vanish are rounding errors of nearly dependent ones.
-            self.end = NewtonEnd.ROUNDING if self.residuals[-1] < self.tolerance else NewtonEnd.STALLED
-        contracted = float(np.linalg.norm(following)) < CHORD * float(np.linalg.norm(self.step))
+            # With all equations satisfied, corrections that do not vanish are rounding errors of
+            # nearly dependent ones.
+            self.end = (
+                NewtonEnd.ROUNDING if self.residuals[-1] < self.tolerance else NewtonEnd.STALLED
+            )
+        contracted = float(np.linalg.norm(following)) < NEWTON.chord * float(
+            np.linalg.norm(self.step)
+        )
         if not (contracted and self.damping == 1.0):
             self.corrections = None
         self.step = following
@@ -239,17 +302,39 @@ class _Iteration:
             self.dampings.append(0.0)
             return
         limit = np.sqrt(self.tolerance)
-        self.end = NewtonEnd.ROUNDING if max(self.residuals[-1], self.steps[-1]) < limit else NewtonEnd.NO_DESCENT
+        self.end = (
+            NewtonEnd.ROUNDING
+            if max(self.residuals[-1], self.steps[-1]) < limit
+            else NewtonEnd.NO_DESCENT
+        )
+
+
+def _factorization_operations(matrix: Any) -> float:
+    """Of a pivoted QR factorization (Golub, Van Loan, Matrix Computations, section 5.2), or of
+    sparse LU.
+    """
+    rows, columns = matrix.shape
+    return 4.0 * rows * columns**2 if columns <= NEWTON.dense else float(NEWTON.fill * matrix.nnz)
 
 
 def _stalled(residuals: list[float]) -> bool:
-    return len(residuals) > STALLED and min(residuals[-STALLED:]) > 0.5 * min(residuals[:-STALLED])
+    return len(residuals) > NEWTON.stalled and min(residuals[-NEWTON.stalled :]) > 0.5 * min(
+        residuals[: -NEWTON.stalled]
+    )
 
 
 def _damped(
-    system: NonlinearSystem, unknowns: Array, current: Array, scale: Array, step: Array, corrections: Corrections, damping: float
+    system: NonlinearSystem,
+    unknowns: Array,
+    current: Array,
+    scale: Array,
+    step: Array,
+    corrections: Corrections,
+    damping: float,
 ) -> tuple[float, Array, Array, Array] | None:
-    """Damping, unknowns and residual after the longest step that passes the test, and the next correction with this matrix."""
+    """Damping, unknowns and residual after the longest step that passes the test, and the next
+    correction with this matrix.
+    """
     length = np.linalg.norm(step)
     floor, before = 1e-14 * np.sqrt(step.size), corrections.squares(current)
     while damping > 1e-5:

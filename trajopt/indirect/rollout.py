@@ -1,4 +1,6 @@
-"""A start from initial costates alone: the Hamiltonian system is integrated forward, from arc to arc as the law says."""
+"""A start from initial costates alone: the Hamiltonian system is integrated forward, from arc to
+arc as the law says.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,15 @@ from trajopt.indirect.control_law import ArcLaw, Mode, UserLaw, arc_law, user_la
 from trajopt.indirect.hamiltonian import PhaseHamiltonian
 from trajopt.indirect.minimize import Minimizer, idle_minimizer
 from trajopt.indirect.modes import mode_of_roles, touched_of
+from trajopt.indirect.settings import CHECK, START
 from trajopt.indirect.start import Start, StartArc
-from trajopt.normal_form import NormalForm, PhaseForm
-from trajopt.solution import Arc
+from trajopt.statement.normal_form import NormalForm, PhaseForm
+from trajopt.trajectory.arcs import Arc
+from trajopt.trajectory.curve import Curve, in_sequence
+from trajopt.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.float64]
-MOST_ARCS = 30
-TOLERANCE = 1e-9
-SHORTEST = 1e-6  # of the phase: an arc that ends sooner is a control that starts on its bound
+NODES = np.linspace(0.0, 1.0, 8)  # of the polynomial of degree 7 that interpolates a step of DOP853
 
 
 @dataclass(frozen=True)
@@ -53,17 +56,35 @@ def rollout(
         told = _read_guess(ham.phase, guess, end, form)
         weight = _weights(form, i, p, s, guess.get("multipliers", {}))
         walker = _PhaseIntegrator(i, ham, weight, s, p, law_of(ham.phase.name))
-        arcs += walker.walk(told)
+        arcs += _on_one_trajectory(walker.walk(told))
         last = arcs[-1]
         at_end = np.array([last.end])
         end = (last.end, last.x(at_end)[0], last.costate(at_end)[0])
     return Start(tuple(arcs), s, own_costates=True, multipliers=dict(guess.get("multipliers", {})))
 
 
+def _on_one_trajectory(arcs: list[StartArc]) -> list[StartArc]:
+    """The arcs of a phase, each with the trajectory of the whole phase instead of its own."""
+    own = [arc.trajectory for arc in arcs]
+    x, z, u, costate = (
+        in_sequence([getattr(one, name) for one in own]) for name in ("x", "z", "u", "costate")
+    )
+    whole = Trajectory(x, z, u, costate, breaks=x.breaks)
+    return [replace(arc, trajectory=whole) for arc in arcs]
+
+
 class _PhaseIntegrator:
     """Integrates one phase forward, arc by arc."""
 
-    def __init__(self, phase: int, ham: PhaseHamiltonian, weight: Array, s: Array, p: Array, law: UserLaw | None) -> None:
+    def __init__(
+        self,
+        phase: int,
+        ham: PhaseHamiltonian,
+        weight: Array,
+        s: Array,
+        p: Array,
+        law: UserLaw | None,
+    ) -> None:
         self.phase, self.ham, self.fixed, self.law = phase, ham, (weight, s, p), law
         self.laws: dict[Mode, ArcLaw] = {}
         self.minimizer = Minimizer(ham)
@@ -74,21 +95,28 @@ class _PhaseIntegrator:
         arcs: list[StartArc] = []
         if told.arcs:
             for arc in told.arcs:
-                found, _ = self.integrate(mode_of_roles(self.ham, arc.roles), t, arc.end, x, costate, events=False)
+                found, _ = self.integrate(
+                    mode_of_roles(self.ham, arc.roles), t, arc.end, x, costate, events=False
+                )
                 arcs.append(replace(found, touched=touched_of(self.ham, arc)))
-                t, x, costate = found.end, found.x(np.array([found.end]))[0], found.costate(np.array([found.end]))[0]
+                t = found.end
+                x = found.x(np.array([found.end]))[0]
+                costate = found.costate(np.array([found.end]))[0]
             return arcs
         mode = self.first_mode(t, x, costate)
-        while len(arcs) < MOST_ARCS:
+        while len(arcs) < START.most_arcs:
             found, switched = self.integrate(mode, t, told.tf, x, costate, events=self.law is None)
-            if found.end - found.start > SHORTEST * (told.tf - told.t0) or switched is None:
+            if found.end - found.start > CHECK.vanished * (told.tf - told.t0) or switched is None:
                 arcs.append(found)
-            t, x, costate = found.end, found.x(np.array([found.end]))[0], found.costate(np.array([found.end]))[0]
+            t = found.end
+            x = found.x(np.array([found.end]))[0]
+            costate = found.costate(np.array([found.end]))[0]
             if switched is None:
                 return arcs
             mode = switched
         raise GuessError(
-            f"from these initial costates the controls of phase '{self.ham.phase.name}' switch more than {MOST_ARCS} times",
+            f"from these initial costates the controls of phase '{self.ham.phase.name}' switch "
+            f"more than {START.most_arcs} times",
             hint="give the arcs too, or another guess",
         )
 
@@ -100,12 +128,15 @@ class _PhaseIntegrator:
         u = self.minimizer(t, x, costate, self.fixed).u
         bound = ham.phase.u_bound
         roles = [
-            "lower" if a >= v else "upper" if b <= v else "interior" for v, a, b in zip(u, bound.lower, bound.upper, strict=True)
+            "lower" if a >= v else "upper" if b <= v else "interior"
+            for v, a, b in zip(u, bound.lower, bound.upper, strict=True)
         ]
         return Mode(tuple(roles), active)
 
-    def integrate(self, mode: Mode, t: float, end: float, x: Array, costate: Array, events: bool) -> tuple[StartArc, Mode | None]:
-        """One arc, to its end time or to the first place where a control component changes its role."""
+    def integrate(
+        self, mode: Mode, t: float, end: float, x: Array, costate: Array, events: bool
+    ) -> tuple[StartArc, Mode | None]:
+        """One arc, to its end time or to where a control component changes its role."""
         ham = self.ham
         if mode not in self.laws:
             self.laws[mode] = arc_law(ham, mode) if self.law is None else user_law(ham, self.law)
@@ -122,34 +153,58 @@ class _PhaseIntegrator:
             return rate(np.array([t]), y[:, None])[:, 0]
 
         found = solve_ivp(
-            slope, (t, end), y0, method="DOP853", rtol=TOLERANCE, atol=1e-12 * (1 + np.abs(y0)),
+            slope, (t, end), y0, method="DOP853",
+            rtol=START.tolerance, atol=1e-12 * (1 + np.abs(y0)),
             dense_output=True, events=[w.event for w in watches] or None,
         )  # fmt: skip
         if not found.success:
             raise GuessError(
-                f"from these initial costates the motion of phase '{ham.phase.name}' cannot be followed", got=found.message
+                f"from these initial costates the motion of phase '{ham.phase.name}' cannot be "
+                "followed",
+                got=found.message,
             )
         stop, nx = float(found.t[-1]), x.size
 
-        def along(part: Callable[[Array, Array], Array]) -> Callable[[Array], Array]:
-            return lambda times: part(np.clip(times, t, stop), np.asarray(found.sol(np.clip(times, t, stop)))).T
-
-        trajectories = along(lambda _, y: y[:nx]), along(lambda _, y: y[nx : 2 * nx]), along(controls), along(algebraics)
-        arc = StartArc(self.phase, mode, t, stop, *trajectories, knots=found.t)
+        knots = np.append(found.t[:-1], stop)
+        times = knots[:-1, None] + np.diff(knots)[:, None] * NODES
+        y = np.asarray(found.sol(times.ravel()))
+        x_curve, costate_curve, u_curve, z_curve = (
+            Curve.through(knots, NODES, values.T.reshape(*times.shape, -1))
+            for values in (
+                y[:nx],
+                y[nx : 2 * nx],
+                controls(times.ravel(), y),
+                algebraics(times.ravel(), y),
+            )
+        )
+        trajectory = Trajectory(x_curve, z_curve, u_curve, costate_curve, breaks=knots)
+        arc = StartArc(self.phase, mode, t, stop, trajectory)
         fired = [w for w, hits in zip(watches, found.t_events or [], strict=False) if len(hits)]
         return arc, fired[0].next_mode(mode) if fired and stop < end else None
 
     def function(self, law: ArcLaw, expression: Any) -> Callable[[Array, Array], Array]:
         """An expression of a law as a function of times (N,) and node values (node size, N)."""
         ham = self.ham
-        symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v), ham.weight, ham.s, ham.p]
+        symbols = [
+            ham.phase.t,
+            casadi.vertcat(ham.phase.x, ham.costate, law.v),
+            ham.weight,
+            ham.s,
+            ham.p,
+        ]
         f = casadi.Function("along", symbols, [casadi.densify(expression)])
         return lambda t, y: np.asarray(f(t[None, :], y, *self.fixed).full())
 
     def watches(self, law: ArcLaw) -> list[_SwitchingEvent]:
         """Functions whose zeros end an arc."""
         ham, bound, watches = self.ham, self.ham.phase.u_bound, []
-        symbols = [ham.phase.t, casadi.vertcat(ham.phase.x, ham.costate, law.v), ham.weight, ham.s, ham.p]
+        symbols = [
+            ham.phase.t,
+            casadi.vertcat(ham.phase.x, ham.costate, law.v),
+            ham.weight,
+            ham.s,
+            ham.p,
+        ]
         for i, role in enumerate(law.mode.roles):
             if role in ("lower", "upper"):
                 other = "upper" if role == "lower" else "lower"
@@ -163,16 +218,27 @@ class _PhaseIntegrator:
                     )
                 )
             elif role == "interior":
-                for side, limit, sign in (("lower", bound.lower[i], -1), ("upper", bound.upper[i], 1)):
+                for side, limit, sign in (
+                    ("lower", bound.lower[i], -1),
+                    ("upper", bound.upper[i], 1),
+                ):
                     if np.isfinite(limit):
                         watches.append(
-                            _SwitchingEvent(casadi.Function("d", symbols, [law.u[i] - limit]), self.fixed, i, side, sign)
+                            _SwitchingEvent(
+                                casadi.Function("d", symbols, [law.u[i] - limit]),
+                                self.fixed,
+                                i,
+                                side,
+                                sign,
+                            )
                         )
         return watches
 
 
 class _SwitchingEvent:
-    def __init__(self, function: Any, fixed: tuple[Array, ...], component: int, role: str, direction: int) -> None:
+    def __init__(
+        self, function: Any, fixed: tuple[Array, ...], component: int, role: str, direction: int
+    ) -> None:
         self.component, self.role = component, role
 
         def event(t: float, y: Array) -> float:
@@ -196,7 +262,9 @@ def _check_names(form: NormalForm, guess: Mapping[Any, Any]) -> None:
         name = key[1] if isinstance(key, tuple) else key
         if name not in known:
             raise GuessError(
-                f"the guess has '{name}'", expected="costates by the names of states, tf, arcs", hint=suggest(str(name), known)
+                f"the guess has '{name}'",
+                expected="costates by the names of states, tf, arcs",
+                hint=suggest(str(name), known),
             )
 
 
@@ -205,8 +273,17 @@ def _static(q: Any, guess: Mapping[Any, Any]) -> Array:
     return np.broadcast_to(np.asarray(value, dtype=float).ravel(), (q.size,)).astype(float)
 
 
-def _read_guess(ph: PhaseForm, guess: Mapping[Any, Any], end: tuple[float, Array, Array] | None, form: NormalForm) -> _Guess:
-    t0 = float(ph.start_time.lower[0]) if ph.start_time.fixed[0] else (end[0] if end is not None else 0.0)
+def _read_guess(
+    ph: PhaseForm,
+    guess: Mapping[Any, Any],
+    end: tuple[float, Array, Array] | None,
+    form: NormalForm,
+) -> _Guess:
+    t0 = (
+        float(ph.start_time.lower[0])
+        if ph.start_time.fixed[0]
+        else (end[0] if end is not None else 0.0)
+    )
     tf = float(guess.get((ph.name, "tf"), guess.get("tf", np.nan)))
     if ph.end_time.fixed[0]:
         tf = float(ph.end_time.lower[0])
@@ -214,7 +291,9 @@ def _read_guess(ph: PhaseForm, guess: Mapping[Any, Any], end: tuple[float, Array
     if arcs:
         tf = float(arcs[-1].end)
     if not np.isfinite(tf):
-        raise GuessError(f"the end of phase '{ph.name}' is free", hint='give it in the guess: {"tf": ...}')
+        raise GuessError(
+            f"the end of phase '{ph.name}' is free", hint='give it in the guess: {"tf": ...}'
+        )
     x0, costate = [], []
     for q in ph.states:
         key = (ph.name, q.name) if (ph.name, q.name) in guess else q.name
@@ -224,14 +303,18 @@ def _read_guess(ph: PhaseForm, guess: Mapping[Any, Any], end: tuple[float, Array
                 expected="one for each state: " + ", ".join(s.name for s in ph.states),
             )
         fixed = q.start.fixed
-        before = end[1][q.rows] if end is not None and end[1].size >= q.rows.stop else np.zeros(q.size)
+        before = (
+            end[1][q.rows] if end is not None and end[1].size >= q.rows.stop else np.zeros(q.size)
+        )
         x0.append(np.where(fixed, q.start.lower, before))
         carried = end[2][q.rows] if end is not None and key not in guess else guess.get(key)
         costate.append(np.broadcast_to(np.asarray(carried, dtype=float).ravel(), (q.size,)))
     return _Guess(t0, tf, np.concatenate(x0), np.concatenate(costate), tuple(arcs))
 
 
-def _weights(form: NormalForm, i: int, p: Array, s: Array, multipliers: Mapping[str, float]) -> Array:
+def _weights(
+    form: NormalForm, i: int, p: Array, s: Array, multipliers: Mapping[str, float]
+) -> Array:
     """The derivatives of the cost by the integrals, where it is linear in them."""
     q = form.phases[i].ends.q
     if not q.numel():
@@ -239,4 +322,8 @@ def _weights(form: NormalForm, i: int, p: Array, s: Array, multipliers: Mapping[
     known = [float(multipliers.get(name, 0.0)) for name in form.b_names]
     gradient = casadi.gradient(form.phi + (casadi.dot(form.b, casadi.DM(known)) if known else 0), q)
     column = form.endpoint_column
-    return np.asarray(casadi.Function("w", [column, form.s, form.p], [gradient])(np.zeros(column.numel()), s, p).full()).ravel()
+    return np.asarray(
+        casadi.Function("w", [column, form.s, form.p], [gradient])(
+            np.zeros(column.numel()), s, p
+        ).full()
+    ).ravel()

@@ -1,4 +1,6 @@
-"""Multiple shooting over arcs: Pontryagin's conditions solved by Newton's method, with switching times among the unknowns."""
+"""Multiple shooting over arcs: Pontryagin's conditions solved by Newton's method, with switching
+times among the unknowns.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +12,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.deadline import UNLIMITED, Deadline, OutOfTime
+from trajopt.deadline import UNLIMITED, Budget, Deadline, OutOfTime, OutOfWork
 from trajopt.errors import GuessError, TrajoptError
-from trajopt.indirect.answer import failed, read_solution
-from trajopt.indirect.check import VANISHED, Finding, findings, otherwise, revised
+from trajopt.indirect.answer import failed_solution, read_solution
+from trajopt.indirect.check import Finding, findings, reversed_junction, revised_structures
 from trajopt.indirect.control_law import UserLaw
 from trajopt.indirect.diagnosis import ADVICE, diagnose
-from trajopt.indirect.hamiltonian import PhaseHamiltonian, UnsupportedError, hamiltonians
+from trajopt.indirect.hamiltonian import PhaseHamiltonian, UnsupportedError, phase_hamiltonians
 from trajopt.indirect.held_by_bounds import remarks
-from trajopt.indirect.initial_system import ShootingProblem, prepare
+from trajopt.indirect.initial_system import ShootingProblem, shooting_problem
 from trajopt.indirect.modes import roles_of_mode
-from trajopt.indirect.newton import NewtonEnd, NewtonResult, newton
+from trajopt.indirect.newton import LIMITS, NewtonEnd, NewtonResult, solve_by_newton
 from trajopt.indirect.rollout import rollout
-from trajopt.indirect.start import NEAR_CONSTRAINT, Start
+from trajopt.indirect.settings import CHECK, GRID, READING
+from trajopt.indirect.start import Start
 from trajopt.indirect.structure_detection import start_of_solution
-from trajopt.normal_form import NormalForm
-from trajopt.solution import Solution, Status
+from trajopt.statement.keywords import named_settings
+from trajopt.statement.normal_form import NormalForm
+from trajopt.trajectory.solution import Solution, Status
 
 Array = NDArray[np.float64]
-GRIDS = 8  # at most, for one structure
-_STATUS = {NewtonEnd.ITERATIONS: Status.ITERATIONS, NewtonEnd.TIME_LIMIT: Status.TIME_LIMIT}
+_STATUS = {
+    NewtonEnd.ITERATIONS: Status.ITERATIONS,
+    NewtonEnd.TIME_LIMIT: Status.TIME_LIMIT,
+    NewtonEnd.WORK_LIMIT: Status.WORK_LIMIT,
+}
 
 
+@named_settings
 @dataclass(frozen=True)
 class Shooting:
     """Options of the indirect method.
@@ -43,17 +51,21 @@ class Shooting:
     iterations
         Steps of Newton's method with a matrix of their own, for each structure that is tried.
     structures
-        How many arc structures are tried: the one that the guess shows, and revisions where the answer contradicts it.
-    patience
-        Seconds after which it gives up; the answer then says so, with the trajectories reached so far.
+        How many arc structures are tried: the one that the guess shows, and revisions where the
+        answer contradicts it.
+    operations
+        Limit of the floating-point operations of the flow, its sensitivities and the linear
+        algebra, for all structures together. The answer says if it was reached, and has the
+        trajectories found so far.
     law
-        A control law instead of the one that is found: a function of a ``PhaseHamiltonian`` that gives the column of controls as
-        expressions in its symbols; the same for all phases, or a mapping from phase names.
+        A control law instead of the one that is found: a function of a ``PhaseHamiltonian`` that
+        gives the column of controls as expressions in its symbols; the same for all phases, or a
+        mapping from phase names.
     verbose
         Tell ``progress`` about every arc and every step of Newton's method, as a table.
     use_integrals
-        Let first integrals work: a constant Hamiltonian and declared invariants replace conditions at the end of a phase, and
-        the flow keeps declared ones.
+        Let first integrals work: a constant Hamiltonian and declared invariants replace conditions
+        at the end of a phase, and the flow keeps declared ones.
 
     >>> from trajopt import Problem
     >>> ocp = Problem("rest to rest")
@@ -70,41 +82,57 @@ class Shooting:
     tolerance: float = 1e-10
     iterations: int = 60
     structures: int = 5
-    patience: float = 120.0
+    operations: float = 1e11
     law: UserLaw | Mapping[str, UserLaw] | None = None
     use_integrals: bool = True
     verbose: bool = False
 
     def solve(
-        self, form: NormalForm, guess: Solution | Mapping[str, Any], parameters: Mapping[str, Any] | None = None,
-        deadline: Deadline = UNLIMITED, progress: Callable[[str], None] | None = None,
-    ) -> Solution:  # fmt: skip
+        self,
+        form: NormalForm,
+        guess: Solution | Mapping[str, Any],
+        parameters: Mapping[str, Any] | None = None,
+        deadline: Deadline = UNLIMITED,
+        progress: Callable[[str], None] | None = None,
+    ) -> Solution:
         """Solve a problem from a solution of any method, or from initial costates by name.
 
-        A mapping has the costate of each state where the first phase begins, and ``"tf"`` where the end time is free; further
-        keys are ``"arcs"`` (a sequence of ``Arc``), ``"multipliers"`` (of conditions on integrals, by name), static variables
-        and, for several phases, ``(phase, state)`` and ``(phase, "tf")``. A failure is a ``Solution`` that explains itself.
+        A mapping has the costate of each state where the first phase begins, and ``"tf"`` where the
+        end time is free; further keys are ``"arcs"`` (a sequence of ``Arc``), ``"multipliers"`` (of
+        conditions on integrals, by name), static variables and, for several phases, ``(phase,
+        state)`` and ``(phase, "tf")``. A failure is a ``Solution`` that explains itself.
         """
         begun = time.perf_counter()
         p = form.parameter_values(parameters)
+        form = form.at(parameters)
         try:
-            hams = hamiltonians(form)
+            form.refuse_samples("shooting")
+            hams = phase_hamiltonians(form)
             starts = self._starts(form, hams, guess, p)
-            run = _Run(form, hams, p, Deadline(self.patience, begun).sooner(deadline), progress or (lambda line: None))
+            run = _Run(
+                form, hams, p, Budget(self.operations, deadline), progress or (lambda line: None)
+            )
             return self._solve(run, starts, begun)
         except TrajoptError as error:
-            status = Status.TIME_LIMIT if isinstance(error, OutOfTime) else Status.FAILED
-            answer = failed(form, self, p, str(error).splitlines(), time.perf_counter() - begun, status)
-            return replace(answer, log=("refused",)) if isinstance(error, UnsupportedError) else answer
+            status = _STATUS.get(LIMITS.get(type(error), NewtonEnd.STALLED), Status.FAILED)
+            status = Status.REFUSED if isinstance(error, UnsupportedError) else status
+            lines, seconds = str(error).splitlines(), time.perf_counter() - begun
+            return failed_solution(form, self, p, lines, seconds, status)
 
     def law_of(self, phase: str) -> UserLaw | None:
         """The control law given for a phase, if any."""
         return self.law.get(phase) if isinstance(self.law, Mapping) else self.law
 
     def _starts(
-        self, form: NormalForm, hams: tuple[PhaseHamiltonian, ...], guess: Solution | Mapping[Any, Any], p: Array
+        self,
+        form: NormalForm,
+        hams: tuple[PhaseHamiltonian, ...],
+        guess: Solution | Mapping[Any, Any],
+        p: Array,
     ) -> Iterator[tuple[str, Start]]:
-        """Where Newton's method begins, and if that fails, begins again: on the arcs that the guess knows, or that it shows."""
+        """Where Newton's method begins, and if that fails, begins again: on the arcs that the guess
+        knows, or that it shows.
+        """
         if not isinstance(guess, Solution):
             yield "", rollout(form, hams, guess, p, self.law_of)
             return
@@ -113,18 +141,27 @@ class Shooting:
             return
         bare = replace(guess, arcs=())
         if guess.arcs:
-            yield "the arcs that the curves of the guess show", start_of_solution(form, hams, bare, p)
-        # The error of the cost is the square of that of the states: they may be farther from a limit than the estimate says.
-        coarse = replace(bare, error=NEAR_CONSTRAINT)
-        yield "the arcs that the curves of the guess show within larger distances", start_of_solution(form, hams, coarse, p)
+            yield (
+                "the arcs that the curves of the guess show",
+                start_of_solution(form, hams, bare, p),
+            )
+        # The error of the cost is the square of that of the states: they may be farther from a
+        # limit than the estimate says.
+        coarse = replace(bare, error=READING.near_constraint)
+        yield (
+            "the arcs that the curves of the guess show within larger distances",
+            start_of_solution(form, hams, coarse, p),
+        )
 
     def _solve(self, run: _Run, starts: Iterator[tuple[str, Start]], begun: float) -> Solution:
-        """Structure after structure, none of them twice, until an answer satisfies all inequalities."""
+        """Structure after structure, none twice, until a solution satisfies all inequalities."""
         log: list[str] = []
         tried: set[object] = set()
         best: _Outcome | None = None
         failure: TrajoptError | None = None
-        reversed_one = False  # whether a junction was tried the other way: other structures are likelier than two wrong ones
+        # whether a junction was tried the other way: other structures are likelier than two wrong
+        # ones
+        reversed_one = False
         wanted: tuple[str, Start | None] = next(starts)
         while len(tried) < self.structures:
             why, start = wanted
@@ -142,13 +179,13 @@ class Shooting:
             except TrajoptError as error:
                 log += str(error).splitlines()[:1]
                 failure = failure or error
-                if isinstance(error, OutOfTime):
+                if isinstance(error, tuple(LIMITS)):
                     break
                 wanted = "", None
                 continue
             log += outcome.log
             best = outcome if best is None or outcome.rank <= best.rank else best
-            if outcome.solved or run.deadline.over:
+            if outcome.solved or run.budget.over:
                 break
             reversed_one = reversed_one or any(arc.continuous is not None for arc in start.arcs)
             wanted = self._revision(outcome, tried, not reversed_one)
@@ -157,61 +194,102 @@ class Shooting:
             raise failure
         return self._answer(best, log, begun)
 
-    def _revision(self, outcome: _Outcome, tried: set[object], reverse: bool) -> tuple[str, Start | None]:
-        """A start with a structure that was not tried, and why; ``reverse``: a junction may be tried the other way."""
+    def _revision(
+        self, outcome: _Outcome, tried: set[object], reverse: bool
+    ) -> tuple[str, Start | None]:
+        """A start with a structure that was not tried, and why; ``reverse``: a junction may be
+        tried the other way.
+        """
         prepared, result = outcome.prepared, outcome.result
         if self.law is not None:
             return "", None
         others: list[tuple[str, Start]] = []
         if reverse and not result.converged:
-            # Before arcs that vanish are left out: a wrong condition at their ends may have made them vanish.
-            worst = None if result.worst is None else prepared.system.equation(result.worst, result.unknowns).arc
+            # Before arcs that vanish are left out: a wrong condition at their ends may have made
+            # them vanish.
+            worst = (
+                None
+                if result.worst is None
+                else prepared.system.equation(result.worst, result.unknowns).arc
+            )
             others += [
-                ("a control jumps at a junction where it was continuous, or does not", s) for s in otherwise(prepared, worst)
+                ("a control jumps at a junction where it was continuous, or does not", s)
+                for s in reversed_junction(prepared, worst)
             ]
         why = "; ".join(f.text for f in outcome.findings) or "arcs vanish"
-        others += [(why, s) for s in revised(prepared, result.unknowns, result.converged, outcome.findings)]
-        return next(((text, start) for text, start in others if start.structure not in tried), ("", None))
+        others += [
+            (why, s)
+            for s in revised_structures(
+                prepared, result.unknowns, result.converged, outcome.findings
+            )
+        ]
+        return next(
+            ((text, start) for text, start in others if start.structure not in tried), ("", None)
+        )
 
     def _attempt(self, run: _Run, start: Start) -> _Outcome:
-        """Newton's method for one structure, on grids that follow the solution until its error is within the tolerance."""
+        """Newton's method for one structure, on grids that follow the solution until its error is
+        within the tolerance.
+        """
         log: list[str] = []
-        prepared = prepare(run.form, run.hams, start, run.p, self, run.deadline)
-        result = self._newton(prepared)
+        prepared = shooting_problem(run.form, run.hams, start, run.p, self, run.budget)
+        result = self._newton(run, prepared)
         total = result.matrices
-        for _ in range(GRIDS):
+        for _ in range(GRID.grids):
             log.append(_line(prepared, result))
             for line in _table(prepared, result) if self.verbose else log[-1:]:
                 run.tell(line)
-            if not self._again(prepared, result) or run.deadline.over:
+            if not self._again(prepared, result) or run.budget.over:
                 break
             try:
-                renewed = prepare(run.form, run.hams, prepared.traced_start(result.unknowns), run.p, self, run.deadline)
-                result_there = self._newton(renewed)
-            except (GuessError, OutOfTime):  # astray, or too late; what is known of these trajectories is in the result
+                renewed = shooting_problem(
+                    run.form,
+                    run.hams,
+                    prepared.traced_start(result.unknowns),
+                    run.p,
+                    self,
+                    run.budget,
+                )
+                result_there = self._newton(run, renewed)
+            except (
+                GuessError,
+                OutOfTime,
+                OutOfWork,
+            ):  # astray, or too late; what is known of these trajectories is in the result
                 break
             prepared, result = renewed, result_there
             total += result.matrices
-        return _Outcome(prepared, result, findings(prepared, result.unknowns) if result.converged else (), total, log)
+        return _Outcome(
+            prepared,
+            result,
+            findings(prepared, result.unknowns) if result.converged else (),
+            total,
+            log,
+        )
 
     def _again(self, prepared: ShootingProblem, result: NewtonResult) -> bool:
         """Whether a new grid, along the trajectories found so far, can help."""
-        if prepared.shortest(result.unknowns) < VANISHED or not np.isfinite(prepared.error(result.unknowns)):
+        if prepared.shortest(result.unknowns) < CHECK.vanished or not np.isfinite(
+            prepared.error(result.unknowns)
+        ):
             return False
         if result.converged:
             return prepared.error(result.unknowns) > self.tolerance
-        # A grid that was right for the guess may be wrong for trajectories that have moved far from it.
+        # A grid that was right for the guess may be wrong for trajectories that have moved far from
+        # it.
         return result.end is not NewtonEnd.STALLED and len(result.steps) > 2
 
-    def _newton(self, prepared: ShootingProblem) -> NewtonResult:
-        with np.errstate(all="ignore"):  # a trial step may leave the model's domain; it is shortened then
-            return newton(
+    def _newton(self, run: _Run, prepared: ShootingProblem) -> NewtonResult:
+        # a trial step may leave the model's domain; it is shortened then
+        with np.errstate(all="ignore"):
+            return solve_by_newton(
                 prepared.system,
                 prepared.unknowns,
                 prepared.scale,
                 prepared.allowed,
                 tolerance=self.tolerance,
                 iterations=self.iterations,
+                budget=run.budget,
             )
 
     def _answer(self, outcome: _Outcome, log: list[str], begun: float) -> Solution:
@@ -222,13 +300,21 @@ class Shooting:
         elif status is Status.SOLVED and outcome.prepared.error(result.unknowns) > self.tolerance:
             status = Status.COARSE
         explanation = [] if result.converged else diagnose(outcome.prepared, result)
-        log = [*log, *outcome.prepared.remarks, *remarks(outcome.prepared, result.unknowns)] if result.converged else log
+        log = (
+            [*log, *outcome.prepared.remarks, *remarks(outcome.prepared, result.unknowns)]
+            if result.converged
+            else log
+        )
         advice = [f"structure: {ADVICE['structure']}"] if wrong else []
         seconds = time.perf_counter() - begun
         return replace(
-            read_solution(outcome.prepared, result.unknowns, self), status=status, explanation=(*explanation, *wrong, *advice),
-            log=tuple(log), iterations=outcome.iterations, seconds={"build": 0.0, "solve": seconds, "total": seconds},
-        )  # fmt: skip
+            read_solution(outcome.prepared, result.unknowns, self),
+            status=status,
+            explanation=(*explanation, *wrong, *advice),
+            log=tuple(log),
+            iterations=outcome.iterations,
+            seconds={"build": 0.0, "solve": seconds, "total": seconds},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +324,7 @@ class _Run:
     form: NormalForm
     hams: tuple[PhaseHamiltonian, ...]
     p: Array
-    deadline: Deadline
+    budget: Budget
     tell: Callable[[str], None]
 
 
@@ -269,21 +355,33 @@ def _line(prepared: ShootingProblem, result: NewtonResult) -> str:
 
 
 def _table(prepared: ShootingProblem, result: NewtonResult) -> list[str]:
-    """The arcs, then each step of Newton's method: residual, length of the correction, damping and contraction."""
+    """The arcs, then each step of Newton's method: residual, length of the correction, damping and
+    contraction.
+    """
     system, lines = prepared.system, []
     for k, arc in enumerate(system.arcs):
         times = system.layout.times[arc.phase]
         place = system.of_phase[arc.phase].index(k)
         start, end = result.unknowns[times[place]], result.unknowns[times[place + 1]]
-        roles = ", ".join(f"{name} {role}" for name, role in roles_of_mode(arc.law.hamiltonian, arc.law.mode).items())
-        touched = "".join(f"; touches {arc.law.hamiltonian.constraints[j].name}" for j, _ in arc.touched)
+        roles = ", ".join(
+            f"{name} {role}"
+            for name, role in roles_of_mode(arc.law.hamiltonian, arc.law.mode).items()
+        )
+        touched = "".join(
+            f"; touches {arc.law.hamiltonian.constraints[j].name}" for j, _ in arc.touched
+        )
         label = f"{arc.law.hamiltonian.phase.name}: " if len(prepared.form.phases) > 1 else ""
-        lines.append(f"  {label}{start:.6g} to {end:.6g}: {roles}{touched}; {arc.grid.segments} segments")
+        lines.append(
+            f"  {label}{start:.6g} to {end:.6g}: {roles}{touched}; {arc.grid.segments} segments"
+        )
     lines.append(f"  {system.layout.size} unknowns")
     lines.append("  step  matrix   residual  correction  damping  contraction")
     for k, (residual, step) in enumerate(zip(result.residuals, result.steps, strict=True)):
         damping = f"{result.damping[k]:7.2g}" if k < len(result.damping) else "       "
         contraction = f"{step / result.steps[k - 1]:11.1e}" if k and result.steps[k - 1] > 0 else ""
         matrix = "kept" if k in result.chords else "new"
-        lines.append(f"  {k + 1:4d}  {matrix:>6}  {residual:9.1e}  {step:10.1e}  {damping}  {contraction}".rstrip())
+        lines.append(
+            f"  {k + 1:4d}  {matrix:>6}  {residual:9.1e}  {step:10.1e}  {damping}  "
+            f"{contraction}".rstrip()
+        )
     return [*lines, f"  {result.reason}"]

@@ -1,4 +1,6 @@
-"""The arcs that shooting starts from: those of an earlier answer, or read from its curves with the switching functions."""
+"""The arcs that shooting starts from: those of an earlier answer, or read from its curves with the
+switching functions.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,25 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.arcs import (
+from trajopt.indirect.control_law import Mode
+from trajopt.indirect.hamiltonian import PhaseHamiltonian, boundary_rows, involves
+from trajopt.indirect.modes import mode_of_roles, touched_of
+from trajopt.indirect.settings import READING
+from trajopt.indirect.start import (
+    DetectedArc,
+    Start,
+    StartArc,
+    near_of,
+    same_mode,
+    start_from,
+    weights_at,
+)
+from trajopt.statement.normal_form import NormalForm
+from trajopt.trajectory.arcs import (
     AT_UPPER,
     FREE,
     SIDES,
+    Arc,
     Cells,
     Run,
     absorbed,
@@ -26,32 +43,14 @@ from trajopt.arcs import (
     runs_of,
     sides,
     switched,
+    through,
+    together,
     touch_times,
 )
-from trajopt.indirect.control_law import Mode
-from trajopt.indirect.hamiltonian import PhaseHamiltonian, boundary_rows, involves
-from trajopt.indirect.modes import mode_of_roles, touched_of
-from trajopt.indirect.start import MARGIN, NEAR_CONSTRAINT, Start, StartArc, near_of, start_from, weights_at
-from trajopt.normal_form import NormalForm
-from trajopt.solution import Arc, Solution
+from trajopt.trajectory.solution import Solution
 
 Array = NDArray[np.float64]
 Touch = tuple[float, int, str]  # time, constraint, side
-
-POINTS = 8  # samples in each mesh interval, none at its ends, where controls jump; with one, Bryson-Denham's costates are too far
-NEAR_CONTROL = 2e-3  # of its range: how close to a bound a control, or a constraint on controls, counts as being there
-DEPENDENT = 1e-6  # relative: slopes of constraints that are so near to each other by direction say the same
-LEAST_ARC = 1e-4  # of the phase: nothing shorter is an arc
-
-
-@dataclass(frozen=True)
-class DetectedArc:
-    """An arc of a phase, before it is solved for."""
-
-    mode: Mode
-    start: float
-    end: float
-    touched: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +62,13 @@ class Sampled:
     u: Array  # (points, controls)
     displacement: Array  # how far H would move each control if it had no bounds; positive: upwards
     constraint_values: Array  # (points, constraints)
-    near: float  # of the size of its values: how close to a limit a state constraint counts as active
+    near: (
+        float  # of the size of its values: how close to a limit a state constraint counts as active
+    )
     constraint: Callable[[int, Array], Array]  # (number, times) -> values of a state constraint
     multipliers: Array  # (points, constraints), zero for bounds of states
-    normals: Callable[[], Array]  # (points, constraints, controls): slopes of their last derivatives by the controls
+    # (points, constraints, controls): slopes of their last derivatives by the controls
+    normals: Callable[[], Array]
 
     @property
     def span(self) -> tuple[float, float]:
@@ -74,10 +76,19 @@ class Sampled:
 
 
 def start_of_solution(
-    form: NormalForm, hams: tuple[PhaseHamiltonian, ...], solution: Solution, p: Array, plain: bool = False
+    form: NormalForm,
+    hams: tuple[PhaseHamiltonian, ...],
+    solution: Solution,
+    p: Array,
+    plain: bool = False,
 ) -> Start:
-    """A start for shooting from a solution of any method; ``plain`` takes every phase as one arc, for a given control law."""
-    whole = [[(Mode(("interior",) * ham.phase.u.numel()), *_span(form, i, solution), ())] for i, ham in enumerate(hams)]
+    """A start for shooting from a solution of any method; ``plain`` takes every phase as one arc,
+    for a given control law.
+    """
+    whole = [
+        [DetectedArc(Mode(("interior",) * ham.phase.u.numel()), *_span(form, i, solution))]
+        for i, ham in enumerate(hams)
+    ]
     start = start_from(form, solution, whole)
     if plain:
         return start
@@ -86,26 +97,34 @@ def start_of_solution(
     for ham, weight, whole_phase in zip(hams, weights, start.arcs, strict=True):
         known = [a for a in solution.arcs if a.phase == ham.phase.name]
         if known and solution.method == "indirect":
-            arcs = _of_shooting(ham, known)
+            structure.append(_of_shooting(ham, known))
         else:
-            arcs = detect(sample(ham, solution, whole_phase, weight, start.s, p), known)
-        structure.append([(arc.mode, arc.start, arc.end, arc.touched) for arc in arcs])
+            sampled = sample(ham, solution, whole_phase, weight, start.s, p)
+            structure.append(detect(sampled, known))
     return replace(start_from(form, solution, structure), sides=_decided_conditions(form, solution))
 
 
 def _decided_conditions(form: NormalForm, solution: Solution) -> dict[str, str | None]:
-    """On which side inequalities at endpoints hold with equality, where an earlier shooting has found that, with its arcs."""
+    """On which side inequalities at endpoints hold with equality, where an earlier shooting has
+    found that, with its arcs.
+    """
     if solution.active_conditions is None or not solution.arcs:
         return {}
-    return {row.name: solution.active_conditions.get(row.name) for row in boundary_rows(form) if not row.equality}
+    return {
+        row.name: solution.active_conditions.get(row.name)
+        for row in boundary_rows(form)
+        if not row.equality
+    }
 
 
-def sample(ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Array, s: Array, p: Array) -> Sampled:
+def sample(
+    ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Array, s: Array, p: Array
+) -> Sampled:
     """A phase of a solution at points inside its mesh intervals."""
     ph, given = ham.phase, solution.phase(ham.phase.name)
     breaks = np.asarray(given.breaks, dtype=float)
     breaks = breaks if breaks.size > 1 else np.linspace(given.t0, given.tf, 51)
-    cells = Cells.even(breaks, POINTS)
+    cells = Cells.even(breaks, READING.points)
     t = cells.middle
     x, costate, u, z = arc.x(t), arc.costate(t), arc.u(t), arc.z(t)
     mu = _known_multipliers(ham, solution, t)
@@ -115,38 +134,53 @@ def sample(ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Arr
     curvature = casadi.diag(casadi.densify(casadi.jacobian(gradient, ph.u)))
     values = casadi.vertcat(ham.symbols(0, 1), *[c.expression for c in ham.constraints])
     symbols = [ph.t, ph.x, ham.costate, ph.u, ph.z, multipliers, ham.weight, ham.s, ham.p]
-    function = casadi.Function("sampled", symbols, [casadi.densify(e) for e in (gradient, curvature, values)])
+    function = casadi.Function(
+        "sampled", symbols, [casadi.densify(e) for e in (gradient, curvature, values)]
+    )
     slope, curve, constraints = (
-        np.asarray(m.full()).T for m in function(t[None, :], x.T, costate.T, u.T, z.T, mu.T, weight, s, p)
+        np.asarray(m.full()).T
+        for m in function(t[None, :], x.T, costate.T, u.T, z.T, mu.T, weight, s, p)
     )
     displacement = -slope / np.where(curve > 1e-12, curve, 1e-12)
 
     def constraint(j: int, times: Array) -> Array:
-        at = casadi.Function("constraint", [ph.t, ph.x, ham.s, ham.p], [ham.constraints[j].expression])
+        at = casadi.Function(
+            "constraint", [ph.t, ph.x, ham.s, ham.p], [ham.constraints[j].expression]
+        )
         return np.asarray(at(times[None, :], arc.x(times).T, s, p).full()).ravel()
 
     known = np.concatenate([mu, np.zeros((t.size, len(ham.constraints) - mu.shape[1]))], axis=1)
     normals = cache(lambda: _normals(ham, (t, x, u, z), s, p))
     values_of = constraints.reshape(t.size, -1)
-    return Sampled(ham, cells, u, displacement, values_of, near_of(solution), constraint, known, normals)
+    return Sampled(
+        ham, cells, u, displacement, values_of, near_of(solution), constraint, known, normals
+    )
 
 
 def _normals(ham: PhaseHamiltonian, at: tuple[Array, ...], s: Array, p: Array) -> Array:
-    """(points, constraints, controls): slopes of the last derivatives of the constraints by the controls."""
+    """(points, constraints, controls): slopes of the constraints' last derivatives."""
     ph, (t, x, u, z) = ham.phase, at
     last = casadi.vertcat(ham.symbols(0, 1), *[c.derivatives[-1] for c in ham.constraints])
     slopes = casadi.densify(casadi.jacobian(last, ph.u))
-    function = casadi.Function("normals", [ph.t, ph.x, ph.u, ph.z, ham.s, ham.p], [slopes]).map(t.size)
-    found = np.asarray(function(t[None, :], x.T, u.T, z.T, casadi.repmat(s, 1, t.size), casadi.repmat(p, 1, t.size)))
+    function = casadi.Function("normals", [ph.t, ph.x, ph.u, ph.z, ham.s, ham.p], [slopes]).map(
+        t.size
+    )
+    found = np.asarray(
+        function(
+            t[None, :], x.T, u.T, z.T, casadi.repmat(s, 1, t.size), casadi.repmat(p, 1, t.size)
+        )
+    )
     return found.reshape(len(ham.constraints), t.size, ph.u.numel()).transpose(1, 0, 2)
 
 
 def departure_ratio(order: int) -> float:
-    """What tells a boundary arc from a touch: how far from a limit, half a contact's length beyond it, relative to its distance.
+    """What tells a boundary arc from a touch: how far from a limit, half a contact's length beyond
+    it, relative to its distance.
 
-    An arc of a constraint of order q is left, with a continuous control, as t^(q + 1). When it shrinks to a point, t^(q + 1) on
-    both sides is the flattest touch; where end conditions hold it, as at the tip of a cone, t^(q + 2). That comes to 2^(q + 2)
-    there; a boundary arc comes to more, a parabola to 4.
+    An arc of a constraint of order q is left, with a continuous control, as t^(q + 1). When it
+    shrinks to a point, t^(q + 1) on both sides is the flattest touch; where end conditions hold it,
+    as at the tip of a cone, t^(q + 2). That comes to 2^(q + 2) there; a boundary arc comes to more,
+    a parabola to 4.
     """
     return 2.0 ** (order + 2)
 
@@ -154,45 +188,53 @@ def departure_ratio(order: int) -> float:
 def _known_multipliers(ham: PhaseHamiltonian, solution: Solution, t: Array) -> Array:
     """Multipliers of path constraints where the solution has them, else zero."""
     given = solution.phase(ham.phase.name).path_multipliers
-    columns = [given[name].evaluate(t)[:, :1] if name in given else np.zeros((t.size, 1)) for name in ham.phase.c_names]
+    columns = [
+        given[name].evaluate(t)[:, :1] if name in given else np.zeros((t.size, 1))
+        for name in ham.phase.c_names
+    ]
     return np.concatenate([np.zeros((t.size, 0)), *columns], axis=1)
 
 
 def detect(sampled: Sampled, known: list[Arc]) -> list[DetectedArc]:
-    """The arcs of a phase; the roles of controls are taken from ``known`` where the solver has found them."""
+    """The arcs of a phase; the roles of controls are those of ``known``, if any."""
     ham, (t0, tf) = sampled.ham, sampled.span
     if known:
         number = {side: role for role, side in SIDES.items()}
         controls = [
-            [Run(number.get(arc.roles[name], FREE), arc.start, arc.end, np.inf) for arc in known] for name in ham.phase.u_names
+            [Run(number.get(arc.roles[name], FREE), arc.start, arc.end, np.inf) for arc in known]
+            for name in ham.phase.u_names
         ]
     else:
         controls = [_control_runs(sampled, i, affine) for i, affine in enumerate(ham.affine)]
     followed, touches = _contacts(sampled, controls)
-    ends = [time for runs in (*controls, *followed) for run in runs for time in (run.start, run.end)]
-    times = distinct(np.array(ends), t0, tf, LEAST_ARC * (tf - t0))
+    ends = [
+        time for runs in (*controls, *followed) for run in runs for time in (run.start, run.end)
+    ]
+    times = distinct(np.array(ends), t0, tf, READING.least_arc * (tf - t0))
     times = np.union1d(times, _alternations(sampled, controls, followed, times))
     arcs: list[DetectedArc] = []
     for a, b in pairwise(np.unique([*times, *[time for time, _, _ in touches]]).tolist()):
         mode = _mode_at(sampled, controls, followed, 0.5 * (a + b))
         touched = tuple((j, side) for time, j, side in touches if time == a)
-        if arcs and arcs[-1].mode == mode and not touched:
-            arcs[-1] = replace(arcs[-1], end=b)
-        else:
-            arcs.append(DetectedArc(mode, a, b, touched))
-    return arcs
+        arcs.append(DetectedArc(mode, a, b, touched))
+    return together(arcs, same_mode, through)
 
 
-def _mode_at(sampled: Sampled, controls: list[list[Run]], followed: list[list[Run]], t: float) -> Mode:
+def _mode_at(
+    sampled: Sampled, controls: list[list[Run]], followed: list[list[Run]], t: float
+) -> Mode:
     ham = sampled.ham
-    at = [AT_UPPER if c.equality else role_at(followed[j], t) for j, c in enumerate(ham.constraints)]
+    at = [
+        AT_UPPER if c.equality else role_at(followed[j], t) for j, c in enumerate(ham.constraints)
+    ]
     active = [(j, SIDES[role]) for j, role in enumerate(at) if role != FREE]
     free = [i for i, runs in enumerate(controls) if role_at(runs, t) == FREE]
     if sum(1 for j, _ in active if not ham.constraints[j].equality) > 1:
         active = _independent(sampled, active, free, t)
     roles = []
     for i, runs in enumerate(controls):
-        # Held by a constraint, a control in which H is affine is as good as interior; without one it is singular.
+        # Held by a constraint, a control in which H is affine is as good as interior; without one
+        # it is singular.
         singular = ham.affine[i] and not _determined(ham, i, [j for j, _ in active])
         roles.append(SIDES.get(role_at(runs, t), "singular" if singular else "interior"))
     holding = sum(1 for j, _ in active if not ham.constraints[j].equality)
@@ -201,25 +243,37 @@ def _mode_at(sampled: Sampled, controls: list[list[Run]], followed: list[list[Ru
     return Mode(tuple(roles), tuple(active))
 
 
-def _independent(sampled: Sampled, active: list[tuple[int, str]], free: list[int], t: float) -> list[tuple[int, str]]:
-    """Active constraints without mixed ones that others, with larger multipliers, imply for the free controls.
+def _independent(
+    sampled: Sampled, active: list[tuple[int, str]], free: list[int], t: float
+) -> list[tuple[int, str]]:
+    """Active constraints without mixed ones that others, with larger multipliers, imply for the
+    free controls.
 
-    Both sides of a friction cone meet at its tip: one of them holds the force there, the one towards which H decreases.
+    Both sides of a friction cone meet at its tip: one of them holds the force there, the one
+    towards which H decreases.
     """
     ham, k = sampled.ham, int(np.argmin(np.abs(sampled.cells.middle - t)))
     normals, sizes = sampled.normals()[k][:, free], np.abs(sampled.multipliers[k])
     kept: list[int] = []
     for j, _ in sorted(
-        active, key=lambda a: (ham.constraints[a[0]].order == 0 and not ham.constraints[a[0]].equality, -sizes[a[0]])
+        active,
+        key=lambda a: (
+            ham.constraints[a[0]].order == 0 and not ham.constraints[a[0]].equality,
+            -sizes[a[0]],
+        ),
     ):
         mixed = ham.constraints[j].order == 0 and not ham.constraints[j].equality
-        rows = normals[[*kept, j]] / np.maximum(np.linalg.norm(normals[[*kept, j]], axis=1, keepdims=True), 1e-300)
-        if not mixed or np.linalg.matrix_rank(rows, tol=DEPENDENT) > len(kept):
+        rows = normals[[*kept, j]] / np.maximum(
+            np.linalg.norm(normals[[*kept, j]], axis=1, keepdims=True), 1e-300
+        )
+        if not mixed or np.linalg.matrix_rank(rows, tol=READING.dependent) > len(kept):
             kept.append(j)
     return [a for a in active if a[0] in kept]
 
 
-def _alternations(sampled: Sampled, controls: list[list[Run]], followed: list[list[Run]], times: Array) -> list[float]:
+def _alternations(
+    sampled: Sampled, controls: list[list[Run]], followed: list[list[Run]], times: Array
+) -> list[float]:
     """Times between arcs at which another one of several dependent constraints holds a control."""
     found = []
     mixed = [j for j, c in enumerate(sampled.ham.constraints) if c.order == 0 and not c.equality]
@@ -229,7 +283,9 @@ def _alternations(sampled: Sampled, controls: list[list[Run]], followed: list[li
         inside = sampled.cells.middle[(sampled.cells.middle > a) & (sampled.cells.middle < b)]
         modes = [_mode_at(sampled, controls, followed, t) for t in inside.tolist()]
         found += [
-            0.5 * (s + t) for (s, t), (one, two) in zip(pairwise(inside.tolist()), pairwise(modes), strict=True) if one != two
+            0.5 * (s + t)
+            for (s, t), (one, two) in zip(pairwise(inside.tolist()), pairwise(modes), strict=True)
+            if one != two
         ]
     return found
 
@@ -242,7 +298,7 @@ def _determined(ham: PhaseHamiltonian, component: int, active: list[int]) -> boo
 def _control_runs(sampled: Sampled, i: int, affine: bool) -> list[Run]:
     bound, u = sampled.ham.phase.u_bound, sampled.u[:, i]
     lower, upper = bound.lower[i], bound.upper[i]
-    margin = NEAR_CONTROL * control_range(u, lower, upper)
+    margin = READING.near_control * control_range(u, lower, upper)
     roles = sides(u, lower, upper, margin)
     if affine:
         return absorbed(*switched(roles, sampled.cells, u, lower, upper))
@@ -265,8 +321,12 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
         if not limits:
             continue
         size = max(float(np.ptp(values)), *[abs(limit) for limit in limits])
-        near = (sampled.near if constraint.order else NEAR_CONTROL) * size
-        far = MARGIN * (NEAR_CONSTRAINT if constraint.order else NEAR_CONTROL) * size
+        near = (sampled.near if constraint.order else READING.near_control) * size
+        far = (
+            READING.margin
+            * (READING.near_constraint if constraint.order else READING.near_control)
+            * size
+        )
         contacts = _boundary_contacts(sampled, j, (near, far))
         followed[j] = _followed(sampled, j, contacts, near, controls)
         if constraint.order < 2:
@@ -275,7 +335,12 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
         for side, sign in (("lower", 1.0), ("upper", -1.0)):
             if np.isfinite(constraint.limit(side)):
 
-                def gap(times: Array, j: int = j, sign: float = sign, limit: float = constraint.limit(side)) -> Array:
+                def gap(
+                    times: Array,
+                    j: int = j,
+                    sign: float = sign,
+                    limit: float = constraint.limit(side),
+                ) -> Array:
                     return sign * (sampled.constraint(j, times) - limit)
 
                 distances = near, departure_ratio(constraint.order) * near
@@ -286,35 +351,55 @@ def _contacts(sampled: Sampled, controls: list[list[Run]]) -> tuple[list[list[Ru
 def _boundary_contacts(sampled: Sampled, j: int, distances: tuple[float, float]) -> list[Run]:
     """The runs on which a constraint is at its limit.
 
-    ``distances``: how close to its limit it counts as active, and how far from it it may be between mesh points.
+    ``distances``: how close to its limit it counts as active, and how far from it it may be between
+    mesh points.
     """
-    constraint, values, cells = sampled.ham.constraints[j], sampled.constraint_values[:, j], sampled.cells
+    constraint = sampled.ham.constraints[j]
+    values = sampled.constraint_values[:, j]
+    cells = sampled.cells
     near, far = distances
     roles = sides(values, constraint.lower, constraint.upper, near)
     close = {role: np.abs(values - constraint.limit(side)) < far for role, side in SIDES.items()}
-    # Within an interval and its neighbour only: one without any contact has points of its own, at which the limit would hold.
+    # Within an interval and its neighbour only: one without any contact has points of its own, at
+    # which the limit would hold.
     roles = bridged(roles, close, cells.interval, 0)
     t0, tf = sampled.span
-    return [run for run in runs_of(roles, cells) if run.role != FREE and run.end - run.start > LEAST_ARC * (tf - t0)]
+    return [
+        run
+        for run in runs_of(roles, cells)
+        if run.role != FREE and run.end - run.start > READING.least_arc * (tf - t0)
+    ]
 
 
-def _held_by_bounds(sampled: Sampled, j: int, contacts: list[Run], controls: list[list[Run]]) -> list[Touch]:
-    """Where a constraint is met that bounds then hold: all controls that enter its rate are at their bounds.
+def _held_by_bounds(
+    sampled: Sampled, j: int, contacts: list[Run], controls: list[list[Run]]
+) -> list[Touch]:
+    """Where a constraint is met that bounds then hold: all controls that enter its rate are at
+    their bounds.
 
     A store is empty, and nothing flows in or out.
     """
     ham, found = sampled.ham, []
     holding = [runs for i, runs in enumerate(controls) if _determined(ham, i, [j])]
     for contact in contacts:
-        at_bounds = [run for runs in holding for run in runs if run.role != FREE and run.start < contact.middle < run.end]
+        at_bounds = [
+            run
+            for runs in holding
+            for run in runs
+            if run.role != FREE and run.start < contact.middle < run.end
+        ]
         begins = max((run.start for run in at_bounds), default=0.0)
         if len(at_bounds) == len(holding) and begins > sampled.span[0]:
             found.append((begins, j, SIDES[contact.role]))
     return found
 
 
-def _followed(sampled: Sampled, j: int, contacts: list[Run], near: float, controls: list[list[Run]]) -> list[Run]:
-    """The boundary arcs of a constraint: longer than an interval, or than a touch explains, with a free control."""
+def _followed(
+    sampled: Sampled, j: int, contacts: list[Run], near: float, controls: list[list[Run]]
+) -> list[Run]:
+    """The boundary arcs of a constraint: longer than an interval, or than a touch explains, with a
+    free control.
+    """
     constraint, cells = sampled.ham.constraints[j], sampled.cells
     order = constraint.order or 0
     found = []
@@ -326,13 +411,18 @@ def _followed(sampled: Sampled, j: int, contacts: list[Run], near: float, contro
         def gap(times: Array, limit: float = limit) -> Array:
             return np.abs(sampled.constraint(j, times) - limit)
 
-        if is_boundary_arc(run, cells.middle, gap, near, departure_ratio(order)) if order > 1 else run.intervals > 1:
+        if (
+            is_boundary_arc(run, cells.middle, gap, near, departure_ratio(order))
+            if order > 1
+            else run.intervals > 1
+        ):
             found.append(_extended(run, j, sampled.ham, controls))
     return found
 
 
 def _extended(run: Run, j: int, ham: PhaseHamiltonian, controls: list[list[Run]]) -> Run:
-    """A boundary arc extended over the time in which controls with an affine H are free: only it can determine them there.
+    """A boundary arc extended over the time in which controls with an affine H are free: only it
+    can determine them there.
 
     Several controls may hold one constraint in turn.
     """
@@ -340,7 +430,12 @@ def _extended(run: Run, j: int, ham: PhaseHamiltonian, controls: list[list[Run]]
     for i, (runs, affine) in enumerate(zip(controls, ham.affine, strict=True)):
         for other in runs:
             shared = min(run.end, other.end) - max(run.start, other.start)
-            if affine and other.role == FREE and _determined(ham, i, [j]) and shared > 0.5 * (other.end - other.start):
+            if (
+                affine
+                and other.role == FREE
+                and _determined(ham, i, [j])
+                and shared > 0.5 * (other.end - other.start)
+            ):
                 covered.append(other)
     if not covered:
         return run
@@ -354,11 +449,8 @@ def _span(form: NormalForm, i: int, solution: Solution) -> tuple[float, float]:
 
 def _of_shooting(ham: PhaseHamiltonian, known: list[Arc]) -> list[DetectedArc]:
     """The arcs of an earlier shooting, or as a user gives them."""
-    arcs: list[DetectedArc] = []
-    for arc in known:
-        mode, touched = mode_of_roles(ham, arc.roles), touched_of(ham, arc)
-        if arcs and arcs[-1].mode == mode and not touched:
-            arcs[-1] = replace(arcs[-1], end=arc.end)
-        else:
-            arcs.append(DetectedArc(mode, arc.start, arc.end, touched))
-    return arcs
+    arcs = [
+        DetectedArc(mode_of_roles(ham, arc.roles), arc.start, arc.end, touched_of(ham, arc))
+        for arc in known
+    ]
+    return together(arcs, same_mode, through)

@@ -1,11 +1,11 @@
 """Forward integration: integrators, events, stabilized invariants, gains."""
 
-from trajopt.integrate.adaptive import Embedded, Fehlberg
+from trajopt.integrate.adaptive import Dopri5, Embedded, Fehlberg
 from trajopt.integrate.corrections import ExtendedHamiltonian, MinimumNorm, Projection
 from trajopt.integrate.dense_output import Path, Segment
 from trajopt.integrate.deviations import deviation, deviations
 from trajopt.integrate.events import Occurrence
-from trajopt.integrate.fixed_step import Euler, Gill, Heun, Integrator, Rk4, RungeKutta
+from trajopt.integrate.fixed_step import Euler, Gill, Heun, Integrator, Rk2, Rk4, RungeKutta
 from trajopt.integrate.forward import controlled, flow
 from trajopt.integrate.gain_tuning import recommended_gain
 from trajopt.integrate.gains import (
@@ -21,7 +21,9 @@ from trajopt.integrate.gains import (
     stability_function,
     stability_limit,
 )
+from trajopt.integrate.global_error import GlobalError, global_error
 from trajopt.integrate.integrator_names import INTEGRATORS, STABILIZATIONS
+from trajopt.integrate.law_files import load_law
 from trajopt.integrate.library_integrators import Dop853, RadauIIA, Sundials
 from trajopt.integrate.newmark import Newmark
 from trajopt.integrate.reactions import Baumgarte, LinearLaw, NonlinearLaw
@@ -35,12 +37,14 @@ __all__ = [
     "STABILIZATIONS",
     "Baumgarte",
     "Dop853",
+    "Dopri5",
     "Drift",
     "Embedded",
     "Euler",
     "ExtendedHamiltonian",
     "Fehlberg",
     "Gill",
+    "GlobalError",
     "Heun",
     "Integrator",
     "LinearLaw",
@@ -52,6 +56,7 @@ __all__ = [
     "Price",
     "Projection",
     "RadauIIA",
+    "Rk2",
     "Rk4",
     "RungeKutta",
     "Segment",
@@ -69,6 +74,8 @@ __all__ = [
     "error_bound",
     "fastest_gain",
     "flow",
+    "global_error",
+    "load_law",
     "multiplier",
     "position_pair",
     "price",

@@ -1,7 +1,8 @@
 """Embedded Runge-Kutta pairs with error estimate and step-size control, such as Fehlberg's 4(5).
 
-One tolerance is both absolute and relative: the error e of a component x is weighted as e / (tolerance (1 + |x|)).
-It applies to a run of several periods. Since local errors accumulate, a single step gets a fraction of it.
+One tolerance is both absolute and relative: the error e of a component x is weighted as e /
+(tolerance (1 + |x|)). It applies to a run of several periods. Since local errors accumulate, a
+single step gets a fraction of it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from trajopt.errors import SimulationError, UsageError
 from trajopt.integrate.dense_output import Segment, hermite_piece
 from trajopt.integrate.fixed_step import Integrator, combine, positive, runge_kutta
 from trajopt.integrate.rates import Rate, check_finite, numpy_callable, spelled
-from trajopt.integrate.tableaus import FEHLBERG, Tableau
+from trajopt.integrate.tableaus import DOPRI5, FEHLBERG, Tableau
 
 STEP_SHARE = 0.1  # fraction of the tolerance for one step
 SMALLEST, LARGEST = 0.2, 5.0  # limits of the ratio of consecutive steps
-NEAR_SINGULAR = "a singularity or a stiff system; for a stiff one use RadauIIA() or Sundials(), or a smaller gain"
+NEAR_SINGULAR = (
+    "a singularity or a stiff system; for a stiff one use RadauIIA() or Sundials(), "
+    "or a smaller gain"
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,10 @@ class Embedded(Integrator):
                 expected="between 0 and 1, usually 0.8 to 0.9",
             )
         if not self.tableau.errors:
-            raise UsageError(f"the scheme '{self.tableau.name}' has no error estimate", hint="use RungeKutta(tableau, step)")
+            raise UsageError(
+                f"the scheme '{self.tableau.name}' has no error estimate",
+                hint="use RungeKutta(tableau, step)",
+            )
 
     @property
     def label(self) -> str:
@@ -52,15 +59,25 @@ class Embedded(Integrator):
         return self.tableau
 
     def pieces(
-        self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
+        self,
+        rate: Rate,
+        t0: float,
+        x0: np.ndarray,
+        t1: float,
+        project: casadi.Function | None = None,
     ) -> Iterator[Segment]:
         trial = rate.cached(("trial", self.tableau.name), lambda: trial_step(rate, self.tableau))
-        projected = None if project is None else rate.cached(("project", rate.kept(project)), lambda: numpy_callable(project))
+        projected = (
+            None
+            if project is None
+            else rate.cached(("project", rate.kept(project)), lambda: numpy_callable(project))
+        )
         for t, x in adaptive_steps(self, trial, rate, (t0, x0, t1), projected):
             yield hermite_piece(rate, t, x)
 
 
-Trial = Callable[[float, np.ndarray, float], tuple[np.ndarray, np.ndarray]]  # (t, x, h) -> x1 (n,), error estimates (rows, n)
+# (t, x, h) -> x1 (n,), error estimates (rows, n)
+Trial = Callable[[float, np.ndarray, float], tuple[np.ndarray, np.ndarray]]
 
 
 def trial_step(rate: Rate, tableau: Tableau) -> Trial:
@@ -78,7 +95,9 @@ def trial_step(rate: Rate, tableau: Tableau) -> Trial:
     else:
         t, x, h = rate.symbolic(tableau.stages)
         call = numpy_callable(
-            casadi.Function("trial", [t, x, h], [casadi.densify(casadi.vertcat(*stack(t, x, h, rate.function)))])
+            casadi.Function(
+                "trial", [t, x, h], [casadi.densify(casadi.vertcat(*stack(t, x, h, rate.function)))]
+            )
         )
 
     def trial(t: float, x: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
@@ -105,8 +124,12 @@ def adaptive_steps(
         t1 = end if last else t + direction * h
         with np.errstate(all="ignore"):
             x1, errors = trial(t, x, t1 - t)
-            error = error_norm(errors, STEP_SHARE * method.tolerance * (1 + np.maximum(abs(x), abs(x1))))
-            factor = LARGEST if error == 0 else method.safety * error**-method.tableau.error_exponent
+            error = error_norm(
+                errors, STEP_SHARE * method.tolerance * (1 + np.maximum(abs(x), abs(x1)))
+            )
+            factor = (
+                LARGEST if error == 0 else method.safety * error**-method.tableau.error_exponent
+            )
         if error <= 1:
             x1 = x1 if projected is None else projected(t1, x1)
             yield np.array([t, t1]), np.vstack([x, x1])
@@ -116,11 +139,17 @@ def adaptive_steps(
         h = abs(t1 - t) * (max(SMALLEST, min(1.0, factor)) if np.isfinite(error) else SMALLEST)
         if h < 1e-14 * max(1.0, abs(t)):
             check_finite(rate, t, x, NEAR_SINGULAR)
-            raise SimulationError(f"the step becomes too small at t = {t:.6g}", got=spelled(rate, x), hint=NEAR_SINGULAR)
+            raise SimulationError(
+                f"the step becomes too small at t = {t:.6g}",
+                got=spelled(rate, x),
+                hint=NEAR_SINGULAR,
+            )
 
 
 def error_norm(errors: np.ndarray, scale: np.ndarray) -> float:
-    """Return the error in units of the tolerance; two estimates are combined as by Hairer, to order 7."""
+    """Return the error in units of the tolerance; two estimates are combined as by Hairer, to order
+    7.
+    """
     scaled = np.max(np.abs(errors) / scale, axis=1)
     if len(scaled) == 1:
         return float(scaled[0])
@@ -141,9 +170,16 @@ def first_step(rate: Rate, method: Embedded, t: float, x: np.ndarray, end: float
         d2 = float(np.max(abs(rate.call(t + step, x + step * f) - f) / scale)) / h0
     top = max(d1, d2)
     h1 = max(1e-6, h0 * 1e-3) if not top > 1e-15 else (0.01 / top) ** method.tableau.error_exponent
-    return float(np.clip(min(100 * h0, h1) if np.isfinite(h1) else h0 * 1e-3, 1e-12 * max(span, 1e-3), span))
+    return float(
+        np.clip(min(100 * h0, h1) if np.isfinite(h1) else h0 * 1e-3, 1e-12 * max(span, 1e-3), span)
+    )
 
 
 def Fehlberg(tolerance: float = 1e-8, safety: float = 0.9) -> Embedded:
     """Fehlberg's 4(5) pair with step-size control and local extrapolation."""
     return Embedded(FEHLBERG, tolerance, safety)
+
+
+def Dopri5(tolerance: float = 1e-8, safety: float = 0.9) -> Embedded:
+    """Dormand and Prince's 4(5) pair, that of ode45, with step-size control."""
+    return Embedded(DOPRI5, tolerance, safety)

@@ -16,14 +16,21 @@ from trajopt.system import Invariant, System
 
 @dataclass(frozen=True)
 class Deviations:
-    """The deviations y (m,) of chosen invariants; ``levels`` are the rows that are not rates of others."""
+    """The deviations y (m,) of chosen invariants; ``levels`` are the rows that are not rates of
+    others.
+    """
 
     y: casadi.SX
     levels: tuple[int, ...]
 
 
-def deviations(system: System, only: Sequence[str] = (), targets: Mapping[str, float | np.ndarray] | None = None) -> Deviations:
-    """Return the deviations of a system's invariants: (h, h') for order 2, f for order 1, g - target for order 0.
+def deviations(
+    system: System,
+    only: Sequence[str] = (),
+    targets: Mapping[str, float | np.ndarray] | None = None,
+) -> Deviations:
+    """Return the deviations of a system's invariants: (h, h') for order 2, f for order 1, g -
+    target for order 0.
 
     The target of a first integral is its initial value, unless ``targets`` has one.
 
@@ -44,7 +51,9 @@ def deviations(system: System, only: Sequence[str] = (), targets: Mapping[str, f
     return Deviations(casadi.vertcat(*rows), tuple(levels))
 
 
-def deviation(system: System, invariant: Invariant, targets: Mapping[str, float | np.ndarray] | None = None) -> Any:
+def deviation(
+    system: System, invariant: Invariant, targets: Mapping[str, float | np.ndarray] | None = None
+) -> Any:
     """Return the deviation of one invariant."""
     if invariant.order != 0:
         return invariant.expression
@@ -66,5 +75,8 @@ def chosen(system: System, only: Sequence[str] = ()) -> list[Invariant]:
             )
     chosen = [i for i in system.invariants if not only or i.name in only]
     if not chosen:
-        raise ModelError(f"system '{system.name}' has no invariants to stabilize", hint="run it without stabilization")
+        raise ModelError(
+            f"system '{system.name}' has no invariants to stabilize",
+            hint="run it without stabilization",
+        )
     return chosen

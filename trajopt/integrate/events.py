@@ -1,8 +1,8 @@
 """Integration with events: zero crossings located to round-off, resets, terminal events.
 
-A crossing is bracketed at the knots (and between them for long steps), located on the dense output, and then refined on
-the motion: re-integrated to the event from the last knot, with Newton steps in time until the event function is at
-round-off.
+A crossing is bracketed at the knots (and between them for long steps), located on the dense output,
+and then refined on the motion: re-integrated to the event from the last knot, with Newton steps in
+time until the event function is at round-off.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from trajopt.compiled.pointwise import Pointwise
 from trajopt.errors import SimulationError
 from trajopt.integrate.dense_output import Path, Segment
 from trajopt.integrate.fixed_step import Integrator, advance, runge_kutta
-from trajopt.integrate.rates import Rate, evaluate, function_of_state, numpy_callable, total_derivative
+from trajopt.integrate.rates import (
+    Rate,
+    evaluate,
+    function_of_state,
+    numpy_callable,
+    total_derivative,
+)
 from trajopt.integrate.tableaus import RK4
 from trajopt.system import Event, System
 
@@ -99,7 +105,9 @@ def run(
         if ended:
             break
         signs, fresh = _starting_signs(watched, t, x, fired)
-        for piece, quiet in _watched_pieces(integrator.pieces(rate, t, x, t1, project), watched, signs):
+        for piece, quiet in _watched_pieces(
+            integrator.pieces(rate, t, x, t1, project), watched, signs
+        ):
             crossings = [] if quiet else _crossings(watched, piece, signs, fresh)
             stop = _first_stop(rate, integrator, watched, piece, crossings, happened)
             fresh = frozenset()
@@ -119,11 +127,13 @@ def run(
     return Path(tuple(pieces)), tuple(happened)
 
 
-def _watched_pieces(pieces: Iterator[Segment], watched: Watch, signs: np.ndarray) -> Iterator[tuple[Segment, bool]]:
+def _watched_pieces(
+    pieces: Iterator[Segment], watched: Watch, signs: np.ndarray
+) -> Iterator[tuple[Segment, bool]]:
     """Yield segments, and whether no event function changes its sign in them.
 
-    Adaptive steps are evaluated several at once, and more of them the longer nothing happens. An error in steps that were taken
-    ahead of an event is raised only if the motion gets there.
+    Adaptive steps are evaluated several at once, and more of them the longer nothing happens. An
+    error in steps that were taken ahead of an event is raised only if the motion gets there.
     """
     most = 1
     while True:
@@ -147,12 +157,20 @@ def _watched_pieces(pieces: Iterator[Segment], watched: Watch, signs: np.ndarray
 
 
 def _stays(watched: Watch, batch: list[Segment], signs: np.ndarray) -> bool:
-    """True if no event function changes its sign in single steps, as far as samples inside them show."""
+    """True if no event function changes its sign in single steps, as far as samples inside them
+    show.
+    """
     if not batch or any(len(piece.t) > 2 for piece in batch):
         return False
     times = [piece.t[0] + (piece.t[1] - piece.t[0]) * INSIDE[1:] for piece in batch]
-    states = [part for piece, t in zip(batch, times, strict=True) for part in (piece.interpolant(t), piece.x[1:])]
-    samples = np.concatenate([part for piece, t in zip(batch, times, strict=True) for part in (t, piece.t[1:])])
+    states = [
+        part
+        for piece, t in zip(batch, times, strict=True)
+        for part in (piece.interpolant(t), piece.x[1:])
+    ]
+    samples = np.concatenate(
+        [part for piece, t in zip(batch, times, strict=True) for part in (t, piece.t[1:])]
+    )
     return bool((evaluate(watched.values, samples, np.concatenate(states)) * signs > 0).all())
 
 
@@ -161,7 +179,9 @@ def _report(progress: Progress | None, t: float, t0: float, t1: float) -> None:
         progress((t - t0) / (t1 - t0))
 
 
-def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[int]) -> tuple[np.ndarray, frozenset[int]]:
+def _starting_signs(
+    watched: Watch, t: float, x: np.ndarray, fired: frozenset[int]
+) -> tuple[np.ndarray, frozenset[int]]:
     """Return the initial sign of each event function; for a zero value, the sign of its derivative.
 
     Also returns the events that have just fired and are still at zero, which must not fire again.
@@ -175,7 +195,9 @@ def _starting_signs(watched: Watch, t: float, x: np.ndarray, fired: frozenset[in
     return signs, fresh
 
 
-def _crossings(watched: Watch, piece: Segment, signs: np.ndarray, fresh: frozenset[int]) -> list[tuple[float, int]]:
+def _crossings(
+    watched: Watch, piece: Segment, signs: np.ndarray, fresh: frozenset[int]
+) -> list[tuple[float, int]]:
     """Return time and event index of the crossings of a segment, in order; updates ``signs``."""
     samples, states = piece.t, piece.x
     if len(samples) <= 3:  # an adaptive step may be long: sample inside it
@@ -191,12 +213,21 @@ def _crossings(watched: Watch, piece: Segment, signs: np.ndarray, fresh: frozens
             if sign == 0 or sign == signs[j]:
                 continue
             if signs[j] != 0 and event.direction in (0, sign):
-                crossings.append((_root(watched, piece, (samples[i - 1], samples[i]), j, j in fresh and i == 1), j))
+                crossings.append(
+                    (
+                        _root(
+                            watched, piece, (samples[i - 1], samples[i]), j, j in fresh and i == 1
+                        ),
+                        j,
+                    )
+                )
             signs[j] = sign
     return sorted(crossings, key=lambda c: c[0] if piece.t[-1] >= piece.t[0] else -c[0])
 
 
-def _root(watched: Watch, piece: Segment, bracket: tuple[float, float], j: int, fresh: bool) -> float:
+def _root(
+    watched: Watch, piece: Segment, bracket: tuple[float, float], j: int, fresh: bool
+) -> float:
     """Return the time in the bracket at which event j crosses zero, on the dense output."""
     a, b = bracket
 
@@ -226,7 +257,9 @@ def _first_stop(
     crossings: list[tuple[float, int]],
     happened: list[Occurrence],
 ) -> tuple[float, np.ndarray, list[int]] | None:
-    """Record crossings up to the first with a reset or end of the run; return its time, state and simultaneous events."""
+    """Record crossings up to the first with a reset or end of the run; return its time, state and
+    simultaneous events.
+    """
     for index, (time, j) in enumerate(crossings):
         at, state = _polish(rate, integrator, watched, piece, time, j)
         event = watched.events[j]
@@ -234,14 +267,27 @@ def _first_stop(
             happened.append(Occurrence(event.name, at, state, state))
             continue
         slack = 1e-10 * max(1.0, abs(at))
-        return at, state, [j, *(k for other, k in crossings[index + 1 :] if abs(other - time) <= slack)]
+        return (
+            at,
+            state,
+            [j, *(k for other, k in crossings[index + 1 :] if abs(other - time) <= slack)],
+        )
     return None
 
 
-def _polish(rate: Rate, integrator: Integrator, watched: Watch, piece: Segment, time: float, j: int) -> tuple[float, np.ndarray]:
+def _polish(
+    rate: Rate, integrator: Integrator, watched: Watch, piece: Segment, time: float, j: int
+) -> tuple[float, np.ndarray]:
     """Return time and state of a crossing on the motion, to round-off."""
     forward = piece.t[-1] >= piece.t[0]
-    i = int(np.searchsorted(piece.t if forward else -piece.t, time if forward else -time, side="right")) - 1
+    i = (
+        int(
+            np.searchsorted(
+                piece.t if forward else -piece.t, time if forward else -time, side="right"
+            )
+        )
+        - 1
+    )
     i = min(max(i, 0), len(piece.t) - 2)
     x = advance(integrator, rate, float(piece.t[i]), piece.x[i], time)
     for _ in range(10):
@@ -249,14 +295,18 @@ def _polish(rate: Rate, integrator: Integrator, watched: Watch, piece: Segment, 
         if slope == 0:
             break
         move = -watched.value(time, x)[j] / slope
-        if not abs(move) < 1e-3 * abs(piece.t[-1] - piece.t[0]) or abs(move) <= 2 * np.spacing(abs(time)):
+        if not abs(move) < 1e-3 * abs(piece.t[-1] - piece.t[0]) or abs(move) <= 2 * np.spacing(
+            abs(time)
+        ):
             break
         x, _ = runge_kutta(RK4, rate.call, time, x, move)
         time += move
     return float(time), x
 
 
-def _fire(watched: Watch, at: float, before: np.ndarray, firing: list[int], happened: list[Occurrence]) -> np.ndarray:
+def _fire(
+    watched: Watch, at: float, before: np.ndarray, firing: list[int], happened: list[Occurrence]
+) -> np.ndarray:
     x = before
     for j in firing:
         reset = watched.resets[j]
@@ -266,16 +316,24 @@ def _fire(watched: Watch, at: float, before: np.ndarray, firing: list[int], happ
     return x
 
 
-def _fire_levels(watched: Watch, t: float, x: np.ndarray, happened: list[Occurrence], first: bool) -> tuple[np.ndarray, bool]:
-    """Fire level events that have crossed zero until none is left; return the state and a flag if the run ends."""
+def _fire_levels(
+    watched: Watch, t: float, x: np.ndarray, happened: list[Occurrence], first: bool
+) -> tuple[np.ndarray, bool]:
+    """Fire level events that have crossed zero until none is left; return the state and a flag if
+    the run ends.
+    """
     while True:
         values = watched.value(t, x)
-        beyond = [j for j, e in enumerate(watched.events) if e.level and e.direction * values[j] > 0]
+        beyond = [
+            j for j, e in enumerate(watched.events) if e.level and e.direction * values[j] > 0
+        ]
         if not beyond:
             return x, False
         event = watched.events[beyond[0]]
         if event.terminal and first:
-            raise SimulationError(f"the run cannot start: the terminal event '{event.name}' holds at t = {t:.6g}")
+            raise SimulationError(
+                f"the run cannot start: the terminal event '{event.name}' holds at t = {t:.6g}"
+            )
         x = _fire(watched, t, x, beyond[:1], happened)
         if event.terminal:
             return x, True
@@ -293,5 +351,6 @@ def accumulation(name: str, time: float) -> SimulationError:
     return SimulationError(
         f"the events '{name}' accumulate at t = {time:.6g}",
         got="decreasing times between them",
-        hint="end the run earlier, make the event terminal below some speed, or use a compliant contact model",
+        hint="end the run earlier, make the event terminal below some speed, or use a compliant "
+        "contact model",
     )

@@ -21,9 +21,10 @@ import numpy as np
 from trajopt.errors import UsageError
 from trajopt.integrate.dense_output import Segment, hermite_piece
 from trajopt.integrate.rates import Rate, check_finite, numpy_callable
-from trajopt.integrate.tableaus import EULER, GILL, HEUN, RK4, Tableau
+from trajopt.integrate.tableaus import EULER, GILL, HEUN, RK4, Tableau, second_order
 
-CHUNK = 1000  # steps in one compiled call; between calls, progress is reported and a run can be interrupted
+# steps in one compiled call; between calls, progress is reported and a run can be interrupted
+CHUNK = 1000
 SMALL = 16  # up to this many steps no chunk is compiled
 
 Step = Callable[[Any, Any, Any], Any]  # (x, t, h) -> x at t + h
@@ -34,7 +35,12 @@ class Integrator(abc.ABC):
 
     @abc.abstractmethod
     def pieces(
-        self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
+        self,
+        rate: Rate,
+        t0: float,
+        x0: np.ndarray,
+        t1: float,
+        project: casadi.Function | None = None,
     ) -> Iterator[Segment]:
         """Yield the motion from (t0, x0) to t1 in segments."""
 
@@ -70,7 +76,9 @@ def positive(value: float, what: str) -> float:
     except (TypeError, ValueError):
         number = float("nan")
     if not (np.isfinite(number) and number > 0):
-        raise UsageError(f"the {what} must be positive", got=value, expected="a finite number above zero")
+        raise UsageError(
+            f"the {what} must be positive", got=value, expected="a finite number above zero"
+        )
     return number
 
 
@@ -104,20 +112,29 @@ class RungeKutta(Integrator):
         return self.step
 
     def pieces(
-        self, rate: Rate, t0: float, x0: np.ndarray, t1: float, project: casadi.Function | None = None
+        self,
+        rate: Rate,
+        t0: float,
+        x0: np.ndarray,
+        t1: float,
+        project: casadi.Function | None = None,
     ) -> Iterator[Segment]:
         def build() -> Step | casadi.Function:
             if rate.function is None:
                 return _plain_step(rate, self.tableau, project)
             t, x, h = rate.symbolic(self.tableau.stages)
             x1, _ = runge_kutta(self.tableau, rate.function, t, x, h)
-            return casadi.Function("step", [x, t, h], [x1 if project is None else project(t + h, x1)])
+            return casadi.Function(
+                "step", [x, t, h], [x1 if project is None else project(t + h, x1)]
+            )
 
         step = rate.cached((self.tableau.name, rate.kept(project)), build)
         yield from march(rate, step, self.step, t0, x0, t1)
 
 
-def runge_kutta(tableau: Tableau, f: Callable[[Any, Any], Any], t: Any, x: Any, h: Any) -> tuple[Any, list[Any]]:
+def runge_kutta(
+    tableau: Tableau, f: Callable[[Any, Any], Any], t: Any, x: Any, h: Any
+) -> tuple[Any, list[Any]]:
     """Return one step and its stages, for symbols or numbers."""
     k: list[Any] = []
     for row, c in zip(tableau.a, tableau.c, strict=True):
@@ -144,7 +161,9 @@ def _plain_step(rate: Rate, tableau: Tableau, project: casadi.Function | None) -
     return step
 
 
-def march(rate: Rate, step: Step | casadi.Function, size: float, t0: float, x0: np.ndarray, t1: float) -> Iterator[Segment]:
+def march(
+    rate: Rate, step: Step | casadi.Function, size: float, t0: float, x0: np.ndarray, t1: float
+) -> Iterator[Segment]:
     """Yield segments of equal steps from t0 to t1; the last step may be shorter."""
     check_finite(rate, t0, x0, "start from finite values")
     direction = 1.0 if t1 >= t0 else -1.0
@@ -173,7 +192,10 @@ def _chunk(rate: Rate, step: Step | casadi.Function, t: np.ndarray, x0: np.ndarr
     """Return the states at the knots t, including x0."""
     h = np.diff(t)
     if not isinstance(step, casadi.Function) or len(h) <= SMALL:
-        call = rate.cached((id(step), "call"), lambda: numpy_callable(step) if isinstance(step, casadi.Function) else step)
+        call = rate.cached(
+            (id(step), "call"),
+            lambda: numpy_callable(step) if isinstance(step, casadi.Function) else step,
+        )
         x = [np.asarray(x0, dtype=float)]
         with np.errstate(all="ignore"):
             for ti, hi in zip(t, h, strict=False):
@@ -195,6 +217,17 @@ def Euler(step: float = 1e-3) -> RungeKutta:
 def Heun(step: float = 1e-3) -> RungeKutta:
     """Heun's scheme, of order 2."""
     return RungeKutta(HEUN, step)
+
+
+def Rk2(step: float = 1e-3, k2: float = 1 / 2) -> RungeKutta:
+    """A scheme of order 2 with the weights 1 - k2 and k2: 1/2 Heun, 3/4 Ralston, 1 midpoint."""
+    if not 0 < k2 <= 1:
+        raise UsageError(
+            "the weight k2 of the second-order scheme is out of range",
+            got=k2,
+            expected="above 0, at most 1",
+        )
+    return RungeKutta(second_order(k2), step)
 
 
 def Rk4(step: float = 1e-3) -> RungeKutta:

@@ -1,6 +1,7 @@
 """``flow``: integrate x' = f(t, x) given as a function, with discontinuities at known times.
 
-It is the independent integrator for checks of trajectories. It restarts at each break, so that jumps do not reduce accuracy.
+It is the independent integrator for checks of trajectories. It restarts at each break, so that
+jumps do not reduce accuracy.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def flow(
     pieces: list[Segment] = []
     x = start
     for a, b in itertools.pairwise(knots):
-        # Within a leg the rate is evaluated strictly inside, so that a control that jumps at the end of the leg is not
-        # evaluated after the jump.
+        # Within a leg the rate is evaluated strictly inside, so that a control that jumps at the
+        # end of the leg is not evaluated after the jump.
         leg, _ = run(_inside(field, a, b), integrator or Dop853(1e-12), (a, x, b))
         pieces += leg.pieces
         x = leg.pieces[-1].x[-1]
@@ -64,7 +65,9 @@ def flow(
 
 
 def _inside(field: Rate, a: float, b: float) -> Rate:
-    """Return the rate with times at the ends of a leg shifted inside by a few units of round-off."""
+    """Return the rate with times at the ends of a leg shifted inside by a few
+    units of round-off.
+    """
     if field.function is not None:
         return field
     shift = 4 * np.spacing(max(abs(a), abs(b)))
@@ -74,7 +77,8 @@ def _inside(field: Rate, a: float, b: float) -> Rate:
 
 
 def controlled(dynamics: casadi.Function, controls: Callable[[float], np.ndarray]) -> NumpyRate:
-    """Return the rate f(t, x, u(t)) for a CasADi function of (t, x, u) and controls as a function of time.
+    """Return the rate f(t, x, u(t)) for a CasADi function of (t, x, u) and controls as a function
+    of time.
 
     >>> t, x, u = casadi.SX.sym("t"), casadi.SX.sym("x"), casadi.SX.sym("u")
     >>> rate = controlled(casadi.Function("f", [t, x, u], [u - x]), lambda t: np.array([1.0]))

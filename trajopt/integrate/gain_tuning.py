@@ -1,12 +1,14 @@
 """``recommended_gain``: the gain with the least drift, predicted from single steps.
 
-A step from a point on the manifold leaves it by a local error e. Over a run the deviations follow y <- R(tau K) y + e. With
-Euler's scheme, and with other fixed-step schemes if the deviation is sampled at the start of the step (``Baumgarte``), e hardly
-depends on the gain, and the best gain is of the order of 1/tau. Otherwise e grows with a power of tau a: inside a step the stages
-leave the manifold and the stabilization responds to that; the best gain is then set by the rates of the motion and far lower.
+A step from a point on the manifold leaves it by a local error e. Over a run the deviations follow y
+<- R(tau K) y + e. With Euler's scheme, and with other fixed-step schemes if the deviation is
+sampled at the start of the step (``Baumgarte``), e hardly depends on the gain, and the best gain is
+of the order of 1/tau. Otherwise e grows with a power of tau a: inside a step the stages leave the
+manifold and the stabilization responds to that; the best gain is then set by the rates of the
+motion and far lower.
 
-An initial deviation adds R^n y(start). Since no gain removes it at once, only its remainder in the last quarter of the run
-counts.
+An initial deviation adds R^n y(start). Since no gain removes it at once, only its remainder in the
+last quarter of the run counts.
 """
 
 from __future__ import annotations
@@ -42,14 +44,18 @@ STAND_IN = FEHLBERG  # used for implicit schemes, whose stable range of gains is
 
 
 def recommended_gain(
-    system: System, integrator: Integrator, stabilization: Stabilization | None = None, until: float | None = None
+    system: System,
+    integrator: Integrator,
+    stabilization: Stabilization | None = None,
+    until: float | None = None,
 ) -> float:
     """Return the gain, in 1/s, with the least drift for this integrator.
 
-    It is within a factor of two of the best gain found by full runs. If drifts are within 5 % of the least, it is
-    the highest such gain. For adaptive integrators the criterion is the drift at equal work: at a given tolerance a
-    higher gain always leaves less drift but shortens the steps, and a finer tolerance would reduce the drift more. An
-    initial deviation must decay within three quarters of the run.
+    It is within a factor of two of the best gain found by full runs. If drifts are within 5 % of
+    the least, it is the highest such gain. For adaptive integrators the criterion is the drift at
+    equal work: at a given tolerance a higher gain always leaves less drift but shortens the steps,
+    and a finer tolerance would reduce the drift more. An initial deviation must decay within three
+    quarters of the run.
 
     Examples
     --------
@@ -74,7 +80,9 @@ def recommended_gain(
         return tried[g]
 
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    scipy.optimize.minimize_scalar(score, bounds=bounds, method="bounded", options={"maxiter": 8, "xatol": 0.02})
+    scipy.optimize.minimize_scalar(
+        score, bounds=bounds, method="bounded", options={"maxiter": 8, "xatol": 0.02}
+    )
     least = min(tried.values())
     # If the drift hardly depends on the gain, a higher one corrects unpredicted errors faster.
     return float(10 ** max(g for g, drift in tried.items() if drift <= least + np.log10(AS_GOOD)))
@@ -82,7 +90,9 @@ def recommended_gain(
 
 @dataclass(frozen=True)
 class _Trial:
-    """Data for the evaluation of single steps: the scheme, points on the manifold, and step sizes there."""
+    """Data for the evaluation of single steps: the scheme, points on the manifold, and step sizes
+    there.
+    """
 
     system: System
     way: Stabilization
@@ -100,7 +110,11 @@ class _Trial:
         way = self.way.with_gain(gain)
         K = way.matrix(self.system)
         assert K is not None
-        e = self.errors if self.errors is not None else self._local_errors(rate_of_system(way.prepare(self.system).system))
+        e = (
+            self.errors
+            if self.errors is not None
+            else self._local_errors(rate_of_system(way.prepare(self.system).system))
+        )
         coefficients = stability_polynomial(self.tableau)
         y, largest = np.zeros(len(K)), self._left_of_start(coefficients, K)
         decay = gather = np.zeros_like(K)
@@ -110,15 +124,21 @@ class _Trial:
             with np.errstate(all="ignore"):
                 y = decay @ y + gather @ error
             largest = np.maximum(largest, np.abs(y))
-        score = float(np.mean(np.log10(largest[list(self.way.deviations(self.system).levels)] + NEGLIGIBLE)))
+        score = float(
+            np.mean(np.log10(largest[list(self.way.deviations(self.system).levels)] + NEGLIGIBLE))
+        )
         return score if np.isfinite(score) else np.inf
 
     def _left_of_start(self, coefficients: np.ndarray, K: np.ndarray) -> np.ndarray:
         """Return the remainder of the initial deviation in the last quarter of the run."""
         step = float(np.median(self.step))
         with np.errstate(all="ignore"):
-            decay, _ = _recursion(coefficients, step * K, max(1, round(LAST_QUARTER * self.duration / step)))
-            left: np.ndarray = np.abs(decay @ self.initial) if np.any(self.initial) else np.zeros(len(K))
+            decay, _ = _recursion(
+                coefficients, step * K, max(1, round(LAST_QUARTER * self.duration / step))
+            )
+            left: np.ndarray = (
+                np.abs(decay @ self.initial) if np.any(self.initial) else np.zeros(len(K))
+            )
         return left
 
     def _local_errors(self, rate: Rate) -> np.ndarray:
@@ -132,8 +152,12 @@ class _Trial:
         return left
 
 
-def _recursion(coefficients: np.ndarray, z: np.ndarray, repeat: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return R(z)^repeat and the sum of the lower powers: the effect of ``repeat`` steps with a constant error."""
+def _recursion(
+    coefficients: np.ndarray, z: np.ndarray, repeat: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return R(z)^repeat and the sum of the lower powers: the effect of ``repeat`` steps with a
+    constant error.
+    """
     R, power = np.zeros_like(z), np.eye(len(z))
     for coefficient in coefficients:
         R, power = R + coefficient * power, power @ z
@@ -163,21 +187,30 @@ def _trial(system: System, integrator: Integrator, way: Stabilization, until: fl
     trial = _Trial(system, way, tableau, t, x, step, stride, initial, until)
     if not samples(integrator) or way.with_gain(1.0).sampled(system) is None:
         return trial
-    # With a deviation sampled at the beginning, a step from a point on the manifold is a step without stabilization.
+    # With a deviation sampled at the beginning, a step from a point on the manifold is a step
+    # without stabilization.
     return replace(trial, errors=trial._local_errors(rate))
 
 
 def samples(integrator: Integrator) -> bool:
-    """True if a stabilization samples the deviation at the beginning of a step: fixed step and several stages."""
-    return integrator.fixed_step is not None and integrator.scheme is not None and integrator.scheme.stages > 1
+    """True if a stabilization samples the deviation at the beginning of a step: fixed step and
+    several stages.
+    """
+    return (
+        integrator.fixed_step is not None
+        and integrator.scheme is not None
+        and integrator.scheme.stages > 1
+    )
 
 
 def _busiest(knots: np.ndarray, step: float, samples: int) -> tuple[np.ndarray, int]:
-    """Return sample times and the number of steps between them, in the part of a motion where adaptive steps are shortest.
+    """Return sample times and the number of steps between them, in the part of a motion where
+    adaptive steps are shortest.
 
-    Local errors oscillate faster than the motion, with the harmonics of its rates. Coarse sampling would alias them to slow
-    oscillations, which a gain would damp. Therefore the samples are dense and, if their number does not suffice for the whole
-    motion, cover the part with the largest errors.
+    Local errors oscillate faster than the motion, with the harmonics of its rates. Coarse sampling
+    would alias them to slow oscillations, which a gain would damp. Therefore the samples are dense
+    and, if their number does not suffice for the whole motion, cover the part with the largest
+    errors.
     """
     stride = max(1, int(RESOLUTION * np.quantile(np.diff(knots), 0.1) / step))
     end, length = float(knots[-1]), samples * stride * step

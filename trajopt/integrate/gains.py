@@ -1,7 +1,8 @@
 """Gains K of dy/dt = K y: stable range for a step and a scheme, fastest decay, error bounds.
 
-Over one step a one-step scheme multiplies the deviations by R(tau K), R its stability function, and adds its local error e. The
-deviations stay bounded if the spectral radius of R(tau K) is below one, and converge to about (1 - R)^-1 e.
+Over one step a one-step scheme multiplies the deviations by R(tau K), R its stability function, and
+adds its local error e. The deviations stay bounded if the spectral radius of R(tau K) is below one,
+and converge to about (1 - R)^-1 e.
 """
 
 from __future__ import annotations
@@ -106,7 +107,11 @@ def stability_limit(scheme: Scheme) -> float:
     first = int(np.argmax(outside))
     if not outside[first]:
         return float("inf")
-    return float(scipy.optimize.brentq(lambda s: abs(R(-s)) - 1, z[first - 1], z[first])) if first else 0.0
+    return (
+        float(scipy.optimize.brentq(lambda s: abs(R(-s)) - 1, z[first - 1], z[first]))
+        if first
+        else 0.0
+    )
 
 
 def safe_range(scheme: Scheme, step: float) -> tuple[float, float]:
@@ -119,22 +124,36 @@ def safe_range(scheme: Scheme, step: float) -> tuple[float, float]:
     return 0.0, stability_limit(scheme) / positive(step, "step")
 
 
-def row_sums(K: np.ndarray, step: float, tolerances: Sequence[float], remainders: Sequence[float] | float = 0.0) -> np.ndarray:
-    """Return eps_k - |R_k| - sum_l |delta_kl + tau K_kl| eps_l; if nonnegative, Euler's scheme preserves |y_k| <= eps_k.
+def row_sums(
+    K: np.ndarray,
+    step: float,
+    tolerances: Sequence[float],
+    remainders: Sequence[float] | float = 0.0,
+) -> np.ndarray:
+    """Return eps_k - |R_k| - sum_l |delta_kl + tau K_kl| eps_l; if nonnegative, Euler's scheme
+    preserves |y_k| <= eps_k.
 
-    For a position condition take the pair (h, w = h' + a h), h' = -a h + w, w' = -a w (``position_pair``): the row of h in
-    (h, h') can never satisfy it.
+    For a position condition take the pair (h, w = h' + a h), h' = -a h + w, w' = -a w
+    (``position_pair``): the row of h in (h, h') can never satisfy it.
     """
     K, eps = np.atleast_2d(np.asarray(K, dtype=float)), np.asarray(tolerances, dtype=float)
     if K.shape != (len(eps), len(eps)):
         raise UsageError(
-            "the number of tolerances differs from the size of the matrix of gains", got=f"{len(eps)} tolerances, K of {K.shape}"
+            "the number of tolerances differs from the size of the matrix of gains",
+            got=f"{len(eps)} tolerances, K of {K.shape}",
         )
-    margin: np.ndarray = eps - np.abs(remainders) - np.abs(np.eye(len(eps)) + positive(step, "step") * K) @ eps
+    margin: np.ndarray = (
+        eps - np.abs(remainders) - np.abs(np.eye(len(eps)) + positive(step, "step") * K) @ eps
+    )
     return margin
 
 
-def row_sum_test(K: np.ndarray, step: float, tolerances: Sequence[float], remainders: Sequence[float] | float = 0.0) -> bool:
+def row_sum_test(
+    K: np.ndarray,
+    step: float,
+    tolerances: Sequence[float],
+    remainders: Sequence[float] | float = 0.0,
+) -> bool:
     """True if Euler's scheme keeps every deviation within its tolerance.
 
     >>> row_sum_test(-1000 * np.array([[2, 1], [1, 2]]), 1e-3, [1e-6, 1e-6])
@@ -143,8 +162,12 @@ def row_sum_test(K: np.ndarray, step: float, tolerances: Sequence[float], remain
     return bool(np.all(row_sums(K, step, tolerances, remainders) >= -1e-15))
 
 
-def component_range(step: float, tolerances: Sequence[float], remainder: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the component-wise range (2.1.10) of each K_kl, lower and upper: necessary for the row sums, **not** sufficient."""
+def component_range(
+    step: float, tolerances: Sequence[float], remainder: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the component-wise range (2.1.10) of each K_kl, lower and upper: necessary for the row
+    sums, **not** sufficient.
+    """
     eps = np.asarray(tolerances, dtype=float)
     room = (eps.min() - abs(remainder)) / (positive(step, "step") * eps.max())
     identity = np.eye(len(eps)) / step
@@ -152,15 +175,17 @@ def component_range(step: float, tolerances: Sequence[float], remainder: float =
 
 
 def position_pair(gain: float) -> np.ndarray:
-    """Return K for the deviations (h, w = h' + a h) of a position condition: h' = -a h + w, w' = -a w."""
+    """Return K for the deviations (h, w = h' + a h) of a position condition: h' = -a h + w, w' = -a
+    w.
+    """
     return np.array([[-gain, 1.0], [0.0, -gain]])
 
 
 def error_bound(initial: float, lipschitz: float, local: float, duration: float) -> float:
     """Return the bound (2.2.13): ||D|| <= ||D_1|| e^{LT} + B (e^{LT} - 1)/L.
 
-    ``initial`` is the initial deviation, ``lipschitz`` L a Lipschitz constant of the rate, ``local`` B the local error per unit
-    of time (tau/2 max |x''| for Euler).
+    ``initial`` is the initial deviation, ``lipschitz`` L a Lipschitz constant of the rate,
+    ``local`` B the local error per unit of time (tau/2 max |x''| for Euler).
 
     >>> round(error_bound(0.0, 0.0, 1e-3, 10.0), 12)
     0.01
@@ -179,8 +204,9 @@ def error_bound(initial: float, lipschitz: float, local: float, duration: float)
 def fastest_gain(scheme: Scheme, step: float) -> float:
     """Return the gain a with the fastest decay per step, the minimum of |R(-tau a)|.
 
-    It applies to Euler's scheme, and to others if the deviation is sampled at the start of a step, as by ``Baumgarte``. A law
-    that acts at the stages, which leave the manifold within a step, needs a lower gain: see ``recommended_gain``.
+    It applies to Euler's scheme, and to others if the deviation is sampled at the start of a step,
+    as by ``Baumgarte``. A law that acts at the stages, which leave the manifold within a step,
+    needs a lower gain: see ``recommended_gain``.
     """
     return best_damping(scheme) / positive(step, "step")
 
@@ -197,6 +223,9 @@ def best_damping(scheme: Scheme) -> float:
     coarse = z[int(np.argmin(np.abs(R(-z))))]
     width = z[1]
     found = scipy.optimize.minimize_scalar(
-        lambda s: abs(R(-s)), bounds=(max(coarse - width, 0), coarse + width), method="bounded", options={"xatol": 1e-9}
+        lambda s: abs(R(-s)),
+        bounds=(max(coarse - width, 0), coarse + width),
+        method="bounded",
+        options={"xatol": 1e-9},
     )
     return float(found.x)

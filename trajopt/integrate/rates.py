@@ -1,7 +1,7 @@
 """Rate: the right-hand side x' = f(t, x) in the forms that integrators need.
 
-A CasADi function provides all of them: a fast NumPy call, a symbolic call for compiled steps, the second
-derivative for dense output. A Python callable provides the NumPy call only.
+A CasADi function provides all of them: a fast NumPy call, a symbolic call for compiled steps, the
+second derivative for dense output. A Python callable provides the NumPy call only.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from trajopt.system import System
 
 NumpyRate = Callable[[float, np.ndarray], np.ndarray]
 
-# Up to this many instructions a step is one flat SX function; beyond, it calls the rate, to limit the time of
-# building.
+# Up to this many instructions a step is one flat SX function; beyond, it calls the rate, to limit
+# the time of building.
 FLAT_INSTRUCTIONS = 20_000
 DIVERGED = 1e100  # a larger state counts as divergence
 
@@ -46,13 +46,17 @@ class Rate:
         return self.compiled[key]
 
     def kept(self, value: object) -> int:
-        """Return a key for an unhashable value, and keep a reference to it so that the key stays unique."""
+        """Return a key for an unhashable value, and keep a reference to it so that the key stays
+        unique.
+        """
         self.compiled.setdefault(("kept", id(value)), value)
         return id(value)
 
     @property
     def tape(self) -> Tape | None:
-        """The tape of the rate; None without the compiled core or if the rate is not an SX function."""
+        """The tape of the rate; None without the compiled core or if the rate is not an SX
+        function.
+        """
         return None if self.function is None else self.cached("many", self._many).tape
 
     def many(self, t: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -78,9 +82,14 @@ class Rate:
         return Pointwise(casadi.Function("second", [t, x], [total_derivative(f, t, x, f)]))
 
     def symbolic(self, stages: int = 1) -> tuple[Any, Any, Any]:
-        """Return symbols t, x, h, SX or MX depending on the size of a step with ``stages`` stages."""
+        """Return symbols t, x, h, SX or MX depending on the size of a step
+        with ``stages`` stages.
+        """
         assert self.function is not None
-        flat = self.function.is_a("SXFunction") and self.function.n_instructions() * stages <= FLAT_INSTRUCTIONS
+        flat = (
+            self.function.is_a("SXFunction")
+            and self.function.n_instructions() * stages <= FLAT_INSTRUCTIONS
+        )
         kind: Any = casadi.SX if flat else casadi.MX
         return kind.sym("t"), kind.sym("x", self.size), kind.sym("h")
 
@@ -98,11 +107,14 @@ def symbols(function: casadi.Function, size: int) -> tuple[Any, Any]:
 
 def evaluate(function: Pointwise, t: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Evaluate a function of (t, x) at many points: (m,), (m, n) -> (m, rows)."""
-    return np.asarray(function(np.asarray(t, dtype=float).reshape(1, -1), np.asarray(x, dtype=float).T)).T
+    return np.asarray(
+        function(np.asarray(t, dtype=float).reshape(1, -1), np.asarray(x, dtype=float).T)
+    ).T
 
 
 def numpy_callable(function: casadi.Function) -> Callable[..., np.ndarray]:
-    """Return a CasADi function as a Python function of floats and arrays, without the overhead of CasADi's call.
+    """Return a CasADi function as a Python function of floats and arrays, without the overhead of
+    CasADi's call.
 
     >>> x = casadi.SX.sym("x", 2)
     >>> numpy_callable(casadi.Function("f", [x], [x**2]))(np.array([2.0, 3.0]))
@@ -128,8 +140,13 @@ def numpy_callable(function: casadi.Function) -> Callable[..., np.ndarray]:
 
 
 def _dense(function: casadi.Function) -> casadi.Function:
-    inputs = [casadi.MX.sym(function.name_in(i), *function.size_in(i)) for i in range(function.n_in())]
-    if all(function.sparsity_in(i).is_dense() for i in range(function.n_in())) and function.sparsity_out(0).is_dense():
+    inputs = [
+        casadi.MX.sym(function.name_in(i), *function.size_in(i)) for i in range(function.n_in())
+    ]
+    if (
+        all(function.sparsity_in(i).is_dense() for i in range(function.n_in()))
+        and function.sparsity_out(0).is_dense()
+    ):
         return function
     return casadi.Function("dense", inputs, [casadi.densify(function(*inputs))])
 
@@ -137,7 +154,11 @@ def _dense(function: casadi.Function) -> casadi.Function:
 def function_of_state(system: System, expression: casadi.SX) -> casadi.Function:
     """Return an expression of a system as a function of (t, x), with parameter values inserted."""
     values = casadi.DM(system.parameter_values)
-    return casadi.Function("f", [system.time, system.x], [casadi.densify(casadi.substitute(expression, system.p, values))])
+    return casadi.Function(
+        "f",
+        [system.time, system.x],
+        [casadi.densify(casadi.substitute(expression, system.p, values))],
+    )
 
 
 def rate_of_system(system: System) -> Rate:
@@ -149,7 +170,12 @@ def rate_of(function: casadi.Function | NumpyRate, names: tuple[str, ...]) -> Ra
     """Return the rate of a CasADi function of (t, x) or of a Python callable."""
     if not isinstance(function, casadi.Function):
         return Rate(lambda t, x: np.asarray(function(t, x), dtype=float).reshape(-1), names)
-    if function.n_in() != 2 or function.n_out() != 1 or function.numel_out(0) != len(names) or function.numel_in(1) != len(names):
+    if (
+        function.n_in() != 2
+        or function.n_out() != 1
+        or function.numel_out(0) != len(names)
+        or function.numel_in(1) != len(names)
+    ):
         raise ModelError(
             f"'{function.name()}' is not the rate of {len(names)} states",
             got=str(function),
@@ -161,7 +187,11 @@ def rate_of(function: casadi.Function | NumpyRate, names: tuple[str, ...]) -> Ra
 def check_finite(rate: Rate, t: float, x: np.ndarray, hint: str) -> None:
     """Raise in the names of the states if the state or its rate is not finite."""
     if not np.all(np.abs(x) < DIVERGED):
-        lost = [f"{name} = {value:.3g}" for name, value in zip(rate.names, x, strict=True) if not abs(value) < DIVERGED]
+        lost = [
+            f"{name} = {value:.3g}"
+            for name, value in zip(rate.names, x, strict=True)
+            if not abs(value) < DIVERGED
+        ]
         raise SimulationError(f"the motion diverges at t = {t:.6g}", got=", ".join(lost), hint=hint)
     f = rate.call(t, x)
     if not np.all(np.isfinite(f)):

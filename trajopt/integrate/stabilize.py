@@ -1,13 +1,14 @@
-"""Stabilization: dy/dt = K y for the deviations y of any set of invariants; the interface of all methods.
+"""Stabilization: dy/dt = K y for the deviations y of any set of invariants; the interface of all
+methods.
 
-Through reactions        ``Baumgarte``, ``LinearLaw``, ``NonlinearLaw``: constraint forces; mechanisms only.
+Through reactions        ``Baumgarte``, ``LinearLaw``, ``NonlinearLaw``: mechanisms.
 Minimum-norm correction  ``MinimumNorm``: the minimum-norm change of the rates; any system.
-Extended Hamiltonian     ``ExtendedHamiltonian``: H + gamma g; canonical systems with regular brackets.
+Extended Hamiltonian     ``ExtendedHamiltonian``: H + gamma g; canonical systems.
 Projection               ``Projection``: projection onto the manifold after each step.
 
-For a position condition h the deviations are h and h', for a velocity condition f, for a first integral g - g(start).
-Stabilization restores these, not the trajectory: a motion that has departed from the true one stays on the level set, not on the
-true motion.
+For a position condition h the deviations are h and h', for a velocity condition f, for a first
+integral g - g(start). Stabilization restores these, not the trajectory: a motion that has departed
+from the true one stays on the level set, not on the true motion.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ class Guard:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class StabilizedSystem:
     """A system with stabilized rates, a projection after each step, and guards.
 
-    States after the first ``own`` belong to the stabilization (None: all states belong to the system).
+    States after the first ``own`` belong to the stabilization (None: all states belong to the
+    system).
     """
 
     system: System
@@ -67,11 +69,13 @@ class Stabilization(abc.ABC):
         """Return the deviations that are driven to zero."""
 
     @abc.abstractmethod
-    def prepare(self, system: System) -> Prepared:
+    def prepare(self, system: System) -> StabilizedSystem:
         """Return the system with stabilized invariants."""
 
-    def sampled(self, system: System) -> Prepared | None:
-        """Return the system stabilized by the deviation at the beginning of each step; None if not supported."""
+    def sampled(self, system: System) -> StabilizedSystem | None:
+        """Return the system stabilized by the deviation at the beginning of each step; None if not
+        supported.
+        """
         return None
 
     @abc.abstractmethod
@@ -86,7 +90,9 @@ class Gained(Stabilization):
     gain: float | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        for value in self.gain if isinstance(self.gain, tuple) else () if self.gain is None else (self.gain,):
+        for value in (
+            self.gain if isinstance(self.gain, tuple) else () if self.gain is None else (self.gain,)
+        ):
             positive(value, "gain")
 
     @property
@@ -114,6 +120,7 @@ def chosen(gain: float | None) -> float:
     """Return the gain; raise ``UsageError`` if it is not set."""
     if gain is None:
         raise UsageError(
-            "the stabilization has no gain", hint="give gain=, or use simulate(system, stabilization=...), which chooses one"
+            "the stabilization has no gain",
+            hint="give gain=, or use simulate(system, stabilization=...), which chooses one",
         )
     return gain

@@ -1,7 +1,8 @@
-"""Planar bodies with (x, y, theta), and ``assemble``, which makes a ``Mechanism`` of bodies and the elements between them.
+"""Planar bodies with (x, y, theta), and ``assemble``, which makes a ``Mechanism`` of bodies and the
+elements between them.
 
-Elements name the bodies they act on; ``"ground"`` always exists. A point with prescribed motion (a moving pivot, a drive) is
-given as a function of time.
+Elements name the bodies they act on; ``"ground"`` always exists. A point with prescribed motion (a
+moving pivot, a drive) is given as a function of time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ import casadi
 
 from trajopt.errors import ModelError, suggest
 from trajopt.mechanics.constraints import Constraint
-from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity, symbolic, with_symbols
+from trajopt.mechanics.lagrange import (
+    Coordinate,
+    Inertia,
+    Mechanism,
+    Quantity,
+    symbolic,
+    with_symbols,
+)
 from trajopt.mechanics.lagrange_equations import column
 
 GROUND = "ground"
@@ -33,7 +41,8 @@ class Body:
     centre : the mass centre in the body's axes, relative to the reference point.
     names : of the three coordinates; by default ``<name>_x``, ``<name>_y``, ``<name>_theta``.
 
-    Mass, inertia and mass centre may be symbols: parameters of a problem (``ocp.parameter``) or of the mechanism.
+    Mass, inertia and mass centre may be symbols: parameters of a problem (``ocp.parameter``) or of
+    the mechanism.
     """
 
     name: str
@@ -48,9 +57,15 @@ class Body:
 
     def __post_init__(self) -> None:
         if not symbolic(self.mass) and not self.mass > 0:
-            raise ModelError(f"body '{self.name}' has no positive mass", got=self.mass, expected="a mass > 0")
+            raise ModelError(
+                f"body '{self.name}' has no positive mass", got=self.mass, expected="a mass > 0"
+            )
         if not symbolic(self.inertia) and not self.inertia > 0:
-            raise ModelError(f"body '{self.name}' has no positive moment of inertia", got=self.inertia, expected="a value > 0")
+            raise ModelError(
+                f"body '{self.name}' has no positive moment of inertia",
+                got=self.inertia,
+                expected="a value > 0",
+            )
 
     @cached_property
     def coordinates(self) -> tuple[Coordinate, Coordinate, Coordinate]:
@@ -121,31 +136,47 @@ class BodySet:
         )
 
     def place(self, name: str, local: Point, element: str) -> Place:
-        """Return a point of a body in its axes, or of the ground, where it may be a function of time."""
+        """Return a point of a body in its axes, or of the ground, where it may be a function of
+        time.
+        """
         body = self.body(name, element)
         if callable(local):
             if body is not None:
-                raise ModelError(f"'{self.name}': '{element}': only points of the ground can be functions of time", got=name)
+                raise ModelError(
+                    f"'{self.name}': '{element}': only points of the ground can be functions of "
+                    "time",
+                    got=name,
+                )
             position = casadi.vertcat(*[casadi.SX(c) for c in local(self.time)])
-            return Place(position, casadi.jacobian(position, self.time), casadi.SX(0), casadi.SX(0), None)
+            return Place(
+                position, casadi.jacobian(position, self.time), casadi.SX(0), casadi.SX(0), None
+            )
         if body is None:
             return Place(column(local), casadi.SX.zeros(2, 1), casadi.SX(0), casadi.SX(0), None)
         return body.place(local)
 
     def value(self, given: Any) -> casadi.SX:
-        """Convert a number, an expression, a ``Quantity`` or a function of time to an expression."""
+        """Convert a number, an expression, a ``Quantity`` or a function of time
+        to an expression.
+        """
         if isinstance(given, Quantity):
             return casadi.SX(given.symbol)
         return casadi.SX(given(self.time) if callable(given) else given)
 
 
-def generalized_forces(place: Place, force: casadi.SX, moment: Any = 0.0) -> tuple[tuple[str, Any], ...]:
+def generalized_forces(
+    place: Place, force: casadi.SX, moment: Any = 0.0
+) -> tuple[tuple[str, Any], ...]:
     """Return the generalized forces of a force at a point and of a moment on its body."""
     if place.body is None:
         return ()
     x, y, theta = place.body.coordinates
     arm = place.position - casadi.vertcat(x.q, y.q)
-    return ((x.name, force[0]), (y.name, force[1]), (theta.name, arm[0] * force[1] - arm[1] * force[0] + moment))
+    return (
+        (x.name, force[0]),
+        (y.name, force[1]),
+        (theta.name, arm[0] * force[1] - arm[1] * force[0] + moment),
+    )
 
 
 class Element(Protocol):
@@ -169,7 +200,8 @@ def assemble(
 
     >>> from trajopt.mechanics import Revolute
     >>> bob = Body("bob", mass=2.0, inertia=0.1, position=(1.0, 0.0))
-    >>> pendulum = assemble("pendulum", [bob], [Revolute("pin", "ground", "bob", on_second=(-1.0, 0.0))])
+    >>> pendulum = assemble("pendulum", [bob], [Revolute("pin", "ground", "bob", on_second=(-1.0,
+    ...     0.0))])
     >>> pendulum.acceleration([1, 0, 0], [0, 0, 0])[2]
     DM(-9.34286)
     >>> assemble("pendulum", [bob], [Revolute("pin", "ground", "bobb")])
@@ -186,7 +218,9 @@ def assemble(
     kinetic, potential = casadi.SX(0), casadi.SX(0)
     for body in bodies:
         v, c = body.velocity_of(body.centre), body.point(body.centre)
-        kinetic += 0.5 * body.mass * casadi.dot(v, v) + 0.5 * body.inertia * body.coordinates[2].v ** 2
+        kinetic += (
+            0.5 * body.mass * casadi.dot(v, v) + 0.5 * body.inertia * body.coordinates[2].v ** 2
+        )
         potential -= body.mass * (gravity[0] * c[0] + gravity[1] * c[1])
     effects = [element.effects(scene) for element in elements]
     forces: dict[str, Any] = {}
@@ -202,16 +236,25 @@ def assemble(
         forces={k: f for k, f in forces.items() if not casadi.SX(f).is_zero()},
         constraints=tuple(c for e in effects for c in e.constraints),
         controls=tuple(controls),
-        parameters=with_symbols(parameters, (casadi.vertcat(b.mass, b.inertia, column(b.centre)) for b in bodies), scene.time),
+        parameters=with_symbols(
+            parameters,
+            (casadi.vertcat(b.mass, b.inertia, column(b.centre)) for b in bodies),
+            scene.time,
+        ),
         time=scene.time,
         inertia=_newton_euler(bodies, stored, coordinates, gravity),
     )
 
 
 def _newton_euler(
-    bodies: Sequence[Body], stored: casadi.SX, coordinates: tuple[Coordinate, ...], gravity: tuple[float, float]
+    bodies: Sequence[Body],
+    stored: casadi.SX,
+    coordinates: tuple[Coordinate, ...],
+    gravity: tuple[float, float],
 ) -> Inertia:
-    """Return mass matrix and bias by the Newton-Euler equations of each body about its reference point."""
+    """Return mass matrix and bias by the Newton-Euler equations of each body about its reference
+    point.
+    """
     blocks, biases = [], []
     for body in bodies:
         theta = body.coordinates[2]
@@ -220,7 +263,9 @@ def _newton_euler(
         about = body.inertia + m * casadi.dot(arm, arm)
         blocks.append(
             casadi.vertcat(
-                casadi.horzcat(m, 0, m * across[0]), casadi.horzcat(0, m, m * across[1]), casadi.horzcat(m * across.T, about)
+                casadi.horzcat(m, 0, m * across[0]),
+                casadi.horzcat(0, m, m * across[1]),
+                casadi.horzcat(m * across.T, about),
             )
         )
         load = -m * theta.v**2 * arm - m * casadi.DM(gravity)  # centripetal, and weight

@@ -1,8 +1,11 @@
-"""Trees of links: planar and spatial, branching, with links of constant or variable length, in relative or absolute angles.
+"""Trees of links: planar and spatial, branching, with links of constant or variable length, in
+relative or absolute angles.
 
-A link hangs on its parent by a joint: a sequence of turns and slides, each by a coordinate, a constant or a function of time. A
-loop is a tree with ``closure`` constraints. Mass matrix and bias come from composite bodies and recursive Newton-Euler, in
-O(n^2) and O(n) operations, which is fast for chains of fifty links; the energies give the same by differentiation.
+A link hangs on its parent by a joint: a sequence of turns and slides, each by a coordinate, a
+constant or a function of time. A loop is a tree with ``closure`` constraints. Positions and
+energies are found step by step in the ground's axes. Mass matrix and bias come from composite
+bodies and recursive Newton-Euler in the axes of the joints (``recursions.py``), in O(n^2) and O(n)
+operations; the energies give the same by differentiation.
 """
 
 from __future__ import annotations
@@ -17,35 +20,32 @@ import numpy as np
 
 from trajopt.errors import ModelError, suggest
 from trajopt.mechanics.constraints import Constraint, Holonomic
-from trajopt.mechanics.lagrange import Coordinate, Inertia, Mechanism, Quantity, symbolic, with_symbols
+from trajopt.mechanics.joints import (
+    Ball,
+    Level,
+    Mimic,
+    Placement,
+    Quaternion,
+    Slide,
+    Step,
+    Turn,
+    axis_rotation,
+    plain_steps,
+    unit_axis,
+)
+from trajopt.mechanics.lagrange import (
+    Coordinate,
+    Inertia,
+    Mechanism,
+    Quantity,
+    symbolic,
+    with_symbols,
+)
 from trajopt.mechanics.lagrange_equations import column
+from trajopt.mechanics.recursions import inverse_dynamics, mass_matrix
+from trajopt.mechanics.tree_bodies import JointMotion, TreeBodies, compile_bodies, joint_motion
 
 GROUND = "ground"
-AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
-
-
-@dataclass(frozen=True, eq=False)
-class Turn:
-    """A rotation about an axis of the moving frame, by a coordinate, a constant or an expression of time (rad)."""
-
-    axis: str | tuple[float, float, float]
-    by: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Slide:
-    """A shift along an axis of the moving frame, by a coordinate, a constant or an expression of time (m)."""
-
-    axis: str | tuple[float, float, float]
-    by: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """Reset the orientation to the axes of the ground: the following turns are absolute angles."""
-
-
-Step = Turn | Slide | Level
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +57,11 @@ class Link:
     parent : the name of the link that carries it, or ``"ground"``.
     joint : the steps from the parent's frame to this link's frame.
     mass, centre : kg, and the mass centre in the link's frame (m).
-    inertia : about the mass centre in the link's axes: a number (about z), three principal values, or a 3 x 3 matrix (kg m^2).
+    inertia : about the mass centre in the link's axes: a number (about z), three principal values,
+    or a 3 x 3 matrix (kg m^2).
 
-    Each may be a symbol: a parameter of a problem (``ocp.parameter``), or of a mechanism (``Quantity(...).symbol``).
+    Each may be a symbol: a parameter of a problem (``ocp.parameter``), or of a mechanism
+    (``Quantity(...).symbol``).
     """
 
     name: str
@@ -68,20 +70,31 @@ class Link:
     mass: Any = 0.0
     centre: tuple[Any, Any, Any] = (0.0, 0.0, 0.0)
     inertia: Any = 0.0
+    check_inertia: bool = True  # False takes a tensor that no body has as it is
 
     def __post_init__(self) -> None:
         if not symbolic(self.mass) and not self.mass >= 0:
-            raise ModelError(f"link '{self.name}' has a negative mass", got=self.mass, expected="a mass >= 0")
-        if symbolic(self.inertia):
+            raise ModelError(
+                f"link '{self.name}' has a negative mass", got=self.mass, expected="a mass >= 0"
+            )
+        if symbolic(self.inertia) or not self.check_inertia:
             return
         values = np.array(casadi.DM(self.tensor))
         if np.linalg.eigvalsh(values)[0] < -1e-12 * max(1.0, float(np.abs(values).max())):
-            raise ModelError(f"link '{self.name}' has a negative moment of inertia", got=self.inertia, expected="values >= 0")
+            raise ModelError(
+                f"link '{self.name}' has a negative moment of inertia",
+                got=self.inertia,
+                expected="values >= 0",
+            )
 
     @property
     def tensor(self) -> casadi.SX:
         """The inertia tensor, (3, 3)."""
-        if isinstance(self.inertia, (tuple, list)) and len(self.inertia) == 3 and not isinstance(self.inertia[0], (tuple, list)):
+        if (
+            isinstance(self.inertia, (tuple, list))
+            and len(self.inertia) == 3
+            and not isinstance(self.inertia[0], (tuple, list))
+        ):
             return casadi.diag(column(self.inertia))
         given = casadi.SX(self.inertia if symbolic(self.inertia) else casadi.DM(self.inertia))
         if given.numel() == 1:
@@ -90,9 +103,17 @@ class Link:
 
     @property
     def data(self) -> casadi.SX:
-        """All values that may be symbols, as a column: mass, mass centre, inertia, constant steps of the joint."""
-        moved = [step.by for step in self.joint if not isinstance(step, Level) and not isinstance(step.by, Coordinate)]
-        return casadi.vertcat(self.mass, column(self.centre), casadi.vec(self.tensor), column(moved))
+        """All values that may be symbols, as a column: mass, mass centre, inertia, constant steps
+        of the joint.
+        """
+        moved = [
+            step.by
+            for step in self.joint
+            if isinstance(step, (Turn, Slide)) and not isinstance(step.by, (Coordinate, Mimic))
+        ]
+        return casadi.vertcat(
+            self.mass, column(self.centre), casadi.vec(self.tensor), column(moved)
+        )
 
 
 def rod(name: str, parent: str, joint: tuple[Step, ...], mass: Any, length: Any) -> Link:
@@ -120,17 +141,22 @@ class Frame:
 
     def acceleration(self, local: Any) -> casadi.SX:
         arm = self.R @ column(local)
-        return self.dv + casadi.cross(self.dw, arm) + casadi.cross(self.w, casadi.cross(self.w, arm))
+        return (
+            self.dv + casadi.cross(self.dw, arm) + casadi.cross(self.w, casadi.cross(self.w, arm))
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One step of a joint, the unit of the recursions. ``link`` is set for the last step, which carries the link's body."""
+    """One step of a joint, the unit of the recursions.
+
+    ``link`` is set for the last step, which carries the link's body.
+    """
 
     parent: int  # -1: the ground
-    kind: Literal["turn", "slide", "level"]
-    axis: Any  # in the ground's axes; none where the step levels
-    coordinate: int  # -1: nothing free
+    kind: Literal["turn", "slide", "ball", "level", "placement"]
+    axis: Any  # of a turn or slide for a unit of its velocity, in the ground's axes; otherwise none
+    coordinate: int  # the first of its velocities; -1: nothing free
     frame: Frame  # after the step
     link: int = -1
 
@@ -166,71 +192,116 @@ class Tree:
                 raise ModelError(f"'{self.name}': duplicate link '{link.name}'")
             if link.parent not in seen:
                 raise ModelError(
-                    f"'{self.name}': link '{link.name}' is joined to '{link.parent}', which does not exist"
-                    + (" before it" if link.parent in names else ""),
+                    f"'{self.name}': link '{link.name}' is joined to '{link.parent}', which does "
+                    "not exist" + (" before it" if link.parent in names else ""),
                     expected=", ".join(sorted(seen)),
                     hint=suggest(link.parent, seen),
                 )
             seen.add(link.name)
 
     @cached_property
-    def coordinates(self) -> tuple[Coordinate, ...]:
+    def coordinates(self) -> tuple[Coordinate | Quaternion, ...]:
         """Coordinates in the order of the joints."""
-        found: list[Coordinate] = []
-        for link in self.links:
-            for step in link.joint:
-                by = getattr(step, "by", None)
-                if isinstance(by, Coordinate) and by not in found:
-                    found.append(by)
+        found: list[Coordinate | Quaternion] = []
+        for step in (s for link in self.links for s in plain_steps(link.joint)):
+            by = getattr(step, "by", None)
+            by = by.coordinate if isinstance(by, Mimic) else by
+            if isinstance(by, (Coordinate, Quaternion)) and by not in found:
+                found.append(by)
         return tuple(found)
+
+    @cached_property
+    def q(self) -> casadi.SX:
+        """Symbols of the positions; a quaternion has four."""
+        return column([c.q for c in self.coordinates])
+
+    @cached_property
+    def v(self) -> casadi.SX:
+        """Symbols of the velocities; a quaternion has three."""
+        return column([c.v for c in self.coordinates])
+
+    @cached_property
+    def rate(self) -> casadi.SX:
+        """The rates of the positions: the velocities, where there is no quaternion."""
+        return column([c.rate if isinstance(c, Quaternion) else c.v for c in self.coordinates])
 
     @cached_property
     def accelerations(self) -> casadi.SX:
         """Symbols of the accelerations, (n,)."""
-        return casadi.SX.sym("a", len(self.coordinates))
+        return casadi.SX.sym("a", self.v.numel())
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """The first velocity of each coordinate, by its id."""
+        sizes = [c.v.numel() for c in self.coordinates]
+        starts = np.cumsum([0, *sizes])
+        return {id(c): int(k) for c, k in zip(self.coordinates, starts[:-1], strict=True)}
+
+    def joint_motion(self, by: Any) -> JointMotion:
+        """Return position, rate and acceleration of a step ``by``."""
+        return joint_motion(by, self._places, self.accelerations, self.time)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """All joint steps, parents first, with frame and motion (forward recursion of Newton-Euler)."""
+        """All joint steps, parents first, with frame and motion (forward recursion of
+        Newton-Euler).
+        """
         zero = casadi.SX.zeros(3, 1)
         ground = Frame(casadi.SX.eye(3), zero, zero, zero, zero, zero)
         last: dict[str, int] = {GROUND: -1}
         nodes: list[Node] = []
         for number, link in enumerate(self.links):
             here = last[link.parent]
-            steps: tuple[Step, ...] = link.joint or (Slide("x", 0.0),)
+            steps = plain_steps(link.joint) or (Placement(),)
             for place, step in enumerate(steps):
                 before = nodes[here].frame if here >= 0 else ground
-                nodes.append(self._advance(step, before, here, number if place == len(steps) - 1 else -1))
+                nodes.append(
+                    self._advance(step, before, here, number if place == len(steps) - 1 else -1)
+                )
                 here = len(nodes) - 1
             last[link.name] = here
         return tuple(nodes)
 
-    def _advance(self, step: Step, f: Frame, parent: int, link: int) -> Node:
+    def _advance(
+        self,
+        step: Turn | Slide | Level | Placement | Ball,
+        f: Frame,
+        parent: int,
+        link: int,
+    ) -> Node:
+        cross, zero = casadi.cross, casadi.SX.zeros(3, 1)
         if isinstance(step, Level):
-            zero = casadi.SX.zeros(3, 1)
-            return Node(parent, "level", None, -1, Frame(casadi.SX.eye(3), f.o, zero, f.v, zero, f.dv), link)
-        local = _unit(step.axis, self.name)
-        x, dx, ddx, coordinate = self._moved_by(step.by)
-        s = f.R @ casadi.SX(local)
-        cross = casadi.cross
+            level = Frame(casadi.SX.eye(3), f.o, zero, f.v, zero, f.dv)
+            return Node(parent, "level", None, -1, level, link)
+        if isinstance(step, Placement):
+            shift, rotation = step.shift, casadi.SX(casadi.DM(step.rotation))
+            v, dv = f.velocity(shift), f.acceleration(shift)
+            placed = Frame(f.R @ rotation, f.point(shift), f.w, v, f.dw, dv)
+            return Node(parent, "placement", None, -1, placed, link)
+        motion = self.joint_motion(step.by)
+        if isinstance(step, Ball):
+            R = f.R @ motion.rotation
+            spin, push = R @ motion.dx, R @ motion.ddx
+            turned = Frame(R, f.o, f.w + spin, f.v, f.dw + push + cross(f.w, spin), f.dv)
+            return Node(parent, "ball", None, motion.place, turned, link)
+        local = unit_axis(step.axis, self.name)
+        x, dx, ddx = motion.x, motion.dx, motion.ddx
+        s = f.R @ casadi.SX(casadi.DM(local))
+        axis = s if motion.ratio == 1.0 else motion.ratio * s
         if isinstance(step, Turn):
-            turned = Frame(f.R @ _rotation(local, x), f.o, f.w + s * dx, f.v, f.dw + s * ddx + cross(f.w, s * dx), f.dv)
-            return Node(parent, "turn", s, coordinate, turned, link)
+            w, dw = f.w + s * dx, f.dw + s * ddx + cross(f.w, s * dx)
+            turned = Frame(f.R @ axis_rotation(local, x), f.o, w, f.v, dw, f.dv)
+            return Node(parent, "turn", axis, motion.place, turned, link)
         arm = s * x
         v = f.v + cross(f.w, arm) + s * dx
-        dv = f.dv + cross(f.dw, arm) + cross(f.w, cross(f.w, arm)) + 2 * cross(f.w, s * dx) + s * ddx
-        return Node(parent, "slide", s, coordinate, Frame(f.R, f.o + arm, f.w, v, f.dw, dv), link)
+        dv = (
+            f.dv + cross(f.dw, arm) + cross(f.w, cross(f.w, arm)) + 2 * cross(f.w, s * dx) + s * ddx
+        )
+        moved = Frame(f.R, f.o + arm, f.w, v, f.dw, dv)
+        return Node(parent, "slide", axis, motion.place, moved, link)
 
-    def _moved_by(self, by: Any) -> tuple[casadi.SX, casadi.SX, casadi.SX, int]:
-        if isinstance(by, Coordinate):
-            k = self.coordinates.index(by)
-            return by.q, by.v, self.accelerations[k], k
-        x = casadi.SX(by)
-        rate = casadi.jacobian(x, self.time)
-        return x, rate, casadi.jacobian(rate, self.time), -1
-
-    # Geometry ---------------------------------------------------------------------------------------------------------------
+    # Geometry
+    # ----------------------------------------------------------------------------------------------
 
     def frame(self, link: str) -> Frame:
         """Return the frame of a link or of the ground."""
@@ -241,25 +312,44 @@ class Tree:
             if node.link >= 0 and self.links[node.link].name == link:
                 return node.frame
         names = [x.name for x in self.links]
-        raise ModelError(f"'{self.name}' has no link '{link}'", expected=", ".join((GROUND, *names)), hint=suggest(link, names))
+        raise ModelError(
+            f"'{self.name}' has no link '{link}'",
+            expected=", ".join((GROUND, *names)),
+            hint=suggest(link, names),
+        )
 
     def point(self, link: str, local: Any = (0.0, 0.0, 0.0)) -> casadi.SX:
         """Return the position of a point of a link, (3,), in the ground's axes."""
         return self.frame(link).point(local)
 
     def closure(
-        self, name: str, first: str, second: str, points: tuple[Any, Any] = ((0, 0, 0), (0, 0, 0)), axes: str = "xyz"
+        self,
+        name: str,
+        first: str,
+        second: str,
+        points: tuple[Any, Any] = ((0, 0, 0), (0, 0, 0)),
+        axes: str = "xyz",
     ) -> tuple[Holonomic, ...]:
-        """Return loop-closure constraints: a point of one link coincides with a point of another, along the given axes."""
+        """Return loop-closure constraints: a point of one link coincides with a point of another,
+        along the given axes.
+        """
         gap = self.point(first, points[0]) - self.point(second, points[1])
         return tuple(Holonomic(f"{name}.{axis}", gap["xyz".index(axis)], "m") for axis in axes)
 
     def force_at(self, link: str, force: Any, local: Any = (0.0, 0.0, 0.0)) -> dict[str, casadi.SX]:
-        """Return the generalized forces of a force (3,), in the ground's axes, at a point of a link."""
-        Q = casadi.jtimes(self.point(link, local), casadi.vertcat(*[c.q for c in self.coordinates]), casadi.SX(force), True)
+        """Return the generalized forces of a force (3,), in the ground's axes, at a point of a
+        link.
+        """
+        Q = casadi.jtimes(
+            self.point(link, local),
+            casadi.vertcat(*[c.q for c in self.coordinates]),
+            casadi.SX(force),
+            True,
+        )
         return {c.name: Q[k] for k, c in enumerate(self.coordinates)}
 
-    # Energies and equations -------------------------------------------------------------------------------------------------
+    # Energies and equations
+    # ----------------------------------------------------------------------------------------------
 
     @cached_property
     def kinetic(self) -> casadi.SX:
@@ -273,62 +363,35 @@ class Tree:
     @cached_property
     def potential(self) -> casadi.SX:
         g = casadi.vertcat(*[casadi.SX(x) for x in self.gravity])
-        return -sum((link.mass * casadi.dot(g, frame.point(link.centre)) for link, frame in self._bodies()), casadi.SX(0))
+        return -sum(
+            (link.mass * casadi.dot(g, frame.point(link.centre)) for link, frame in self._bodies()),
+            casadi.SX(0),
+        )
+
+    @cached_property
+    def compiled(self) -> TreeBodies:
+        """The links as bodies in the axes of their joints, for the recursions."""
+        return compile_bodies(self)
+
+    @cached_property
+    def _gravity(self) -> casadi.SX:
+        return column(list(self.gravity))
 
     @cached_property
     def torques(self) -> casadi.SX:
         """Generalized forces of the motion (q, v, a) by recursive Newton-Euler, (n,)."""
-        g = casadi.vertcat(*[casadi.SX(x) for x in self.gravity])
-        cross, zero = casadi.cross, casadi.SX.zeros(3, 1)
-        moment, force = [zero] * len(self.nodes), [zero] * len(self.nodes)  # about the ground's origin
-        tau = [casadi.SX(0)] * len(self.coordinates)
-        for k in reversed(range(len(self.nodes))):
-            node = self.nodes[k]
-            f = node.frame
-            if node.link >= 0:
-                link = self.links[node.link]
-                inertia = f.R @ link.tensor @ f.R.T
-                F = link.mass * (f.acceleration(link.centre) - g)
-                force[k] = force[k] + F
-                moment[k] = moment[k] + cross(f.point(link.centre), F) + inertia @ f.dw + cross(f.w, inertia @ f.w)
-            if node.coordinate >= 0:
-                along = force[k] if node.kind == "slide" else moment[k] - cross(f.o, force[k])
-                tau[node.coordinate] = tau[node.coordinate] + casadi.dot(node.axis, along)
-            if node.parent >= 0:
-                # With absolute angles the force is passed to the parent, the moment to the ground.
-                passed = cross(f.o, force[k]) if node.kind == "level" else moment[k]
-                moment[node.parent], force[node.parent] = moment[node.parent] + passed, force[node.parent] + force[k]
-        return casadi.vertcat(*tau)
+        return inverse_dynamics(self.compiled.bodies, self.v.numel(), self._gravity)
 
     @cached_property
     def mass(self) -> casadi.SX:
-        """The mass matrix by composite bodies, all about the ground's origin, so that no transformations are needed."""
-        n, cross = len(self.coordinates), casadi.cross
-        entries: list[list[Any]] = [[0.0] * n for _ in range(n)]
-        bodies = self._composites()
-        for k, node in enumerate(self.nodes):
-            if node.coordinate < 0:
-                continue
-            m, mc, inertia = bodies[k]
-            w, v = _twist(node)
-            p, h = m * v + cross(w, mc), inertia @ w + cross(mc, v)  # momentum of everything outboard, for a unit rate
-            j = k
-            while j >= 0:
-                above = self.nodes[j]
-                if above.kind == "level":
-                    h = cross(above.frame.o, p)
-                elif above.coordinate >= 0:
-                    w, v = _twist(above)
-                    entry = casadi.dot(w, h) + casadi.dot(v, p)
-                    entries[above.coordinate][node.coordinate] += entry
-                    if j != k:
-                        entries[node.coordinate][above.coordinate] += entry
-                j = above.parent
-        return casadi.SX(casadi.vertcat(*[casadi.horzcat(*row) for row in entries]))
+        """The mass matrix by composite bodies, (n, n)."""
+        return mass_matrix(self.compiled.bodies, self.v.numel())
 
     @cached_property
     def bias(self) -> casadi.SX:
-        return casadi.substitute(self.torques, self.accelerations, casadi.SX.zeros(self.accelerations.shape))
+        return casadi.substitute(
+            self.torques, self.accelerations, casadi.SX.zeros(self.accelerations.shape)
+        )
 
     def mechanism(
         self,
@@ -337,14 +400,24 @@ class Tree:
         controls: Sequence[Quantity] = (),
         parameters: Sequence[Quantity] = (),
     ) -> Mechanism:
-        """Return the tree as a mechanism, with generalized forces, closures and other constraints."""
+        """Return the tree as a mechanism, with generalized forces, closures
+        and other constraints.
+        """
         if not self.coordinates:
             raise ModelError(
-                f"'{self.name}' has no coordinates", hint='give a joint a coordinate: Turn("z", Coordinate("theta"))'
+                f"'{self.name}' has no coordinates",
+                hint='give a joint a coordinate: Turn("z", Coordinate("theta"))',
+            )
+        coordinates = tuple(c for c in self.coordinates if isinstance(c, Coordinate))
+        if len(coordinates) < len(self.coordinates):
+            raise ModelError(
+                f"'{self.name}' has quaternions, whose rates are not velocities",
+                expected="coordinates whose rates are the velocities",
+                hint="state its motion by trajopt.robots.motion, or use three turns for a ball",
             )
         return Mechanism(
             self.name,
-            self.coordinates,
+            coordinates,
             self.kinetic,
             self.potential,
             forces=dict(forces or {}),
@@ -357,54 +430,3 @@ class Tree:
 
     def _bodies(self) -> list[tuple[Link, Frame]]:
         return [(self.links[node.link], node.frame) for node in self.nodes if node.link >= 0]
-
-    def _composites(self) -> list[tuple[casadi.SX, casadi.SX, casadi.SX]]:
-        """Return mass, first moment and inertia about the ground's origin of the composite body of each node."""
-        bodies = [(casadi.SX(0), casadi.SX.zeros(3, 1), casadi.SX.zeros(3, 3)) for _ in self.nodes]
-
-        def add(k: int, m: casadi.SX, c: casadi.SX, central: casadi.SX) -> None:
-            bodies[k] = (bodies[k][0] + m, bodies[k][1] + c, bodies[k][2] + central)
-
-        for k in reversed(range(len(self.nodes))):
-            node = self.nodes[k]
-            if node.link >= 0:
-                link = self.links[node.link]
-                c, m = node.frame.point(link.centre), casadi.SX(link.mass)
-                add(k, m, m * c, node.frame.R @ link.tensor @ node.frame.R.T + m * _spread(c))
-            if node.parent >= 0:
-                m, mc, inertia = bodies[k]
-                if node.kind == "level":  # absolute angles transmit only the translation of the origin: a point mass
-                    mc, inertia = m * node.frame.o, m * _spread(node.frame.o)
-                add(node.parent, m, mc, inertia)
-        return bodies
-
-
-def _twist(node: Node) -> tuple[casadi.SX, casadi.SX]:
-    """Return angular velocity and velocity at the ground's origin for a unit rate of the node's coordinate."""
-    if node.kind == "slide":
-        return casadi.SX.zeros(3, 1), node.axis
-    return node.axis, casadi.cross(node.frame.o, node.axis)
-
-
-def _spread(c: casadi.SX) -> casadi.SX:
-    return casadi.dot(c, c) * casadi.SX.eye(3) - c @ c.T
-
-
-def _unit(axis: str | tuple[float, float, float], owner: str) -> casadi.DM:
-    vector = np.asarray(AXES.get(axis, (0.0, 0.0, 0.0)) if isinstance(axis, str) else axis, dtype=float)
-    length = float(np.linalg.norm(vector))
-    if vector.shape != (3,) or length == 0.0:
-        raise ModelError(f"'{owner}': invalid axis", got=axis, expected="'x', 'y', 'z' or three numbers")
-    return casadi.DM(vector / length)
-
-
-def _rotation(axis: casadi.DM, angle: casadi.SX) -> casadi.SX:
-    """Rodrigues' rotation c E + s [a] + (1 - c) a a^T, without the round-off of c + (1 - c) about the axes of the frame."""
-    a, c, s = np.array(axis).ravel(), casadi.cos(angle), casadi.sin(angle)
-    K = np.array(casadi.DM(casadi.skew(axis)))
-    R = casadi.SX(3, 3)
-    for i in range(3):
-        for j in range(3):
-            along, kept = a[i] * a[j], float(i == j)
-            R[i, j] = s * K[i, j] + (1.0 if along == kept == 1.0 else c * kept + (1 - c) * along)
-    return R

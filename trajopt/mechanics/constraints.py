@@ -14,7 +14,8 @@ from trajopt.errors import ModelError
 
 Vector = NDArray[np.float64]
 
-# A row is dependent if its component outside the span of the previous rows is smaller than this, relative to its length.
+# A row is dependent if its component outside the span of the previous rows is smaller than this,
+# relative to its length.
 RANK_TOLERANCE = 1e-9
 
 
@@ -22,8 +23,9 @@ RANK_TOLERANCE = 1e-9
 class Holonomic:
     """A position condition h(q, t) = 0.
 
-    Its reaction acts along dh/dq by d'Alembert's principle, unless ``along`` gives the generalized force of a unit
-    multiplier by coordinate, for example for a programme constraint realised by a steering torque.
+    Its reaction acts along dh/dq by d'Alembert's principle, unless ``along`` gives the generalized
+    force of a unit multiplier by coordinate, for example for a programme constraint realised by a
+    steering torque.
 
     >>> x, y = casadi.SX.sym("x"), casadi.SX.sym("y")
     >>> Holonomic("track", y - casadi.sin(x), "m").expression
@@ -98,7 +100,14 @@ def dependences(matrix: Vector, names: Sequence[str]) -> tuple[Dependence, ...]:
         if np.linalg.norm(unit - basis.T @ weights) > RANK_TOLERANCE:
             independent.append(row)
         else:
-            found.append(Dependence(name, tuple(names[k] for k, w in zip(independent, weights, strict=True) if abs(w) > 1e-7)))
+            found.append(
+                Dependence(
+                    name,
+                    tuple(
+                        names[k] for k, w in zip(independent, weights, strict=True) if abs(w) > 1e-7
+                    ),
+                )
+            )
     return tuple(found)
 
 
@@ -124,7 +133,10 @@ def newton(
         while fraction > 1e-6:
             trial = x + fraction * step
             value = residual(trial)
-            if np.all(np.isfinite(value)) and np.linalg.norm(value) < (1.0 - 1e-4 * fraction) * size:
+            if (
+                np.all(np.isfinite(value))
+                and np.linalg.norm(value) < (1.0 - 1e-4 * fraction) * size
+            ):
                 break
             fraction /= 2
         else:
@@ -135,20 +147,26 @@ def newton(
     worst = sorted(zip(names, np.abs(y), strict=True), key=lambda pair: -pair[1])
     offending = [(name, value) for name, value in worst if value > 1e-3 * worst[0][1]]
     raise ModelError(
-        "the constraints cannot be satisfied together: " + ", ".join(f"'{name}'" for name, _ in offending),
+        "the constraints cannot be satisfied together: "
+        + ", ".join(f"'{name}'" for name, _ in offending),
         got=", ".join(f"{name} = {value:.3e}" for name, value in offending),
         expected="zero",
-        hint="a loop may not close from these initial values, or two constraints contradict each other",
+        hint="a loop may not close from these initial values, or two constraints contradict each "
+        "other",
     )
 
 
-def nearest_velocity(matrix: Vector, offset: Vector, velocity: Vector, names: Sequence[str]) -> Vector:
+def nearest_velocity(
+    matrix: Vector, offset: Vector, velocity: Vector, names: Sequence[str]
+) -> Vector:
     """Return the velocity nearest to a given one that satisfies A v + b = 0."""
     correction = np.linalg.lstsq(matrix, -(matrix @ velocity + offset), rcond=1e-12)[0]
     found: Vector = velocity + correction
     left = matrix @ found + offset
     allowed = 1e-10 * (
-        1.0 + float(np.abs(offset).max(initial=0.0)) + float(np.abs(matrix).max(initial=0.0) * np.abs(found).max(initial=0.0))
+        1.0
+        + float(np.abs(offset).max(initial=0.0))
+        + float(np.abs(matrix).max(initial=0.0) * np.abs(found).max(initial=0.0))
     )
     bad = [(name, value) for name, value in zip(names, left, strict=True) if abs(value) > allowed]
     if bad:
@@ -156,6 +174,7 @@ def nearest_velocity(matrix: Vector, offset: Vector, velocity: Vector, names: Se
             "no velocity satisfies the constraints " + ", ".join(f"'{name}'" for name, _ in bad),
             got=", ".join(f"{name}: {value:.3e}" for name, value in bad),
             expected="zero",
-            hint="the conditions contradict each other at this position, or too many coordinates are held",
+            hint="the conditions contradict each other at this position, or too many coordinates "
+            "are held",
         )
     return found

@@ -28,7 +28,8 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Contact of a disc (or a point, radius 0) of a body with the ground, by a compliant law and friction.
+    """Contact of a disc (or a point, radius 0) of a body with the ground, by a compliant law and
+    friction.
 
     >>> from trajopt.mechanics import Body, Hooke, assemble
     >>> disc = Body("disc", mass=1.0, inertia=0.005, position=(0.0, 0.09))
@@ -46,18 +47,23 @@ class Contact:
     surface: Line = Line()
 
     def effects(self, scene: BodySet) -> Effects:
-        approach = Approach.of(scene.place(self.body, self.at, self.name), self.radius, self.surface)
+        approach = Approach.of(
+            scene.place(self.body, self.at, self.name), self.radius, self.surface
+        )
         depth, rate = -approach.gap, -approach.normal_speed
         normal = self.law.force(depth, rate)
         elastic = casadi.gradient(self.law.stored(d := casadi.SX.sym("d")), d)
         lost = normal - casadi.substitute(elastic, d, depth)
         sideways = self.friction.force(normal, approach.slip) if self.friction else casadi.SX(0)
         force = lost * approach.normal + sideways * approach.tangent
-        return Effects(potential=self.law.stored(depth), forces=generalized_forces(approach.foot, force))
+        return Effects(
+            potential=self.law.stored(depth), forces=generalized_forces(approach.foot, force)
+        )
 
 
 def touch(mechanism: Mechanism, body: Body, contact: Contact) -> tuple[Event, ...]:
-    """Return the events of a compliant contact: touch-down, lift-off, and truncation of the force by its law.
+    """Return the events of a compliant contact: touch-down, lift-off, and truncation of the force
+    by its law.
 
     The force is not smooth there. Restarting the integrator at these events preserves its accuracy.
 
@@ -76,13 +82,17 @@ def touch(mechanism: Mechanism, body: Body, contact: Contact) -> tuple[Event, ..
     hold = contact.law.hold(-at.gap, -at.normal_speed)
     if hold is not None:
         # Zero without contact, which is no crossing.
-        events.append(Event(f"{contact.name} lets go", casadi.if_else(at.gap < 0, hold, 0), -1, go_on))
+        events.append(
+            Event(f"{contact.name} lets go", casadi.if_else(at.gap < 0, hold, 0), -1, go_on)
+        )
     return tuple(events)
 
 
 @dataclass(frozen=True, eq=False)
 class Approach:
-    """Kinematics of a disc (or a point, radius 0) over the ground: nearest point, gap, normal and tangential velocity."""
+    """Kinematics of a disc (or a point, radius 0) over the ground: nearest point, gap, normal and
+    tangential velocity.
+    """
 
     foot: Place
     gap: casadi.SX
@@ -98,7 +108,14 @@ class Approach:
         t = casadi.DM([float(n[1]), -float(n[0])])
         gap = casadi.dot(centre.position - casadi.DM(surface.point), n) - radius
         foot = replace(centre, position=centre.position - radius * n)
-        return Approach(foot, gap, n, t, casadi.dot(centre.velocity, n), casadi.dot(centre.velocity, t) + radius * centre.spin)
+        return Approach(
+            foot,
+            gap,
+            n,
+            t,
+            casadi.dot(centre.velocity, n),
+            casadi.dot(centre.velocity, t) + radius * centre.spin,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +131,16 @@ class Resting:
     surface: Line = Line()
 
     def effects(self, scene: BodySet) -> Effects:
-        approach = Approach.of(scene.place(self.body, self.at, self.name), self.radius, self.surface)
-        # Events are located to round-off, and a resting body moves along the surface only, so that small thresholds suffice.
+        approach = Approach.of(
+            scene.place(self.body, self.at, self.name), self.radius, self.surface
+        )
+        # Events are located to round-off, and a resting body moves along the surface only, so that
+        # small thresholds suffice.
         rests = casadi.logic_and(approach.gap < 1e-9, casadi.fabs(approach.normal_speed) < 1e-9)
         normal = casadi.if_else(rests, self.normal_force, 0)
         sideways = self.friction.force(normal, approach.slip) if self.friction else casadi.SX(0)
-        return Effects(forces=generalized_forces(approach.foot, normal * approach.normal + sideways * approach.tangent))
+        return Effects(
+            forces=generalized_forces(
+                approach.foot, normal * approach.normal + sideways * approach.tangent
+            )
+        )

@@ -1,7 +1,7 @@
 """Contact laws: the normal force of a compliant contact, and friction.
 
-A law maps the depth of penetration and its rate to the normal force; its elastic part has a potential energy, so that the
-power balance holds.
+A law maps the depth of penetration and its rate to the normal force; its elastic part has a
+potential energy, so that the power balance holds.
 """
 
 from __future__ import annotations
@@ -28,11 +28,15 @@ class NormalLaw(Protocol):
         ...
 
     def stored(self, depth: Any) -> Any:
-        """Return the elastic energy, J; its derivative with respect to the depth is the elastic force."""
+        """Return the elastic energy, J; its derivative with respect to the depth is the elastic
+        force.
+        """
         ...
 
     def hold(self, depth: Any, rate: Any) -> Any:
-        """Return a function that is negative if the law truncates its force during contact; None if it never does."""
+        """Return a function that is negative if the law truncates its force during contact; None if
+        it never does.
+        """
         ...
 
 
@@ -57,7 +61,11 @@ class Hooke:
 
 @dataclass(frozen=True)
 class KelvinVoigt:
-    """k d + c d'. The Kelvin-Voigt force is tensile at the end of a contact; ``adhesive=False`` truncates it at zero."""
+    """k d + c d'.
+
+    The Kelvin-Voigt force is tensile at the end of a contact; ``adhesive=False`` truncates it at
+    zero.
+    """
 
     stiffness: float
     damping: float
@@ -78,8 +86,11 @@ class KelvinVoigt:
         return None if self.adhesive else self.stiffness * depth + self.damping * rate
 
     @staticmethod
-    def from_restitution(stiffness: float, mass: float, restitution: float, adhesive: bool = False) -> KelvinVoigt:
-        """Return the law with the damping for a coefficient of restitution of a mass without other forces.
+    def from_restitution(
+        stiffness: float, mass: float, restitution: float, adhesive: bool = False
+    ) -> KelvinVoigt:
+        """Return the law with the damping for a coefficient of restitution of a mass without other
+        forces.
 
         >>> KelvinVoigt.from_restitution(1e4, 2.0, 0.5, adhesive=True).damping
         60.93952644739415
@@ -92,13 +103,21 @@ class KelvinVoigt:
         else:
             floor = _kelvin_voigt_restitution(1.0 - 1e-12)
             if e <= floor:
-                raise ModelError("no damping below critical gives this restitution", got=e, expected=f"more than {floor:.4f}")
-            ratio = scipy.optimize.brentq(lambda z: _kelvin_voigt_restitution(z) - e, 0.0, 1.0 - 1e-12, xtol=1e-15)
+                raise ModelError(
+                    "no damping below critical gives this restitution",
+                    got=e,
+                    expected=f"more than {floor:.4f}",
+                )
+            ratio = scipy.optimize.brentq(
+                lambda z: _kelvin_voigt_restitution(z) - e, 0.0, 1.0 - 1e-12, xtol=1e-15
+            )
         return KelvinVoigt(stiffness, 2.0 * ratio * math.sqrt(stiffness * mass), adhesive)
 
 
 def _kelvin_voigt_restitution(ratio: float) -> float:
-    """Return the restitution if the contact ends at zero force: exp(-z w t), t the first time at which k d + c d' = 0."""
+    """Return the restitution if the contact ends at zero force: exp(-z w t), t the first time at
+    which k d + c d' = 0.
+    """
     root = math.sqrt(1.0 - ratio**2)
     angle = math.pi - math.atan2(2.0 * ratio * root, 1.0 - 2.0 * ratio**2)
     return math.exp(-ratio / root * angle)
@@ -125,8 +144,9 @@ class Hertz:
         return None
 
 
-# s = a v0 of k d^n (1 + a d') as a function of the coefficient of restitution e, after several authors; exact for none of them
-# (``HuntCrossley.from_restitution`` is). Collected in Flores and Lankarani, Contact Force Models for Multibody Dynamics, ch. 3.
+# s = a v0 of k d^n (1 + a d') as a function of the coefficient of restitution e, after several
+# authors; exact for none of them (``HuntCrossley.from_restitution`` is). Collected in Flores and
+# Lankarani, Contact Force Models for Multibody Dynamics, ch. 3.
 DAMPING_FACTORS: Mapping[str, Callable[[float], float]] = {
     "hunt-crossley": lambda e: 3 * (1 - e) / 2,
     "herbert-mcwhannell": lambda e: 6 * (1 - e) / ((2 * e - 1) ** 2 + 3),
@@ -140,7 +160,9 @@ DAMPING_FACTORS: Mapping[str, Callable[[float], float]] = {
 
 @dataclass(frozen=True)
 class HuntCrossley:
-    """k d^n (1 + a d'): damping that grows with the depth, so that the force starts and ends at zero."""
+    """k d^n (1 + a d'): damping that grows with the depth, so that the force starts and ends at
+    zero.
+    """
 
     stiffness: float
     damping: float  # a, s/m
@@ -152,7 +174,9 @@ class HuntCrossley:
         check_constant("exponent", self.exponent)
 
     def force(self, depth: Any, rate: Any) -> Any:
-        return self.stiffness * _power(depth, self.exponent) * casadi.fmax(1 + self.damping * rate, 0)
+        return (
+            self.stiffness * _power(depth, self.exponent) * casadi.fmax(1 + self.damping * rate, 0)
+        )
 
     def stored(self, depth: Any) -> Any:
         return self.stiffness / (self.exponent + 1) * _power(depth, self.exponent + 1)
@@ -161,11 +185,15 @@ class HuntCrossley:
         return 1 + self.damping * rate
 
     @staticmethod
-    def from_restitution(stiffness: float, speed: float, restitution: float, exponent: float = 1.5) -> HuntCrossley:
-        """Return the law with the damping for a coefficient of restitution at an impact speed, for any mass and exponent.
+    def from_restitution(
+        stiffness: float, speed: float, restitution: float, exponent: float = 1.5
+    ) -> HuntCrossley:
+        """Return the law with the damping for a coefficient of restitution at an impact speed, for
+        any mass and exponent.
 
-        Integrating m v dv = -k d^n (1 + a v) dd over both halves gives s - ln(1 + s) = -e s - ln(1 - e s), s = a v0. (Hunt and
-        Crossley's own a = 3 (1 - e) / (2 v0) is its limit for e near 1.)
+        Integrating m v dv = -k d^n (1 + a v) dd over both halves gives s - ln(1 + s) = -e s - ln(1
+        - e s), s = a v0. (Hunt and Crossley's own a = 3 (1 - e) / (2 v0) is its limit for e near
+        1.)
         """
         e = max(check_restitution(restitution), LEAST_RESTITUTION)
         check_constant("speed", speed)
@@ -177,12 +205,17 @@ class HuntCrossley:
 
         # balance starts at zero, rises, and falls to minus infinity at s = 1/e.
         low = 0.5 * (1.0 - e) / e
-        s = scipy.optimize.brentq(balance, min(low, 0.5 / e), (1.0 - 1e-15) / e, xtol=1e-15, maxiter=500)
+        s = scipy.optimize.brentq(
+            balance, min(low, 0.5 / e), (1.0 - 1e-15) / e, xtol=1e-15, maxiter=500
+        )
         return HuntCrossley(stiffness, s / speed, exponent)
 
     @staticmethod
-    def after(author: str, stiffness: float, speed: float, restitution: float, exponent: float = 1.5) -> HuntCrossley:
-        """Return the law with the damping of an author's formula (``DAMPING_FACTORS``) for a restitution at an impact speed.
+    def after(
+        author: str, stiffness: float, speed: float, restitution: float, exponent: float = 1.5
+    ) -> HuntCrossley:
+        """Return the law with the damping of an author's formula (``DAMPING_FACTORS``) for a
+        restitution at an impact speed.
 
         >>> HuntCrossley.after("flores", 1e4, 2.0, 0.5).damping
         0.8
@@ -203,7 +236,11 @@ class HuntCrossley:
         if s == 0.0:
             return 1.0
         loss = s - math.log1p(s)  # of both halves: s - ln(1 + s) = -e s - ln(1 - e s)
-        return float(scipy.optimize.brentq(lambda e: -e * s - math.log1p(-e * s) - loss, 0.0, (1 - 1e-15) / s, xtol=1e-15))
+        return float(
+            scipy.optimize.brentq(
+                lambda e: -e * s - math.log1p(-e * s) - loss, 0.0, (1 - 1e-15) / s, xtol=1e-15
+            )
+        )
 
 
 class Smoothing(Protocol):
@@ -247,7 +284,9 @@ class Coulomb:
 
 
 def _power(depth: Any, exponent: float) -> Any:
-    """Return depth^exponent inside, zero outside; the base is bounded away from zero, where d^n has no derivative."""
+    """Return depth^exponent inside, zero outside; the base is bounded away from zero, where d^n has
+    no derivative.
+    """
     inside = depth > 0
     return casadi.if_else(inside, casadi.if_else(inside, depth, 1.0) ** exponent, 0)
 
@@ -255,7 +294,9 @@ def _power(depth: Any, exponent: float) -> Any:
 def check_constant(what: str, value: float, zero: bool = False) -> None:
     """Raise unless a constant of a law is positive, or zero if allowed."""
     if not (value > 0 or (zero and value == 0)):
-        raise ModelError(f"a contact needs a {what} that is not negative{'' if zero else ' or zero'}", got=value)
+        raise ModelError(
+            f"a contact needs a {what} that is not negative{'' if zero else ' or zero'}", got=value
+        )
 
 
 def check_restitution(value: float) -> float:

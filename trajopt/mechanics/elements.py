@@ -9,15 +9,27 @@ from typing import Any
 import casadi
 
 from trajopt.errors import ModelError
-from trajopt.mechanics.bodies import GROUND, BodySet, Effects, Place, Point, generalized_forces, rotation
+from trajopt.mechanics.bodies import (
+    GROUND,
+    Body,
+    BodySet,
+    Effects,
+    Place,
+    Point,
+    generalized_forces,
+    rotation,
+)
 from trajopt.mechanics.constraints import Holonomic
 
-# Joints ---------------------------------------------------------------------------------------------------------------------
+# Joints
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Revolute:
-    """A revolute joint: a point of one body coincides with a point of another, or of the ground, fixed or moving."""
+    """A revolute joint: a point of one body coincides with a point of another, or of the ground,
+    fixed or moving.
+    """
 
     name: str
     first: str
@@ -47,10 +59,11 @@ class Fixed:
 
 @dataclass(frozen=True, eq=False)
 class Prismatic:
-    """A prismatic joint: a point of the second body moves on a line of the first body, at a constant relative angle.
+    """A prismatic joint: a point of the second body moves on a line of the first body, at a
+    constant relative angle.
 
-    The angle is held by its difference, or with ``by_vectors`` by the scalar product of an axis of one body and a normal of the
-    other, which angles that differ by half turns satisfy too.
+    The angle is held by its difference, or with ``by_vectors`` by the scalar product of an axis of
+    one body and a normal of the other, which angles that differ by half turns satisfy too.
     """
 
     name: str
@@ -83,11 +96,60 @@ class Drive:
     which: int = 2
 
     def effects(self, scene: BodySet) -> Effects:
-        body = scene.body(self.body, self.name)
-        if body is None:
-            raise ModelError(f"'{scene.name}': drive '{self.name}' cannot move the ground")
-        coordinate = body.coordinates[self.which]
-        return Effects((Holonomic(self.name, coordinate.q - casadi.SX(self.path(scene.time)), coordinate.unit),))
+        coordinate = _moving(scene, self.body, self.name).coordinates[self.which]
+        return Effects(
+            (
+                Holonomic(
+                    self.name, coordinate.q - casadi.SX(self.path(scene.time)), coordinate.unit
+                ),
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Gear:
+    """Two gears on fixed axles that mesh: r1 theta1 + r2 theta2 is constant; its reaction is the
+    force of the teeth. A negative second radius is that of a gear with internal teeth.
+    """
+
+    name: str
+    first: str
+    second: str
+    radii: tuple[float, float]
+
+    def effects(self, scene: BodySet) -> Effects:
+        (r1, r2) = self.radii
+        a, b = (_moving(scene, name, self.name) for name in (self.first, self.second))
+        turned = r1 * (a.coordinates[2].q - a.angle) + r2 * (b.coordinates[2].q - b.angle)
+        return Effects((Holonomic(self.name, turned, "m"),))
+
+
+@dataclass(frozen=True, eq=False)
+class Rack:
+    """A rack that a pinion moves along an axis of the ground: the way is radius times the angle.
+
+    The teeth are on the right of the axis, seen from the pinion; a negative radius is on its left.
+    """
+
+    name: str
+    pinion: str
+    rack: str
+    radius: float
+    axis: tuple[float, float] = (1.0, 0.0)
+
+    def effects(self, scene: BodySet) -> Effects:
+        pinion, rack = (_moving(scene, n, self.name) for n in (self.pinion, self.rack))
+        along, (x, y, _) = _direction(self.axis, self.name), rack.coordinates
+        way = along[0] * (x.q - rack.position[0]) + along[1] * (y.q - rack.position[1])
+        turned = pinion.coordinates[2].q - pinion.angle
+        return Effects((Holonomic(self.name, way - self.radius * turned, "m"),))
+
+
+def _moving(scene: BodySet, name: str, element: str) -> Body:
+    body = scene.body(name, element)
+    if body is None:
+        raise ModelError(f"'{scene.name}': '{element}' cannot move the ground")
+    return body
 
 
 def _ends(scene: BodySet, element: Revolute | Fixed | Prismatic | Spring) -> tuple[Place, Place]:
@@ -113,7 +175,8 @@ def _direction(axis: tuple[float, float], name: str) -> tuple[float, float]:
     return axis[0] / length, axis[1] / length
 
 
-# Springs and forces ---------------------------------------------------------------------------------------------------------
+# Springs and forces
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,18 +218,25 @@ class TorsionSpring:
     angle: float = 0.0
 
     def effects(self, scene: BodySet) -> Effects:
-        a, b = scene.place(self.first, (0.0, 0.0), self.name), scene.place(self.second, (0.0, 0.0), self.name)
+        a, b = (
+            scene.place(self.first, (0.0, 0.0), self.name),
+            scene.place(self.second, (0.0, 0.0), self.name),
+        )
         drag = self.damping * (b.spin - a.spin)
         none = casadi.SX.zeros(2, 1)
         return Effects(
             potential=0.5 * self.stiffness * (b.angle - a.angle - self.angle) ** 2,
-            forces=(*generalized_forces(a, none, drag), *generalized_forces(b, none, -drag)) if self.damping else (),
+            forces=(*generalized_forces(a, none, drag), *generalized_forces(b, none, -drag))
+            if self.damping
+            else (),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Force:
-    """A force in the ground's axes at a point of a body: numbers, quantities, expressions or functions of time."""
+    """A force in the ground's axes at a point of a body: numbers, quantities, expressions or
+    functions of time.
+    """
 
     name: str
     body: str
@@ -175,7 +245,9 @@ class Force:
 
     def effects(self, scene: BodySet) -> Effects:
         place = scene.place(self.body, self.at, self.name)
-        return Effects(forces=generalized_forces(place, casadi.vertcat(*[scene.value(f) for f in self.force])))
+        return Effects(
+            forces=generalized_forces(place, casadi.vertcat(*[scene.value(f) for f in self.force]))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,4 +262,6 @@ class Torque:
     def effects(self, scene: BodySet) -> Effects:
         value, none = scene.value(self.torque), casadi.SX.zeros(2, 1)
         on, back = (scene.place(name, (0.0, 0.0), self.name) for name in (self.body, self.carrier))
-        return Effects(forces=(*generalized_forces(on, none, value), *generalized_forces(back, none, -value)))
+        return Effects(
+            forces=(*generalized_forces(on, none, value), *generalized_forces(back, none, -value))
+        )

@@ -15,20 +15,29 @@ from trajopt.mechanics.statement import require_independent, require_values
 from trajopt.system import Invariant, Law, System, Variable
 
 
-def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[str, Any], details: Mapping[str, Any]) -> System:
+def as_system(
+    mechanism: Mechanism,
+    formulation: Formulation,
+    controls: Mapping[str, Any],
+    details: Mapping[str, Any],
+) -> System:
     """Return a mechanism as a first-order system.
 
     Parameters
     ----------
-    controls : the control laws by name, expressions in the coordinates, velocities, time and parameters (or numbers); a control
+    controls : the control laws by name, expressions in the coordinates, velocities, time and
+    parameters (or numbers); a control
         without a law becomes a parameter of the system.
-    details : further fields of ``System``: ``until``, ``description``, ``events``, ``outputs``, ``drawing``.
+    details : further fields of ``System``: ``until``, ``description``, ``events``, ``outputs``,
+    ``drawing``.
     """
     require_values(mechanism, "simulations")
     known = [c.name for c in mechanism.controls]
     for name in controls:
         if name not in known:
-            raise ModelError(f"'{mechanism.name}' has no control '{name}'", expected=", ".join(known) or "none")
+            raise ModelError(
+                f"'{mechanism.name}' has no control '{name}'", expected=", ".join(known) or "none"
+            )
     if not isinstance(formulation, Penalty):
         require_independent(mechanism)
 
@@ -37,16 +46,26 @@ def as_system(mechanism: Mechanism, formulation: Formulation, controls: Mapping[
         way = formulation if law is None else Augmented()
         motion = way.motion(mechanism, _wanted(mechanism, law))
         penalized = isinstance(formulation, Penalty)
-        return _assemble(mechanism, motion, controls, dict(details), penalized=penalized, build=build, held=held)
+        return _assemble(
+            mechanism, motion, controls, dict(details), penalized=penalized, build=build, held=held
+        )
 
     return build(None)
 
 
 def _undriven(mechanism: Mechanism) -> bool:
-    """Whether only the forces can change the energy: nothing depends on time or drives the constraints."""
-    equations = casadi.vertcat(mechanism.equations.lagrangian, mechanism.equations.velocity_residual)
+    """Whether only the forces can change the energy: nothing depends on time or drives the
+    constraints.
+    """
+    equations = casadi.vertcat(
+        mechanism.equations.lagrangian, mechanism.equations.velocity_residual
+    )
     timeless = not casadi.depends_on(equations, mechanism.time)
-    return timeless and all_ideal(mechanism.constraints) and casadi.SX(mechanism.equations.offset).is_zero()
+    return (
+        timeless
+        and all_ideal(mechanism.constraints)
+        and casadi.SX(mechanism.equations.offset).is_zero()
+    )
 
 
 def _wanted(mechanism: Mechanism, law: Law | None) -> casadi.SX:
@@ -72,7 +91,11 @@ def _assemble(
     kept = list(motion.independent)
     reduced = len(kept) < len(mechanism.coordinates)
     open_controls = [c for c in mechanism.controls if c.name not in controls]
-    extra = [] if held is None else [Quantity(str(symbol), symbol=symbol) for symbol in casadi.vertsplit(held)]
+    extra = (
+        []
+        if held is None
+        else [Quantity(str(symbol), symbol=symbol) for symbol in casadi.vertsplit(held)]
+    )
     quantities = [*mechanism.parameters, *open_controls, *extra]
 
     def closed(expression: Any) -> casadi.SX:
@@ -86,11 +109,15 @@ def _assemble(
     variables = mechanism.state_variables()
     n = len(mechanism.coordinates)
     outputs = {
-        name: (closed(e), unit) for name, (e, unit) in {**_outputs(mechanism, motion), **details.pop("outputs", {})}.items()
+        name: (closed(e), unit)
+        for name, (e, unit) in {**_outputs(mechanism, motion), **details.pop("outputs", {})}.items()
     }
     for k in range(n):
         if k not in kept:
-            outputs[mechanism.coordinates[k].rate] = (motion.velocity[k], mechanism.coordinates[k].rate_unit)
+            outputs[mechanism.coordinates[k].rate] = (
+                motion.velocity[k],
+                mechanism.coordinates[k].rate_unit,
+            )
     return System(
         name=mechanism.name,
         time=mechanism.time,
@@ -108,13 +135,22 @@ def _assemble(
 
 
 def _outputs(mechanism: Mechanism, motion: EquationsOfMotion) -> dict[str, tuple[casadi.SX, str]]:
-    total = mechanism.equations.directions @ motion.reactions if mechanism.rows else casadi.SX(len(mechanism.coordinates), 1)
+    total = (
+        mechanism.equations.directions @ motion.reactions
+        if mechanism.rows
+        else casadi.SX(len(mechanism.coordinates), 1)
+    )
     # The energy changes by forces, reactions of driven constraints and explicit time dependence.
     terms = mechanism.equations
-    power = casadi.dot(terms.force + total, mechanism.v) - casadi.jacobian(terms.lagrangian, mechanism.time)
+    power = casadi.dot(terms.force + total, mechanism.v) - casadi.jacobian(
+        terms.lagrangian, mechanism.time
+    )
     found = {"energy": (terms.energy, "J"), "power": (power, "W")}
     for k, c in enumerate(mechanism.coordinates):
-        found[f"{c.name}_acceleration"] = (motion.acceleration[k], f"{c.unit}/s^2" if c.unit else "")
+        found[f"{c.name}_acceleration"] = (
+            motion.acceleration[k],
+            f"{c.unit}/s^2" if c.unit else "",
+        )
     for row, constraint in enumerate(mechanism.rows):
         found[f"reaction_{constraint.name}"] = (motion.reactions[row], "")
     if mechanism.rows:
@@ -123,12 +159,22 @@ def _outputs(mechanism: Mechanism, motion: EquationsOfMotion) -> dict[str, tuple
     return found
 
 
-def _invariants(mechanism: Mechanism, closed: Any, *, reduced: bool, penalized: bool) -> tuple[Invariant, ...]:
+def _invariants(
+    mechanism: Mechanism, closed: Any, *, reduced: bool, penalized: bool
+) -> tuple[Invariant, ...]:
     found = []
     if not penalized:
-        # With dependent velocities eliminated the rate of a position condition is zero for all states: only its value drifts.
-        found += [Invariant(c.name, closed(c.expression), 1 if reduced else 2) for c in mechanism.holonomic]
-        found += [] if reduced else [Invariant(c.name, closed(c.expression), 1) for c in mechanism.nonholonomic]
+        # With dependent velocities eliminated the rate of a position condition is zero for all
+        # states: only its value drifts.
+        found += [
+            Invariant(c.name, closed(c.expression), 1 if reduced else 2)
+            for c in mechanism.holonomic
+        ]
+        found += (
+            []
+            if reduced
+            else [Invariant(c.name, closed(c.expression), 1) for c in mechanism.nonholonomic]
+        )
     if _undriven(mechanism) and closed(mechanism.equations.force).is_zero() and not penalized:
         found.append(Invariant("energy", closed(mechanism.equations.energy), 0))
     return tuple(found)

@@ -18,7 +18,9 @@ class ImpactLaw(Protocol):
     """Maps the velocities of the contact point before an impact, and its mobility, to impulses."""
 
     def impulse(self, before: casadi.SX, mobility: casadi.SX) -> casadi.SX:
-        """Return the (normal, tangential) impulse; ``mobility`` (2, 2) maps impulses to changes of the contact velocity."""
+        """Return the (normal, tangential) impulse; ``mobility`` (2, 2) maps impulses to changes of
+        the contact velocity.
+        """
         ...
 
 
@@ -28,7 +30,9 @@ class _Law:
 
     restitution: float
     friction: float = 0.0
-    rest_speed: float = 0.0  # slower impacts have no rebound, which ends an infinite series of bounces
+    rest_speed: float = (
+        0.0  # slower impacts have no rebound, which ends an infinite series of bounces
+    )
 
     def __post_init__(self) -> None:
         check_restitution(self.restitution)
@@ -40,7 +44,9 @@ class _Law:
 
 @dataclass(frozen=True)
 class NewtonImpact(_Law):
-    """Newton's law: the normal velocity is multiplied by -e; the contact point sticks within the friction cone, else slides."""
+    """Newton's law: the normal velocity is multiplied by -e; the contact point sticks within the
+    friction cone, else slides.
+    """
 
     def impulse(self, before: casadi.SX, mobility: casadi.SX) -> casadi.SX:
         return _phase(before, mobility, -(1 + self._e(before)) * before[0], self.friction)
@@ -48,7 +54,9 @@ class NewtonImpact(_Law):
 
 @dataclass(frozen=True)
 class PoissonImpact(_Law):
-    """Poisson's law: compression to zero normal velocity, then restitution with e times its impulse."""
+    """Poisson's law: compression to zero normal velocity, then restitution with e times its
+    impulse.
+    """
 
     def impulse(self, before: casadi.SX, mobility: casadi.SX) -> casadi.SX:
         compression = _phase(before, mobility, -before[0], self.friction)
@@ -60,7 +68,9 @@ class PoissonImpact(_Law):
 
 
 def _phase(before: casadi.SX, mobility: casadi.SX, change: casadi.SX, friction: float) -> casadi.SX:
-    """Return the impulses that change the normal velocity by ``change``: sticking if friction suffices, else sliding."""
+    """Return the impulses that change the normal velocity by ``change``: sticking if friction
+    suffices, else sliding.
+    """
     if friction == 0.0:
         return casadi.vertcat(change / mobility[0, 0], 0)
     stick = casadi.solve(mobility, casadi.vertcat(change, -before[1]))
@@ -79,7 +89,8 @@ def impact(
     radius: float = 0.0,
     surface: Line | None = None,
 ) -> Event:
-    """Return the event of a rigid impact of a body with the ground, for a system with all velocities as states.
+    """Return the event of a rigid impact of a body with the ground, for a system with all
+    velocities as states.
 
     The constraints of the mechanism hold during the impact: the jump is in their null space.
 
@@ -95,7 +106,13 @@ def impact(
     J = casadi.jacobian(contact_velocity, mechanism.v)  # (2, n)
     n, m = len(mechanism.coordinates), len(mechanism.rows)
     A = mechanism.equations.matrix
-    whole = casadi.vertcat(casadi.horzcat(mechanism.equations.mass, -A.T), casadi.horzcat(A, casadi.SX(m, m)))
-    response = casadi.solve(casadi.densify(whole), casadi.vertcat(casadi.densify(J).T, casadi.SX.zeros(m, 2)))[:n, :]
+    whole = casadi.vertcat(
+        casadi.horzcat(mechanism.equations.mass, -A.T), casadi.horzcat(A, casadi.SX(m, m))
+    )
+    response = casadi.solve(
+        casadi.densify(whole), casadi.vertcat(casadi.densify(J).T, casadi.SX.zeros(m, 2))
+    )[:n, :]
     after = mechanism.v + response @ law.impulse(contact_velocity, J @ response)
-    return Event(f"{body.name} hits the ground", approach.gap, -1, casadi.vertcat(mechanism.q, after))
+    return Event(
+        f"{body.name} hits the ground", approach.gap, -1, casadi.vertcat(mechanism.q, after)
+    )

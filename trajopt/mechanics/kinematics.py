@@ -1,4 +1,6 @@
-"""Kinematic analysis: positions, velocities and accelerations of a fully driven mechanism, by Newton-Raphson."""
+"""Kinematic analysis: positions, velocities and accelerations of a fully driven mechanism, by
+Newton-Raphson.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from trajopt.mechanics.lagrange import Mechanism
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """The motion determined by the constraints, at given times: rows are times, columns coordinates."""
+    """The motion determined by the constraints, at given times: rows are times, columns
+    coordinates.
+    """
 
     t: Vector
     q: Vector
@@ -23,15 +27,18 @@ class Kinematics:
 
 
 def kinematics(mechanism: Mechanism, times: Sequence[float]) -> Kinematics:
-    """Compute positions, velocities and accelerations of a mechanism with as many position conditions as coordinates.
+    """Compute positions, velocities and accelerations of a mechanism with as many position
+    conditions as coordinates.
 
-    Newton's method starts from the extrapolated previous time, so that the motion stays on one branch.
+    Newton's method starts from the extrapolated previous time, so that the motion stays on one
+    branch.
 
     >>> import casadi
     >>> from trajopt.mechanics.lagrange import Coordinate
     >>> from trajopt.mechanics.constraints import Holonomic
     >>> x, t = Coordinate("x"), casadi.SX.sym("t")
-    >>> driven = Mechanism("driven", (x,), x.v**2 / 2, constraints=(Holonomic("path", x.q - t**2),), time=t)
+    >>> driven = Mechanism("driven", (x,), x.v**2 / 2, constraints=(Holonomic("path", x.q - t**2),),
+    ...     time=t)
     >>> found = kinematics(driven, [0.0, 3.0])
     >>> found.q[1], found.v[1], found.a[1]
     (array([9.]), array([6.]), array([2.]))
@@ -45,7 +52,10 @@ def kinematics(mechanism: Mechanism, times: Sequence[float]) -> Kinematics:
             hint="add Drive(...) elements, or use simulate(mechanism.system())",
         )
     h = mechanism.function(mechanism.equations.position_residual)
-    matrix, offset = mechanism.function(mechanism.equations.matrix), mechanism.function(mechanism.equations.offset)
+    matrix, offset = (
+        mechanism.function(mechanism.equations.matrix),
+        mechanism.function(mechanism.equations.offset),
+    )
     drift = mechanism.function(mechanism.equations.drift)
     q, at_rest = mechanism.start[0], np.zeros(n)
     v, a, before = np.zeros(n), np.zeros(n), None
@@ -57,7 +67,12 @@ def kinematics(mechanism: Mechanism, times: Sequence[float]) -> Kinematics:
 
         step = 0.0 if before is None else t - before
         guess = q + step * v + 0.5 * step**2 * a
-        q = newton(lambda x: np.array(h(*arguments(x))).ravel(), lambda x: np.array(matrix(*arguments(x))), guess, names)
+        q = newton(
+            lambda x: np.array(h(*arguments(x))).ravel(),
+            lambda x: np.array(matrix(*arguments(x))),
+            guess,
+            names,
+        )
         G, b = np.array(matrix(*arguments(q))), np.array(offset(*arguments(q)))
         stuck = dependences(G, names)
         if stuck:

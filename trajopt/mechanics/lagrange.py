@@ -1,15 +1,18 @@
-"""Mechanisms: coordinates, energies, forces and constraints; accelerations, reactions and first-order systems that follow."""
+"""Mechanisms: coordinates, energies, forces and constraints; accelerations, reactions and
+first-order systems that follow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import casadi
 import numpy as np
 
+from trajopt.displays import display
 from trajopt.errors import ModelError, suggest
 from trajopt.mechanics.constraints import (
     Constraint,
@@ -21,6 +24,7 @@ from trajopt.mechanics.constraints import (
 )
 from trajopt.mechanics.lagrange_equations import LagrangeEquations, column
 from trajopt.mechanics.statement import check_statement, consistent_start, require_values
+from trajopt.pickling import packed, unpacked
 from trajopt.system import System, Variable
 
 if TYPE_CHECKING:
@@ -68,24 +72,32 @@ class Quantity:
     symbol: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "symbol", casadi.SX.sym(self.name) if self.symbol is None else self.symbol)
+        if not isinstance(self.name, str) or not self.name:
+            raise ModelError("the name of a quantity", got=repr(self.name), expected="a string")
+        object.__setattr__(
+            self, "symbol", casadi.SX.sym(self.name) if self.symbol is None else self.symbol
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """Mass matrix and bias found in another way than by differentiation, where that is cheaper (long chains)."""
+    """Mass matrix and bias found in another way than by differentiation, where that is cheaper
+    (long chains).
+    """
 
     mass: casadi.SX  # (n, n)
     bias: casadi.SX  # (n,)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mechanism:
-    """Coordinates, energies, forces and constraints, and the equations of motion that follow from them.
+    """Coordinates, energies, forces and constraints, and the equations of motion that follow from
+    them.
 
     Parameters
     ----------
-    kinetic, potential : T(q, v, t) and V(q, t). A Lagrangian that does not split goes whole into ``kinetic``.
+    kinetic, potential : T(q, v, t) and V(q, t). A Lagrangian that does not split goes whole into
+    ``kinetic``.
     forces : generalized force by coordinate name, Q(q, v, u, p, t).
     constraints : ``Holonomic`` and ``Nonholonomic``, each with a name.
     controls, parameters : symbols of the model with default values.
@@ -94,14 +106,16 @@ class Mechanism:
 
     Examples
     --------
-    A pendulum of length 2 m in Cartesian coordinates, and the pull in its rod (a force along +y is positive):
+    A pendulum of length 2 m in Cartesian coordinates, and the pull in its rod (a force along +y is
+    positive):
 
     >>> x, y = Coordinate("x", start=0.0, unit="m"), Coordinate("y", start=-2.0, unit="m")
     >>> pendulum = Mechanism(
     ...     "pendulum", (x, y), kinetic=0.5 * (x.v**2 + y.v**2), potential=9.8 * y.q,
     ...     constraints=(Holonomic("rod", x.q**2 + y.q**2 - 4.0),),
     ... )
-    >>> pendulum.acceleration([0.0, -2.0], [3.0, 0.0])[1], pendulum.reaction_forces([0.0, -2.0], [3.0, 0.0])[1]
+    >>> pendulum.acceleration([0.0, -2.0], [3.0, 0.0])[1], pendulum.reaction_forces([0.0, -2.0],
+    ...     [3.0, 0.0])[1]
     (DM(4.5), DM(14.3))
     """
 
@@ -121,7 +135,28 @@ class Mechanism:
         object.__setattr__(self, "constraints", tuple(self.constraints))
         check_statement(self)
 
-    # Symbols and names ------------------------------------------------------------------------------------------------------
+    def __getstate__(self) -> dict[str, Any]:
+        own = {
+            one.name: getattr(self, one.name) for one in fields(self)
+        }  # the equations follow from these again
+        return packed(own, f"mechanism '{self.name}'")
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(unpacked(state))
+
+    def __deepcopy__(self, memo: Any) -> Mechanism:
+        return self  # it never changes
+
+    def __repr__(self) -> str:
+        names = ", ".join(c.name for c in self.coordinates)
+        constraints = ", ".join(c.name for c in self.constraints)
+        return f"<Mechanism '{self.name}': {names}{f'; {constraints}' if constraints else ''}>"
+
+    def _repr_html_(self) -> str:
+        return str(display("mechanism_html", self))
+
+    # Symbols and names
+    # ----------------------------------------------------------------------------------------------
 
     @cached_property
     def q(self) -> casadi.SX:
@@ -156,24 +191,37 @@ class Mechanism:
         """The place of a coordinate."""
         names = [c.name for c in self.coordinates]
         if name not in names:
-            raise ModelError(f"'{self.name}' has no coordinate '{name}'", expected=", ".join(names), hint=suggest(name, names))
+            raise ModelError(
+                f"'{self.name}' has no coordinate '{name}'",
+                expected=", ".join(names),
+                hint=suggest(name, names),
+            )
         return names.index(name)
 
-    # Numbers and functions --------------------------------------------------------------------------------------------------
+    # Numbers and functions
+    # ----------------------------------------------------------------------------------------------
 
     @property
     def start(self) -> tuple[Vector, Vector]:
         """Starting position and velocity."""
-        return np.array([c.start for c in self.coordinates], float), np.array([c.speed for c in self.coordinates], float)
+        return np.array([c.start for c in self.coordinates], float), np.array(
+            [c.speed for c in self.coordinates], float
+        )
 
     def function(self, *expressions: casadi.SX) -> casadi.Function:
         """A CasADi function of (q, v, u, p, t)."""
         return casadi.Function(
-            _identifier(self.name), [self.q, self.v, self.u, self.p, self.time], [casadi.SX(e) for e in expressions]
+            _identifier(self.name),
+            [self.q, self.v, self.u, self.p, self.time],
+            [casadi.SX(e) for e in expressions],
         )
 
-    def evaluate(self, expression: casadi.SX, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
-        """An expression of the model at numbers or at symbols (SX or MX); controls and parameters default to their values."""
+    def evaluate(
+        self, expression: casadi.SX, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0
+    ) -> Any:
+        """An expression of the model at numbers or at symbols (SX or MX); controls and parameters
+        default to their values.
+        """
         return self.function(expression)(*self.arguments(q, v, u, p, t))
 
     def acceleration(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
@@ -182,22 +230,28 @@ class Mechanism:
         >>> import casadi
         >>> x = Coordinate("x")
         >>> thrust = Quantity("thrust", 0.0, "N")
-        >>> cart = Mechanism("cart", (x,), kinetic=x.v**2, forces={"x": thrust.symbol}, controls=(thrust,))
+        >>> cart = Mechanism("cart", (x,), kinetic=x.v**2, forces={"x": thrust.symbol},
+        ...     controls=(thrust,))
         >>> cart.acceleration(casadi.MX.sym("q"), 0, 4.0).shape, cart.acceleration(0, 0, 4.0)
         ((1, 1), DM(2))
         """
         return self.functions.solved(*self.arguments(q, v, u, p, t))[0]
 
     def reactions(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
-        """The reaction of each constraint; a positive one acts in the direction of increasing h (or f)."""
+        """The reaction of each constraint; a positive one acts in the direction of increasing h (or
+        f).
+        """
         return self.functions.solved(*self.arguments(q, v, u, p, t))[1]
 
     def reaction_forces(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
         """The generalized force of all reactions on each coordinate."""
         return self.functions.solved(*self.arguments(q, v, u, p, t))[2]
 
-    def residual(self, q: Any, v: Any, a: Any, reactions: Any, *, u: Any = None, p: Any = None, t: Any = 0.0) -> Any:
-        """The equations as a DAE of index 1, (n + m,): zero for the true acceleration and reactions.
+    def residual(
+        self, q: Any, v: Any, a: Any, reactions: Any, *, u: Any = None, p: Any = None, t: Any = 0.0
+    ) -> Any:
+        """The equations as a DAE of index 1, (n + m,): zero for the true acceleration and
+        reactions.
 
         With both as algebraic variables no matrix is inverted:
         ``ph.dynamics({q: v, v: a}); ph.require(model.residual(q, v, a, r))``.
@@ -220,29 +274,42 @@ class Mechanism:
 
         return ModelFunctions(self)
 
-    def arguments(self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0) -> tuple[Any, ...]:
+    def arguments(
+        self, q: Any, v: Any, u: Any = None, p: Any = None, t: Any = 0.0
+    ) -> tuple[Any, ...]:
         """The arguments of ``function``, controls and parameters at their values unless given."""
         u = [c.value for c in self.controls] if u is None else u
         p = _values(self.parameters) if p is None else p
         return q, v, u, p, t
 
-    # Consistent values and rank ---------------------------------------------------------------------------------------------
+    # Consistent values and rank
+    # ---------------------------------------------------------------------------------------------
 
-    def starting_at(self, positions: Mapping[str, float] | None = None, speeds: Mapping[str, float] | None = None) -> Mechanism:
+    def starting_at(
+        self,
+        positions: Mapping[str, float] | None = None,
+        speeds: Mapping[str, float] | None = None,
+    ) -> Mechanism:
         """The same mechanism with other starting values."""
         positions, speeds = positions or {}, speeds or {}
         for name in (*positions, *speeds):
             self.index(name)
         moved = tuple(
-            replace(c, start=float(positions.get(c.name, c.start)), speed=float(speeds.get(c.name, c.speed)))
+            replace(
+                c,
+                start=float(positions.get(c.name, c.start)),
+                speed=float(speeds.get(c.name, c.speed)),
+            )
             for c in self.coordinates
         )
         return replace(self, coordinates=moved)
 
     def consistent(self, hold: Sequence[str] = (), t: float = 0.0) -> Mechanism:
-        """The same mechanism with starting values that satisfy its constraints, the nearest to the given ones.
+        """The same mechanism with starting values that satisfy its constraints, the nearest to the
+        given ones.
 
-        Coordinates named in ``hold`` keep position and velocity. Where there are no such values the error names the constraints.
+        Coordinates named in ``hold`` keep position and velocity. Where there are no such values the
+        error names the constraints.
         """
         require_values(self, "consistent starting values")
         names = [c.name for c in self.coordinates]
@@ -253,11 +320,20 @@ class Mechanism:
         """The constraints that follow from the others at a position (the starting one), by name."""
         require_values(self, "the rank of its constraints")
         position, velocity = self.start
-        A = np.array(self.evaluate(self.equations.matrix, position if q is None else q, velocity, t=t))
+        A = np.array(
+            self.evaluate(self.equations.matrix, position if q is None else q, velocity, t=t)
+        )
         return dependences(A, [c.name for c in self.rows])
 
-    def system(self, formulation: Formulation | None = None, controls: Mapping[str, Any] | None = None, **details: Any) -> System:
-        """The mechanism as a first-order system; see ``trajopt.mechanics.first_order.as_system``."""
+    def system(
+        self,
+        formulation: Formulation | None = None,
+        controls: Mapping[str, Any] | None = None,
+        **details: Any,
+    ) -> System:
+        """The mechanism as a first-order
+        system; see ``trajopt.mechanics.first_order.as_system``.
+        """
         from trajopt.mechanics.first_order import as_system
         from trajopt.mechanics.formulations import Augmented
 
@@ -278,15 +354,20 @@ def symbolic(value: Any) -> bool:
     if isinstance(value, casadi.MX):
         raise ModelError(
             "a mechanism takes no MX symbols", got=str(value), expected="numbers or SX symbols",
-            hint="m = Quantity('m', 1.0); use m.symbol in the model, and model.acceleration(q, v, u, p=value)",
+            hint="m = Quantity('m', 1.0); use m.symbol in the model, and model.acceleration(q, v, "
+            "u, p=value)",
         )  # fmt: skip
     return isinstance(value, casadi.SX) and not value.is_constant()
 
 
-def with_symbols(parameters: Sequence[Quantity], data: Iterable[casadi.SX], time: casadi.SX) -> tuple[Quantity, ...]:
-    """The parameters of a mechanism, and beside them the symbols in its data that are not among them.
+def with_symbols(
+    parameters: Sequence[Quantity], data: Iterable[casadi.SX], time: casadi.SX
+) -> tuple[Quantity, ...]:
+    """The parameters of a mechanism, and beside them the symbols in its data that are not among
+    them.
 
-    Such a symbol is a parameter of the problem that the mechanism is part of, and stands for its own value.
+    Such a symbol is a parameter of the problem that the mechanism is part of, and stands for its
+    own value.
     """
     known = casadi.vertcat(time, *[p.symbol for p in parameters])
     found = [s for s in casadi.symvar(casadi.vertcat(*data)) if not casadi.depends_on(known, s)]

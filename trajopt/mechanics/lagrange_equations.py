@@ -1,11 +1,14 @@
-"""The terms of the equations of motion of a mechanism, by differentiation of its energies and constraints.
+"""The terms of the equations of motion of a mechanism, by differentiation of its energies and
+constraints.
 
-With the Lagrangian L = T - V, the momentum dL/dv and the constraint rows A v + b = 0 (holonomic ones differentiated once):
+With the Lagrangian L = T - V, the momentum dL/dv and the constraint rows A v + b = 0 (holonomic
+ones differentiated once):
 
     M a + bias = Q + B r,    A a + drift = wanted
 
-M = d2L/dv2, bias = d2L/dvdq v + d2L/dvdt - dL/dq, r the reactions and B = A^T unless a constraint acts otherwise. ``wanted`` is
-zero for the exact motion; a stabilization law sets it to reduce deviations.
+M = d2L/dv2, bias = d2L/dvdq v + d2L/dvdt - dL/dq, r the reactions and B = A^T unless a constraint
+acts otherwise. ``wanted`` is zero for the exact motion; a stabilization law sets it to reduce
+deviations.
 """
 
 from __future__ import annotations
@@ -85,7 +88,10 @@ class LagrangeEquations:
 
     @cached_property
     def drift(self) -> casadi.SX:
-        """A' v + b': what the second derivatives of the constraints hold besides A a. It contains 2 h_qt v and h_tt."""
+        """A' v + b': what the second derivatives of the constraints hold besides A a.
+
+        It contains 2 h_qt v and h_tt.
+        """
         m = self.mechanism
         f = self.velocity_residual
         return casadi.jtimes(f, m.q, m.v) + casadi.jacobian(f, m.time)

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from trajopt.errors import FileError, UsageError, suggest
-from trajopt.mechanics.chains import Level, Link, Slide, Step, Tree, Turn, rod
+from trajopt.mechanics.chains import Link, Tree, rod
+from trajopt.mechanics.joints import Level, Slide, Step, Turn
 from trajopt.mechanics.lagrange import Coordinate
 from trajopt.parameters import Setting
 
@@ -37,7 +38,10 @@ LINK = {
     "centre": Setting((0.0, 0.0, 0.0), "m", "mass centre"),
     "inertia": Setting((0.0, 0.0, 0.0), "kg m^2", "principal inertias about the mass centre", 0),
 }
-STEPS: Mapping[str, tuple[str, Callable[..., Step]]] = {"turn": ("rad", Turn), "slide": ("m", Slide)}
+STEPS: Mapping[str, tuple[str, Callable[..., Step]]] = {
+    "turn": ("rad", Turn),
+    "slide": ("m", Slide),
+}
 
 
 def load_links(path: str | Path) -> Tree:
@@ -47,7 +51,9 @@ def load_links(path: str | Path) -> Tree:
     except OSError as error:
         raise FileError(f"cannot read '{path}'", got=error.strerror) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileError(f"'{path}' is not a file of links", got=str(error), expected="TOML with [[link]] tables") from error
+        raise FileError(
+            f"'{path}' is not a file of links", got=str(error), expected="TOML with [[link]] tables"
+        ) from error
     _known(content, {"name", "link", *TREE}, f"'{path}'")
     gravity = _read(TREE, "gravity", content, f"'{path}'")
     coordinates: dict[str, Coordinate] = {}
@@ -60,17 +66,25 @@ def _link(entry: Mapping[str, Any], coordinates: dict[str, Coordinate]) -> Link:
     where = f"link '{name}'"
     _known(entry, {"name", "parent", "joint", *LINK}, where)
     if not name or "parent" not in entry:
-        raise UsageError(f"{where} needs a name and a parent", expected='as in name = "upper", parent = "ground"')
+        raise UsageError(
+            f"{where} needs a name and a parent", expected='as in name = "upper", parent = "ground"'
+        )
     joint = tuple(_step(step, coordinates, where) for step in entry.get("joint", ()))
     mass = _read(LINK, "mass", entry, where)
     if "length" in entry:
         if "centre" in entry or "inertia" in entry:
             raise UsageError(
-                f"{where} has a length besides a centre or an inertia", hint="give length for a thin rod, or centre and inertia"
+                f"{where} has a length besides a centre or an inertia",
+                hint="give length for a thin rod, or centre and inertia",
             )
         return rod(name, str(entry["parent"]), joint, mass, _read(LINK, "length", entry, where))
     return Link(
-        name, str(entry["parent"]), joint, mass, _read(LINK, "centre", entry, where), _read(LINK, "inertia", entry, where)
+        name,
+        str(entry["parent"]),
+        joint,
+        mass,
+        _read(LINK, "centre", entry, where),
+        _read(LINK, "inertia", entry, where),
     )
 
 
@@ -89,7 +103,8 @@ def _step(step: Mapping[str, Any], coordinates: dict[str, Coordinate], where: st
         return make(axis, Setting(0.0, unit, "shift", name="by").read(by))
     if by not in coordinates:
         start, speed = (
-            Setting(0.0, unit + per, key, name=key).read(step.get(key, 0.0)) for key, per in (("start", ""), ("speed", "/s"))
+            Setting(0.0, unit + per, key, name=key).read(step.get(key, 0.0))
+            for key, per in (("start", ""), ("speed", "/s"))
         )
         coordinates[by] = Coordinate(by, start, speed, unit)
     return make(axis, coordinates[by])
@@ -98,12 +113,20 @@ def _step(step: Mapping[str, Any], coordinates: dict[str, Coordinate], where: st
 def _read(declared: Mapping[str, Setting], key: str, given: Mapping[str, Any], where: str) -> Any:
     one = declared[key]
     try:
-        return Setting(one.default, one.unit, one.meaning, one.lower, name=key).read(given.get(key, one.default))
+        return Setting(one.default, one.unit, one.meaning, one.lower, name=key).read(
+            given.get(key, one.default)
+        )
     except UsageError as error:
-        raise UsageError(f"{where}: {error.what}", got=error.got, expected=error.expected, hint=error.hint) from error
+        raise UsageError(
+            f"{where}: {error.what}", got=error.got, expected=error.expected, hint=error.hint
+        ) from error
 
 
 def _known(given: Mapping[str, Any], known: set[str], where: str) -> None:
     for key in given:
         if key not in known:
-            raise UsageError(f"{where} has no entry '{key}'", expected=", ".join(sorted(known)), hint=suggest(key, known))
+            raise UsageError(
+                f"{where} has no entry '{key}'",
+                expected=", ".join(sorted(known)),
+                hint=suggest(key, known),
+            )

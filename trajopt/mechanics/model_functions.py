@@ -22,7 +22,9 @@ class ModelFunctions:
         """Acceleration, reactions, and the generalized force of all reactions."""
         m = self.mechanism
         motion = Augmented().motion(m, casadi.SX.zeros(len(m.rows), 1))
-        return m.function(motion.acceleration, motion.reactions, m.equations.directions @ motion.reactions)
+        return m.function(
+            motion.acceleration, motion.reactions, m.equations.directions @ motion.reactions
+        )
 
     @cached_property
     def residual(self) -> casadi.Function:
@@ -30,7 +32,9 @@ class ModelFunctions:
         m = self.mechanism
         a, r = casadi.SX.sym("a", len(m.coordinates)), casadi.SX.sym("r", len(m.rows))
         e = m.equations
-        equations = casadi.vertcat(e.mass @ a + e.bias - e.force - e.directions @ r, e.matrix @ a + e.drift)
+        equations = casadi.vertcat(
+            e.mass @ a + e.bias - e.force - e.directions @ r, e.matrix @ a + e.drift
+        )
         return casadi.Function("residual", [m.q, m.v, m.u, m.p, m.time, a, r], [equations])
 
     @cached_property
@@ -39,4 +43,6 @@ class ModelFunctions:
         m = self.mechanism
         a = casadi.SX.sym("a", len(m.coordinates))
         e = m.equations
-        return casadi.Function("inverse", [m.q, m.v, m.u, m.p, m.time, a], [e.mass @ a + e.bias - e.force])
+        return casadi.Function(
+            "inverse", [m.q, m.v, m.u, m.p, m.time, a], [e.mass @ a + e.bias - e.force]
+        )

@@ -1,11 +1,13 @@
-"""Unilateral contacts with Coulomb friction: rigid points with lift-off, touch-down, slip and stick.
+"""Unilateral contacts with Coulomb friction: rigid points with lift-off, touch-down, slip and
+stick.
 
-Each contact is open, or closed and sticking, or closed and sliding. For every contact either the force is zero and the point does
-not approach the ground, or the point stays on the ground and the force does not pull (Signorini); the friction force is inside
-its cone, or on its boundary against the slip (Coulomb). At an event the modes are chosen that satisfy these complementarity
-conditions; a touch-down is an impact without rebound, under the same conditions on impulses (Brogliato,
-Nonsmooth Mechanics, chapters 5 and 6). Where impacts alternate between contacts and accumulate, the contacts close.
-Events fire when the condition of the current mode is violated.
+Each contact is open, or closed and sticking, or closed and sliding. For every contact either the
+force is zero and the point does not approach the ground, or the point stays on the ground and the
+force does not pull (Signorini); the friction force is inside its cone, or on its boundary against
+the slip (Coulomb). At an event the modes are chosen that satisfy these complementarity conditions;
+a touch-down is an impact without rebound, under the same conditions on impulses (Brogliato,
+Nonsmooth Mechanics, chapters 5 and 6). Where impacts alternate between contacts and accumulate, the
+contacts close. Events fire when the condition of the current mode is violated.
 """
 
 from __future__ import annotations
@@ -24,18 +26,27 @@ from trajopt.mechanics.formulations import solve_symmetric
 from trajopt.mechanics.lagrange import Mechanism
 from trajopt.system import Event, Variable
 
-OPEN, STICK, FORWARD, BACKWARD = 0, 1, 2, 3  # the values of a contact's mode; the last two slide, with positive or negative slip
+OPEN, STICK, FORWARD, BACKWARD = (
+    0,
+    1,
+    2,
+    3,
+)  # the values of a contact's mode; the last two slide, with positive or negative slip
 SENSE = {FORWARD: 1.0, BACKWARD: -1.0}
 
-# An event fires at a violation of this size, and a mode is accepted up to a tenth of it, well above round-off.
+# An event fires at a violation of this size, and a mode is accepted up to a tenth of it, well above
+# round-off.
 DEPTH = 1e-9  # m
 FORCE = 1e-6  # N
 SPEED = 1e-7  # m/s, below which a point on the ground is at rest
-# Impacts that alternate between contacts accumulate, with ever lower flights. A touch-down is found at DEPTH: the speed of
-# that fall keeps flights from becoming lower than r^2 / (1 - r) DEPTH, r the ratio of successive speeds. A flight lower than
-# RISE therefore ends the accumulation (for r < 0.99), and the contact stays closed.
+# Impacts that alternate between contacts accumulate, with ever lower flights. A touch-down is found
+# at DEPTH: the speed of that fall keeps flights from becoming lower than r^2 / (1 - r) DEPTH, r the
+# ratio of successive speeds. A flight lower than RISE therefore ends the accumulation (for r <
+# 0.99), and the contact stays closed.
 RISE = 100 * DEPTH  # m
-DRIFT = 1e-6  # m and m/s, allowed deviation of a closed contact, from a change of mode or a long run
+DRIFT = (
+    1e-6  # m and m/s, allowed deviation of a closed contact, from a change of mode or a long run
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +69,9 @@ class PointContact:
 
 @dataclass(frozen=True, eq=False)
 class ContactMotion:
-    """Accelerations (n,), and normal and tangential force of each contact, for the modes in the state."""
+    """Accelerations (n,), and normal and tangential force of each contact, for the modes in the
+    state.
+    """
 
     acceleration: casadi.SX
     normal: tuple[casadi.SX, ...]
@@ -69,7 +82,8 @@ class ContactMotion:
 class Unilateral:
     """The contacts of a mechanism that has no other constraints.
 
-    The state of a system with these contacts is (q, v, modes, others): the modes are states of rate zero.
+    The state of a system with these contacts is (q, v, modes, others): the modes are states of rate
+    zero.
     """
 
     mechanism: Mechanism
@@ -81,13 +95,24 @@ class Unilateral:
         return casadi.vertcat(*[casadi.SX.sym(f"{c.name}_contact") for c in self.contacts])
 
     def variables(self, q: Any) -> tuple[Variable, ...]:
-        """Return the modes as states, closed if the gap is zero at coordinates q; initial events correct inconsistent modes."""
-        gaps = np.array(casadi.Function("gaps", [self.mechanism.q], [casadi.vertcat(*[c.gap for c in self.contacts])])(q)).ravel()
+        """Return the modes as states, closed if the gap is zero at coordinates q; initial events
+        correct inconsistent modes.
+        """
+        gaps = np.array(
+            casadi.Function(
+                "gaps", [self.mechanism.q], [casadi.vertcat(*[c.gap for c in self.contacts])]
+            )(q)
+        ).ravel()
         modes = [float(OPEN if gap > DRIFT else STICK) for gap in gaps]
-        return tuple(Variable(f"{c.name}_contact", mode) for c, mode in zip(self.contacts, modes, strict=True))
+        return tuple(
+            Variable(f"{c.name}_contact", mode)
+            for c, mode in zip(self.contacts, modes, strict=True)
+        )
 
     def motion(self, force: casadi.SX) -> ContactMotion:
-        """Return the equations of motion with generalized forces (n,), which may depend on the modes."""
+        """Return the equations of motion with generalized forces (n,), which may depend on the
+        modes.
+        """
         free, response = self._free(force), self._response
         forces = self._solved(self._jacobian @ free + self._drift)
         rows = self._rows
@@ -96,8 +121,12 @@ class Unilateral:
         tangential = tuple(of.get(i, casadi.SX(0)) for i in range(len(self.contacts)))
         return ContactMotion(free + response @ forces, normal, tangential)
 
-    def events(self, motion: ContactMotion, force: casadi.SX, time: casadi.SX, x: casadi.SX, p: casadi.SX) -> tuple[Event, ...]:
-        """Return lift-off, touch-down, slip and stick events of each contact, for a system of state x = (q, v, modes, others)."""
+    def events(
+        self, motion: ContactMotion, force: casadi.SX, time: casadi.SX, x: casadi.SX, p: casadi.SX
+    ) -> tuple[Event, ...]:
+        """Return lift-off, touch-down, slip and stick events of each contact, for a system of state
+        x = (q, v, modes, others).
+        """
         settle = partial(self._settled, self._functions(force, time, x, p))
         events = []
         for i, c in enumerate(self.contacts):
@@ -105,7 +134,9 @@ class Unilateral:
             closed = mode > OPEN + 0.5
 
             def event(what: str, when: Any, margin: Any, c: PointContact = c) -> Event:
-                return Event(f"{c.name} {what}", casadi.if_else(when, margin, 1), -1, settle, level=True)
+                return Event(
+                    f"{c.name} {what}", casadi.if_else(when, margin, 1), -1, settle, level=True
+                )
 
             fall = casadi.jtimes(c.gap, self.mechanism.q, self.mechanism.v)
             still = DRIFT - casadi.fmax(casadi.fabs(c.gap), casadi.fabs(fall))
@@ -122,13 +153,19 @@ class Unilateral:
     @cached_property
     def _rows(self) -> tuple[tuple[int, bool], ...]:
         """(contact, True if tangential) of each row of contact forces and velocities."""
-        return tuple((i, t) for i, c in enumerate(self.contacts) for t in ((False,) if c.slip is None else (False, True)))
+        return tuple(
+            (i, t)
+            for i, c in enumerate(self.contacts)
+            for t in ((False,) if c.slip is None else (False, True))
+        )
 
     @cached_property
     def _velocity(self) -> casadi.SX:
         """Normal and tangential velocities of the contact points, row by row."""
         m = self.mechanism
-        along: list[Any] = [c.slip if t else casadi.jtimes(c.gap, m.q, m.v) for c, t in self._with_contact]
+        along: list[Any] = [
+            c.slip if t else casadi.jtimes(c.gap, m.q, m.v) for c, t in self._with_contact
+        ]
         velocity: casadi.SX = casadi.vertcat(*along)
         return velocity
 
@@ -153,9 +190,11 @@ class Unilateral:
         return solve_symmetric(self.mechanism.equations.mass, force - self.mechanism.equations.bias)
 
     def _solved(self, b: casadi.SX) -> casadi.SX:
-        """Return the forces that satisfy the equations of the modes: W f + b = 0 in the constrained directions.
+        """Return the forces that satisfy the equations of the modes: W f + b = 0 in the constrained
+        directions.
 
-        Open: no force. Sticking: no acceleration (or velocity, for impulses). Sliding: friction on the edge of its cone.
+        Open: no force. Sticking: no acceleration (or velocity, for impulses). Sliding: friction on
+        the edge of its cone.
         """
         W = self._jacobian @ self._response
         size = len(self._rows)
@@ -167,13 +206,21 @@ class Unilateral:
             held = mode > OPEN + 0.5
             if tangential:
                 slides, held = mode > STICK + 0.5, casadi.logic_and(held, mode < STICK + 0.5)
-                unit[k - 1] = casadi.if_else(slides, casadi.if_else(mode < FORWARD + 0.5, 1, -1) * self.contacts[i].friction, 0)
+                unit[k - 1] = casadi.if_else(
+                    slides,
+                    casadi.if_else(mode < FORWARD + 0.5, 1, -1) * self.contacts[i].friction,
+                    0,
+                )
             system[k, :] = casadi.if_else(held, W[k, :], unit)
             right[k] = casadi.if_else(held, -b[k], 0)
         return casadi.solve(system, right)
 
-    def _functions(self, force: casadi.SX, time: casadi.SX, x: casadi.SX, p: casadi.SX) -> dict[str, casadi.Function]:
-        """Return functions of (t, x, p): gaps and velocities; contact forces and accelerations; impulses; corrections."""
+    def _functions(
+        self, force: casadi.SX, time: casadi.SX, x: casadi.SX, p: casadi.SX
+    ) -> dict[str, casadi.Function]:
+        """Return functions of (t, x, p): gaps and velocities; contact forces and accelerations;
+        impulses; corrections.
+        """
         J, response = self._jacobian, self._response
         b = J @ self._free(force) + self._drift
         forces, impulses = self._solved(b), self._solved(self._velocity)
@@ -181,7 +228,9 @@ class Unilateral:
         normal = [k for k, (_, t) in enumerate(self._rows) if not t]
         gaps = casadi.vertcat(*[c.gap for c in self.contacts])
         shut = casadi.diag(casadi.if_else(self.modes > OPEN + 0.5, 1, 0))
-        lifted = casadi.solve(shut @ W[normal, normal] @ shut + casadi.SX.eye(len(normal)) - shut, -shut @ gaps)
+        lifted = casadi.solve(
+            shut @ W[normal, normal] @ shut + casadi.SX.eye(len(normal)) - shut, -shut @ gaps
+        )
         return {
             name: casadi.Function(name, [time, x, p], [casadi.densify(e) for e in expressions])
             for name, expressions in {
@@ -193,13 +242,19 @@ class Unilateral:
             }.items()
         }
 
-    def _settled(self, functions: dict[str, casadi.Function], t: float, x: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return the state with consistent modes, after an impact at touch-down, projected onto the closed contacts."""
+    def _settled(
+        self, functions: dict[str, casadi.Function], t: float, x: np.ndarray, p: np.ndarray
+    ) -> np.ndarray:
+        """Return the state with consistent modes, after an impact at touch-down, projected onto the
+        closed contacts.
+        """
         n, x = len(self.mechanism.coordinates), np.array(x, dtype=float)
         gap, velocity = (np.array(a).ravel() for a in functions["at"](t, x, p))
         closed = np.array([round(mode) != OPEN for mode in x[2 * n : 2 * n + len(self.contacts)]])
         touching = gap <= np.where(closed, 2 * DRIFT, 2 * DEPTH)
-        normal = np.array([velocity[k] for k, (_, tangential) in enumerate(self._rows) if not tangential])
+        normal = np.array(
+            [velocity[k] for k, (_, tangential) in enumerate(self._rows) if not tangential]
+        )
         if np.any(touching & (normal < -SPEED)):
             x = self._search(functions, "impulses", t, x, p, self._choices(touching))
             x[n : 2 * n] = np.array(functions["hit"](t, x, p)).ravel()
@@ -207,14 +262,19 @@ class Unilateral:
         x = self._search(functions, "forces", t, x, p, self._choices(touching, velocity))
         low = self._low_flights(functions, t, x, p, touching, velocity)
         if np.any(low):
-            velocity[[k for k, (i, tangential) in enumerate(self._rows) if low[i] and not tangential]] = 0
+            velocity[
+                [k for k, (i, tangential) in enumerate(self._rows) if low[i] and not tangential]
+            ] = 0
             x = self._search(functions, "forces", t, x, p, self._choices(touching, velocity))
-        # A contact that opens after an impact is at DEPTH below the ground; unless it is placed on it, it touches down again.
+        # A contact that opens after an impact is at DEPTH below the ground; unless it is placed on
+        # it, it touches down again.
         on_ground = x.copy()
         modes = on_ground[2 * n : 2 * n + len(self.contacts)]
         modes[touching & (gap < -DEPTH / 2)] = STICK
         x[:n] = np.array(functions["placed"](t, on_ground, p)).ravel()
-        x[n : 2 * n] = np.array(functions["hit"](t, x, p)).ravel()  # no velocity in the constrained directions
+        x[n : 2 * n] = np.array(
+            functions["hit"](t, x, p)
+        ).ravel()  # no velocity in the constrained directions
         return x
 
     def _low_flights(
@@ -226,15 +286,20 @@ class Unilateral:
         touching: np.ndarray,
         velocity: np.ndarray,
     ) -> np.ndarray:
-        """True for each contact that leaves the ground and falls back from a height below RISE, in the modes of x."""
+        """True for each contact that leaves the ground and falls back from a height below RISE, in
+        the modes of x.
+        """
         acceleration = np.array(functions["forces"](t, x, p)[1]).ravel()
         normal = [k for k, (_, tangential) in enumerate(self._rows) if not tangential]
         speed, fall = velocity[normal], -acceleration[normal]
         low: np.ndarray = touching & (speed > SPEED) & (fall > 0) & (speed**2 <= 2 * fall * RISE)
         return low
 
-    def _choices(self, touching: np.ndarray, velocity: np.ndarray | None = None) -> list[tuple[int, ...]]:
-        """Return the modes that are possible for these gaps and velocities; without velocities, those of an impact.
+    def _choices(
+        self, touching: np.ndarray, velocity: np.ndarray | None = None
+    ) -> list[tuple[int, ...]]:
+        """Return the modes that are possible for these gaps and velocities; without velocities,
+        those of an impact.
 
         What sticks comes before what slides, and that before what lets go.
         """
@@ -262,7 +327,9 @@ class Unilateral:
         p: np.ndarray,
         choices: list[tuple[int, ...]],
     ) -> np.ndarray:
-        """Return the state with the first consistent modes: forces within their cones, open contacts not approaching."""
+        """Return the state with the first consistent modes: forces within their cones, open
+        contacts not approaching.
+        """
         n = 2 * len(self.mechanism.coordinates)
         offered = [{choice[i] for choice in choices} for i in range(len(self.contacts))]
         for modes in choices:
@@ -274,20 +341,31 @@ class Unilateral:
         names = ", ".join(c.name for c in self.contacts)
         raise SimulationError(
             f"the motion of '{self.mechanism.name}' cannot continue at t = {t:.6g}",
-            got=f"no {what} at the contacts ({names}) that are compressive and within the friction cones",
-            hint="rigid contacts with high friction may have none (Painleve); reduce friction, or use a compliant Contact",
+            got=f"no {what} at the contacts ({names}) that are compressive and within the "
+            "friction cones",
+            hint="rigid contacts with high friction may have none (Painleve); reduce friction, or "
+            "use a compliant Contact",
         )
 
-    def _consistent(self, modes: tuple[int, ...], offered: list[set[int]], force: np.ndarray, change: np.ndarray) -> bool:
-        """True if the complementarity conditions hold; contacts that are open or already slip may change."""
+    def _consistent(
+        self, modes: tuple[int, ...], offered: list[set[int]], force: np.ndarray, change: np.ndarray
+    ) -> bool:
+        """True if the complementarity conditions hold; contacts that are open or already slip may
+        change.
+        """
         size = FORCE / 10
         for k, (i, tangential) in enumerate(self._rows):
             mode = modes[i]
             if tangential:
-                if mode == STICK and abs(force[k]) > self.contacts[i].friction * force[k - 1] + size:
+                if (
+                    mode == STICK
+                    and abs(force[k]) > self.contacts[i].friction * force[k - 1] + size
+                ):
                     return False
                 if mode in SENSE and STICK in offered[i] and SENSE[mode] * change[k] < -size:
                     return False
-            elif (mode != OPEN and force[k] < -size) or (mode == OPEN and len(offered[i]) > 1 and change[k] < -size):
+            elif (mode != OPEN and force[k] < -size) or (
+                mode == OPEN and len(offered[i]) > 1 and change[k] < -size
+            ):
                 return False
         return True

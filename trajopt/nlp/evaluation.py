@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trajopt.compiled.library import library, threads
 from trajopt.compiled.pointwise import Pointwise
+from trajopt.errors import UsageError
 from trajopt.nlp.program import Block, Kernel, Program
 from trajopt.nlp.sparse_rows import SparseRows
 
@@ -45,8 +46,12 @@ class CProgram(ctypes.Structure):
 
     _fields_ = (
         *((name, _I) for name in ("unknowns", "constraints", "blocks", "parameters")),
-        ("linear", CLines), ("parameter", _P), ("block", _P), ("evaluate", EVALUATE), ("threads", _I),
-    )  # fmt: skip
+        ("linear", CLines),
+        ("parameter", _P),
+        ("block", _P),
+        ("evaluate", EVALUATE),
+        ("threads", _I),
+    )
 
 
 class CPlacement(ctypes.Structure):
@@ -54,7 +59,18 @@ class CPlacement(ctypes.Structure):
 
     _fields_ = (
         *((name, _I) for name in ("columns", "nonzeros", "terms")),
-        *((name, _P) for name in ("start", "row", "column", "term_start", "source", "coefficient", "constant")),
+        *(
+            (name, _P)
+            for name in (
+                "start",
+                "row",
+                "column",
+                "term_start",
+                "source",
+                "coefficient",
+                "constant",
+            )
+        ),
     )
 
 
@@ -78,11 +94,26 @@ class CoreKernel:
     def __init__(self, kernel: Kernel) -> None:
         self.c, self._arrays = CBlock(), list[Any]()
         self.c.inputs, self.c.data = kernel.inputs, kernel.data
-        self.c.constraint_rows, self.c.objective_rows = kernel.constraint_rows, kernel.objective_rows
+        self.c.constraint_rows, self.c.objective_rows = (
+            kernel.constraint_rows,
+            kernel.objective_rows,
+        )
         self.has_tapes = True
-        patterns = (None, None, kernel.constraint_pattern, kernel.objective_pattern, kernel.hessian_pattern)
-        sizes = (kernel.constraint_rows, kernel.objective_rows, *(0 if p is None else p[0].size for p in patterns[2:]))
-        for i, (function, pattern, size) in enumerate(zip(functions(kernel), patterns, sizes, strict=True)):
+        patterns = (
+            None,
+            None,
+            kernel.constraint_pattern,
+            kernel.objective_pattern,
+            kernel.hessian_pattern,
+        )
+        sizes = (
+            kernel.constraint_rows,
+            kernel.objective_rows,
+            *(0 if p is None else p[0].size for p in patterns[2:]),
+        )
+        for i, (function, pattern, size) in enumerate(
+            zip(functions(kernel), patterns, sizes, strict=True)
+        ):
             self.c.nonzeros[i] = size
             if pattern is not None:
                 arrays = [np.ascontiguousarray(a, dtype=np.int64) for a in pattern]
@@ -107,6 +138,7 @@ class CoreProgram:
     """A program in the structures of evaluation.h, with the arrays that they point to."""
 
     def __init__(self, program: Program) -> None:
+        check_shapes(program)
         self.program = program
         self._arrays: list[Any] = []
         blocks = (CBlock * max(len(program.blocks), 1))()
@@ -115,9 +147,16 @@ class CoreProgram:
         self._arrays += [blocks, evaluate := EVALUATE(self._evaluate)]
         self.failure: BaseException | None = None  # exception of a function evaluated by CasADi
         self.c = CProgram(
-            program.unknowns, program.constraints, len(program.blocks), program.parameters.size, self._lines(program.linear),
-            self._pointer(program.parameters), ctypes.cast(blocks, _P), evaluate, threads(),
-        )  # fmt: skip
+            program.unknowns,
+            program.constraints,
+            len(program.blocks),
+            program.parameters.size,
+            self._lines(program.linear),
+            self._pointer(program.parameters),
+            ctypes.cast(blocks, _P),
+            evaluate,
+            threads(),
+        )
 
     def _fill(self, c: CBlock, block: Block) -> None:
         of_kernel = _core_kernel(block.kernel)
@@ -127,7 +166,9 @@ class CoreProgram:
         c.gather, c.scatter = self._lines(block.gather), self._lines(block.scatter)
         c.place_data, c.weights = self._pointer(block.data), self._pointer(block.weights)
 
-    def _evaluate(self, block: int, which: int, inputs: int, multipliers: int | None, result: int) -> int:
+    def _evaluate(
+        self, block: int, which: int, inputs: int, multipliers: int | None, result: int
+    ) -> int:
         """Evaluate one function of a block at all its points by CasADi; called from C."""
         try:
             b = self.program.blocks[block]
@@ -143,12 +184,60 @@ class CoreProgram:
         return 0
 
     def _lines(self, lines: SparseRows) -> CLines:
-        return CLines(self._pointer(lines.pointers, np.int64), self._pointer(lines.indices, np.int64), self._pointer(lines.data))
+        return CLines(
+            self._pointer(lines.pointers, np.int64),
+            self._pointer(lines.indices, np.int64),
+            self._pointer(lines.data),
+        )
 
     def _pointer(self, values: Any, kind: Any = np.float64) -> int:
         array = np.ascontiguousarray(values, dtype=kind)
         self._arrays.append(array)
         return array.ctypes.data
+
+
+def check_shapes(program: Program) -> None:
+    """Refuse a program whose arrays do not fit together: the core reads them without bounds."""
+    n, m = program.unknowns, program.constraints
+    _check_lines("linear", program.linear, n, m)
+    vectors = {"upper": n, "start": n, "g_upper": m}
+    for name, size in vectors.items():
+        _check_size(name, getattr(program, name), size)
+    for number, block in enumerate(program.blocks):
+        kernel, label = block.kernel, f"block {number}: "
+        _check_lines(label + "gather", block.gather, block.count * kernel.inputs, n)
+        _check_lines(label + "scatter", block.scatter, block.count * kernel.constraint_rows, m)
+        _check_size(label + "data", block.data, block.count * kernel.data)
+        _check_size(label + "weights", block.weights, block.count * kernel.objective_rows)
+        _check_size("parameters", program.parameters, kernel.parameters)
+
+
+def _check_lines(name: str, lines: SparseRows, count: int, width: int) -> None:
+    """Refuse a matrix of another shape, or with entries outside of it."""
+    pointers, indices = lines.pointers, lines.indices
+    shape = (lines.count, lines.width)
+    if shape != (count, width):
+        raise UsageError(
+            f"nonlinear program: lines and width of {name}", got=shape, expected=(count, width)
+        )
+    ordered = pointers[0] == 0 and bool((pointers[1:] >= pointers[:-1]).all())
+    if not ordered or pointers[-1] != indices.size or lines.data.size != indices.size:
+        raise UsageError(
+            f"nonlinear program: entries of {name}",
+            got=f"{indices.size} indices, {lines.data.size} values, pointers to {pointers[-1]}",
+            expected="as many of each, and pointers that begin at 0 and do not fall",
+        )
+    if indices.size and not (indices.min() >= 0 and indices.max() < width):
+        raise UsageError(
+            f"nonlinear program: indices of {name}",
+            got=f"{indices.min()} to {indices.max()}",
+            expected=f"0 to {width - 1}",
+        )
+
+
+def _check_size(name: str, values: Any, size: int) -> None:
+    if values.size != size:
+        raise UsageError(f"nonlinear program: size of {name}", got=values.size, expected=size)
 
 
 class Evaluation:
@@ -181,8 +270,12 @@ class Evaluation:
         return self._call("jacobian", (y,), self.jacobian_pattern.rows.size)
 
     def hessian(self, y: Array, weight: float, multipliers: Array) -> Array:
-        """Return the nonzeros of the upper triangle for weight * f + multipliers . g, in the order of ``hessian_pattern``."""
-        return self._call("hessian", (y, ctypes.c_double(weight), multipliers), self.hessian_pattern.rows.size)
+        """Return the nonzeros of the upper triangle for weight * f + multipliers . g, in the order
+        of ``hessian_pattern``.
+        """
+        return self._call(
+            "hessian", (y, ctypes.c_double(weight), multipliers), self.hessian_pattern.rows.size
+        )
 
     def _call(self, name: str, arguments: tuple[Any, ...], size: int) -> Array:
         result = np.empty(size)
@@ -194,7 +287,13 @@ class Evaluation:
 
 def functions(kernel: Kernel) -> tuple[Pointwise, ...]:
     """Return the functions of a kernel in the order of evaluation.h."""
-    return kernel.constraints, kernel.objective, kernel.constraint_jacobian, kernel.objective_jacobian, kernel.hessian
+    return (
+        kernel.constraints,
+        kernel.objective,
+        kernel.constraint_jacobian,
+        kernel.objective_jacobian,
+        kernel.hessian,
+    )
 
 
 def has_tapes(program: Program) -> bool:
@@ -203,7 +302,12 @@ def has_tapes(program: Program) -> bool:
 
 
 def _pattern(c: CPlacement) -> Pattern:
-    return Pattern(*(_integers(pointer, count).copy() for pointer, count in ((c.start, c.columns + 1), (c.row, c.nonzeros))))
+    return Pattern(
+        *(
+            _integers(pointer, count).copy()
+            for pointer, count in ((c.start, c.columns + 1), (c.row, c.nonzeros))
+        )
+    )
 
 
 def _integers(pointer: int, count: int) -> Index:

@@ -1,4 +1,6 @@
-"""Compiled: the interior-point method of the compiled core (interior_point.c) as a backend, with IPOPT as fallback."""
+"""Compiled: the interior-point method of the compiled core (interior_point.c) as a backend, with
+IPOPT as fallback.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,22 @@ import ctypes
 import math
 import time
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from trajopt.compiled.library import library
 from trajopt.deadline import UNLIMITED, Deadline
-from trajopt.nlp.backends import Ipopt, Outcome, Result, Warm, without_minimum
+from trajopt.nlp.backends import (
+    COLD,
+    Effort,
+    Ipopt,
+    Outcome,
+    Result,
+    diverged_if_unbounded,
+    iteration_limit,
+)
 from trajopt.nlp.evaluation import CoreProgram, has_tapes
 from trajopt.nlp.program import Program
 
@@ -24,7 +34,10 @@ CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, _P)
 class CProgress(ctypes.Structure):
     """``interior_point_progress`` of interior_point.h."""
 
-    _fields_ = (("iteration", _I), *((name, _D) for name in ("objective", "violation", "dual", "barrier")))
+    _fields_ = (
+        ("iteration", _I),
+        *((name, _D) for name in ("objective", "violation", "dual", "barrier")),
+    )
 
     def __str__(self) -> str:
         errors = f"violation {self.violation:.1e} dual {self.dual:.1e} barrier {self.barrier:.1e}"
@@ -35,8 +48,11 @@ class COptions(ctypes.Structure):
     """``interior_point_options`` of interior_point.h."""
 
     _fields_ = (
-        *((name, _D) for name in ("tolerance", "complementarity", "barrier", "push", "relax", "seconds")),
-        *((name, _I) for name in ("max_iterations", "fitted", "steady")),
+        *(
+            (name, _D)
+            for name in ("tolerance", "complementarity", "barrier", "push", "relax", "seconds")
+        ),
+        *((name, _I) for name in ("max_iterations", "fitted", "monotone")),
     )
 
 
@@ -44,8 +60,20 @@ class InteriorPointReport(ctypes.Structure):
     """``interior_point_report`` of interior_point.h."""
 
     _fields_ = (
-        *((name, _I) for name in ("status", "iterations", "restorations", "factorizations", "delayed")),
-        *((name, _D) for name in ("objective", "error", "seconds_analysis", "seconds_factorization", "seconds_evaluation")),
+        *(
+            (name, _I)
+            for name in ("status", "iterations", "restorations", "factorizations", "delayed")
+        ),
+        *(
+            (name, _D)
+            for name in (
+                "objective",
+                "error",
+                "seconds_analysis",
+                "seconds_factorization",
+                "seconds_evaluation",
+            )
+        ),
     )
 
 
@@ -61,17 +89,27 @@ STATUS = (
     ("Diverging_Iterates", Outcome.DIVERGED),
 )
 # For the other outcomes IPOPT continues.
-FINAL = (Outcome.SOLVED, Outcome.DIVERGED, Outcome.ITERATIONS, Outcome.TIME_LIMIT, Outcome.INTERRUPTED)
+FINAL = (
+    Outcome.SOLVED,
+    Outcome.DIVERGED,
+    Outcome.ITERATIONS,
+    Outcome.TIME_LIMIT,
+    Outcome.INTERRUPTED,
+)
 
 
 @dataclass(frozen=True)
-class Compiled(Ipopt):
+class Compiled:
     """IPOPT's algorithm in the compiled core. If it fails, IPOPT continues from its last point.
 
-    The settings are those of IPOPT; of ``options`` the compiled method uses ``mu_strategy``. Without the core IPOPT solves
-    all programs, and always those with functions that have no tape (tables, external functions).
+    The settings are those of IPOPT; of ``options`` the compiled method uses ``mu_strategy``.
+    Without the core IPOPT solves all programs, and always those with functions that have no tape
+    (tables, external functions).
     """
 
+    tolerance: float = 1e-11
+    max_iterations: int = 1000
+    options: dict[str, Any] = field(default_factory=dict)
     name: str = "compiled"
 
     def tightened(self, tolerance: float) -> Compiled:
@@ -79,16 +117,22 @@ class Compiled(Ipopt):
 
     @property
     def ipopt(self) -> Ipopt:
-        return Ipopt(self.tolerance, self.max_iterations, self.verbose, self.options)
+        return Ipopt(self.tolerance, self.max_iterations, self.options)
 
-    def solve(self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED) -> Result:
+    def solve(
+        self, program: Program, effort: Effort = COLD, deadline: Deadline = UNLIMITED
+    ) -> Result:
         if library() is None or not has_tapes(program):
-            return self.ipopt.solve(program, warm, deadline)
-        result, _ = self.run(program, warm, deadline)
+            return self.ipopt.solve(program, effort, deadline)
+        result, _ = self.run(program, effort, deadline)
         if result.outcome in FINAL:
             return result
-        start = np.clip(result.y, program.lower, program.upper) if np.all(np.isfinite(result.y)) else program.start
-        after = self.ipopt.solve(replace(program, start=start), warm, deadline)
+        start = (
+            np.clip(result.y, program.lower, program.upper)
+            if np.all(np.isfinite(result.y))
+            else program.start
+        )
+        after = self.ipopt.solve(replace(program, start=start), effort, deadline)
         return replace(
             after,
             iterations=after.iterations + result.iterations,
@@ -97,23 +141,35 @@ class Compiled(Ipopt):
         )
 
     def run(
-        self, program: Program, warm: Warm | None = None, deadline: Deadline = UNLIMITED
+        self, program: Program, effort: Effort = COLD, deadline: Deadline = UNLIMITED
     ) -> tuple[Result, InteriorPointReport]:
         """Run the compiled method without fallback and return its report too."""
         core, began = library(), time.perf_counter()
         assert core is not None
         owned, report, raised = CoreProgram(program), InteriorPointReport(), list[BaseException]()
-        watch = _watch(self.verbose, raised)
+        watch = _watch(effort.log, raised)
         next(watch)
-        bounds = [_array(a) for a in (program.lower, program.upper, program.g_lower, program.g_upper, program.start)]
+        bounds = [
+            _array(a)
+            for a in (program.lower, program.upper, program.g_lower, program.g_upper, program.start)
+        ]
         n, m = program.unknowns, program.constraints
-        y, g, bound, constraint = np.array(program.start), np.full(m, np.nan), np.zeros(n), np.zeros(m)
+        y = np.array(program.start)
+        g = np.full(m, np.nan)
+        bound = np.zeros(n)
+        constraint = np.zeros(m)
+        if effort.multipliers is not None:
+            bound[:], constraint[:] = effort.multipliers
         answer = [y, g, bound, constraint]
-        options = self._options(program, warm, deadline)
+        options = self._options(program, effort, deadline)
         core.interior_point_solve(
-            ctypes.byref(owned.c), (_P * 5)(*(a.ctypes.data for a in bounds)), ctypes.byref(options), CALLBACK(watch.send),
-            (_P * 4)(*(a.ctypes.data for a in answer)), ctypes.byref(report),
-        )  # fmt: skip
+            ctypes.byref(owned.c),
+            (_P * 5)(*(a.ctypes.data for a in bounds)),
+            ctypes.byref(options),
+            CALLBACK(watch.send),
+            (_P * 4)(*(a.ctypes.data for a in answer)),
+            ctypes.byref(report),
+        )
         message, outcome = STATUS[report.status]
         if owned.failure is not None:
             raised.append(owned.failure)
@@ -121,30 +177,55 @@ class Compiled(Ipopt):
             if not isinstance(error, KeyboardInterrupt):
                 raise error
             message, outcome = STATUS[5]
-        outcome = without_minimum(outcome, report.objective)
+        outcome = diverged_if_unbounded(outcome, report.objective)
         seconds = time.perf_counter() - began
-        return Result(outcome, message, y, report.objective, g, bound, constraint, report.iterations, seconds, self.name), report
+        return Result(
+            outcome,
+            message,
+            y,
+            report.objective,
+            g,
+            bound,
+            constraint,
+            report.iterations,
+            seconds,
+            self.name,
+        ), report
 
-    def _options(self, program: Program, warm: Warm | None, deadline: Deadline) -> COptions:
+    def _options(self, program: Program, effort: Effort, deadline: Deadline) -> COptions:
         """Return the same options as for IPOPT (``Ipopt.solve``)."""
+        cold = effort.barrier is None
+        barrier = 0.1 if effort.barrier is None else effort.barrier
+        asked = "monotone" if effort.monotone else "adaptive"
         return COptions(
             tolerance=self.tolerance,
-            complementarity=1e-4 if warm is None or warm.monotone else 0.1 * self.tolerance,
-            barrier=0.1 if warm is None else warm.barrier,
-            push=1e-2 if warm is None else min(1e-2, warm.barrier),
+            complementarity=1e-4 if cold or effort.monotone else 0.1 * self.tolerance,
+            barrier=barrier,
+            push=min(1e-2, barrier),
             relax=min(program.slack, 100 * self.tolerance),
             seconds=min(deadline.remaining, 1e9) if deadline.seconds < math.inf else 1e9,
-            max_iterations=self.max_iterations,
-            fitted=int(warm is not None and warm.mu_based_multipliers),
-            steady=int((warm is not None and warm.monotone) or self.options.get("mu_strategy") == "monotone"),
+            max_iterations=iteration_limit(self.max_iterations, effort),
+            fitted=_fitted(effort),
+            monotone=int(self.options.get("mu_strategy", asked) == "monotone"),
         )
 
 
-def _watch(verbose: bool, raised: list[BaseException]) -> Generator[int, int | None, None]:
-    """Receive the address of each iteration's progress, or None while an iteration lasts; yield 1 to stop.
+GIVEN_MULTIPLIERS = 2  # IP_GIVEN_MULTIPLIERS of interior_point.h
 
-    Python calls signal handlers when it enters a function that C has called. What they raise would be lost there, outside of any
-    ``try``. A generator is entered where it was left, which is within one.
+
+def _fitted(effort: Effort) -> int:
+    if effort.multipliers is not None:
+        return GIVEN_MULTIPLIERS
+    return int(effort.barrier is not None and effort.fitted)
+
+
+def _watch(verbose: bool, raised: list[BaseException]) -> Generator[int, int | None, None]:
+    """Receive the address of each iteration's progress, or None while an iteration lasts; yield 1
+    to stop.
+
+    Python calls signal handlers when it enters a function that C has called. What they raise would
+    be lost there, outside of any ``try``. A generator is entered where it was left, which is within
+    one.
     """
     stop = 0
     while True:

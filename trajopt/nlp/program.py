@@ -1,12 +1,12 @@
 """Program: a sparse nonlinear program assembled from small kernels and constant sparse matrices.
 
-A kernel r(w, d, p) is a small CasADi function. A block evaluates it at n points whose inputs are linear in the unknowns,
-W = G y; constraints and objective are linear in the outputs of all blocks:
+A kernel r(w, d, p) is a small CasADi function. A block evaluates it at n points whose inputs are
+linear in the unknowns, W = G y; constraints and objective are linear in the outputs of all blocks:
 
     g(y) = sum_b A_b r_b(G_b y) + B y,        f(y) = sum_b a_b . r_b(G_b y).
 
-Hence the derivatives of the program are those of the kernels, assembled by sparse matrices that depend on the mesh only:
-only kernels are differentiated, once per problem and not once per mesh.
+Hence the derivatives of the program are those of the kernels, assembled by sparse matrices that
+depend on the mesh only: only kernels are differentiated, once per problem and not once per mesh.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A function of w (unknowns), d (data of the point) and p (parameters), with first and second derivatives.
+    """A function of w (unknowns), d (data of the point) and p (parameters), with first and second
+    derivatives.
 
     Its outputs are constraint rows, then ``objective_rows`` rows that enter the objective only.
     """
@@ -42,6 +43,10 @@ class Kernel:
     constraint_jacobian: Pointwise  # nonzeros
     objective_jacobian: Pointwise
     hessian: Pointwise  # (w, d, p, multipliers of all rows) -> nonzeros of the upper triangle
+    # (w, d, p, multipliers, changes of d and p) -> changes of all rows, then of their weighted
+    # sum's gradient by w
+    changes: Pointwise
+    slopes: Pointwise  # (w, d, p, multipliers) -> gradient of their weighted sum by d and p
     constraint_pattern: tuple[NDArray[np.int_], NDArray[np.int_]]  # rows, columns of the nonzeros
     objective_pattern: tuple[NDArray[np.int_], NDArray[np.int_]]
     hessian_pattern: tuple[NDArray[np.int_], NDArray[np.int_]]
@@ -55,12 +60,34 @@ def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: 
     """Differentiate the function and return its kernel."""
     rows = casadi.vertcat(constraints, objective)
     multipliers = type(w).sym("multipliers", rows.numel())
-    jacobian_c, jacobian_o = (casadi.jacobian(e, w) if e.numel() else type(w)(0, w.numel()) for e in (constraints, objective))
+    jacobian_c, jacobian_o = (
+        casadi.jacobian(e, w) if e.numel() else type(w)(0, w.numel())
+        for e in (constraints, objective)
+    )
     gradient = casadi.jtimes(rows, w, multipliers, True) if rows.numel() else type(w)(w.numel(), 1)
     hessian = casadi.triu(casadi.jacobian(_dense(gradient), w, {"symmetric": True}))
 
     def function(label: str, output: Any, *more: Any) -> Pointwise:
         return Pointwise(lambda: casadi.Function(f"{name}_{label}", [w, d, p, *more], [output]))
+
+    def changes() -> casadi.Function:
+        moved = [type(w).sym("change", a.numel()) for a in (d, p)]
+        both = casadi.vertcat(rows, gradient)
+        along = [
+            casadi.jtimes(both, a, by) for a, by in zip((d, p), moved, strict=True) if a.numel()
+        ]
+        change = sum(along, type(w)(both.numel(), 1))
+        return casadi.Function(f"{name}_dp", [w, d, p, multipliers, *moved], [_dense(change)])
+
+    def slopes() -> casadi.Function:
+        by = [
+            casadi.jtimes(rows, a, multipliers, True)
+            if a.numel() and rows.numel()
+            else type(w)(a.numel(), 1)
+            for a in (d, p)
+        ]
+        column = _dense(casadi.vertcat(*by))
+        return casadi.Function(f"{name}_lp", [w, d, p, multipliers], [column])
 
     return Kernel(
         inputs=w.numel(),
@@ -73,6 +100,8 @@ def make_kernel(name: str, w: Any, d: Any, p: Any, constraints: Any, objective: 
         constraint_jacobian=function("jc", _nonzeros(jacobian_c)),
         objective_jacobian=function("jo", _nonzeros(jacobian_o)),
         hessian=function("h", _nonzeros(hessian), multipliers),
+        changes=Pointwise(changes),
+        slopes=Pointwise(slopes),
         constraint_pattern=_pattern(jacobian_c),
         objective_pattern=_pattern(jacobian_o),
         hessian_pattern=_pattern(hessian),
@@ -93,7 +122,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Program:
-    """min f(y) subject to lower <= y <= upper and g_lower <= g(y) <= g_upper. ``start`` is the initial point."""
+    """min f(y) subject to lower <= y <= upper and g_lower <= g(y) <= g_upper.
+
+    ``start`` is the initial point.
+    """
 
     blocks: tuple[Block, ...]
     linear: SparseRows  # B, its columns over the constraints
@@ -124,7 +156,9 @@ class Functions:
 
 
 def arguments(block: Block, y: Array, parameters: Array) -> tuple[Array, Array, Array]:
-    """Return the arguments of the block's kernel at ``y``: inputs and data, one column per point, and the parameters."""
+    """Return the arguments of the block's kernel at ``y``: inputs and data, one column per point,
+    and the parameters.
+    """
     kernel = block.kernel
     inputs = block.gather.along(y).reshape(block.count, kernel.inputs).T
     return inputs, block.data.reshape(kernel.data, block.count), parameters
@@ -150,7 +184,9 @@ def constraints_at(program: Program, y: Array) -> Array:
     g = program.linear.across(y)
     for b in program.blocks:
         if b.kernel.constraint_rows:
-            g = g + b.scatter.across(b.kernel.constraints(*arguments(b, y, program.parameters)).T.ravel())
+            g = g + b.scatter.across(
+                b.kernel.constraints(*arguments(b, y, program.parameters)).T.ravel()
+            )
     return np.asarray(g)
 
 
@@ -167,14 +203,28 @@ def scaled(program: Program, unknowns: Array, constraints: Array) -> Program:
     B = program.linear
     linear = B.with_data(B.data * constraints[B.indices] * unknowns[B.line_of])
     return Program(
-        tuple(blocks), linear, program.lower / unknowns, program.upper / unknowns,
-        program.g_lower * constraints, program.g_upper * constraints, program.start / unknowns, program.parameters, program.slack,
-    )  # fmt: skip
+        tuple(blocks),
+        linear,
+        program.lower / unknowns,
+        program.upper / unknowns,
+        program.g_lower * constraints,
+        program.g_upper * constraints,
+        program.start / unknowns,
+        program.parameters,
+        program.slack,
+    )
+
+
+def with_cost_times(program: Program, factor: float) -> Program:
+    """Return the program with its objective multiplied by a factor."""
+    return replace(
+        program, blocks=tuple(replace(b, weights=factor * b.weights) for b in program.blocks)
+    )
 
 
 def without_cost(program: Program) -> Program:
     """Return the program with a zero objective."""
-    return replace(program, blocks=tuple(replace(b, weights=np.zeros_like(b.weights)) for b in program.blocks))
+    return with_cost_times(program, 0.0)
 
 
 def functions_of(program: Program) -> Functions:
@@ -187,46 +237,78 @@ def functions_of(program: Program) -> Functions:
     hessian = _Placement(compressed([], [], [], (program.unknowns, program.unknowns)))
     for block in program.blocks:
         kernel = block.kernel
-        places = [_shaped(_across(block.gather.transposed(), y), kernel.inputs, block.count), casadi.DM(block.data), p]
+        places = [
+            _shaped(_across(block.gather.transposed(), y), kernel.inputs, block.count),
+            casadi.DM(block.data),
+            p,
+        ]
         scatter = block.scatter.as_columns()
         if kernel.constraint_rows:
-            constraints.append(casadi.mtimes(scatter, _column(kernel.constraints, block.count, places)))
+            constraints.append(
+                casadi.mtimes(scatter, _column(kernel.constraints, block.count, places))
+            )
         if kernel.constraint_pattern[0].size:
-            jacobian.add(*_jacobian_entries(block), _column(kernel.constraint_jacobian, block.count, places))
+            jacobian.add(
+                *_jacobian_entries(block), _column(kernel.constraint_jacobian, block.count, places)
+            )
         if kernel.objective_rows:
-            objective.append(casadi.dot(casadi.DM(block.weights), _column(kernel.objective, block.count, places)))
+            objective.append(
+                casadi.dot(casadi.DM(block.weights), _column(kernel.objective, block.count, places))
+            )
         if kernel.objective_pattern[0].size:
             slopes = _column(kernel.objective_jacobian, block.count, places)
             gradient.append(_across(_gradient_columns(block), slopes))
         if kernel.hessian_pattern[0].size:
-            multipliers = _shaped(casadi.mtimes(lam_g.T, scatter), kernel.constraint_rows, block.count)
+            multipliers = _shaped(
+                casadi.mtimes(lam_g.T, scatter), kernel.constraint_rows, block.count
+            )
             if kernel.objective_rows:
                 weights = casadi.DM(block.weights.reshape(block.count, kernel.objective_rows).T)
-                multipliers = casadi.vertcat(multipliers, weights * lam_f) if kernel.constraint_rows else weights * lam_f
-            hessian.add(*_hessian_entries(block), _column(kernel.hessian, block.count, [*places, multipliers]))
+                multipliers = (
+                    casadi.vertcat(multipliers, weights * lam_f)
+                    if kernel.constraint_rows
+                    else weights * lam_f
+                )
+            hessian.add(
+                *_hessian_entries(block),
+                _column(kernel.hessian, block.count, [*places, multipliers]),
+            )
     f, g = _sum(objective, 1), _sum(constraints, program.constraints)
-    # CasADi's signatures include the value as first output, which its solvers do not read: leave it empty.
-    outputs = [casadi.MX(1, 1), _sum(gradient, program.unknowns)], [casadi.MX(program.constraints, 1), jacobian.matrix()]
+    # CasADi's signatures include the value as first output, which its solvers do not read: leave it
+    # empty.
+    outputs = (
+        [casadi.MX(1, 1), _sum(gradient, program.unknowns)],
+        [casadi.MX(program.constraints, 1), jacobian.matrix()],
+    )
     return Functions(
         nlp={"x": y, "p": p, "f": f, "g": g},
         derivatives={
-            "grad_f": casadi.Function("nlp_grad_f", [y, p], outputs[0], ["x", "p"], ["f", "grad_f_x"]),
+            "grad_f": casadi.Function(
+                "nlp_grad_f", [y, p], outputs[0], ["x", "p"], ["f", "grad_f_x"]
+            ),
             "jac_g": casadi.Function("nlp_jac_g", [y, p], outputs[1], ["x", "p"], ["g", "jac_g_x"]),
             "hess_lag": casadi.Function(
-                "nlp_hess_l", [y, p, lam_f, lam_g], [hessian.matrix()], ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]
+                "nlp_hess_l",
+                [y, p, lam_f, lam_g],
+                [hessian.matrix()],
+                ["x", "p", "lam_f", "lam_g"],
+                ["triu_hess_gamma_x_x"],
             ),
         },
     )
 
 
 class _Placement:
-    """Assembles (row, column, source, coefficient) entries into one sparse matrix; duplicate entries are summed."""
+    """Assembles (row, column, source, coefficient) entries into one sparse matrix; duplicate
+    entries are summed.
+    """
 
     def __init__(self, constant: SparseRows) -> None:
         """``constant``: columns of the part that does not depend on the sources."""
         self.shape = (constant.width, constant.count)
         self.constant = constant
-        self.places = [constant.line_of * constant.width + constant.indices]  # in column-major order, as in CasADi
+        # in column-major order, as in CasADi
+        self.places = [constant.line_of * constant.width + constant.indices]
         self.sources: list[Any] = []
         self.coefficients: list[Any] = []
         self.values: list[Any] = []
@@ -241,8 +323,12 @@ class _Placement:
 
     def matrix(self) -> Any:
         unique, index = np.unique(np.concatenate(self.places), return_inverse=True)
-        starts = np.searchsorted(unique, np.arange(self.shape[1] + 1, dtype=np.int64) * self.shape[0])
-        pattern = casadi.Sparsity(*self.shape, starts.tolist(), (unique % max(self.shape[0], 1)).tolist())
+        starts = np.searchsorted(
+            unique, np.arange(self.shape[1] + 1, dtype=np.int64) * self.shape[0]
+        )
+        pattern = casadi.Sparsity(
+            *self.shape, starts.tolist(), (unique % max(self.shape[0], 1)).tolist()
+        )
         constants, moving = index[: self.places[0].size], index[self.places[0].size :]
         nonzeros = np.zeros(unique.size)
         nonzeros[constants] = self.constant.data
@@ -255,7 +341,9 @@ class _Placement:
 
 
 def _jacobian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
-    """Return the entries of the Jacobian from the nonzeros at each point: A[:, output] x G[input, :]."""
+    """Return the entries of the Jacobian from the nonzeros at each point: A[:, output] x G[input,
+    :].
+    """
     rows, columns = block.kernel.constraint_pattern
     places = np.repeat(np.arange(block.count), rows.size)
     outputs = np.tile(rows, block.count) + places * block.kernel.constraint_rows
@@ -266,7 +354,9 @@ def _jacobian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
 
 
 def _hessian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
-    """Return the entries of the Hessian from the nonzeros at each point: G[input, :] x G[other input, :], upper triangle."""
+    """Return the entries of the Hessian from the nonzeros at each point: G[input, :] x G[other
+    input, :], upper triangle.
+    """
     rows, columns = block.kernel.hessian_pattern
     places = np.repeat(np.arange(block.count), rows.size) * block.kernel.inputs
     first, second = np.tile(rows, block.count) + places, np.tile(columns, block.count) + places
@@ -274,7 +364,8 @@ def _hessian_entries(block: Block) -> tuple[Any, Any, Any, Any]:
     j, b, which = block.gather.entries_of(second[source])
     i, a, source = i[which], a[which], source[which]
     coefficient = a * b
-    # An off-diagonal entry of a kernel represents both triangles; if both inputs are the same unknown it counts twice.
+    # An off-diagonal entry of a kernel represents both triangles; if both inputs are the same
+    # unknown it counts twice.
     off_diagonal = (first != second)[source]
     both = off_diagonal & (i == j)
     coefficient = np.where(both, 2 * coefficient, coefficient)
@@ -291,11 +382,15 @@ def _gradient_columns(block: Block) -> SparseRows:
     weights = block.weights[np.tile(rows, block.count) + places * block.kernel.objective_rows]
     inputs = np.tile(columns, block.count) + places * block.kernel.inputs
     unknown, coefficient, source = block.gather.entries_of(inputs)
-    return compressed(source, unknown, coefficient * weights[source], (inputs.size, block.gather.width))
+    return compressed(
+        source, unknown, coefficient * weights[source], (inputs.size, block.gather.width)
+    )
 
 
 def _column(pointwise: Pointwise, count: int, places: list[Any]) -> Any:
-    """Return the outputs at many points as one column; the parameters (third input) are the same at all points."""
+    """Return the outputs at many points as one column; the parameters (third input) are the same at
+    all points.
+    """
     function = pointwise.function
     if count == 1:
         return function(*places)
@@ -319,11 +414,19 @@ def _dense(values: Any) -> Any:
 
 def _across(columns: SparseRows, vector: Any) -> Any:
     """Multiply the matrix with these columns by a vector."""
-    return casadi.mtimes(columns.as_columns(), vector) if columns.data.size else casadi.MX.zeros(columns.width)
+    return (
+        casadi.mtimes(columns.as_columns(), vector)
+        if columns.data.size
+        else casadi.MX.zeros(columns.width)
+    )
 
 
 def _nonzeros(matrix: Any) -> Any:
-    return type(matrix)(casadi.Sparsity.dense(matrix.nnz(), 1), matrix.nz[:]) if matrix.nnz() else type(matrix)(0, 1)
+    return (
+        type(matrix)(casadi.Sparsity.dense(matrix.nnz(), 1), matrix.nz[:])
+        if matrix.nnz()
+        else type(matrix)(0, 1)
+    )
 
 
 def _pattern(matrix: Any) -> tuple[NDArray[np.int_], NDArray[np.int_]]:

@@ -18,7 +18,8 @@ Index = NDArray[np.int_]
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Entries ``data`` at ``indices`` of each line; line k has the entries ``pointers[k]`` to ``pointers[k + 1]``.
+    """Entries ``data`` at ``indices`` of each line; line k has the entries ``pointers[k]`` to
+    ``pointers[k + 1]``.
 
     A line is a row or a column, depending on the use of the matrix.
 
@@ -45,11 +46,15 @@ class SparseRows:
 
     def along(self, vector: Array) -> Array:
         """Multiply each line by the vector: (lines,)."""
-        return np.asarray(np.bincount(self.line_of, self.data * vector[self.indices], self.count), dtype=float)
+        return np.asarray(
+            np.bincount(self.line_of, self.data * vector[self.indices], self.count), dtype=float
+        )
 
     def across(self, vector: Array) -> Array:
         """Sum all lines, weighted by the components of the vector: (width,)."""
-        return np.asarray(np.bincount(self.indices, self.data * vector[self.line_of], self.width), dtype=float)
+        return np.asarray(
+            np.bincount(self.indices, self.data * vector[self.line_of], self.width), dtype=float
+        )
 
     def transposed(self) -> SparseRows:
         return compressed(self.indices, self.line_of, self.data, (self.width, self.count))
@@ -58,7 +63,9 @@ class SparseRows:
         return replace(self, data=data)
 
     def entries_of(self, lines: Index) -> tuple[Index, Array, Index]:
-        """Return all entries of the given lines: indices, values, and the position in ``lines`` of each."""
+        """Return all entries of the given lines: indices, values, and the position in ``lines`` of
+        each.
+        """
         starts = self.pointers[lines]
         counts = self.pointers[lines + 1] - starts
         source = np.repeat(np.arange(lines.size), counts)
@@ -67,13 +74,19 @@ class SparseRows:
 
     def as_columns(self) -> casadi.DM:
         """Return the matrix (width, lines) with the lines as columns."""
-        pattern = casadi.Sparsity(self.width, self.count, self.pointers.tolist(), self.indices.tolist())
+        pattern = casadi.Sparsity(
+            self.width, self.count, self.pointers.tolist(), self.indices.tolist()
+        )
         return casadi.DM(pattern, self.data)
 
 
-def compressed(lines: ArrayLike, indices: ArrayLike, values: ArrayLike, shape: tuple[int, int]) -> SparseRows:
+def compressed(
+    lines: ArrayLike, indices: ArrayLike, values: ArrayLike, shape: tuple[int, int]
+) -> SparseRows:
     """Build a matrix from triplets in any order; duplicate entries are summed."""
-    line, index, data = np.asarray(lines, dtype=np.int64), np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=float)
+    line = np.asarray(lines, dtype=np.int64)
+    index = np.asarray(indices, dtype=np.int64)
+    data = np.asarray(values, dtype=float)
     position = line * shape[1] + index
     order = np.argsort(position, kind="stable")
     position, data = position[order], data[order]

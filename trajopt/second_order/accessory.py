@@ -1,9 +1,9 @@
 """The accessory problem: the second variation of the cost in finitely many variations of an answer.
 
-Variations are: the start of every phase, static variables, relative durations of arcs between jumps of controls, and controls
-that are constant on each interval of a grid. They obey the linearized motion exactly, up to the order of Gauss collocation.
-Bryson & Ho, Applied Optimal Control, section 6.2; arcs of variable duration: Maurer, Osmolovskii, SIAM J. Control Optim. 42,
-2004.
+Variations are: the start of every phase, static variables, relative durations of arcs between jumps
+of controls, and controls that are constant on each interval of a grid. They obey the linearized
+motion exactly, up to the order of Gauss collocation. Bryson & Ho, Applied Optimal Control, section
+6.2; arcs of variable duration: Maurer, Osmolovskii, SIAM J. Control Optim. 42, 2004.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.normal_form import NormalForm
-from trajopt.second_order.linearized import PhaseData, Points, points
+from trajopt.second_order.linearized import Linearized, PhaseData, Points
+from trajopt.statement.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 STAGES = 4
@@ -26,7 +26,8 @@ __all__ = ["Accessory", "PhaseData"]
 
 @dataclass(frozen=True, eq=False)
 class Accessory:
-    """The quadratic form y^T Q y / 2 over variations y with C y = 0; M measures them. ``controls`` are columns of controls.
+    """The quadratic form y^T Q y / 2 over variations y with C y = 0; M measures them. ``controls``
+    are columns of controls.
 
     ``starts`` are the times at which control variations begin.
     """
@@ -36,6 +37,11 @@ class Accessory:
     M: Array
     controls: NDArray[np.bool_]
     starts: Array
+
+    @property
+    def units(self) -> Array:
+        """Of each variation."""
+        return np.asarray(1.0 / np.sqrt(np.maximum(np.diag(self.M), 1e-300)))
 
 
 def accessory(
@@ -98,7 +104,11 @@ class _Layout:
     def columns(self, k: int) -> NDArray[np.intp]:
         """The places of the variations of one phase, in the order of its own layout."""
         return np.concatenate(
-            [np.arange(part.start, part.stop) for part in (self.starts[k], self.arcs[k], self.controls[k])] + [self.statics]
+            [
+                np.arange(part.start, part.stop)
+                for part in (self.starts[k], self.arcs[k], self.controls[k])
+            ]
+            + [self.statics]
         )
 
     @staticmethod
@@ -108,25 +118,38 @@ class _Layout:
         arcs: list[slice] = []
         controls: list[slice] = []
         for data in phases:
-            sizes = (data.form.x.numel() + 1, data.arcs.size - 1, (data.grid.size - 1) * data.form.u.numel())
+            sizes = (
+                data.form.x.numel() + 1,
+                data.arcs.size - 1,
+                (data.grid.size - 1) * data.form.u.numel(),
+            )
             for size, into in zip(sizes, (starts, arcs, controls), strict=True):
                 into.append(slice(first, first + size))
                 first += size
         mask = np.zeros(first + ns, dtype=bool)
         for part in controls:
             mask[part] = True
-        return _Layout(first + ns, tuple(starts), tuple(arcs), tuple(controls), np.arange(first, first + ns), mask)
+        return _Layout(
+            first + ns,
+            tuple(starts),
+            tuple(arcs),
+            tuple(controls),
+            np.arange(first, first + ns),
+            mask,
+        )
 
 
 def _swept(data: PhaseData, layout: _Layout, s: tuple, p: tuple) -> tuple[Array, Array, Array]:  # type: ignore[type-arg]
-    """Return the ends of one phase (t0, tf, x0, xf, q) as linear functions of its variations, and what it adds to Q and M."""
+    """Return the ends of one phase (t0, tf, x0, xf, q) as linear functions of its variations, and
+    what it adds to Q and M.
+    """
     Q, M = np.zeros((layout.count, layout.count)), np.zeros((layout.count, layout.count))
     ph, grid = data.form, data.grid
     nx, nu, nl, ns = ph.x.numel(), ph.u.numel(), ph.l.numel(), s[1].size
     nX, n, h = nx + 1 + nl, grid.size - 1, np.diff(grid)
     nodes, weights, inner = _gauss()
     times = (grid[:-1, None] + h[:, None] * nodes[None, :]).ravel()
-    at = points(data, times, s, p)
+    at = Linearized(data, s, p)(times)
     stage, step = _maps(at, h, inner, weights, (nX, nu, ns))
     gains = _gains(step, data, (nX, nu, ns), h)
     state = np.zeros((nX, layout.count))
@@ -135,7 +158,9 @@ def _swept(data: PhaseData, layout: _Layout, s: tuple, p: tuple) -> tuple[Array,
     size = np.concatenate([data.sizes[0], [data.sizes[2]]])
     M[layout.starts[0], layout.starts[0]] += np.diag(size**-2.0)
     M[layout.arcs[0], layout.arcs[0]] += np.eye(data.arcs.size - 1)
-    arc_of = np.clip(np.searchsorted(data.arcs, grid[:-1] + 0.5 * h, side="right") - 1, 0, data.arcs.size - 2)
+    arc_of = np.clip(
+        np.searchsorted(data.arcs, grid[:-1] + 0.5 * h, side="right") - 1, 0, data.arcs.size - 2
+    )
     inputs = np.zeros((nX + nu + ns + 1, layout.count))
     inputs[nX + nu : nX + nu + ns, layout.statics] = np.eye(ns)
     duration = float(grid[-1] - grid[0])
@@ -153,26 +178,39 @@ def _swept(data: PhaseData, layout: _Layout, s: tuple, p: tuple) -> tuple[Array,
             bent = at.W[here][j] @ local + np.outer(at.g[here][j], inputs[nX + nu + ns])
             Q += h[i] * weight * (local.T @ bent)
             Q += h[i] * weight * np.outer(inputs[nX + nu + ns], at.g[here][j] @ local)
-        # What limits leave of the variations of the controls: a combination that they hold whole does nothing and has no size.
+        # What limits leave of the variations of the controls: a combination that they hold whole
+        # does nothing and has no size.
         moved = (at.P[here] @ inputs[nX : nX + nu]) / data.sizes[1][None, :, None]
-        scaled = np.vstack([state[: nx + 1] / size[:, None], *(np.sqrt(weights)[:, None, None] * moved)])
+        scaled = np.vstack(
+            [state[: nx + 1] / size[:, None], *(np.sqrt(weights)[:, None, None] * moved)]
+        )
         M += h[i] / duration * (scaled.T @ scaled)
         state = step[i] @ inputs
-    rows = np.vstack([begin[nx : nx + 1], state[nx : nx + 1], begin[:nx], state[:nx], state[nx + 1 :]])
+    rows = np.vstack(
+        [begin[nx : nx + 1], state[nx : nx + 1], begin[:nx], state[:nx], state[nx + 1 :]]
+    )
     return rows, Q, M
 
 
-def _maps(at: Points, h: Array, inner: Array, weights: Array, sizes: tuple[int, int, int]) -> tuple[Array, Array]:
-    """States at the points of each interval and at its end, as functions of (X at its start, v, s, relative duration)."""
+def _maps(
+    at: Points, h: Array, inner: Array, weights: Array, sizes: tuple[int, int, int]
+) -> tuple[Array, Array]:
+    """States at the points of each interval and at its end, as functions of (X at its start, v, s,
+    relative duration).
+    """
     nX, nu, ns = sizes
     n, width = h.size, nX + nu + ns + 1
     A = at.A.reshape(n, STAGES, nX, nX)
-    forcing = np.concatenate([at.B, at.S, at.F[:, :, None]], axis=2).reshape(n, STAGES, nX, nu + ns + 1)
+    forcing = np.concatenate([at.B, at.S, at.F[:, :, None]], axis=2).reshape(
+        n, STAGES, nX, nu + ns + 1
+    )
     block = np.einsum("k,ij,kjab->kiajb", h, inner, A).reshape(n, STAGES * nX, STAGES * nX)
     right = np.zeros((n, STAGES, nX, width))
     right[:, :, :, :nX] = np.eye(nX)
     right[:, :, :, nX:] = np.einsum("k,ij,kjab->kiab", h, inner, forcing)
-    stage = np.linalg.solve(np.eye(STAGES * nX)[None] - block, right.reshape(n, STAGES * nX, width)).reshape(n, STAGES, nX, width)
+    stage = np.linalg.solve(
+        np.eye(STAGES * nX)[None] - block, right.reshape(n, STAGES * nX, width)
+    ).reshape(n, STAGES, nX, width)
     rates = A @ stage
     rates[:, :, :, nX:] += forcing
     step = np.einsum("k,j,kjab->kab", h, weights, rates)
@@ -181,7 +219,9 @@ def _maps(at: Points, h: Array, inner: Array, weights: Array, sizes: tuple[int, 
 
 
 def _gains(step: Array, data: PhaseData, sizes: tuple[int, int, int], h: Array) -> Array:
-    """Feedback that keeps variations of unstable motions bounded: a change of variables, which no definiteness depends on."""
+    """Feedback that keeps variations of unstable motions bounded: a change of variables, which no
+    definiteness depends on.
+    """
     nX, nu, _ = sizes
     nx = data.form.x.numel()
     scale = np.concatenate([data.sizes[0], [data.sizes[2]], np.ones(nX - nx - 1)])
@@ -202,8 +242,12 @@ def _gains(step: Array, data: PhaseData, sizes: tuple[int, int, int], h: Array) 
     return gains
 
 
-def _boundary(form: NormalForm, endpoints: Array, s: Array, p: Array, nu: Array) -> tuple[Array, Array]:
-    """Second derivatives of cost and weighted conditions by (endpoints, statics), and first derivatives of the conditions."""
+def _boundary(
+    form: NormalForm, endpoints: Array, s: Array, p: Array, nu: Array
+) -> tuple[Array, Array]:
+    """Second derivatives of cost and weighted conditions by (endpoints, statics), and first
+    derivatives of the conditions.
+    """
     sym = form.symbols
     count = endpoints.size + s.size
     every = sym.sym("every", count)
@@ -211,9 +255,16 @@ def _boundary(form: NormalForm, endpoints: Array, s: Array, p: Array, nu: Array)
     new = casadi.vertsplit(every, np.cumsum([0, *[v.numel() for v in old]]).tolist())
     phi, b = casadi.substitute([form.phi, form.b], old, new)
     total = phi + (casadi.dot(b, casadi.DM(nu)) if nu.size else 0)
-    outputs = [casadi.densify(casadi.hessian(total, every)[0]), casadi.densify(casadi.jacobian(b, every))]
-    second, slopes = casadi.Function("ends", [every, form.p], outputs)(np.concatenate([endpoints, s]), p)
-    return np.nan_to_num(np.asarray(second.full())), np.nan_to_num(np.asarray(slopes.full())).reshape(-1, count)
+    outputs = [
+        casadi.densify(casadi.hessian(total, every)[0]),
+        casadi.densify(casadi.jacobian(b, every)),
+    ]
+    second, slopes = casadi.Function("ends", [every, form.p], outputs)(
+        np.concatenate([endpoints, s]), p
+    )
+    return np.nan_to_num(np.asarray(second.full())), np.nan_to_num(
+        np.asarray(slopes.full())
+    ).reshape(-1, count)
 
 
 def _gauss() -> tuple[Array, Array, Array]:

@@ -1,7 +1,8 @@
 """Kelley's condition on singular arcs (the generalized Legendre-Clebsch condition), to order two.
 
-Where H is affine in a control whose switching function vanishes, (-1)^k d/du (d/dt)^(2k) dH/du >= 0 for the first k at which it
-is not zero. Kelley, Kopp, Moyer, Singular extremals, in: Leitmann (ed.), Topics in Optimization, Academic Press 1967.
+Where H is affine in a control whose switching function vanishes, (-1)^k d/du (d/dt)^(2k) dH/du >= 0
+for the first k at which it is not zero. Kelley, Kopp, Moyer, Singular extremals, in: Leitmann
+(ed.), Topics in Optimization, Academic Press 1967.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import casadi
 HIGHEST = 2  # order k
 
 
-def kelley_matrices(H: Any, variables: tuple[Any, Any, Any, Any], rates: Any, singular: list[int]) -> tuple[int, Any] | None:
-    """The order k and the matrix of (-1)^k d/du_j (d/dt)^(2k) dH/du_i for some controls; None where it vanishes to order two.
+def kelley_matrices(
+    H: Any, variables: tuple[Any, Any, Any, Any], rates: Any, singular: list[int]
+) -> tuple[int, Any] | None:
+    """The order k and the matrix of (-1)^k d/du_j (d/dt)^(2k) dH/du_i for some controls; None where
+    it vanishes to order two.
 
     Parameters
     ----------
@@ -34,7 +38,9 @@ def kelley_matrices(H: Any, variables: tuple[Any, Any, Any, Any], rates: Any, si
     for k in range(1, HIGHEST + 1):
         for _ in range(2):
             by_costate = casadi.jtimes(expression, costate, -casadi.gradient(H, x))
-            expression = casadi.jtimes(expression, x, rates) + by_costate + casadi.jacobian(expression, t)
+            expression = (
+                casadi.jtimes(expression, x, rates) + by_costate + casadi.jacobian(expression, t)
+            )
         matrix = casadi.simplify((-1) ** k * casadi.jacobian(expression, u)[:, singular])
         if matrix.nnz():
             return k, casadi.densify(matrix)

@@ -15,15 +15,25 @@ from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
 from trajopt.errors import FileError, UsageError
-from trajopt.files import check_writable, replacing
+from trajopt.files.atomic import check_writable, replacing
 from trajopt.show.drawing import Drawing
 from trajopt.show.figure_style import COLOURS, FAINT, INK, STEPS, NotebookFigure, write_figure
 from trajopt.show.frames import Array
-from trajopt.show.scene import Role, Scene, Stroke, Window, arrow_line, pace, projected, scene, window_of
+from trajopt.show.scene import (
+    Role,
+    Scene,
+    Stroke,
+    Window,
+    arrow_line,
+    playback_speed_text,
+    projected,
+    scene,
+    window_of,
+)
 
 if TYPE_CHECKING:
     from trajopt.integrate.simulation import Simulation
-    from trajopt.solution import Solution
+    from trajopt.trajectory.solution import Solution
 
 Progress = Callable[[float], None]
 FILMS = (".gif", ".mp4")
@@ -33,12 +43,16 @@ LINE, LETTER = 0.14, 0.052  # inches, a line of a caption and the mean width of 
 
 
 def animate(
-    source: Simulation | Solution, drawing: Drawing, path: str | Path, frames: int | None = None, progress: Progress | None = None
+    source: Simulation | Solution,
+    drawing: Drawing,
+    path: str | Path,
+    frames: int | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Write an animation: a gif, or an mp4 if ffmpeg is installed.
 
-    It plays in real time if that takes between 1.5 and 30 seconds. Shorter motions are slowed down to 4 seconds, longer ones
-    take 8; the factor is shown in the picture.
+    It plays in real time if that takes between 1.5 and 30 seconds. Shorter motions are slowed down
+    to 4 seconds, longer ones take 8; the factor is shown in the picture.
 
     Parameters
     ----------
@@ -52,7 +66,9 @@ def animate(
         write(seen, part, progress or (lambda fraction: None))
 
 
-def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | None = None, count: int = 8) -> Figure:
+def stills(
+    source: Simulation | Solution, drawing: Drawing, path: str | Path | None = None, count: int = 8
+) -> Figure:
     """Return a figure with snapshots at equal time steps; ``path`` also writes it.
 
     Examples
@@ -60,7 +76,8 @@ def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | N
     >>> from problems.lecture import pendulum
     >>> from trajopt.integrate.simulation import simulate
     >>> system = pendulum()
-    >>> [axes.get_title(loc="left") for axes in stills(simulate(system, until=2.0), system.drawing, count=3).axes]
+    >>> [axes.get_title(loc="left") for axes in stills(simulate(system, until=2.0), system.drawing,
+    ...     count=3).axes]
     ['t = 0.00 s', 't = 1.00 s', 't = 2.00 s']
     """
     if count < 2:
@@ -71,14 +88,18 @@ def stills(source: Simulation | Solution, drawing: Drawing, path: str | Path | N
     columns = min(count, 4)
     rows = -(-count // columns)
     height = 2.6 * (window[3] - window[2]) / (window[1] - window[0])
-    figure = NotebookFigure(figsize=(2.6 * columns, (height + 0.35) * rows + 0.4), layout="constrained", dpi=140)
+    figure = NotebookFigure(
+        figsize=(2.6 * columns, (height + 0.35) * rows + 0.4), layout="constrained", dpi=140
+    )
     FigureCanvasAgg(figure)
     for number, frame in enumerate(chosen):
         picture = _Picture(figure.add_subplot(rows, columns, number + 1), seen, window, still=True)
         picture.axes.tick_params(labelsize=6.5)
         picture.show(int(frame))
     text = f"{seen.title}   {seen.caption}" if seen.caption else seen.title
-    figure.suptitle(text.replace("$", r"\$"), x=0.01, ha="left", fontsize=11 if len(text) < 90 else 9, color=INK)
+    figure.suptitle(
+        text.replace("$", r"\$"), x=0.01, ha="left", fontsize=11 if len(text) < 90 else 9, color=INK
+    )
     write_figure(figure, path)
     return figure
 
@@ -106,7 +127,7 @@ class _Picture:
 
     def __init__(self, axes: Any, seen: Scene, window: Window, still: bool = False) -> None:
         self.axes, self.seen, self.window = axes, seen, window
-        self.pace = "" if still else pace(seen)
+        self.pace = "" if still else playback_speed_text(seen)
         axes.set_aspect("equal", adjustable="box")
         axes.set_xlim(*window[:2])
         axes.set_ylim(*window[2:])
@@ -118,11 +139,23 @@ class _Picture:
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
         if seen.unit:
-            axes.text(0.99, 0.985, f"[{seen.unit}]", transform=axes.transAxes, ha="right", va="top", fontsize=7, color=FAINT)
+            axes.text(
+                0.99,
+                0.985,
+                f"[{seen.unit}]",
+                transform=axes.transAxes,
+                ha="right",
+                va="top",
+                fontsize=7,
+                color=FAINT,
+            )
         if seen.dimension == 3:
             axes.tick_params(labelbottom=False, labelleft=False)
             axes.grid(False)
-        self.artists = [(stroke, projected(stroke.points, seen.view), _artists(axes, stroke)) for stroke in seen.strokes]
+        self.artists = [
+            (stroke, projected(stroke.points, seen.view), _artists(axes, stroke))
+            for stroke in seen.strokes
+        ]
         self.stamp = axes.set_title("", loc="left", fontsize=8.5, color=INK, fontfamily="monospace")
 
     def show(self, frame: int) -> None:
@@ -134,7 +167,9 @@ class _Picture:
                 shown = points[: frame * self.seen.finer + 1, 0]
             for artist in artists:
                 artist.set_data(shown[:, 0], shown[:, 1])
-        self.stamp.set_text("   ".join(part for part in (_stamp(self.seen, frame), self.pace) if part))
+        self.stamp.set_text(
+            "   ".join(part for part in (_stamp(self.seen, frame), self.pace) if part)
+        )
         if self.seen.middle is not None:
             x, y = projected(self.seen.middle[frame], self.seen.view)
             left, right, low, high = self.window
@@ -150,7 +185,12 @@ def _artists(axes: Any, stroke: Stroke) -> list[Any]:
     if stroke.role is Role.TRAIL:
         return axes.plot([], [], color=colour, linewidth=stroke.width, alpha=0.8, zorder=2)  # type: ignore[no-any-return]
     if stroke.role is Role.MARK:
-        style = {"marker": "o", "markersize": stroke.width, "markeredgecolor": "white", "markeredgewidth": 0.8}
+        style = {
+            "marker": "o",
+            "markersize": stroke.width,
+            "markeredgecolor": "white",
+            "markeredgewidth": 0.8,
+        }
         return axes.plot([], [], color=colour, linestyle="", zorder=4, **style)  # type: ignore[no-any-return]
     return axes.plot([], [], color=colour, linewidth=stroke.width, zorder=3, **round_ends)  # type: ignore[no-any-return]
 
@@ -162,20 +202,36 @@ def _stamp(seen: Scene, frame: int) -> str:
 
 
 def _canvas(seen: Scene) -> tuple[Figure, _Picture]:
-    """A figure for the frames; the caption is below the axes, where it covers nothing of the scene."""
+    """A figure for the frames; the caption is below the axes, where it covers nothing
+    of the scene.
+    """
     window = window_of(seen)
     width, height = window[1] - window[0], window[3] - window[2]
     scale = SIZE / max(width, height)
     lines = textwrap.wrap(seen.caption, max(20, round(scale * width / LETTER)))
     below = 0.25 + LINE * len(lines)  # inches
     pixels = [
-        2 * round(DPI * (scale * side + extra) / 2) for side, extra in ((width, 0.55), (height, 0.35 + below))
+        2 * round(DPI * (scale * side + extra) / 2)
+        for side, extra in ((width, 0.55), (height, 0.35 + below))
     ]  # even, for mp4
     figure = Figure(figsize=(pixels[0] / DPI, pixels[1] / DPI), dpi=DPI)
     FigureCanvasAgg(figure)
-    left, low, top, right = 0.45 * DPI / pixels[0], below * DPI / pixels[1], 0.35 * DPI / pixels[1], 0.1 * DPI / pixels[0]
+    left, low, top, right = (
+        0.45 * DPI / pixels[0],
+        below * DPI / pixels[1],
+        0.35 * DPI / pixels[1],
+        0.1 * DPI / pixels[0],
+    )
     picture = _Picture(figure.add_axes((left, low, 1 - left - right, 1 - low - top)), seen, window)
-    figure.text(left, 0.04 * DPI / pixels[1], "\n".join(lines), fontsize=7, color=FAINT, ha="left", va="bottom")
+    figure.text(
+        left,
+        0.04 * DPI / pixels[1],
+        "\n".join(lines),
+        fontsize=7,
+        color=FAINT,
+        ha="left",
+        va="bottom",
+    )
     return figure, picture
 
 
@@ -190,18 +246,30 @@ def _rendered(seen: Scene, frames: Iterable[int]) -> Iterator[Array]:
 
 
 def _gif(seen: Scene, path: Path, progress: Progress) -> None:
-    delay = 10 * max(2, round(100 * seen.seconds / (len(seen.t) - 1)))  # ms; browsers do not play faster
+    delay = 10 * max(
+        2, round(100 * seen.seconds / (len(seen.t) - 1))
+    )  # ms; browsers do not play faster
     pictures: list[Image.Image] = []
     palette = _palette(seen)  # the same for all frames, to avoid flicker and large files
     for pixels in _rendered(seen, range(len(seen.t))):
         pictures.append(Image.fromarray(pixels).quantize(palette=palette, dither=Image.Dither.NONE))
         progress(len(pictures) / len(seen.t))
     delays = [delay] * (len(pictures) - 1) + [max(delay, 800)]  # hold the last frame
-    pictures[0].save(path, format="GIF", save_all=True, append_images=pictures[1:], duration=delays, loop=0, optimize=False)
+    pictures[0].save(
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=delays,
+        loop=0,
+        optimize=False,
+    )
 
 
 def _palette(seen: Scene) -> Image.Image:
-    """Return one palette for all frames, from a sample of frames, since shapes may appear in some phases only."""
+    """Return one palette for all frames, from a sample of frames, since shapes may appear in some
+    phases only.
+    """
     few = np.linspace(0, len(seen.t) - 1, 7).round().astype(int)
     found = Image.fromarray(np.concatenate(list(_rendered(seen, few)))).quantize(128)
     colours = np.array(found.getpalette(), dtype=int).reshape(-1, 3)

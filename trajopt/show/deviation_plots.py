@@ -1,4 +1,6 @@
-"""Deviations of the invariants of a system in several runs, for example with and without stabilization."""
+"""Deviations of the invariants of a system in several runs, for example with and without
+stabilization.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from trajopt.integrate.simulation import Simulation, deviation_norms
 from trajopt.show.figure_style import (
     balanced,
     heading,
+    label_columns,
     legend_below,
     line_style,
     logarithmic,
@@ -29,9 +32,11 @@ TOGETHER = "norm of all"
 
 
 def plot_deviations(runs: Mapping[str, Simulation], path: str | Path | None = None) -> Figure:
-    """Plot the norm of every invariant's deviation over time on logarithmic axes, one line per run, and the norm of all.
+    """Plot the norm of every invariant's deviation over time on logarithmic axes, one line per run,
+    and the norm of all.
 
-    The norm of all includes only constraints, of order 1 and 2, if there are any, since first integrals have other units.
+    The norm of all includes only constraints, of order 1 and 2, if there are any, since first
+    integrals have other units.
 
     Examples
     --------
@@ -39,7 +44,8 @@ def plot_deviations(runs: Mapping[str, Simulation], path: str | Path | None = No
     >>> from trajopt.integrate.integrator_names import stabilization
     >>> from trajopt.integrate.simulation import simulate
     >>> runs = {"none": simulate(pendulum_cartesian(), until=1.0),
-    ...         "Baumgarte": simulate(pendulum_cartesian(), until=1.0, stabilization=stabilization("baumgarte", None))}
+    ...         "Baumgarte": simulate(pendulum_cartesian(), until=1.0,
+    ...     stabilization=stabilization("baumgarte", None))}
     >>> [axes.get_title(loc="left") for axes in plot_deviations(runs).axes]
     ['norm of all', 'rod', 'energy']
     """
@@ -52,10 +58,15 @@ def plot_deviations(runs: Mapping[str, Simulation], path: str | Path | None = No
     figure, grid = panels([len(row) for row in rows], (3.7, 2.3))
     for line, row in zip(grid, rows, strict=True):
         for axes, name in zip(line, row, strict=True):
-            _panel(axes, name, {label: (run.t, _size(run, norms[label], name)) for label, run in runs.items()})
-    for axes in grid[-1]:
-        axes.set_xlabel("t [s]")
-    handles = [Line2D([], [], label=label, linewidth=1.5, **line_style(k)) for k, label in enumerate(runs)]
+            _panel(
+                axes,
+                name,
+                {label: (run.t, _size(run, norms[label], name)) for label, run in runs.items()},
+            )
+    label_columns(grid, "t [s]")
+    handles = [
+        Line2D([], [], label=label, linewidth=1.5, **line_style(k)) for k, label in enumerate(runs)
+    ]
     legend_below(figure, handles, 4)
     heading(figure, f"{first.system.name}   deviations of the invariants, {first.integrator.label}")
     write_figure(figure, path)

@@ -1,6 +1,7 @@
 """Diagnostic plots of a solution: switching functions, mesh and error, first integrals.
 
-All but the mesh need the problem, ``solution.form``, which is None in a solution loaded from a file.
+All but the mesh need the problem, ``solution.form``, which is None in a solution loaded from a
+file.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from trajopt.errors import TrajoptError, UsageError
+from trajopt.files.named import with_form
 from trajopt.show.figure_style import (
     BOUND,
     COLOURS,
@@ -21,6 +23,7 @@ from trajopt.show.figure_style import (
     STYLE,
     balanced,
     heading,
+    label_columns,
     labelled,
     line_style,
     logarithmic,
@@ -31,24 +34,36 @@ from trajopt.show.figure_style import (
     title,
     write_figure,
 )
-from trajopt.show.plots import draw_bounds, draw_curve, draw_drifts, mark_mesh, name_phases, shade_arcs, span_of, time_label
+from trajopt.show.plots import (
+    draw_bounds,
+    draw_curve,
+    draw_drifts,
+    mark_mesh,
+    name_phases,
+    shade_arcs,
+    span_of,
+    time_label,
+)
 
 if TYPE_CHECKING:
     from trajopt.certificate.phase_conditions import PhaseConditions
     from trajopt.certificate.sampled_solution import SampledPhase, SampledSolution
-    from trajopt.solution import PhaseSolution, Solution
+    from trajopt.trajectory.solution import PhaseSolution, Solution
 
 Series = tuple[np.ndarray, np.ndarray]  # times, values
 INSIDE = np.linspace(0.0, 1.0, 25)  # fractions of each interval
 
 
-# Switching functions ------------------------------------------------------------------------------------------------------------
+# Switching functions
+# --------------------------------------------------------------------------------------------------
 
 
 def plot_switching(solution: Solution, path: str | Path | None = None) -> Figure:
-    """Plot every control above the derivative of H with respect to it: its switching function, if H is affine in the control.
+    """Plot every control above the derivative of H with respect to it: its switching function, if H
+    is affine in the control.
 
-    At a minimum of H the control is at its upper bound if the function is negative, at its lower bound if it is positive.
+    At a minimum of H the control is at its upper bound if the function is negative, at its lower
+    bound if it is positive.
 
     Examples
     --------
@@ -66,15 +81,17 @@ def plot_switching(solution: Solution, path: str | Path | None = None) -> Figure
             _control_panel(control, solution, component, span)
             _switching_panel(slope, solution, component, functions[component])
             slope.set_xlim(*span)
-    for axes in grid[-1]:
-        axes.set_xlabel(time_label(solution))
+    label_columns(grid, time_label(solution))
+    for axes in grid[0] if len(solution.phases) > 1 else ():
+        name_phases(axes, solution)
     heading(figure, f"{solution.problem}   switching functions", solution.success)
     write_figure(figure, path)
     return figure
 
 
 def switching_functions(solution: Solution) -> dict[str, list[tuple[np.ndarray, np.ndarray, bool]]]:
-    """Return for each control component and phase: times, derivatives of H, and a flag if their sign determines the control.
+    """Return for each control component and phase: times, derivatives of H, and a flag if their
+    sign determines the control.
 
     It does if H is affine in a bounded control that appears in no path constraint.
     """
@@ -86,26 +103,35 @@ def switching_functions(solution: Solution) -> dict[str, list[tuple[np.ndarray, 
         times = _fine(e.phase)
         slopes = _values(e, casadi.gradient(e.ham.H, form.u), times)
         for k, component in enumerate(form.u_names):
-            free = casadi.jacobian(form.c, form.u[k]).nnz() == 0  # otherwise a path constraint affects the minimum of H
-            bounded = bool(np.isfinite(form.u_bound.lower[k]) and np.isfinite(form.u_bound.upper[k]))
+            free = (
+                casadi.jacobian(form.c, form.u[k]).nnz() == 0
+            )  # otherwise a path constraint affects the minimum of H
+            bounded = bool(
+                np.isfinite(form.u_bound.lower[k]) and np.isfinite(form.u_bound.upper[k])
+            )
             found.setdefault(component, []).append(
-                (times, slopes[k], casadi.hessian(e.ham.H, form.u)[0][k, k].nnz() == 0 and free and bounded)
+                (
+                    times,
+                    slopes[k],
+                    casadi.hessian(e.ham.H, form.u)[0][k, k].nnz() == 0 and free and bounded,
+                )
             )
     if not found:
         raise UsageError(f"'{solution.problem}' has no controls")
     return found
 
 
-def _control_panel(axes: Any, solution: Solution, component: str, span: tuple[float, float]) -> None:
+def _control_panel(
+    axes: Any, solution: Solution, component: str, span: tuple[float, float]
+) -> None:
     tidy(axes)
     name, _, index = component.partition("[")
-    row = int(index.rstrip("]")) if index else 0
     unit = ""
     for number, phase in enumerate(solution.phases.values()):
         curve = phase.controls.get(name)
         if curve is None:
             continue
-        unit = curve.unit
+        unit, row = curve.unit, curve.labels(name).index(component)
         draw_curve(axes, curve.rows(slice(row, row + 1), unit), lambda _: line_style(0) | STYLE)
         mark_mesh(axes, phase, curve)
         if number:
@@ -117,7 +143,9 @@ def _control_panel(axes: Any, solution: Solution, component: str, span: tuple[fl
     settle(axes, component, unit)
 
 
-def _switching_panel(axes: Any, solution: Solution, component: str, parts: list[tuple[np.ndarray, np.ndarray, bool]]) -> None:
+def _switching_panel(
+    axes: Any, solution: Solution, component: str, parts: list[tuple[np.ndarray, np.ndarray, bool]]
+) -> None:
     tidy(axes)
     for times, values, _ in parts:
         axes.plot(times, values, color=COLOURS[1], **STYLE)
@@ -127,7 +155,8 @@ def _switching_panel(axes: Any, solution: Solution, component: str, parts: list[
     settle(axes, f"{word} {component}", "")
 
 
-# Mesh and error -----------------------------------------------------------------------------------------------------------------
+# Mesh and error
+# --------------------------------------------------------------------------------------------------
 
 
 def plot_mesh(solution: Solution, path: str | Path | None = None) -> Figure:
@@ -140,7 +169,13 @@ def plot_mesh(solution: Solution, path: str | Path | None = None) -> Figure:
         for number, phase in enumerate(solution.phases.values()):
             values = of(phase)
             if values.size and len(phase.breaks) == values.size + 1:
-                axes.stairs(np.maximum(values, 1e-17), phase.breaks, color=COLOURS[0], linewidth=1.5, baseline=None)
+                axes.stairs(
+                    np.maximum(values, 1e-17),
+                    phase.breaks,
+                    color=COLOURS[0],
+                    linewidth=1.5,
+                    baseline=None,
+                )
             if number:
                 axes.axvline(phase.t0, color=INK, linewidth=0.8)
         axes.set_xlim(*span)
@@ -149,12 +184,18 @@ def plot_mesh(solution: Solution, path: str | Path | None = None) -> Figure:
     for axes in (widths, errors):
         logarithmic(axes)
     _degrees(widths, solution)
-    title(widths, labelled("width of the intervals", next(iter(solution.phases.values())).time_unit))
+    title(
+        widths, labelled("width of the intervals", next(iter(solution.phases.values())).time_unit)
+    )
     title(errors, "estimated relative error of each interval")
     if len(solution.phases) > 1:
         name_phases(errors, solution)
     _history(passes, gains, solution)
-    heading(figure, f"{solution.problem}   mesh and error ({solution.method}), {solution.status.name.lower()}", solution.success)
+    heading(
+        figure,
+        f"{solution.problem}   mesh and error ({solution.method}), {solution.status.name.lower()}",
+        solution.success,
+    )
     write_figure(figure, path)
     return figure
 
@@ -175,10 +216,25 @@ def _degrees(axes: Any, solution: Solution) -> None:
             if b - a < 0.02 * (end - start):
                 continue
             axes.annotate(
-                str(degree), ((a + b) / 2, b - a), (0, 2), textcoords="offset points", ha="center", fontsize=6.5, color="#666666"
+                str(degree),
+                ((a + b) / 2, b - a),
+                (0, 2),
+                textcoords="offset points",
+                ha="center",
+                fontsize=6.5,
+                color="#666666",
             )
     axes.margins(y=0.2)
-    axes.text(0.99, 0.02, "numbers: degrees", transform=axes.transAxes, ha="right", va="bottom", fontsize=6.5, color="#666666")
+    axes.text(
+        0.99,
+        0.02,
+        "numbers: degrees",
+        transform=axes.transAxes,
+        ha="right",
+        va="bottom",
+        fontsize=6.5,
+        color="#666666",
+    )
 
 
 def _tolerance_line(axes: Any, solution: Solution) -> None:
@@ -189,7 +245,9 @@ def _tolerance_line(axes: Any, solution: Solution) -> None:
 
 
 def _history(left: Any, right: Any, solution: Solution) -> None:
-    """Plot error, number of intervals and distance of the objective from its last value over the passes."""
+    """Plot error, number of intervals and distance of the objective from its last value over the
+    passes.
+    """
     number = np.arange(1, len(solution.history) + 1)
     for axes in (left, right):
         tidy(axes)
@@ -206,29 +264,45 @@ def _history(left: Any, right: Any, solution: Solution) -> None:
     if number.size > 1:
         gap = np.abs(objective[:-1] - objective[-1]) / max(abs(objective[-1]), 1e-300)
         label = "objective, distance to the last"
-        left.plot(number[:-1], np.maximum(gap, 1e-17), color=COLOURS[1], linestyle="--", label=label, **mark)
+        left.plot(
+            number[:-1],
+            np.maximum(gap, 1e-17),
+            color=COLOURS[1],
+            linestyle="--",
+            label=label,
+            **mark,
+        )
     _tolerance_line(left, solution)
     logarithmic(left)
     left.legend(fontsize=7.5, frameon=False, loc="best")
     for k, (label, values) in enumerate(
-        {"points": [p.points for p in solution.history], "intervals": [p.intervals for p in solution.history]}.items()
+        {
+            "points": [p.points for p in solution.history],
+            "intervals": [p.intervals for p in solution.history],
+        }.items()
     ):
         right.plot(number, values, label=label, **(line_style(k) | mark))
     right.set_ylim(bottom=0)
     right.legend(fontsize=7.5, frameon=False, loc="best")
 
 
-# First integrals ----------------------------------------------------------------------------------------------------------------
+# First integrals
+# --------------------------------------------------------------------------------------------------
 
 
 def plot_integrals(solution: Solution, path: str | Path | None = None) -> Figure:
-    """Plot the deviation of the Hamiltonian and every first integral, relative to the size of their terms."""
+    """Plot the deviation of the Hamiltonian and every first integral, relative to the size of their
+    terms.
+    """
     figure = new_figure(1, 1, (7.4, 3.6))
     axes = figure.add_subplot()
     tidy(axes)
     drifts = integral_drifts(solution)
     if not drifts:
-        raise UsageError(f"'{solution.problem}' has no first integrals: it depends on time, and none are declared")
+        raise UsageError(
+            f"'{solution.problem}' has no first integrals: it depends on time, and none are "
+            "declared"
+        )
     draw_drifts(axes, drifts)
     axes.set_xlim(*span_of([solution]))
     axes.set_xlabel(time_label(solution))
@@ -243,7 +317,8 @@ def plot_integrals(solution: Solution, path: str | Path | None = None) -> Figure
 
 
 def integral_drifts(solution: Solution) -> dict[str, Series]:
-    """Return by name: times, and the distance from the median in each phase, relative to the contributions of the variables.
+    """Return by name: times, and the distance from the median in each phase, relative to the
+    contributions of the variables.
 
     Only the largest value of each interval is returned.
     """
@@ -253,16 +328,25 @@ def integral_drifts(solution: Solution) -> dict[str, Series]:
     for e in _extremals(solution):
         sizes = np.concatenate([e.phase.sizes, e.costate_sizes])
         times = _fine(e.phase)
-        time = casadi.depends_on(casadi.vertcat(*[getattr(e.phase.form, row) for row in "fglc"]), e.phase.form.t)
+        time = casadi.depends_on(
+            casadi.vertcat(*[getattr(e.phase.form, row) for row in "fglc"]), e.phase.form.t
+        )
         own = () if time else (ConservedQuantity("H", e.ham.H),)
         for integral in (*own, *first_integrals(e.ham)):
-            slopes = [casadi.jacobian(integral.expression, v).T for v in (e.phase.form.x, e.ham.costate)]
+            slopes = [
+                casadi.jacobian(integral.expression, v).T for v in (e.phase.form.x, e.ham.costate)
+            ]
             values = _values(e, casadi.vertcat(integral.expression, *slopes), times)
             terms = float((np.abs(values[1:]) * sizes[:, None]).sum(axis=0).max(initial=0.0))
             scale = max(float(np.abs(values[0]).max()), terms, 1e-300)
             gap = np.abs(values[0] - np.median(values[0])) / scale
-            found.setdefault(integral.name, []).append(largest_by_interval(e.phase.breaks, times, gap))
-    return {name: (np.concatenate([t for t, _ in parts]), np.concatenate([v for _, v in parts])) for name, parts in found.items()}
+            found.setdefault(integral.name, []).append(
+                largest_by_interval(e.phase.breaks, times, gap)
+            )
+    return {
+        name: (np.concatenate([t for t, _ in parts]), np.concatenate([v for _, v in parts]))
+        for name, parts in found.items()
+    }
 
 
 def largest_by_interval(breaks: np.ndarray, times: np.ndarray, values: np.ndarray) -> Series:
@@ -274,18 +358,15 @@ def largest_by_interval(breaks: np.ndarray, times: np.ndarray, values: np.ndarra
     return np.append(np.repeat(breaks, 2)[1:-1], np.nan), np.append(np.repeat(tops, 2), np.nan)
 
 
-# Evaluation of the problem ------------------------------------------------------------------------------------------------------
+# Evaluation of the problem
+# --------------------------------------------------------------------------------------------------
 
 
 def problem_along(solution: Solution) -> SampledSolution:
     """Evaluate the problem along its solution."""
     from trajopt.certificate.sampled_solution import along
 
-    if solution.form is None:
-        raise UsageError(
-            "this plot needs the problem, which a loaded solution does not contain",
-            hint="dataclasses.replace(solution, form=problem.finish()), or 'trajopt plot FILE.nc --problem NAME'",
-        )
+    solution = with_form(solution, "this plot")
     return along(solution.form, solution)
 
 
@@ -298,7 +379,9 @@ def _extremals(solution: Solution) -> tuple[PhaseConditions, ...]:
     try:
         return extremals(whole)
     except TrajoptError as error:
-        raise UsageError(f"Pontryagin's conditions of '{solution.problem}' cannot be set up", got=error.what) from error
+        raise UsageError(
+            f"Pontryagin's conditions of '{solution.problem}' cannot be set up", got=error.what
+        ) from error
 
 
 def _fine(phase: SampledPhase) -> np.ndarray:
@@ -312,4 +395,6 @@ def _values(e: PhaseConditions, expression: Any, times: np.ndarray) -> np.ndarra
 
     function = casadi.Function("value", e.symbols, [casadi.densify(expression)])
     ph = e.phase
-    return evaluated(function, times[None, :], ph.x(times), ph.z(times), ph.u(times), ph.costate(times), *e.fixed)
+    return evaluated(
+        function, times[None, :], ph.x(times), ph.z(times), ph.u(times), ph.costate(times), *e.fixed
+    )

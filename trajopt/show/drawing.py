@@ -1,13 +1,16 @@
-"""Drawing: the geometry of a mechanism in terms of its variables, independent of a plotting library.
+"""Drawing: the geometry of a mechanism in terms of its variables, independent of a plotting
+library.
 
 A *place* is a position in two or three coordinates:
 
-1. a CasADi column, or a tuple of numbers and scalar expressions, whose symbols have the names of variables: states, controls,
-   parameters, or ``t``; component i of a vector ``r`` is ``r_i``; or
-2. a function of the variables by name: ``lambda now: (now["x"], 0.0)``; slow, called once per frame; or
+1. a CasADi column, or a tuple of numbers and scalar expressions, whose symbols have the names of
+   variables: states, controls, parameters, or ``t``; component i of a vector ``r`` is ``r_i``; or
+2. a function of the variables by name: ``lambda now: (now["x"], 0.0)``; slow, called once per
+   frame; or
 3. ``Either(place, place, ...)``, if phases have different variables.
 
-Symbols are identified by name, so that one drawing works for simulations, solutions and loaded solutions.
+Symbols are identified by name, so that one drawing works for simulations, solutions and loaded
+solutions.
 """
 
 from __future__ import annotations
@@ -55,12 +58,15 @@ class Rod:
 
     def __post_init__(self) -> None:
         if len(self.points) < 2:
-            raise ModelError("a rod of a drawing needs at least two places", got=f"{len(self.points)} places")
+            raise ModelError(
+                "a rod of a drawing needs at least two places", got=f"{len(self.points)} places"
+            )
 
 
 @dataclass(frozen=True)
 class Disc:
-    """A wheel with one spoke at ``angle`` (an expression or a function, as a place); ``normal`` is its axle in space.
+    """A wheel with one spoke at ``angle`` (an expression or a function, as a place); ``normal`` is
+    its axle in space.
 
     Without ``spoke`` it is a circle: a head, a planet.
     """
@@ -97,7 +103,10 @@ class Trail:
 
 @dataclass(frozen=True)
 class Ground:
-    """A fixed line: a floor, a track, a wall. The window is extended to contain it only if ``whole``."""
+    """A fixed line: a floor, a track, a wall.
+
+    The window is extended to contain it only if ``whole``.
+    """
 
     points: tuple[tuple[float, ...], ...]
     width: float = 1.2
@@ -106,7 +115,10 @@ class Ground:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A vector at a place, such as a force; ``scale`` is the length per unit. Zero vectors are not drawn."""
+    """A vector at a place, such as a force; ``scale`` is the length per unit.
+
+    Zero vectors are not drawn.
+    """
 
     at: Place
     vector: Place
@@ -149,13 +161,18 @@ class Drawing:
 
     def __post_init__(self) -> None:
         if not self.shapes:
-            raise ModelError("a drawing needs at least one shape", expected="rods, discs, marks or trails")
+            raise ModelError(
+                "a drawing needs at least one shape", expected="rods, discs, marks or trails"
+            )
         if (self.follow is None) != (self.reach is None):
-            raise ModelError("a drawing needs both follow= and reach=, or neither", expected="follow= and reach=")
+            raise ModelError(
+                "a drawing needs both follow= and reach=, or neither", expected="follow= and reach="
+            )
 
 
 def link_shapes(tree: Tree, planar: bool = False) -> tuple[Shape, ...]:
-    """Return shapes of a tree of links: a rod from each joint to twice the mass centre, and a mark at the joint.
+    """Return shapes of a tree of links: a rod from each joint to twice the mass centre, and a mark
+    at the joint.
 
     ``planar`` omits the third coordinate.
     """
@@ -165,31 +182,50 @@ def link_shapes(tree: Tree, planar: bool = False) -> tuple[Shape, ...]:
     for number, link in enumerate(tree.links):
         joint = tree.point(link.name)[:size]
         if any(link.centre):
-            rods.append(Rod((joint, tree.point(link.name, tuple(2 * c for c in link.centre))[:size]), number))
+            rods.append(
+                Rod(
+                    (joint, tree.point(link.name, tuple(2 * c for c in link.centre))[:size]), number
+                )
+            )
         marks.append(Mark(joint, 6.0 if any(link.centre) else 10.0, number))
     return (*rods, *marks)
 
 
-def drawing_beside(build: Callable[..., Any], settings: Mapping[str, Any] | None = None) -> Drawing | None:
-    """Return the drawing of a problem: the result of the function ``drawing`` of its module; None if there is none.
+def drawing_beside(
+    build: Callable[..., Any], settings: Mapping[str, Any] | None = None
+) -> Drawing | None:
+    """Return the drawing of a problem: the result of the function ``drawing`` of its module; None
+    if there is none.
 
-    That function takes the arguments of the builder that affect the geometry, with the values of the settings or the
-    defaults of the builder, so that one function can serve several builders of a module.
+    That function takes the arguments of the builder that affect the geometry, with the values of
+    the settings or the defaults of the builder, so that one function can serve several builders of
+    a module.
     """
     hook = getattr(sys.modules.get(build.__module__), "drawing", None)
     if not callable(hook):
         return None
-    usual = {key: p.default for key, p in inspect.signature(build).parameters.items() if p.default is not p.empty}
-    taken = {key: value for key, value in (usual | dict(settings or {})).items() if key in inspect.signature(hook).parameters}
+    usual = {
+        key: p.default
+        for key, p in inspect.signature(build).parameters.items()
+        if p.default is not p.empty
+    }
+    taken = {
+        key: value
+        for key, value in (usual | dict(settings or {})).items()
+        if key in inspect.signature(hook).parameters
+    }
     found = hook(**taken)
     if not isinstance(found, Drawing):
         raise ModelError(
-            f"'drawing' in {build.__module__} did not return a drawing", got=type(found).__name__, expected="a Drawing"
+            f"'drawing' in {build.__module__} did not return a drawing",
+            got=type(found).__name__,
+            expected="a Drawing",
         )
     return found
 
 
-# A value of the dictionary ``pictures`` of a problem's module: a function from a solution or a simulation to a figure.
+# A value of the dictionary ``pictures`` of a problem's module: a function from a solution or a
+# simulation to a figure.
 Picture = Callable[[Any], Any]
 
 
@@ -199,5 +235,8 @@ def pictures_beside(build: Callable[..., Any]) -> Mapping[str, Picture]:
     if found is None:
         return {}
     if not isinstance(found, Mapping) or not all(callable(draw) for draw in found.values()):
-        raise ModelError(f"'pictures' in {build.__module__} is invalid", expected="a dictionary of functions by their names")
+        raise ModelError(
+            f"'pictures' in {build.__module__} is invalid",
+            expected="a dictionary of functions by their names",
+        )
     return found

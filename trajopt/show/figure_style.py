@@ -1,4 +1,7 @@
-"""The common style of all plots: colours, axes, titles. Figures need no display and have no global state."""
+"""The common style of all plots: colours, axes, titles.
+
+Figures need no display and have no global state.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from trajopt.errors import FileError
-from trajopt.files import replacing
+from trajopt.files.atomic import replacing
 
 T = TypeVar("T")
 
@@ -41,31 +44,61 @@ class NotebookFigure(Figure):
 
 def new_figure(columns: int, rows: int, panel: tuple[float, float] = PANEL) -> Figure:
     """Return a figure sized for a grid of panels."""
-    figure = NotebookFigure(figsize=(max(panel[0] * columns, 6.0), panel[1] * rows + 0.8), layout="constrained", dpi=140)
+    figure = NotebookFigure(
+        figsize=(max(panel[0] * columns, 6.0), panel[1] * rows + 0.8), layout="constrained", dpi=140
+    )
     FigureCanvasAgg(figure)
     return figure
 
 
-def panels(counts: Sequence[int], panel: tuple[float, float] = PANEL) -> tuple[Figure, list[list[Any]]]:
-    """Return a figure and its axes by rows; row k has ``counts[k]`` axes of equal width.
+def panels(
+    counts: Sequence[int],
+    panel: tuple[float, float] = PANEL,
+    whole: bool = False,
+    size: tuple[float, float] | None = None,
+) -> tuple[Figure, list[list[Any]]]:
+    """Return a figure and its axes by rows; row k has ``counts[k]`` axes, aligned in columns.
+
+    ``whole`` stretches the only panel of the last row over all columns; ``size`` is that of the
+    figure in inches.
 
     >>> _, rows = panels([2, 1])
     >>> [len(row) for row in rows]
     [2, 1]
     """
-    figure = new_figure(max(counts), len(counts), panel)
-    grid = figure.add_gridspec(len(counts), 1)
-    lines = [grid[k].subgridspec(1, count) for k, count in enumerate(counts)]
-    return figure, [[figure.add_subplot(line[k]) for k in range(count)] for line, count in zip(lines, counts, strict=True)]
+    columns = max(counts)
+    figure = new_figure(columns, len(counts), panel)
+    if size is not None:
+        figure.set_size_inches(*size)
+    grid = figure.add_gridspec(len(counts), columns)
+    rows = [[figure.add_subplot(grid[k, i]) for i in range(n)] for k, n in enumerate(counts)]
+    if whole:
+        rows[-1][0].set_subplotspec(grid[len(counts) - 1, :])
+    return figure, rows
+
+
+def label_columns(grid: Sequence[Sequence[Any]], text: str) -> None:
+    """Label the horizontal axis of the lowest panel of each column."""
+    lowest = {k: axes for row in grid for k, axes in enumerate(row)}
+    for axes in lowest.values():
+        axes.set_xlabel(text)
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], most: int = 6) -> None:
     """Add a legend below all panels, with at most ``most`` entries per row."""
-    figure.legend(handles=handles, loc="outside lower right", ncols=min(len(handles), most), frameon=False, fontsize=8)
+    figure.legend(
+        handles=handles,
+        loc="outside lower right",
+        ncols=min(len(handles), most),
+        frameon=False,
+        fontsize=8,
+    )
 
 
 def line_style(number: int) -> dict[str, Any]:
-    """Return colour and dashes of one of several lines, distinct in colour and in black and white."""
+    """Return colour and dashes of one of several lines, distinct in colour and in
+    black and white.
+    """
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
 
 
@@ -77,11 +110,16 @@ class Pen:
     several: bool
 
     def style(self, component: int) -> dict[str, Any]:
-        """Return a style: one colour per component for a single source, else one per source, the first wide and pale."""
+        """Return a style: one colour per component for a single source, else one per source, the
+        first wide and pale.
+        """
         if not self.several:
             return line_style(component) | STYLE
         first = self.number == 0
-        colour = {"color": COLOURS[self.number % len(COLOURS)], "linestyle": DASHES[component % len(DASHES)]}
+        colour = {
+            "color": COLOURS[self.number % len(COLOURS)],
+            "linestyle": DASHES[component % len(DASHES)],
+        }
         return colour | STYLE | ({"linewidth": 3.6, "alpha": 0.45} if first else {"linewidth": 1.3})
 
 
@@ -113,7 +151,9 @@ def tidy(axes: Any) -> None:
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         axes.spines[side].set_color(FAINT)
-    axes.tick_params(labelsize=8, length=0, labelcolor=INK)  # no tick marks: marks on the axis show the mesh
+    axes.tick_params(
+        labelsize=8, length=0, labelcolor=INK
+    )  # no tick marks: marks on the axis show the mesh
     for axis in (axes.xaxis, axes.yaxis):
         axis.label.set_size(8.5)
         axis.label.set_color(INK)
@@ -123,7 +163,9 @@ def tidy(axes: Any) -> None:
 
 
 def settle(axes: Any, name: str, unit: str) -> None:
-    """Set the vertical axis and the title: round-off is not magnified, a power of ten is written before the unit."""
+    """Set the vertical axis and the title: round-off is not magnified, a power of ten is written
+    before the unit.
+    """
     low, high = axes.get_ylim()
     size = max(abs(low), abs(high))
     if high - low < 1e-6 * size:
@@ -133,7 +175,10 @@ def settle(axes: Any, name: str, unit: str) -> None:
     title(axes, labelled(name, f"{power(exponent)}{unit}".strip()))
 
 
-def hide_round_off(axes: Any, size: float, rounding: float = 1e-9) -> None:
+ROUNDING = 1e-9  # a costate that is smaller, relative to the largest, is round-off
+
+
+def hide_round_off(axes: Any, size: float, rounding: float = ROUNDING) -> None:
     """Widen the vertical axis if all values are round-off relative to ``size``."""
     low, high = axes.get_ylim()
     if max(abs(low), abs(high)) < rounding * size:
@@ -174,12 +219,16 @@ def title(axes: Any, text: str) -> None:
 
 
 def heading(figure: Figure, text: str, good: bool = True) -> None:
-    """Set the heading of a figure, in a warning colour unless ``good``."""
-    figure.suptitle(text.replace("$", r"\$"), x=0.01, ha="left", fontsize=11, color=INK if good else COLOURS[1])
+    """Set the heading of a figure, in a warning colour unless ``good``; small if it is long."""
+    widest = 72 * figure.get_figwidth() / (0.54 * max(len(text), 1))  # points, of its letters
+    shown, colour = text.replace("$", r"\$"), INK if good else COLOURS[1]
+    figure.suptitle(shown, x=0.01, ha="left", fontsize=min(11.0, widest), color=colour)
 
 
 def labelled(name: str, unit: str) -> str:
-    """Return a name with its unit; dollar signs are escaped, since matplotlib reads them as mathematics."""
+    """Return a name with its unit; dollar signs are escaped, since matplotlib reads them as
+    mathematics.
+    """
     return f"{name} [{unit}]".replace("$", r"\$") if unit else name.replace("$", r"\$")
 
 
@@ -189,6 +238,8 @@ def write_figure(figure: Figure, path: str | Path | None) -> None:
         return
     ending = Path(path).suffix.lstrip(".").lower()
     if ending not in figure.canvas.get_supported_filetypes():
-        raise FileError(f"cannot draw '{path}'", got=f"ending '{ending}'", expected=".png, .pdf or .svg")
+        raise FileError(
+            f"cannot draw '{path}'", got=f"ending '{ending}'", expected=".png, .pdf or .svg"
+        )
     with replacing(path) as part:
         figure.savefig(part, format=ending)

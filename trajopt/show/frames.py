@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.errors import UsageError
-from trajopt.solution import PhaseSolution, Solution
+from trajopt.trajectory.solution import PhaseSolution, Solution
 
 if TYPE_CHECKING:
     from trajopt.integrate.simulation import Simulation
@@ -36,7 +36,9 @@ def spans_of(source: Simulation | Solution) -> tuple[list[tuple[float, float]], 
 
 
 def frame_times(spans: list[tuple[float, float]], count: int) -> list[Array]:
-    """Return frame times at equal steps over all phases; a time between two phases belongs to the later one."""
+    """Return frame times at equal steps over all phases; a time between two phases belongs to the
+    later one.
+    """
     lengths = np.array([b - a for a, b in spans])
     if not lengths.sum() > 0:
         raise UsageError("a motion of zero duration cannot be animated", got=f"{lengths.sum():g}")
@@ -71,7 +73,9 @@ def sampled(source: Simulation | Solution, number: int, times: Array) -> FrameVa
 def _output(source: Simulation, expression: Any, times: Array, states: Array) -> Array:
     """Evaluate an output of a system, such as a reaction: (m, size)."""
     function = source.system.function(casadi.densify(expression)).map(len(times))
-    return np.asarray(function(times[None, :], states.T, source.system.parameter_values).full(), dtype=float).T
+    return np.asarray(
+        function(times[None, :], states.T, source.system.parameter_values).full(), dtype=float
+    ).T
 
 
 def thinned(phases: list[FrameValues], finer: int) -> list[FrameValues]:
@@ -79,7 +83,9 @@ def thinned(phases: list[FrameValues], finer: int) -> list[FrameValues]:
     found, before = [], 0
     for phase in phases:
         chosen = slice(-before % finer, None, finer)
-        found.append(FrameValues(phase.t[chosen], {name: v[chosen] for name, v in phase.values.items()}))
+        found.append(
+            FrameValues(phase.t[chosen], {name: v[chosen] for name, v in phase.values.items()})
+        )
         before += len(phase.t)
     return found
 

@@ -11,17 +11,20 @@ from urllib.parse import quote
 from matplotlib.font_manager import findfont
 from PIL import Image, ImageDraw, ImageFont
 
-from trajopt.files import replacing, write_text
+from trajopt.files.atomic import replacing, write_text
 from trajopt.show.figure_style import COLOURS, FAINT, INK
 
 CELL, GAP, TEXT = (420, 300), 18, 44  # pixels: of a thumbnail, between them, of the lines above
 COLUMNS, ROWS = 4, 6  # pictures of a sheet
 STYLE = """body { margin: 1.5rem; color: #333; font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .6rem; border-bottom: 1px solid #e6e6e6; }
+h1 { font-size: 1.5rem; margin: 0 0 .3rem; }
+h2 { font-size: 1.1rem; margin: 2rem 0 .6rem; border-bottom: 1px solid #e6e6e6; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(26rem, 1fr)); gap: 1.2rem; }
-.card { border: 1px solid #e6e6e6; border-radius: 6px; padding: .8rem; } .card b { font-size: 1.05rem; }
+.card { border: 1px solid #e6e6e6; border-radius: 6px; padding: .8rem; }
+.card b { font-size: 1.05rem; }
 .card p { margin: .1rem 0 .5rem; color: #777; font-size: .88rem; } .bad { color: #b84a00; }
-.card a { display: inline-block; } .card img { max-width: 100%; max-height: 17rem; margin: 0 .5rem .4rem 0; }"""
+.card a { display: inline-block; }
+.card img { max-width: 100%; max-height: 17rem; margin: 0 .5rem .4rem 0; }"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,10 @@ def write_index(cards: Sequence[Card], folder: Path) -> Path:
         parts.append(f'<h2>{escape(family)}</h2>\n<div class="cards">\n{own}\n</div>')
     bad = [card.name for card in cards if not card.good]
     verdict = f'<p class="bad">failed: {escape(", ".join(bad))}</p>' if bad else ""
-    head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>gallery</title><style>{STYLE}</style></head>'
+    head = (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta '
+        f'charset="utf-8"><title>gallery</title><style>{STYLE}</style></head>'
+    )
     body = "\n".join((f"<h1>{len(cards)} problems and systems</h1>{verdict}", *parts))
     page = f"{head}\n<body>{body}\n</body></html>\n"
     target = folder / "index.html"
@@ -54,12 +60,16 @@ def write_index(cards: Sequence[Card], folder: Path) -> Path:
 
 def _html(card: Card) -> str:
     images = "".join(
-        f'<a href="{quote(path.name)}"><img loading="lazy" alt="{escape(path.stem)}" src="{quote(path.name)}"></a>'
+        f'<a href="{quote(path.name)}"><img loading="lazy" alt="{escape(path.stem)}" '
+        f'src="{quote(path.name)}"></a>'
         for path in card.pictures
     )
     colour = "" if card.good else ' class="bad"'
     remark = f"<p{colour}>{escape(card.remark)}</p>" if card.remark else ""
-    return f'<div class="card"><b>{escape(card.name)}</b><p>{escape(card.summary)}</p>{remark}{images}</div>'
+    return (
+        "<div "
+        f'class="card"><b>{escape(card.name)}</b><p>{escape(card.summary)}</p>{remark}{images}</div>'
+    )
 
 
 def contact_sheets(cards: Sequence[Card], folder: Path) -> list[Path]:
@@ -89,7 +99,12 @@ def _sheet(shown: Sequence[tuple[Card, Path | None]]) -> Image.Image:
     for number, (card, path) in enumerate(shown):
         x, y = GAP + number % COLUMNS * step[0], GAP + number // COLUMNS * step[1]
         pen.text((x, y), _fitting(path.stem if path is not None else card.name, bold), INK, bold)
-        pen.text((x, y + 22), _fitting(card.remark or card.summary, small), FAINT if card.good else COLOURS[1], small)
+        pen.text(
+            (x, y + 22),
+            _fitting(card.remark or card.summary, small),
+            FAINT if card.good else COLOURS[1],
+            small,
+        )
         if path is None:
             pen.rectangle((x, y + TEXT, x + CELL[0], y + TEXT + CELL[1]), outline="#dddddd")
             continue

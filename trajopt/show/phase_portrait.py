@@ -31,7 +31,7 @@ from trajopt.show.figure_style import (
 from trajopt.show.plots import bounds_of
 
 if TYPE_CHECKING:
-    from trajopt.solution import PhaseSolution, Solution
+    from trajopt.trajectory.solution import PhaseSolution, Solution
 
 Pair = tuple[str, str]  # abscissa, ordinate
 SAMPLES = 1201
@@ -40,13 +40,16 @@ ARROWS = (0.2, 0.5, 0.8)  # fractions of the curve with an arrow head
 
 
 def plot_phase(
-    source: Solution | Simulation | Mapping[str, Any], pairs: Sequence[Pair] | None = None, path: str | Path | None = None
+    source: Solution | Simulation | Mapping[str, Any],
+    pairs: Sequence[Pair] | None = None,
+    path: str | Path | None = None,
 ) -> Figure:
     """Plot phase portraits of a solution or a simulation, or overlay several by label.
 
     Parameters
     ----------
-    pairs : names of variables, as ("x", "v") or ("r[0]", "r[1]"); by default every coordinate against its rate, the first
+    pairs : names of variables, as ("x", "v") or ("r[0]", "r[1]"); by default every coordinate
+    against its rate, the first
         component of a vector against its second, and the remaining states in pairs.
 
     Examples
@@ -68,11 +71,23 @@ def plot_phase(
     name = first.system.name if isinstance(first, Simulation) else first.problem
     heading(figure, f"{name}   phase portraits")
     handles: list[Any] = [
-        Line2D([], [], color="white", markeredgecolor=INK, marker="o", linestyle="", markersize=5, label="start"),
+        Line2D(
+            [],
+            [],
+            color="white",
+            markeredgecolor=INK,
+            marker="o",
+            linestyle="",
+            markersize=5,
+            label="start",
+        ),
         Line2D([], [], color=INK, marker="s", linestyle="", markersize=5, label="end"),
     ]
     if len(sources) > 1:
-        handles = [Line2D([], [], label=label, **(line_style(k) | STYLE)) for k, label in enumerate(sources)] + handles
+        handles = [
+            Line2D([], [], label=label, **(line_style(k) | STYLE))
+            for k, label in enumerate(sources)
+        ] + handles
     legend_below(figure, handles)
     write_figure(figure, path)
     return figure
@@ -139,8 +154,18 @@ def _portrait(axes: Any, sources: Mapping[str, Any], pair: Pair) -> None:
             axes.plot(a, b, **look)
             _arrow_heads(axes, a, b, look["color"])
         if parts:
-            axes.plot(parts[0][0][0], parts[0][1][0], "o", markersize=5, color="white", markeredgecolor=look["color"], zorder=4)
-            axes.plot(parts[-1][0][-1], parts[-1][1][-1], "s", markersize=5, color=look["color"], zorder=4)
+            axes.plot(
+                parts[0][0][0],
+                parts[0][1][0],
+                "o",
+                markersize=5,
+                color="white",
+                markeredgecolor=look["color"],
+                zorder=4,
+            )
+            axes.plot(
+                parts[-1][0][-1], parts[-1][1][-1], "s", markersize=5, color=look["color"], zorder=4
+            )
     axes.margins(0.08)
     _bounds(axes, next(iter(sources.values())), pair)
     for axis, label, name, unit, limits in (
@@ -159,7 +184,9 @@ Part = tuple[np.ndarray, np.ndarray, tuple[str, str]]
 def _run(simulation: Simulation, pair: Pair) -> list[Part]:
     fine = simulation.refined(6000)
     times, x = fine.t, fine.x
-    states = {state.name: (x[:, k], state.unit) for k, state in enumerate(simulation.system.states)} | {"t": (times, "s")}
+    states = {
+        state.name: (x[:, k], state.unit) for k, state in enumerate(simulation.system.states)
+    } | {"t": (times, "s")}
     (a, first), (b, second) = (_named(states, name, simulation.system.name) for name in pair)
     return [(a, b, (first, second))]
 
@@ -184,7 +211,12 @@ def _answer(solution: Solution, pair: Pair) -> list[Part]:
 def _columns(phase: PhaseSolution) -> dict[str, tuple[np.ndarray, str]]:
     times = np.linspace(phase.t0, phase.tf, SAMPLES)
     found: dict[str, tuple[np.ndarray, str]] = {"t": (times, phase.time_unit)}
-    for group, prefix in ((phase.states, ""), (phase.algebraics, ""), (phase.controls, ""), (phase.costates, "costate of ")):
+    for group, prefix in (
+        (phase.states, ""),
+        (phase.algebraics, ""),
+        (phase.controls, ""),
+        (phase.costates, "costate of "),
+    ):
         for name, curve in group.items():
             values = curve.evaluate(times)
             for k, component in enumerate(curve.labels(name)):
@@ -192,9 +224,15 @@ def _columns(phase: PhaseSolution) -> dict[str, tuple[np.ndarray, str]]:
     return found
 
 
-def _named(columns: Mapping[str, tuple[np.ndarray, str]], name: str, whose: str) -> tuple[np.ndarray, str]:
+def _named(
+    columns: Mapping[str, tuple[np.ndarray, str]], name: str, whose: str
+) -> tuple[np.ndarray, str]:
     if name not in columns:
-        raise UsageError(f"'{whose}' has no variable '{name}'", expected=", ".join(columns), hint=suggest(name, columns))
+        raise UsageError(
+            f"'{whose}' has no variable '{name}'",
+            expected=", ".join(columns),
+            hint=suggest(name, columns),
+        )
     return columns[name]
 
 
@@ -205,7 +243,14 @@ def _arrow_heads(axes: Any, a: np.ndarray, b: np.ndarray, colour: str) -> None:
         k = round(fraction * (len(a) - 1 - step))
         n = k + step
         if np.all(np.isfinite([a[k], b[k], a[n], b[n]])) and (a[k], b[k]) != (a[n], b[n]):
-            arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 0, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 11}
+            arrow = {
+                "arrowstyle": "-|>",
+                "color": colour,
+                "linewidth": 0,
+                "shrinkA": 0,
+                "shrinkB": 0,
+                "mutation_scale": 11,
+            }
             axes.annotate("", (a[n], b[n]), (a[k], b[k]), arrowprops=arrow)
 
 
@@ -213,7 +258,10 @@ def _bounds(axes: Any, source: Any, pair: Pair) -> None:
     """Draw the bounds of both variables that lie within the axes."""
     if isinstance(source, Simulation):
         return
-    for name, line, limits in ((pair[0], axes.axvline, axes.get_xlim()), (pair[1], axes.axhline, axes.get_ylim())):
+    for name, line, limits in (
+        (pair[0], axes.axvline, axes.get_xlim()),
+        (pair[1], axes.axhline, axes.get_ylim()),
+    ):
         if "[" in name:
             continue
         margin = 0.05 * (limits[1] - limits[0])

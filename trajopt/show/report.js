@@ -36,7 +36,8 @@ function pathThrough(points) {
 
 // Charts ---------------------------------------------------------------------------------------------------------------------
 
-const WIDTH = 360, HEIGHT = 170, LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 22;
+const SEVERAL = data.phases.length > 1, STRIP = 14, LETTER = 6.2;  // the strip has the names of the phases
+const WIDTH = 360, HEIGHT = 170, LEFT = 56, RIGHT = 8, TOP = SEVERAL ? 8 + STRIP : 8, BOTTOM = 22;
 const charts = [], redraws = [];
 let view = data.span;
 
@@ -70,6 +71,19 @@ function valueAt([times, values], t) {
 const clip = make("clipPath", { id: "plot" }, make("svg", { width: 0, height: 0, style: "position: absolute" }, document.body));
 make("rect", { x: LEFT, y: TOP, width: WIDTH - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM }, clip);
 
+// A strip above the data with the names of the phases, shortened to the visible part of each.
+function nameOfPhases(svg, x, [t0, tf]) {
+  data.phases.forEach(([name, start, end], k) => {
+    const left = x(Math.max(start, t0)), width = x(Math.min(end, tf)) - left, letters = Math.floor(width / LETTER);
+    if (!(width > 0)) return;
+    const cell = make("g", { class: "phase" }, svg);
+    make("title", {}, cell, name);
+    make("rect", { x: left, y: TOP - STRIP, width, height: STRIP, fill: k % 2 ? "#e2e2e2" : "#f2f2f2" }, cell);
+    const text = name.length <= letters ? name : letters > 2 ? name.slice(0, letters - 1) + "…" : "";
+    if (text) make("text", { x: left + width / 2, y: TOP - 4, "text-anchor": "middle" }, cell, text);
+  });
+}
+
 function paint(svg, panel) {
   const [t0, tf] = view, [low, high] = range(panel);
   const x = (t) => LEFT + ((t - t0) / (tf - t0 || 1)) * (WIDTH - LEFT - RIGHT);
@@ -83,6 +97,7 @@ function paint(svg, panel) {
     make("line", { x1: x(t), x2: x(t), y1: TOP, y2: HEIGHT - BOTTOM, stroke: "#e6e6e6" }, svg);
     make("text", { x: x(t), y: HEIGHT - 8, "text-anchor": "middle" }, svg, written(t));
   }
+  if (SEVERAL) nameOfPhases(svg, x, view);
   const inside = make("g", { "clip-path": "url(#plot)" }, svg);
   for (const [start, end, role] of panel.arcs) {
     make("rect", { x: x(start), y: TOP, width: Math.max(0, x(end) - x(start)), height: HEIGHT - TOP - BOTTOM, fill: SHADES[role], opacity: 0.22 }, inside);
@@ -96,6 +111,7 @@ function paint(svg, panel) {
       make("path", { d, fill: "none", stroke: COLOURS[k % 6], "stroke-width": 1.7, "stroke-dasharray": DASHES[k % 4] }, inside);
     }
   });
+  for (const [, start] of data.phases.slice(1)) make("line", { x1: x(start), x2: x(start), y1: TOP, y2: HEIGHT - BOTTOM, stroke: "#333333", "stroke-width": 0.8 }, inside);
   for (const t of data.mesh) make("line", { x1: x(t), x2: x(t), y1: HEIGHT - BOTTOM - 4, y2: HEIGHT - BOTTOM, stroke: "#009E73", "stroke-width": 0.8 }, inside);
   const cursor = make("line", { y1: TOP, y2: HEIGHT - BOTTOM, stroke: "#0072B2", "stroke-width": 1, visibility: "hidden", class: "cursor" }, inside);
   return [x, cursor];
@@ -106,8 +122,10 @@ function chart(panel, holder) {
   figure.className = "panel";
   const caption = document.createElement("figcaption"), name = document.createElement("span"), readout = document.createElement("output");
   name.textContent = panel.title + (panel.unit ? ` [${panel.unit}]` : "");
+  const whole = name.textContent;
+  if (panel.distant) name.textContent += `  limits: ${panel.distant}`;
   caption.append(name, readout);
-  const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": name.textContent });
+  const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": whole });
   let [x, cursor] = paint(svg, panel), pressed = null;
   redraws.push(() => { [x, cursor] = paint(svg, panel); });
   const timeAt = (event) => {

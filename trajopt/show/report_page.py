@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trajopt.files import check_writable, write_text
+from trajopt.files.atomic import check_writable, write_text
 from trajopt.show.drawing import Drawing
 from trajopt.show.plots import plot_solution
 from trajopt.show.report_data import page_data, whole_span
-from trajopt.show.scene import Scene, pace, scene
+from trajopt.show.scene import Scene, playback_speed_text, scene
 
 if TYPE_CHECKING:
     from trajopt.certificate import Certificate
-    from trajopt.solution import Solution
+    from trajopt.trajectory.solution import Solution
 
 FILM_FRAMES = 150
 
@@ -32,7 +32,8 @@ PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy"
-  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+  content="default-src 'none';
+    style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
 <title>{title}</title>
 <style>
 {style}</style>
@@ -84,7 +85,9 @@ def write_report(
         style=own.joinpath("report.css").read_text(encoding="utf-8"),
         script=own.joinpath("report.js").read_text(encoding="utf-8"),
         body="\n".join(part for part in body if part),
-        data=json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"),
+        data=json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False).replace(
+            "<", "\\u003c"
+        ),
     )
     write_text(path, page)
 
@@ -104,7 +107,9 @@ def _head(solution: Solution) -> str:
         facts["solved in"] = f"{solution.seconds['total']:.2f} s"
     for name, value in {**solution.parameters, **solution.variables}.items():
         facts[name] = ", ".join(f"{one:.8g}" for one in np.atleast_1d(value))
-    items = "".join(f"<li><span>{escape(k)}</span> <b>{escape(v)}</b></li>" for k, v in facts.items())
+    items = "".join(
+        f"<li><span>{escape(k)}</span> <b>{escape(v)}</b></li>" for k, v in facts.items()
+    )
     colour = "good" if solution.success else "bad"
     advice = "".join(f"<p>{escape(line)}</p>" for line in solution.explanation)
     verdict = f'<p class="verdict {colour}" id="status">{escape(solution.status.value)}</p>'
@@ -115,12 +120,13 @@ def _film(seen: Scene | None) -> str:
     if seen is None:
         return ""
     turn = " Drag to rotate." if seen.dimension == 3 else ""
-    speed = pace(seen) or "in real time"
+    speed = playback_speed_text(seen) or "in real time"
     meaning = f" {seen.caption[:1].upper()}{seen.caption[1:]}." if seen.caption else ""
     return f"""<h2>Motion</h2>
 <svg id="film" role="img" aria-label="the motion"></svg>
 <div class="controls"><button id="play" type="button">Play</button>
-<input id="slider" type="range" min="0" value="0" step="1" aria-label="time"><output id="clock"></output></div>
+<input id="slider" type="range" min="0" value="0" step="1" aria-label="time">
+<output id="clock"></output></div>
 <h3>Plays {escape(speed)}.{turn} The slider moves the cursor of all charts.{escape(meaning)}</h3>"""
 
 
@@ -128,8 +134,12 @@ def _charts(panels: Sequence[Mapping[str, Any]]) -> str:
     present = dict.fromkeys(str(panel["kind"]) for panel in panels)
     if not present:
         return ""
-    groups = "".join(f'<h3>{kind}</h3>\n<div class="panels" data-kind="{kind}"></div>\n' for kind in present)
-    hint = "<h3>Hover over a chart to read values, drag to zoom in time, double click to reset.</h3>"
+    groups = "".join(
+        f'<h3>{kind}</h3>\n<div class="panels" data-kind="{kind}"></div>\n' for kind in present
+    )
+    hint = (
+        "<h3>Hover over a chart to read values, drag to zoom in time, double click to reset.</h3>"
+    )
     return f"<h2>Trajectories</h2>\n{hint}\n{groups}"
 
 
@@ -139,16 +149,36 @@ def _certificate(certificate: Certificate | None) -> str:
     from trajopt.certificate.table import figures, verdict
 
     rows = [(check.name, *figures(check), verdict(check)) for check in certificate.checks]
-    colours = ["" if check.ok and not check.applies else "good" if check.ok else "bad" for check in certificate.checks]
+    colours = [
+        "" if check.ok and not check.applies else "good" if check.ok else "bad"
+        for check in certificate.checks
+    ]
     colour = "good" if certificate.ok else "bad"
-    said = "".join(f"<br>{escape(name)}: {escape(value)}" for name, value in certificate.settings.items())
-    table = _table(("check", "value", "tolerance", "verdict"), rows, numbers=(1, 2), colours=colours, name="certificate")
-    return _section("Certificate", f'<p class="verdict {colour}">{escape(certificate.verdict)}</p><p>{said[4:]}</p>{table}')
+    said = "".join(
+        f"<br>{escape(name)}: {escape(value)}" for name, value in certificate.settings.items()
+    )
+    table = _table(
+        ("check", "value", "tolerance", "verdict"),
+        rows,
+        numbers=(1, 2),
+        colours=colours,
+        name="certificate",
+    )
+    return _section(
+        "Certificate",
+        f'<p class="verdict {colour}">{escape(certificate.verdict)}</p><p>{said[4:]}</p>{table}',
+    )
 
 
 def _structure(solution: Solution) -> str:
-    rows = [(arc.phase, f"{arc.start:.8g}", f"{arc.end:.8g}", arc.description) for arc in solution.arcs]
-    return _section("Arcs", _table(("phase", "from", "to", "controls"), rows, numbers=(1, 2))) if len(rows) > 1 else ""
+    rows = [
+        (arc.phase, f"{arc.start:.8g}", f"{arc.end:.8g}", arc.description) for arc in solution.arcs
+    ]
+    return (
+        _section("Arcs", _table(("phase", "from", "to", "controls"), rows, numbers=(1, 2)))
+        if len(rows) > 1
+        else ""
+    )
 
 
 def _history(solution: Solution) -> str:
@@ -175,17 +205,30 @@ def _picture(solution: Solution) -> str:
     buffer = io.BytesIO()
     plot_solution(solution).savefig(buffer, format="png", dpi=110)
     image = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f'<details><summary>Plot for print</summary><img alt="plot" src="data:image/png;base64,{image}"></details>'
+    return (
+        '<details><summary>Plot for print</summary><img alt="plot" '
+        f'src="data:image/png;base64,{image}"></details>'
+    )
 
 
 def _origin(solution: Solution, commands: Sequence[str]) -> str:
     tolerance = f" --tolerance {solution.tolerance:g}" if np.isfinite(solution.tolerance) else ""
-    usual = [f"trajopt solve {shlex.quote(solution.problem)} --method {shlex.quote(solution.method)}{tolerance}"]
+    usual = [
+        f"trajopt solve {shlex.quote(solution.problem)} --method "
+        f"{shlex.quote(solution.method)}{tolerance}"
+    ]
     text = "\n".join(commands or usual)
     rows = [(name, version) for name, version in solution.versions.items()]
-    options = [(name, str(value)) for name, value in solution.options.items() if isinstance(value, (str, int, float, bool))]
+    options = [
+        (name, str(value))
+        for name, value in solution.options.items()
+        if isinstance(value, (str, int, float, bool))
+    ]
     tables = (_table(("version of", ""), rows, name="versions") if rows else "") + (
-        f"<details><summary>Options of the solver</summary>{_table(('option', 'value'), options)}</details>" if options else ""
+        "<details><summary>Options of the "
+        f"solver</summary>{_table(('option', 'value'), options)}</details>"
+        if options
+        else ""
     )
     return _section("How to reproduce", f'<pre id="reproduce">{escape(text)}</pre>{tables}')
 
@@ -201,16 +244,28 @@ def _table(
     colours: Sequence[str] = (),
     name: str = "",
 ) -> str:
-    """Return an HTML table; columns ``numbers`` are right-aligned, ``colours`` apply to the last cell of each row."""
+    """Return an HTML table; columns ``numbers`` are right-aligned, ``colours`` apply to the last
+    cell of each row.
+    """
 
     def cell(tag: str, column: int, text: str, colour: str = "") -> str:
         classes = " ".join(word for word in ("number" if column in numbers else "", colour) if word)
-        return f'<{tag} class="{classes}">{escape(text)}</{tag}>' if classes else f"<{tag}>{escape(text)}</{tag}>"
+        return (
+            f'<{tag} class="{classes}">{escape(text)}</{tag}>'
+            if classes
+            else f"<{tag}>{escape(text)}</{tag}>"
+        )
 
     lines = ["<tr>" + "".join(cell("th", k, text) for k, text in enumerate(head)) + "</tr>"]
     for number, row in enumerate(rows):
         colour = colours[number] if colours else ""
         last = len(row) - 1
-        lines.append("<tr>" + "".join(cell("td", k, text, colour if k == last else "") for k, text in enumerate(row)) + "</tr>")
+        lines.append(
+            "<tr>"
+            + "".join(
+                cell("td", k, text, colour if k == last else "") for k, text in enumerate(row)
+            )
+            + "</tr>"
+        )
     label = f' id="{name}"' if name else ""
     return f'<div class="scroll"><table{label}>{"".join(lines)}</table></div>'

@@ -1,6 +1,20 @@
-"""Wrong answers, each beside a right one, that the certificate must tell apart: ``python -m tests.benchmarks.planted``."""
+"""Wrong answers, each beside a right one, that the certificate must tell apart: ``python -m
+tests.benchmarks.planted``.
+"""
 
-from . import constraints, controls, ends, files, motion, presented, second_order, several, shapes, sizes  # noqa: F401
+from . import (  # noqa: F401  # each adds its cases
+    constraints,
+    controls,
+    ends,
+    files,
+    hypotheses,
+    motion,
+    presented,
+    second_order,
+    several,
+    shapes,
+    sizes,
+)
 from .by_hand import CASES, Case
 
 __all__ = ["CASES", "Case"]

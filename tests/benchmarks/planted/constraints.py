@@ -1,4 +1,6 @@
-"""Limits that are exceeded, arcs on constraints that begin at the wrong time, multipliers of the wrong sign."""
+"""Limits that are exceeded, arcs on constraints that begin at the wrong time, multipliers of the
+wrong sign.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import numpy as np
 from scipy.special import erf
 
 from trajopt import Problem
-from trajopt.curve import Curve
+from trajopt.trajectory.curve import Curve
 
 from .by_hand import answer, changed, phase, planted
 from .statements import arcs, even, move, regulator, wall
@@ -30,7 +32,9 @@ def a_little_through_the_wall():
 
 @planted("limits", LIMITS)
 def below_the_ground_far_from_zero():
-    """Altitude above the centre of the Earth in metres, with the ground as a bound: 25 m below it on the way."""
+    """Altitude above the centre of the Earth in metres, with the ground as a bound: 25 m below it
+    on the way.
+    """
     R = 6.378e6
 
     def make(c):
@@ -46,7 +50,12 @@ def below_the_ground_far_from_zero():
     dive = lambda t: R - 100 * t * (1 - t)  # noqa: E731
     wrong = answer(
         1.0 + 1 / 3,
-        phase(even(0, 1), {"r": dive}, {"u": lambda t: -100 * (1 - 2 * t)}, {"r": lambda t: 0.02 + 0.02 * (1 - 2 * t)}),
+        phase(
+            even(0, 1),
+            {"r": dive},
+            {"u": lambda t: -100 * (1 - 2 * t)},
+            {"r": lambda t: 0.02 + 0.02 * (1 - 2 * t)},
+        ),
     )
     return make(1.0), right, wrong
 
@@ -67,7 +76,8 @@ def control_beyond_its_bound_between_points():
         x_of = lambda t: t - 4 / 3 * ((t - at) ** 3 + at**3) + e * area(t)  # noqa: E731
         u_of = lambda t: 1.0 - 4 * (t - at) ** 2 + e * np.exp(-(((t - at) / width) ** 2))  # noqa: E731
         return answer(
-            e**2 * width * np.sqrt(np.pi / 2), phase(even(0, 0.45, 0.58, 1, parts=4), {"x": x_of}, {"u": u_of}, {"x": 0.0})
+            e**2 * width * np.sqrt(np.pi / 2),
+            phase(even(0, 0.45, 0.58, 1, parts=4), {"x": x_of}, {"u": u_of}, {"x": 0.0}),
         )
 
     return ocp, make(0.0), make(0.01)
@@ -85,7 +95,12 @@ def control_beyond_its_bound_in_a_short_interval():
     b = np.array([0, 0.5, 0.5001, 1.0])
     wrong = answer(
         1.0001,
-        phase(b, {"x": [lambda t: t, lambda t: 0.5 + 2 * (t - 0.5), lambda t: t + 1e-4]}, {"u": [1.0, 2.0, 1.0]}, {"x": -1.0}),
+        phase(
+            b,
+            {"x": [lambda t: t, lambda t: 0.5 + 2 * (t - 0.5), lambda t: t + 1e-4]},
+            {"u": [1.0, 2.0, 1.0]},
+            {"x": -1.0},
+        ),
     )
     return ocp, right, wrong
 
@@ -119,16 +134,29 @@ def path_constraint_in_other_units():
         ocp = Problem("kilometres")
         ph = ocp.phase()
         ph.time(start=0, end=1)
-        x, v, u = ph.state("x", start=0, end=0), ph.state("v", start=1e-2, end=-1e-2), ph.control("u")
+        x = ph.state("x", start=0, end=0)
+        v = ph.state("v", start=1e-2, end=-1e-2)
+        u = ph.control("u")
         ph.dynamics({x: v, v: u})
         ph.path(x, upper=1e-3, name="roof")
         ocp.minimize(ph.integral(0.5 * u**2))
         one = wall(top)[1]
         ph1 = one.phases["main"]
-        scale = lambda g, k: {n: replace(c, values=tuple(v * k for v in c.values)) for n, c in g.items()}  # noqa: E731
+
+        def scale(group, k):
+            return {
+                name: replace(curve, values=tuple(v * k for v in curve.values))
+                for name, curve in group.items()
+            }
+
         return ocp, answer(
             one.objective * 1e-4,
-            replace(ph1, states=scale(ph1.states, 1e-2), controls=scale(ph1.controls, 1e-2), costates=scale(ph1.costates, 1e-2)),
+            replace(
+                ph1,
+                states=scale(ph1.states, 1e-2),
+                controls=scale(ph1.controls, 1e-2),
+                costates=scale(ph1.costates, 1e-2),
+            ),
         )
 
     ocp, right = make(0.1)
@@ -178,7 +206,9 @@ def held(u1, u2, p):
     a, b = ph.control("a", lower=-1, upper=1), ph.control("b", lower=-1, upper=1)
     ph.dynamics({x: a + b})
     ocp.minimize(ph.integral(a**2 + (b - 1) ** 2))
-    return ocp, answer(u1**2 + (u2 - 1) ** 2, phase(even(0, 1), {"x": 0.0}, {"a": u1, "b": u2}, {"x": p}))
+    return ocp, answer(
+        u1**2 + (u2 - 1) ** 2, phase(even(0, 1), {"x": 0.0}, {"a": u1, "b": u2}, {"x": p})
+    )
 
 
 @planted("arcs", "minimum of H on constrained arcs")
@@ -205,7 +235,10 @@ def third_control_beside_a_held_constraint():
         a, c = ph.control("a", lower=-1, upper=1), ph.control("c", lower=-2, upper=2)
         ph.dynamics({x: a})
         ocp.minimize(ph.integral((a - 1) ** 2 + (c**2 - 1) ** 2 + 0.2 * c))
-        return ocp, answer(1 + (w**2 - 1) ** 2 + 0.2 * w, phase(even(0, 1), {"x": 0.0}, {"a": 0.0, "c": w}, {"x": 2.0}))
+        return ocp, answer(
+            1 + (w**2 - 1) ** 2 + 0.2 * w,
+            phase(even(0, 1), {"x": 0.0}, {"a": 0.0, "c": w}, {"x": 2.0}),
+        )
 
     from scipy.optimize import brentq
 
@@ -216,7 +249,9 @@ def third_control_beside_a_held_constraint():
 
 @planted("arcs", "estimated suboptimality")
 def stays_on_a_constraint_it_should_leave():
-    """x <= 0 is left at once in the best answer: x' = u, (u + 1)^2; staying needs a wall that pulls."""
+    """x <= 0 is left at once in the best answer: x' = u, (u + 1)^2; staying needs a wall that
+    pulls.
+    """
     ocp = Problem("leaves")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -240,7 +275,10 @@ def mixed(k):
     return ocp, answer(
         1 - np.exp(-k),
         phase(
-            even(0, 1), {"x": lambda t: 1 - np.exp(-k * t)}, {"u": lambda t: k * np.exp(-k * t)}, {"x": lambda t: -np.exp(t - 1)}
+            even(0, 1),
+            {"x": lambda t: 1 - np.exp(-k * t)},
+            {"u": lambda t: k * np.exp(-k * t)},
+            {"x": lambda t: -np.exp(t - 1)},
         ),
     )
 
@@ -275,18 +313,24 @@ def mixed_constraint_that_pulls():
     ph.path(u + x, upper=1, name="power")
     ocp.minimize(ph.integral(u**2))
     right = answer(0.0, phase(even(0, 1), {"x": 0.0}, {"u": 0.0}, {"x": 0.0}))
-    # Held: u = exp(-t), m = -2 u - p, p' = -m: p = exp(t) q, q' = 2 exp(-2 t): p = exp(t - 2) - exp(-t).
+    # Held: u = exp(-t), m = -2 u - p, p' = -m: p = exp(t) q, q' = 2 exp(-2 t): p = exp(t - 2) -
+    # exp(-t).
     wrong = answer(
         0.5 * (1 - np.exp(-2)),
         phase(
-            even(0, 1), {"x": lambda t: 1 - np.exp(-t)}, {"u": lambda t: np.exp(-t)}, {"x": lambda t: np.exp(t - 2) - np.exp(-t)}
+            even(0, 1),
+            {"x": lambda t: 1 - np.exp(-t)},
+            {"u": lambda t: np.exp(-t)},
+            {"x": lambda t: np.exp(t - 2) - np.exp(-t)},
         ),
     )
     return ocp, right, wrong
 
 
 def ceiling(s, k=1.0):
-    """x' = u, |u| <= 1, the most integral of x with x <= 0.5: up until 0.5, and along; ``s`` is when the ceiling is met."""
+    """x' = u, |u| <= 1, the most integral of x with x <= 0.5: up until 0.5, and along; ``s`` is
+    when the ceiling is met.
+    """
     ocp = Problem("ceiling")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -318,7 +362,12 @@ def bound_of_a_state_exceeded_a_little():
     """Far from zero, and by 1e-4 of the way."""
     ocp, right = move(D=1.0, offset=1e5, upper=1e5 + 1.0)
     wrong = changed(
-        right, states={"x": lambda t: 1e5 + t**2 * (3 - 2 * t) + 2e-4 * np.sin(np.pi * t) ** 2 * (t > 0.5) + 2e-4 * t**8}
+        right,
+        states={
+            "x": lambda t: (
+                1e5 + t**2 * (3 - 2 * t) + 2e-4 * np.sin(np.pi * t) ** 2 * (t > 0.5) + 2e-4 * t**8
+            )
+        },
     )
     return ocp, right, wrong
 

@@ -1,4 +1,6 @@
-"""Controls that do not minimize the Hamiltonian, switches at the wrong time, costates that are not those of the motion."""
+"""Controls that do not minimize the Hamiltonian, switches at the wrong time, costates that are not
+those of the motion.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ COSTATES = "costate equation"
 
 
 def wells(count, chosen, tilt=0.2, parts=4):
-    """Controls in double wells beside one that moves x: the lower well of each is the one at about -1."""
+    """Controls in double wells beside one that moves x: the lower well of each is the one at about
+    -1.
+    """
     ocp = Problem("wells")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -26,7 +30,9 @@ def wells(count, chosen, tilt=0.2, parts=4):
     w = ph.control("w", count, lower=-2, upper=2)
     ph.dynamics({x: u})
     ocp.minimize(ph.integral(u**2 + casadi.sum1((w**2 - 1) ** 2 + tilt * w)))
-    low, high = (brentq(lambda w: 4 * w * (w**2 - 1) + tilt, a, b) for a, b in ((-1.5, -0.8), (0.8, 1.5)))
+    low, high = (
+        brentq(lambda w: 4 * w * (w**2 - 1) + tilt, a, b) for a, b in ((-1.5, -0.8), (0.8, 1.5))
+    )
     value = lambda w: (w**2 - 1) ** 2 + tilt * w  # noqa: E731
     b = even(0, 1, parts=parts)
     columns = np.where(chosen(parts, count), low, high)  # (parts, count)
@@ -84,18 +90,31 @@ def narrow(at, width, depth, bound=1.0, others=0):
     ocp = Problem("narrow")
     ph = ocp.phase()
     ph.time(start=0, end=1)
-    x, u, w = ph.state("x", start=0, end=1), ph.control("u"), ph.control("w", lower=-bound, upper=bound)
+    x = ph.state("x", start=0, end=1)
+    u = ph.control("u")
+    w = ph.control("w", lower=-bound, upper=bound)
     more = ph.control("more", others) if others else 0
     ph.dynamics({x: u})
-    ocp.minimize(ph.integral(u**2 + w**2 - depth * casadi.exp(-(((w - at) / width) ** 2)) + casadi.sumsqr(more)))
+    ocp.minimize(
+        ph.integral(
+            u**2 + w**2 - depth * casadi.exp(-(((w - at) / width) ** 2)) + casadi.sumsqr(more)
+        )
+    )
     extra = {"more": lambda t: np.zeros((others, t.size))} if others else {}
 
     def make(v):
         cost = 1 + v**2 - depth * np.exp(-(((v - at) / width) ** 2))
-        return answer(cost, phase(even(0, 1, parts=4), {"x": lambda t: t}, {"u": 1.0, "w": v, **extra}, {"x": -2.0}))
+        return answer(
+            cost,
+            phase(
+                even(0, 1, parts=4), {"x": lambda t: t}, {"u": 1.0, "w": v, **extra}, {"x": -2.0}
+            ),
+        )
 
     bottom = brentq(
-        lambda v: 2 * v + 2 * depth * (v - at) / width**2 * np.exp(-(((v - at) / width) ** 2)), at - 0.5 * width, at + 0.5 * width
+        lambda v: 2 * v + 2 * depth * (v - at) / width**2 * np.exp(-(((v - at) / width) ** 2)),
+        at - 0.5 * width,
+        at + 0.5 * width,
     )
     return ocp, make(bottom), make(0.0)
 
@@ -127,7 +146,15 @@ def maximum_of_the_hamiltonian():
     ocp.minimize(-ph.final(x))
 
     def make(a):
-        return answer(-np.cos(a), phase(even(0, 1), {"x": lambda t: np.cos(a) * t, "y": 0.0}, {"u": a}, {"x": -1.0, "y": 0.0}))
+        return answer(
+            -np.cos(a),
+            phase(
+                even(0, 1),
+                {"x": lambda t: np.cos(a) * t, "y": 0.0},
+                {"u": a},
+                {"x": -1.0, "y": 0.0},
+            ),
+        )
 
     return ocp, make(0.0), make(np.pi)
 
@@ -193,7 +220,9 @@ def one_arc_too_many():
     ocp, right = priced(0.5)
     b = np.array([0, 0.2, 0.25, 0.5, 1.0])
     x = [lambda t: t, lambda t: 0.4 - t, lambda t: t - 0.1, lambda t: 0.9 - t]
-    wrong = answer(-0.25 + 2 * 0.05 * 0.275, phase(b, {"x": x}, {"u": [1.0, -1.0, 1.0, -1.0]}, {"x": 0.0}))
+    wrong = answer(
+        -0.25 + 2 * 0.05 * 0.275, phase(b, {"x": x}, {"u": [1.0, -1.0, 1.0, -1.0]}, {"x": 0.0})
+    )
     return ocp, right, wrong
 
 
@@ -212,11 +241,21 @@ def fuel(a, T=3.0, strength=1.0):
     at = [a, T - a]
     slope = 2 / (T - 2 * a)
     states = {
-        "x": arcs(b, at, [lambda t: 0.5 * k * t**2, lambda t: k * a * (t - a / 2), lambda t: 1 - 0.5 * k * (T - t) ** 2]),
+        "x": arcs(
+            b,
+            at,
+            [
+                lambda t: 0.5 * k * t**2,
+                lambda t: k * a * (t - a / 2),
+                lambda t: 1 - 0.5 * k * (T - t) ** 2,
+            ],
+        ),
         "v": arcs(b, at, [lambda t: k * t, k * a, lambda t: k * (T - t)]),
     }
     controls = {"p": arcs(b, at, [k, 0.0, 0.0]), "n": arcs(b, at, [0.0, 0.0, k])}
-    return ocp, answer(2 * k * a, phase(b, states, controls, {"x": -slope, "v": lambda t: -1 + slope * (t - a)}))
+    return ocp, answer(
+        2 * k * a, phase(b, states, controls, {"x": -slope, "v": lambda t: -1 + slope * (t - a)})
+    )
 
 
 @planted("controls", LEAST)
@@ -228,7 +267,11 @@ def weaker_and_longer_burns():
 @planted("costates", COSTATES)
 def costate_of_another_problem():
     ocp, right = regulator()
-    return ocp, right, changed(right, costates={"x": lambda t: 2 * np.sinh(2 - t) / np.cosh(2) * (1 + 0.001 * t)})
+    return (
+        ocp,
+        right,
+        changed(right, costates={"x": lambda t: 2 * np.sinh(2 - t) / np.cosh(2) * (1 + 0.001 * t)}),
+    )
 
 
 @planted("costates", COSTATES)
@@ -252,7 +295,9 @@ def costate_with_a_jump():
 
 @planted("costates", "costates inside intervals")
 def costate_with_a_bump_inside_an_interval():
-    """The costate of x enters nothing but the rate of that of v; a bump without a mean passes at both ends."""
+    """The costate of x enters nothing but the rate of that of v; a bump without a mean passes at
+    both ends.
+    """
     ocp, right = move(parts=6)
     wave = lambda t: -24.0 + 3.0 * np.sin(2 * np.pi * 6 * t)  # noqa: E731
     return ocp, right, changed(right, costates={"x": [-24.0, -24.0, wave, -24.0, -24.0, -24.0]})
@@ -260,12 +305,20 @@ def costate_with_a_bump_inside_an_interval():
 
 @planted("costates", "constancy of H")
 def free_time_with_another_hamiltonian():
-    """Time appears in nothing, and H changes along the motion: speed up halfway, with costates to match each half."""
+    """Time appears in nothing, and H changes along the motion: speed up halfway, with costates to
+    match each half.
+    """
     ocp, right = until()
     b = even(0, 0.5, 1.0, parts=3)
     u = [0.8] * 3 + [1.2] * 3
     x = [lambda t: 0.8 * t] * 3 + [lambda t: 0.4 + 1.2 * (t - 0.5)] * 3
-    return ocp, right, answer(1 + 0.5 * (0.64 + 1.44), phase(b, {"x": x}, {"u": u}, {"x": [-1.6] * 3 + [-2.4] * 3}))
+    return (
+        ocp,
+        right,
+        answer(
+            1 + 0.5 * (0.64 + 1.44), phase(b, {"x": x}, {"u": u}, {"x": [-1.6] * 3 + [-2.4] * 3})
+        ),
+    )
 
 
 @planted("controls", LEAST)
@@ -287,17 +340,25 @@ def products_of_controls():
     ocp = Problem("saddle")
     ph = ocp.phase()
     ph.time(start=0, end=1)
-    x, u, w = ph.state("x", start=0, end=1), ph.control("u", lower=-1, upper=1), ph.control("w", lower=-1, upper=1)
+    x = ph.state("x", start=0, end=1)
+    u = ph.control("u", lower=-1, upper=1)
+    w = ph.control("w", lower=-1, upper=1)
     r = ph.control("r")
     ph.dynamics({x: r})
     ocp.minimize(ph.integral(r**2 + 3 * u * w + 0.5 * u**2 + 0.5 * w**2))
-    make = lambda a, b, J: answer(J, phase(even(0, 1), {"x": lambda t: t}, {"u": a, "w": b, "r": 1.0}, {"x": -2.0}))  # noqa: E731
+
+    def make(a, b, J):
+        controls = {"u": a, "w": b, "r": 1.0}
+        return answer(J, phase(even(0, 1), {"x": lambda t: t}, controls, {"x": -2.0}))
+
     return ocp, make(1.0, -1.0, -1.0), make(0.0, 0.0, 1.0)
 
 
 @planted("controls", LEAST)
 def many_controls_one_off():
-    """Ten controls, each with its own share; one is a tenth too small and another makes up for it."""
+    """Ten controls, each with its own share; one is a tenth too small and another makes
+    up for it.
+    """
 
     def make(shares):
         ocp = Problem("shares")
@@ -308,7 +369,12 @@ def many_controls_one_off():
         ocp.minimize(ph.integral(casadi.sumsqr(u)))
         return ocp, answer(
             (shares**2).sum(),
-            phase(even(0, 1), {"x": lambda t: 10 * t}, {"u": lambda t: np.repeat(shares[:, None], t.size, axis=1)}, {"x": -2.0}),
+            phase(
+                even(0, 1),
+                {"x": lambda t: 10 * t},
+                {"u": lambda t: np.repeat(shares[:, None], t.size, axis=1)},
+                {"x": -2.0},
+            ),
         )
 
     ocp, right = make(np.ones(10))
@@ -332,7 +398,13 @@ def thrust_in_the_wrong_direction():
         ocp.maximize(ph.final(x) + ph.final(y))
         c, s = np.cos(angle), np.sin(angle)
         return ocp, answer(
-            c + s, phase(even(0, 1), {"x": lambda t: c * t, "y": lambda t: s * t}, {"u": c, "w": s}, {"x": -1.0, "y": -1.0})
+            c + s,
+            phase(
+                even(0, 1),
+                {"x": lambda t: c * t, "y": lambda t: s * t},
+                {"u": c, "w": s},
+                {"x": -1.0, "y": -1.0},
+            ),
         )
 
     ocp, right = make(np.pi / 4)

@@ -75,7 +75,11 @@ def geared(s=0.5):
     gear = ocp.variable("gear", lower=0.1, upper=10)
     ph.dynamics({x: gear * u})
     ocp.minimize(ph.integral(u**2) + gear)
-    return ocp, answer(1 / s**2 + s, phase(even(0, 1), {"x": lambda t: t}, {"u": 1 / s}, {"x": -2 / s**2}), variables={"gear": s})
+    return ocp, answer(
+        1 / s**2 + s,
+        phase(even(0, 1), {"x": lambda t: t}, {"u": 1 / s}, {"x": -2 / s**2}),
+        variables={"gear": s},
+    )
 
 
 @planted("statics", TRANSVERSALITY)
@@ -97,7 +101,9 @@ def small_static_variable():
         ph.dynamics({x: u})
         ocp.minimize(ph.integral(u**2) + (1e6 * gear - 2) ** 2)
         return ocp, answer(
-            1 + (1e6 * s - 2) ** 2, phase(even(0, 1), {"x": lambda t: t}, {"u": 1.0}, {"x": -2.0}), variables={"gear": s}
+            1 + (1e6 * s - 2) ** 2,
+            phase(even(0, 1), {"x": lambda t: t}, {"u": 1.0}, {"x": -2.0}),
+            variables={"gear": s},
         )
 
     ocp, right = make(2e-6)
@@ -128,7 +134,8 @@ def shifted_clock():
     ocp, right = move()
     ph = right.phases["main"]
     later = {
-        g: {k: replace(c, breaks=c.breaks + 0.1) for k, c in getattr(ph, g).items()} for g in ("states", "controls", "costates")
+        g: {k: replace(c, breaks=c.breaks + 0.1) for k, c in getattr(ph, g).items()}
+        for g in ("states", "controls", "costates")
     }
     return ocp, right, replace(right, phases={"main": replace(ph, t0=0.1, tf=1.1, **later)})
 
@@ -157,7 +164,9 @@ def end_left_open():
 
 
 def loop(a):
-    """x' = u + a cos(t) around a circle of time with x(0) = x(2 pi), least integral of (x - 1)^2 / 2 + u^2 / 2."""
+    """x' = u + a cos(t) around a circle of time with x(0) = x(2 pi), least integral of (x - 1)^2 /
+    2 + u^2 / 2.
+    """
     ocp = Problem("loop")
     ph = ocp.phase()
     t = ph.time(start=0, end=2 * np.pi)
@@ -197,7 +206,8 @@ def not_periodic():
 def periodic_with_another_mean():
     """A wave about 1.2 instead of 1 would be held there by costates that differ at the ends."""
     ocp, right = loop(1.0)
-    # u' = x - 1 must hold along an extremal: x = 1 + d cosh(t - pi) / cosh(pi) + ..., periodic with a jump of u.
+    # u' = x - 1 must hold along an extremal: x = 1 + d cosh(t - pi) / cosh(pi) + ..., periodic with
+    # a jump of u.
     d = 0.2 / np.cosh(np.pi)
     wrong = changed(
         right,
@@ -210,7 +220,9 @@ def periodic_with_another_mean():
 
 
 def bounced(e=0.5, v=1.0, after=None, link=0.0, costs=None):
-    """Two phases of x' = u with v- = u: the first to x = 1, where the rest is e times as costly; a jump map of y."""
+    """Two phases of x' = u with v- = u: the first to x = 1, where the rest is e times as costly; a
+    jump map of y.
+    """
     ocp = Problem("bounced")
     a, b = ocp.phase("before"), ocp.phase("after")
     a.time(start=0, end=1)
@@ -228,7 +240,13 @@ def bounced(e=0.5, v=1.0, after=None, link=0.0, costs=None):
     right = answer(
         ua**2 + ub**2,
         phase(even(0, 1), {"y": lambda t: m * t}, {"u": ua}, {"y": -2 * ua}, name="before"),
-        phase(even(1, 2), {"y": lambda t: plus + ub * (t - 1)}, {"u": ub}, {"y": -2 * ub}, name="after"),
+        phase(
+            even(1, 2),
+            {"y": lambda t: plus + ub * (t - 1)},
+            {"u": ub},
+            {"y": -2 * ub},
+            name="after",
+        ),
         multipliers={"impact": 2 * ub},
     )
     return ocp, right
@@ -253,7 +271,9 @@ def impact_at_another_state():
 
 
 def two_stages(s=None, gap=0.0):
-    """x from 0 to 1 in two linked phases, the second at twice the price; the time of the change is free."""
+    """x from 0 to 1 in two linked phases, the second at twice the price; the time of the change is
+    free.
+    """
     ocp = Problem("two stages")
     a, b = ocp.phase("first"), ocp.phase("second")
     ta = a.time(start=0, end=free(0.1, 1.9))
@@ -264,7 +284,8 @@ def two_stages(s=None, gap=0.0):
     b.dynamics({x2: u2})
     ocp.connect(a, b)
     ocp.minimize(a.integral(u1**2) + b.integral(2 * u2**2) + 0.1 * a.final(ta) ** 2)
-    # u1 = 2 u2 = p / -2: x = u1 s + u1 / 2 (2 - s) = 1, J = u1^2 (s + (2 - s) / 2) + 0.1 s^2, u1 = 2 / (2 + s).
+    # u1 = 2 u2 = p / -2: x = u1 s + u1 / 2 (2 - s) = 1, J = u1^2 (s + (2 - s) / 2) + 0.1 s^2, u1 =
+    # 2 / (2 + s).
     if s is None:
         from scipy.optimize import brentq
 
@@ -273,8 +294,17 @@ def two_stages(s=None, gap=0.0):
     right = answer(
         k + 0.1 * s**2,
         phase(even(0, s), {"x": lambda t: k * t}, {"u": k}, {"x": -2 * k}, name="first"),
-        phase(even(s + gap, 2), {"x": lambda t: 1 - k / 2 * (2 - t)}, {"u": k / 2}, {"x": -2 * k}, name="second"),
-        multipliers={"x from 'first' to 'second'": 2 * k, "t from 'first' to 'second'": -(k**2) / 2},
+        phase(
+            even(s + gap, 2),
+            {"x": lambda t: 1 - k / 2 * (2 - t)},
+            {"u": k / 2},
+            {"x": -2 * k},
+            name="second",
+        ),
+        multipliers={
+            "x from 'first' to 'second'": 2 * k,
+            "t from 'first' to 'second'": -(k**2) / 2,
+        },
     )
     return ocp, right
 
@@ -371,7 +401,8 @@ def start_chosen_badly():
         ph.dynamics({x: u})
         ocp.minimize(ph.integral(u**2) + (ph.initial(x) - 0.4) ** 2)
         return ocp, answer(
-            (1 - a) ** 2 + (a - 0.4) ** 2, phase(even(0, 1), {"x": lambda t: a + (1 - a) * t}, {"u": 1 - a}, {"x": -2 * (1 - a)})
+            (1 - a) ** 2 + (a - 0.4) ** 2,
+            phase(even(0, 1), {"x": lambda t: a + (1 - a) * t}, {"u": 1 - a}, {"x": -2 * (1 - a)}),
         )
 
     ocp, right = make(0.7)
@@ -397,7 +428,10 @@ def end_on_a_circle_at_the_wrong_point():
         return ocp, answer(
             ux**2 + uy**2,
             phase(
-                even(0, 1), {"x": lambda t: 2 + ux * t, "y": lambda t: uy * t}, {"u": ux, "w": uy}, {"x": -2 * ux, "y": -2 * uy}
+                even(0, 1),
+                {"x": lambda t: 2 + ux * t, "y": lambda t: uy * t},
+                {"u": ux, "w": uy},
+                {"x": -2 * ux, "y": -2 * uy},
             ),
             multipliers={"circle": nu},
         )

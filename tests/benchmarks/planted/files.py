@@ -19,17 +19,33 @@ def no_phases():
     return ocp, right, replace(right, phases={})
 
 
-@planted("files", "Pontryagin's conditions")
+@planted("files", "minimum of H")
 def no_costates():
+    """Another motion between the same ends, with the integral of (1 - 6 t + 6 t^2)^2 more."""
     ocp, right = move()
-    return ocp, right, replace(right, phases={"main": replace(right.phases["main"], costates={})})
+    bent = changed(
+        right,
+        states={
+            "x": lambda t: t**2 * (3 - 2 * t) + 0.5 * (t * (1 - t)) ** 2,
+            "v": lambda t: 6 * t * (1 - t) + t * (1 - t) * (1 - 2 * t),
+        },
+        controls={"u": lambda t: 6 - 12 * t + 1 - 6 * t + 6 * t**2},
+        integrals=np.array([12.2]),
+    )
+    bare = [replace(one, phases={"main": replace(one.phases["main"], costates={})})
+            for one in (right, bent)]  # fmt: skip
+    return ocp, bare[0], replace(bare[1], objective=12.2)
 
 
 @planted("files", "Pontryagin's conditions")
 def one_costate_missing():
     ocp, right = move()
     main = right.phases["main"]
-    return ocp, right, replace(right, phases={"main": replace(main, costates={"x": main.costates["x"]})})
+    return (
+        ocp,
+        right,
+        replace(right, phases={"main": replace(main, costates={"x": main.costates["x"]})}),
+    )
 
 
 @planted("files", "finite values")

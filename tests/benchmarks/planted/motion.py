@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from trajopt import Problem
-from trajopt.solution import Status
+from trajopt.trajectory.solution import Status
 
 from .by_hand import NODES, answer, changed, phase, planted
 from .statements import even, move, quickest, regulator, unstable
@@ -39,7 +39,14 @@ def ends_short_far_from_zero():
 def micrometres():
     """Errors of a thousandth of a way of a micrometre."""
     ocp, right = move(D=1e-6, T=1e-3)
-    wrong = changed(right, states={"x": lambda t: 1e-6 * (t / 1e-3) ** 2 * (3 - 2 * t / 1e-3) + 1e-9 * np.sin(np.pi * t / 1e-3)})
+    wrong = changed(
+        right,
+        states={
+            "x": lambda t: (
+                1e-6 * (t / 1e-3) ** 2 * (3 - 2 * t / 1e-3) + 1e-9 * np.sin(np.pi * t / 1e-3)
+            )
+        },
+    )
     return ocp, right, wrong
 
 
@@ -65,7 +72,11 @@ def jump_between_intervals():
 def small_defects_on_many_intervals():
     """Each of 400 intervals is off by less than its tolerance."""
     ocp, right = move(parts=400)
-    return ocp, right, changed(right, states={"x": lambda t: t**2 * (3 - 2 * t) + 1e-3 * t * (1 - t)})
+    return (
+        ocp,
+        right,
+        changed(right, states={"x": lambda t: t**2 * (3 - 2 * t) + 1e-3 * t * (1 - t)}),
+    )
 
 
 @planted("motion", "sum of the defects of all intervals")
@@ -92,7 +103,10 @@ def a_disturbance_in_one_short_interval():
     ocp, _ = move()
     b = np.array([0, 0.2, 0.4, 0.40001, 0.7, 1.0])
     u = [lambda t: 6 - 12 * t] * 5
-    shape = {"x": lambda t: t**2 * (3 - 2 * t), "v": lambda t: 6 * t * (1 - t)}, {"x": -24.0, "v": lambda t: 24 * t - 12}
+    shape = (
+        {"x": lambda t: t**2 * (3 - 2 * t), "v": lambda t: 6 * t * (1 - t)},
+        {"x": -24.0, "v": lambda t: 24 * t - 12},
+    )
     make = lambda u: answer(12.0, phase(b, shape[0], {"u": u}, shape[1]))  # noqa: E731
     return ocp, make(u), make([*u[:2], 1000.0, *u[3:]])
 
@@ -144,11 +158,21 @@ def objective_far_from_zero():
 def a_slow_drift_on_many_intervals():
     """A defect of 4e-6 in each of 500 intervals, always to the same side."""
     ocp, right = move(parts=500)
-    return ocp, right, changed(right, states={"v": lambda t: 6 * t * (1 - t) + 8e-4 * t * (1 - t) * 4})
+    return (
+        ocp,
+        right,
+        changed(right, states={"v": lambda t: 6 * t * (1 - t) + 8e-4 * t * (1 - t) * 4}),
+    )
 
 
 @planted("motion", INTERVALS)
 def speed_in_other_units():
     ocp, right = quickest(unit=1e3)
     other = quickest(unit=1e3)[1].phases["main"].states["x"]
-    return ocp, right, changed(right, states={"x": replace(other, values=tuple(v * 1.0005 for v in other.values))})
+    return (
+        ocp,
+        right,
+        changed(
+            right, states={"x": replace(other, values=tuple(v * 1.0005 for v in other.values))}
+        ),
+    )

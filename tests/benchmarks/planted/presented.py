@@ -1,4 +1,6 @@
-"""Answers of a modified problem, presented as answers of another one: everything fits together except with the statement."""
+"""Answers of a modified problem, presented as answers of another one: everything fits together
+except with the statement.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ import casadi
 import numpy as np
 
 from trajopt import Problem, free, solve
-from trajopt.curve import Curve
-from trajopt.solution import Solution
+from trajopt.trajectory.curve import Curve
+from trajopt.trajectory.solution import Solution
 
 from .by_hand import planted
 
@@ -25,7 +27,10 @@ def scaled(curve: Curve, factor: float = 1.0, offset: float = 0.0) -> Curve:
 def edited(solution: Solution, name: str = "main", **groups) -> Solution:
     """A solution with some curves, or other fields, of a phase replaced."""
     ph = solution.phases[name]
-    new = {key: {**getattr(ph, key), **value} if isinstance(value, dict) else value for key, value in groups.items()}
+    new = {
+        key: {**getattr(ph, key), **value} if isinstance(value, dict) else value
+        for key, value in groups.items()
+    }
     return replace(solution, phases={**solution.phases, name: replace(ph, **new)})
 
 
@@ -63,19 +68,31 @@ def velocity_jumps_by_a_thousandth():
 def phases_in_the_wrong_order():
     right = solved(handover())
     a, b = right.phases["a"], right.phases["b"]
-    return handover(), right, replace(right, phases={"a": replace(b, name="a"), "b": replace(a, name="b")})
+    return (
+        handover(),
+        right,
+        replace(right, phases={"a": replace(b, name="a"), "b": replace(a, name="b")}),
+    )
 
 
 @planted("motion", "re-integration of intervals", below="feasible", reaches="minimum")
 def phase_given_twice():
     right = solved(handover())
-    return handover(), right, replace(right, phases={"a": right.phases["a"], "b": replace(right.phases["a"], name="b")})
+    return (
+        handover(),
+        right,
+        replace(right, phases={"a": right.phases["a"], "b": replace(right.phases["a"], name="b")}),
+    )
 
 
 @planted("costates", "sum of the defects of the costates", reaches="minimum")
 def costate_of_one_phase_scaled():
     right = solved(handover())
-    return handover(), right, edited(right, "b", costates={"x": scaled(right.phases["b"].costates["x"], 1.01)})
+    return (
+        handover(),
+        right,
+        edited(right, "b", costates={"x": scaled(right.phases["b"].costates["x"], 1.01)}),
+    )
 
 
 @planted("ends", "boundary conditions", below="feasible", reaches="minimum")
@@ -85,8 +102,12 @@ def another_restitution():
         a, b = ocp.phase("a"), ocp.phase("b")
         a.time(start=0, end=free(0.1, 3))
         b.time(start=free(0.1, 3), end=free(0.2, 5))
-        ya, va, ua = a.state("y", start=1, end=0), a.state("v", start=0), a.control("u", lower=-3, upper=3)
-        yb, vb, ub = b.state("y", start=0, end=1), b.state("v", end=0), b.control("u", lower=-3, upper=3)
+        ya = a.state("y", start=1, end=0)
+        va = a.state("v", start=0)
+        ua = a.control("u", lower=-3, upper=3)
+        yb = b.state("y", start=0, end=1)
+        vb = b.state("v", end=0)
+        ub = b.control("u", lower=-3, upper=3)
         a.dynamics({ya: va, va: ua - 9.81})
         b.dynamics({yb: vb, vb: ub - 9.81})
         ocp.connect(a, b, states=["y"])
@@ -178,7 +199,9 @@ def periodic_motion_from_another_start():
         ocp = Problem("periodic")
         ph = ocp.phase()
         t = ph.time(start=0, end=2 * np.pi)
-        x, v, u = ph.state("x", start=free(-10, 10) if start is None else start), ph.state("v"), ph.control("u")
+        x = ph.state("x", start=free(-10, 10) if start is None else start)
+        v = ph.state("v")
+        u = ph.control("u")
         ph.dynamics({x: v, v: -2 * x - 0.2 * v + u + casadi.cos(t)})
         ocp.require(ph.final(x) - ph.initial(x), equals=0)
         ocp.require(ph.final(v) - ph.initial(v), equals=0)
@@ -208,7 +231,11 @@ def large_constant_in_the_integrand():
     wrong = solved(moved(1.0))
     nodes, weights = np.polynomial.legendre.leggauss(60)
     cost = float((wrong["u"](0.5 * (nodes + 1)) ** 2) @ weights / 2)
-    return moved(0.0), solved(moved(0.0)), replace(edited(wrong, integrals=np.zeros(0)), objective=1e7 + cost)
+    return (
+        moved(0.0),
+        solved(moved(0.0)),
+        replace(edited(wrong, integrals=np.zeros(0)), objective=1e7 + cost),
+    )
 
 
 @planted("motion", "re-integration of intervals", below="feasible", reaches="minimum")
@@ -250,7 +277,8 @@ def a_centimetre_short_of_a_hundred_metres():
         ocp = Problem("rise")
         ph = ocp.phase()
         ph.time(start=0, end=10)
-        r, v = ph.state("r", start=6.4e6, end=6.4e6 + height, lower=6.4e6), ph.state("v", start=0, end=0)
+        r = ph.state("r", start=6.4e6, end=6.4e6 + height, lower=6.4e6)
+        v = ph.state("v", start=0, end=0)
         u = ph.control("a")
         ph.dynamics({r: v, v: u - 9.81 * (6.4e6 / r) ** 2 + 9.81})
         ocp.minimize(ph.integral(u**2))
@@ -288,7 +316,11 @@ def two_controls_in_a_fixed_ratio():
     wrong = solved(shared_effort(share=0.5))
     ph = wrong.phases["main"]
     kept = {name: curve for name, curve in ph.path_multipliers.items() if name != "share"}
-    return shared_effort(), solved(shared_effort()), replace(wrong, phases={"main": replace(ph, path_multipliers=kept)})
+    return (
+        shared_effort(),
+        solved(shared_effort()),
+        replace(wrong, phases={"main": replace(ph, path_multipliers=kept)}),
+    )
 
 
 def height_by_an_equation(limit):
@@ -324,7 +356,8 @@ def epidemic_below_the_limit_of_its_hospitals():
         ocp = Problem("epidemic")
         ph = ocp.phase()
         ph.time(start=0, end=60)
-        susceptible, infected = ph.state("S", start=0.99, lower=0), ph.state("I", start=0.01, lower=0, upper=limit)
+        susceptible = ph.state("S", start=0.99, lower=0)
+        infected = ph.state("I", start=0.01, lower=0, upper=limit)
         u = ph.control("u", lower=0, upper=0.8)
         new = 0.3 * (1 - u) * susceptible * infected
         ph.dynamics({susceptible: -new, infected: new - 0.1 * infected})
@@ -354,7 +387,9 @@ def straight_over_the_hill():
     straight = solved(across(False))
     ph = straight.phases["main"]
     zero = scaled(ph.states["x"], 0.0)
-    u = replace(ph.controls["u"], values=tuple(np.hstack([v, 0 * v]) for v in ph.controls["u"].values))
+    u = replace(
+        ph.controls["u"], values=tuple(np.hstack([v, 0 * v]) for v in ph.controls["u"].values)
+    )
     return (
         across(True),
         solved(across(True)),
@@ -364,15 +399,18 @@ def straight_over_the_hill():
 
 @planted("conjugate", "second variation", below="minimum", reaches="minimum")
 def static_variable_at_a_maximum():
-    """The solver starts where everything is zero, and stays there up to round-off."""
+    """Everything is zero: a minimum for one sign of the curvature, a maximum for the other."""
 
     def shifted(curvature):
         ocp = Problem("static at rest")
         ph = ocp.phase()
         ph.time(start=0, end=1)
-        x, u, s = ph.state("x", start=0), ph.control("u"), ocp.variable("s", lower=-1, upper=1, guess=0)
+        x = ph.state("x", start=0)
+        u = ph.control("u")
+        s = ocp.variable("s", lower=-1, upper=1, guess=0)
         ph.dynamics({x: u + s})
         ocp.minimize(ph.integral(u**2 + x**2) + curvature * s**2 + 0.1 * s**4)
         return ocp
 
-    return shifted(1.0), solved(shifted(1.0)), solved(shifted(-1.0)), shifted(-1.0)
+    at_rest = solved(shifted(1.0))
+    return shifted(1.0), at_rest, at_rest, shifted(-1.0)

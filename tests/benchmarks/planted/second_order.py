@@ -1,4 +1,6 @@
-"""Extremals that are no minima: conjugate points, singular arcs that maximize, saddles of ends and switches."""
+"""Extremals that are no minima: conjugate points, singular arcs that maximize, saddles of ends and
+switches.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,11 @@ def saddle_of_a_static_variable():
         # u = 1 - s: (1 - s)^2 + k s^2, stationary at s = 1 / (1 + k).
         s = 1 / (1 + k)
         cost = (1 - s) ** 2 + k * s**2
-        return ocp, answer(cost, phase(even(0, 1), {"x": lambda t: t}, {"u": 1 - s}, {"x": -2 * (1 - s)}), variables={"s": s})
+        return ocp, answer(
+            cost,
+            phase(even(0, 1), {"x": lambda t: t}, {"u": 1 - s}, {"x": -2 * (1 - s)}),
+            variables={"s": s},
+        )
 
     right, wrong = make(1.0), make(-1.6)
     return right[0], right[1], wrong[1], wrong[0]
@@ -145,7 +151,9 @@ def the_worst_time():
         ph.dynamics({x: u})
         # d/dT (1 / T + g(T)) = 0 at T = 1 with g' = 1; g'' = 6 or -6 beside 2 / T^3 = 2.
         ocp.minimize(ph.integral(u**2) + ph.final(t) + sign * 3 * (ph.final(t) - 1) ** 2)
-        return ocp, answer(1 / T + T, phase(even(0, T), {"x": lambda t: t / T}, {"u": 1 / T}, {"x": -2 / T}))
+        return ocp, answer(
+            1 / T + T, phase(even(0, T), {"x": lambda t: t / T}, {"u": 1 / T}, {"x": -2 / T})
+        )
 
     right, wrong = make(1, 1.0), make(-1, 1.0)
     return right[0], right[1], wrong[1], wrong[0]
@@ -193,9 +201,16 @@ def bang_then_singular_that_maximizes():
         primitive = np.polynomial.Polynomial([1, 0, -2, 0, 1]).integ()
         d = lambda x: (x**2 - 1) ** 2  # noqa: E731
         J = abs(primitive(goal) - primitive(0.5)) + (2 - s) * d(goal)
-        p = lambda t: way * (d(goal) - d(x_of(t))) * 1.0  # p' = -d'(x), d/dt d(x) = d' way  # noqa: E731
+        # p' = -d'(x), d/dt d(x) = d' way
+        p = lambda t: way * (d(goal) - d(x_of(t))) * 1.0  # noqa: E731
         return ocp, answer(
-            J, phase(b, {"x": arcs(b, [s], [x_of, goal])}, {"u": arcs(b, [s], [way, 0.0])}, {"x": arcs(b, [s], [p, 0.0])})
+            J,
+            phase(
+                b,
+                {"x": arcs(b, [s], [x_of, goal])},
+                {"u": arcs(b, [s], [way, 0.0])},
+                {"x": arcs(b, [s], [p, 0.0])},
+            ),
         )
 
     right, wrong = make(1.0), make(0.0)
@@ -204,10 +219,13 @@ def bang_then_singular_that_maximizes():
 
 @planted("switches", VARIATION, "minimum", "minimum")
 def switch_that_maximizes():
-    """u = +-1 with a price of its rate of change in x: J = g(x(1)), and where x(1) is stationary J is largest."""
+    """u = +-1 with a price of its rate of change in x: J = g(x(1)), and where x(1) is stationary J
+    is largest.
+    """
 
-    # One switch at s from u = 1 to u = -1: x(1) = 2 s - 1, y(1) = s^2 - s. The slope of J in s is zero at 0.5 where
-    # J'' = 2 - 32 < 0 with -4 x(1)^2, and 2 + 32 with +4 x(1)^2. The costate of x at 0.5 is zero.
+    # One switch at s from u = 1 to u = -1: x(1) = 2 s - 1, y(1) = s^2 - s. The slope of J in s is
+    # zero at 0.5 where J'' = 2 - 32 < 0 with -4 x(1)^2, and 2 + 32 with +4 x(1)^2. The costate of x
+    # at 0.5 is zero.
     def stated(k):
         ocp = Problem("stationary switch")
         ph = ocp.phase()
@@ -219,9 +237,13 @@ def switch_that_maximizes():
         b = even(0, 0.5, 1, parts=3)
         states = {
             "x": arcs(b, [0.5], [lambda t: t, lambda t: 1 - t]),
-            "y": arcs(b, [0.5], [lambda t: 0.5 * t**2 - 0.5 * t, lambda t: -0.25 - (0.5 * t**2 - 0.5 * t)]),
+            "y": arcs(
+                b, [0.5], [lambda t: 0.5 * t**2 - 0.5 * t, lambda t: -0.25 - (0.5 * t**2 - 0.5 * t)]
+            ),
         }
-        return ocp, answer(-0.25, phase(b, states, {"u": arcs(b, [0.5], [1.0, -1.0])}, {"x": 0.0, "y": 1.0}))
+        return ocp, answer(
+            -0.25, phase(b, states, {"u": arcs(b, [0.5], [1.0, -1.0])}, {"x": 0.0, "y": 1.0})
+        )
 
     right, wrong = stated(4.0), stated(-4.0)
     return right[0], right[1], wrong[1], wrong[0]
@@ -238,7 +260,10 @@ def curvature_of_the_wrong_sign():
         x, u, c = ph.state("x", start=0, end=1), ph.control("u"), ph.control("c")
         ph.dynamics({x: u})
         ocp.minimize(ph.integral(u**2 + c**4 - 2 * c**2 + 0.3 * c))
-        return ocp, answer(1 + w**4 - 2 * w**2 + 0.3 * w, phase(even(0, 1), {"x": lambda t: t}, {"u": 1.0, "c": w}, {"x": -2.0}))
+        return ocp, answer(
+            1 + w**4 - 2 * w**2 + 0.3 * w,
+            phase(even(0, 1), {"x": lambda t: t}, {"u": 1.0, "c": w}, {"x": -2.0}),
+        )
 
     from scipy.optimize import brentq
 
@@ -249,7 +274,9 @@ def curvature_of_the_wrong_sign():
 
 @planted("conjugate", VARIATION, "minimum", "minimum")
 def longer_of_two_ways_through_a_lens():
-    """Fermat's principle beside a slow region: straight through the middle of it is stationary, and not the quickest."""
+    """Fermat's principle beside a slow region: straight through the middle of it is stationary, and
+    not the quickest.
+    """
 
     def make(k):
         ocp = Problem("lens")
@@ -259,7 +286,9 @@ def longer_of_two_ways_through_a_lens():
         ph.dynamics({y: u})
         # A refractive index that is largest on the axis: 1 + k exp(-y^2).
         ocp.minimize(ph.integral((1 + k * casadi.exp(-(y**2))) * casadi.sqrt(1 + u**2)))
-        return ocp, answer(3 * (1 + k), phase(even(-1.5, 1.5, parts=10), {"y": 0.0}, {"u": 0.0}, {"y": 0.0}))
+        return ocp, answer(
+            3 * (1 + k), phase(even(-1.5, 1.5, parts=10), {"y": 0.0}, {"u": 0.0}, {"y": 0.0})
+        )
 
     right, wrong = make(0.5), make(12.0)
     return right[0], right[1], wrong[1], wrong[0]

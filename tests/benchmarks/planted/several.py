@@ -12,39 +12,53 @@ from .by_hand import answer, changed, phase, planted
 from .statements import arcs, even
 
 BOUNDARY, LEAST, LIMITS = "boundary conditions", "minimum of H", "bounds and path constraints"
-TRANSVERSALITY, COSTATES, INTERVALS = "transversality", "costate equation", "re-integration of intervals"
+TRANSVERSALITY = "transversality"
+COSTATES = "costate equation"
+INTERVALS = "re-integration of intervals"
 
 
 @planted("arcs", LEAST)
 def cheaper_control_on_a_shared_limit():
-    """Most of the integral of a + 3 b with a + b <= 1.5 - t between 0 and 1: a leaves its bound where b reaches its own."""
+    """Most of the integral of a + 3 b with a + b <= 1.5 - t between 0 and 1: a leaves its bound
+    where b reaches its own.
+    """
     ocp = Problem("shared limit")
     ph = ocp.phase()
     t = ph.time(start=0, end=1)
-    x, a, b = ph.state("x", start=0), ph.control("a", lower=0, upper=1), ph.control("b", lower=0, upper=1)
+    x = ph.state("x", start=0)
+    a = ph.control("a", lower=0, upper=1)
+    b = ph.control("b", lower=0, upper=1)
     ph.dynamics({x: a + 3 * b})
     ph.path(a + b + t, upper=1.5, name="shared")
     ocp.maximize(ph.final(x))
-    breaks = even(0, 0.499, 0.5, 0.501, 1, parts=3)  # points at which all controls are near their bounds
+    # points at which all controls are near their bounds
+    breaks = even(0, 0.499, 0.5, 0.501, 1, parts=3)
     first, second = lambda t: 0.5 - t, lambda t: 1.5 - t
 
     def made(high, gain):
         one, other = arcs(breaks, [0.5], [first, 0.0]), arcs(breaks, [0.5], [1.0, second])
         a, b = (one, other) if high == "b" else (other, one)
-        early = (lambda t: 3.5 * t - 0.5 * t**2) if high == "b" else (lambda t: 2.5 * t - 1.5 * t**2)
+        early = (
+            (lambda t: 3.5 * t - 0.5 * t**2) if high == "b" else (lambda t: 2.5 * t - 1.5 * t**2)
+        )
         late = (
             (lambda t: 1.625 + 3 * (1.5 * (t - 0.5) - 0.5 * (t**2 - 0.25)))
             if high == "b"
             else (lambda t: 0.875 + 1.5 * (t - 0.5) - 0.5 * (t**2 - 0.25))
         )
-        return answer(gain, phase(breaks, {"x": arcs(breaks, [0.5], [early, late])}, {"a": a, "b": b}, {"x": -1.0}))
+        return answer(
+            gain,
+            phase(breaks, {"x": arcs(breaks, [0.5], [early, late])}, {"a": a, "b": b}, {"x": -1.0}),
+        )
 
     return ocp, made("b", 1.625 + 1.125), made("a", 0.875 + 0.375)
 
 
 @planted("arcs", LEAST)
 def budget_spent_evenly():
-    """Most of the integral of (1 - t) u with a total of one: at first at full rate, then a closed valve on a full tank."""
+    """Most of the integral of (1 - t) u with a total of one: at first at full rate, then a closed
+    valve on a full tank.
+    """
     ocp = Problem("budget")
     ph = ocp.phase()
     t = ph.time(start=0, end=1)
@@ -58,20 +72,27 @@ def budget_spent_evenly():
         0.75,
         phase(
             b,
-            {"y": arcs(b, [0.5], [lambda t: 2 * t, 1.0]), "w": arcs(b, [0.5], [lambda t: 2 * t - t**2, 0.75])},
+            {
+                "y": arcs(b, [0.5], [lambda t: 2 * t, 1.0]),
+                "w": arcs(b, [0.5], [lambda t: 2 * t - t**2, 0.75]),
+            },
             {"u": arcs(b, [0.5], [2.0, 0.0])},
             {"y": arcs(b, [0.5], [0.5, lambda t: 1 - t]), "w": -1.0},
         ),
     )
     wrong = answer(
         0.5,
-        phase(b, {"y": lambda t: t, "w": lambda t: t - 0.5 * t**2}, {"u": 1.0}, {"y": 0.5, "w": -1.0}),
+        phase(
+            b, {"y": lambda t: t, "w": lambda t: t - 0.5 * t**2}, {"u": 1.0}, {"y": 0.5, "w": -1.0}
+        ),
     )
     return ocp, right, wrong
 
 
 def over_a_hill(entry):
-    """The shortest way in energy over the hill 0.5 - 4 (t - 0.5)^2: along the tangent, on the hill, and down again."""
+    """The shortest way in energy over the hill 0.5 - 4 (t - 0.5)^2: along the tangent, on the hill,
+    and down again.
+    """
     ocp = Problem("hill")
     ph = ocp.phase()
     t = ph.time(start=0, end=1)
@@ -126,7 +147,13 @@ def ramp_held_below_its_limit():
 
     def made(below):
         return answer(
-            0.5 - below, phase(even(0, 1), {"x": lambda t: 0.5 * t**2 - below * t}, {"u": lambda t: t - below}, {"x": -1.0})
+            0.5 - below,
+            phase(
+                even(0, 1),
+                {"x": lambda t: 0.5 * t**2 - below * t},
+                {"u": lambda t: t - below},
+                {"x": -1.0},
+            ),
         )
 
     # A control below zero at the start is outside its bound by less than its tolerance.
@@ -147,7 +174,8 @@ def speed_limit_kept_too_low():
     ocp.minimize(ph.integral(u**2))
 
     def made(top):
-        # Up to the limit in s with v' = 0 at its end: v = top (2 r - r^2), r = t / s; the way of that is 2 top s / 3.
+        # Up to the limit in s with v' = 0 at its end: v = top (2 r - r^2), r = t / s; the way of
+        # that is 2 top s / 3.
         s = (top * T - D) * 3 / (2 * top)
         b = even(0, s, T - s, T, parts=4)
         at = [s, T - s]
@@ -164,26 +192,47 @@ def speed_limit_kept_too_low():
             phase(
                 b,
                 {
-                    "x": arcs(b, at, [x_of, lambda t: lift + top * (t - s), lambda t: D - x_of(T - t)]),
-                    "v": arcs(b, at, [
-                        lambda t: top * (2 * t / s - (t / s) ** 2), top,
-                        lambda t: top * (2 * (T - t) / s - ((T - t) / s) ** 2),
-                    ]),
+                    "x": arcs(
+                        b, at, [x_of, lambda t: lift + top * (t - s), lambda t: D - x_of(T - t)]
+                    ),
+                    "v": arcs(
+                        b,
+                        at,
+                        [
+                            lambda t: top * (2 * t / s - (t / s) ** 2),
+                            top,
+                            lambda t: top * (2 * (T - t) / s - ((T - t) / s) ** 2),
+                        ],
+                    ),
                 },
-                {"u": arcs(b, at, [lambda t: u0 * (1 - t / s), 0.0, lambda t: -u0 * (1 - (T - t) / s)])},
+                {
+                    "u": arcs(
+                        b, at, [lambda t: u0 * (1 - t / s), 0.0, lambda t: -u0 * (1 - (T - t) / s)]
+                    )
+                },
                 {
                     "x": slope,
-                    "v": arcs(b, at, [lambda t: -2 * u0 * (1 - t / s), 0.0, lambda t: 2 * u0 * (1 - (T - t) / s)]),
+                    "v": arcs(
+                        b,
+                        at,
+                        [
+                            lambda t: -2 * u0 * (1 - t / s),
+                            0.0,
+                            lambda t: 2 * u0 * (1 - (T - t) / s),
+                        ],
+                    ),
                 },
                 integrals=objective,
             ),
-        )  # fmt: skip
+        )
 
     return ocp, made(limit), made(1.19)
 
 
 def shared_energy(u1, u2):
-    """The farthest end after two phases of one hour each, the second at twice the energy; one limit on both energies."""
+    """The farthest end after two phases of one hour each, the second at twice the energy; one limit
+    on both energies.
+    """
     ocp = Problem("shared energy")
     a, b = ocp.phase("a"), ocp.phase("b")
     a.time(start=0, end=1)
@@ -197,8 +246,17 @@ def shared_energy(u1, u2):
     ocp.maximize(b.final(x2))
     solution = answer(
         u1 + u2,
-        phase(even(0, 1), {"x": lambda t: u1 * t}, {"u": u1}, {"x": -1.0}, name="a", integrals=u1**2),
-        phase(even(1, 2), {"x": lambda t: u1 + u2 * (t - 1)}, {"u": u2}, {"x": -1.0}, name="b", integrals=u2**2),
+        phase(
+            even(0, 1), {"x": lambda t: u1 * t}, {"u": u1}, {"x": -1.0}, name="a", integrals=u1**2
+        ),
+        phase(
+            even(1, 2),
+            {"x": lambda t: u1 + u2 * (t - 1)},
+            {"u": u2},
+            {"x": -1.0},
+            name="b",
+            integrals=u2**2,
+        ),
         multipliers={"energy": 1 / (2 * u1)},
     )
     return ocp, solution
@@ -232,8 +290,17 @@ def step_up(s):
     u = (1 - s) / 2
     solution = answer(
         2 * u**2 + 3 * s**2,
-        phase(even(0, 1), {"y": lambda t: u * t}, {"u": u}, {"y": -2 * u}, name="a", integrals=u**2),
-        phase(even(1, 2), {"y": lambda t: u + s + u * (t - 1)}, {"u": u}, {"y": -2 * u}, name="b", integrals=u**2),
+        phase(
+            even(0, 1), {"y": lambda t: u * t}, {"u": u}, {"y": -2 * u}, name="a", integrals=u**2
+        ),
+        phase(
+            even(1, 2),
+            {"y": lambda t: u + s + u * (t - 1)},
+            {"u": u},
+            {"y": -2 * u},
+            name="b",
+            integrals=u**2,
+        ),
         variables={"step": s},
         multipliers={"rise": 2 * u},
     )
@@ -247,7 +314,9 @@ def static_rise_between_phases():
 
 
 def passed_on(u):
-    """The energy of the first phase is where the second one begins, which pays for bringing it to zero."""
+    """The energy of the first phase is where the second one begins, which pays for bringing it to
+    zero.
+    """
     ocp = Problem("passed on")
     a, b = ocp.phase("a"), ocp.phase("b")
     a.time(start=0, end=1)
@@ -261,8 +330,17 @@ def passed_on(u):
     q = u**2
     solution = answer(
         q**2 - 4 * 0.8**3 * u,
-        phase(even(0, 1), {"x": lambda t: u * t}, {"u": u}, {"x": -4 * 0.8**3}, name="a", integrals=q),
-        phase(even(1, 2), {"y": lambda t: q * (2 - t)}, {"w": -q}, {"y": 2 * q}, name="b", integrals=q**2),
+        phase(
+            even(0, 1), {"x": lambda t: u * t}, {"u": u}, {"x": -4 * 0.8**3}, name="a", integrals=q
+        ),
+        phase(
+            even(1, 2),
+            {"y": lambda t: q * (2 - t)},
+            {"w": -q},
+            {"y": 2 * q},
+            name="b",
+            integrals=q**2,
+        ),
         multipliers={"energy passed on": -2 * q},
     )
     return ocp, solution
@@ -281,7 +359,9 @@ def window_at_the_wrong_time():
     def made(middle):
         a, b = middle - 0.5, middle + 0.5
         gain = np.cos(a) - np.cos(b)
-        return answer(gain, phase(even(a, b), {"x": lambda t: np.cos(a) - np.cos(t)}, {}, {"x": -1.0}))
+        return answer(
+            gain, phase(even(a, b), {"x": lambda t: np.cos(a) - np.cos(t)}, {}, {"x": -1.0})
+        )
 
     ocp = Problem("window")
     ph = ocp.phase()
@@ -297,7 +377,9 @@ def window_at_the_wrong_time():
 
 @planted("statics", TRANSVERSALITY)
 def fitted_rate_off():
-    """x' = -s x fitted to exp(-t): without error at s = 1, so that the cost is zero and nothing has a price."""
+    """x' = -s x fitted to exp(-t): without error at s = 1, so that the cost is zero and nothing has
+    a price.
+    """
 
     def made(s):
         # The costate solves p' = s p - 2 (x - exp(-t)), p(2) = 0.
@@ -307,8 +389,16 @@ def fitted_rate_off():
             return 2 * (d1 - d2)
 
         T = 2.0
-        cost = (1 - np.exp(-2 * s * T)) / (2 * s) - 2 * (1 - np.exp(-(1 + s) * T)) / (1 + s) + (1 - np.exp(-2 * T)) / 2
-        return answer(cost, phase(even(0, T), {"x": lambda t: np.exp(-s * t)}, {}, {"x": p}, integrals=cost), variables={"s": s})
+        cost = (
+            (1 - np.exp(-2 * s * T)) / (2 * s)
+            - 2 * (1 - np.exp(-(1 + s) * T)) / (1 + s)
+            + (1 - np.exp(-2 * T)) / 2
+        )
+        return answer(
+            cost,
+            phase(even(0, T), {"x": lambda t: np.exp(-s * t)}, {}, {"x": p}, integrals=cost),
+            variables={"s": s},
+        )
 
     from casadi import exp
 
@@ -342,10 +432,13 @@ def singular_arc_at_the_wrong_level():
         return answer(
             cost,
             phase(
-                b, {"x": arcs(b, [level], [lambda t: t, level])}, {"u": arcs(b, [level], [1.0, 0.0])},
-                {"x": arcs(b, [level], [p, 0.0])}, integrals=cost,
+                b,
+                {"x": arcs(b, [level], [lambda t: t, level])},
+                {"u": arcs(b, [level], [1.0, 0.0])},
+                {"x": arcs(b, [level], [p, 0.0])},
+                integrals=cost,
             ),
-        )  # fmt: skip
+        )
 
     return ocp, made(1.0), made(0.99)
 
@@ -365,12 +458,17 @@ def discounted_effort_spent_evenly():
     right = answer(
         k**2 * (np.exp(2) - 1) / 2,
         phase(
-            even(0, 1), {"x": lambda t: k / 2 * (np.exp(2 * t) - 1)}, {"u": lambda t: k * np.exp(2 * t)}, {"x": -2 * k},
+            even(0, 1),
+            {"x": lambda t: k / 2 * (np.exp(2 * t) - 1)},
+            {"u": lambda t: k * np.exp(2 * t)},
+            {"x": -2 * k},
             integrals=k**2 * (np.exp(2) - 1) / 2,
         ),
-    )  # fmt: skip
+    )
     cost = (1 - np.exp(-2)) / 2
-    wrong = answer(cost, phase(even(0, 1), {"x": lambda t: t}, {"u": 1.0}, {"x": -2 * k}, integrals=cost))
+    wrong = answer(
+        cost, phase(even(0, 1), {"x": lambda t: t}, {"u": 1.0}, {"x": -2 * k}, integrals=cost)
+    )
     return ocp, right, wrong
 
 
@@ -406,7 +504,9 @@ def one_component_of_a_vector():
 
 @planted("controls", LEAST)
 def steered_the_opposite_way():
-    """The quickest way with a direction of unit length, an equation along the path; costates of the longest way."""
+    """The quickest way with a direction of unit length, an equation along the path; costates of the
+    longest way.
+    """
     ocp = Problem("direction")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(1, 20))
@@ -418,16 +518,21 @@ def steered_the_opposite_way():
     right = answer(
         5.0,
         phase(
-            even(0, 5), {"x": lambda t: 0.6 * t, "y": lambda t: 0.8 * t}, {"a": 0.6, "b": 0.8}, {"x": -0.6, "y": -0.8},
+            even(0, 5),
+            {"x": lambda t: 0.6 * t, "y": lambda t: 0.8 * t},
+            {"a": 0.6, "b": 0.8},
+            {"x": -0.6, "y": -0.8},
             path_multipliers={"unit": 0.5},
         ),
-    )  # fmt: skip
+    )
     wrong = changed(right, costates={"x": 0.6, "y": 0.8}, path_multipliers={"unit": -0.5})
     return ocp, right, wrong
 
 
 def bang_of_eight(late, count=8):
-    """Eight carts of different mass reach their places at time two; each control switches at the middle."""
+    """Eight carts of different mass reach their places at time two; each control switches at the
+    middle.
+    """
     ocp = Problem("eight carts")
     ph = ocp.phase()
     ph.time(start=0, end=2)
@@ -458,10 +563,15 @@ def bang_of_eight(late, count=8):
     return ocp, answer(
         float(weights @ final),
         phase(
-            b, {"x": rows(place), "v": rows(speed)}, {"u": rows(thrust)},
-            {"x": lambda t: -weights[:, None] + 0 * t, "v": lambda t: weights[:, None] * (t[None, :] - 1)},
+            b,
+            {"x": rows(place), "v": rows(speed)},
+            {"u": rows(thrust)},
+            {
+                "x": lambda t: -weights[:, None] + 0 * t,
+                "v": lambda t: weights[:, None] * (t[None, :] - 1),
+            },
         ),
-    )  # fmt: skip
+    )
 
 
 @planted("ends", BOUNDARY)
@@ -481,7 +591,10 @@ def megametres():
             12 * D**2 / T**3,
             phase(
                 even(0, T),
-                {"x": lambda t: 6.4e6 + D * (t / T) ** 2 * (3 - 2 * t / T), "v": lambda t: 6 * D / T * (t / T) * (1 - t / T)},
+                {
+                    "x": lambda t: 6.4e6 + D * (t / T) ** 2 * (3 - 2 * t / T),
+                    "v": lambda t: 6 * D / T * (t / T) * (1 - t / T),
+                },
                 {"u": lambda t: at * 6 * D / T**2 * (1 - 2 * t / T)},
                 {"x": -24 * D / T**3, "v": lambda t: -12 * D / T**2 * (1 - 2 * t / T)},
                 integrals=12 * D**2 / T**3,
@@ -500,17 +613,23 @@ def megametres():
 
 @planted("phases", BOUNDARY)
 def kilometres_into_metres():
-    """The second phase has metres where the first has kilometres; the wrong answer loses a metre at the change."""
+    """The second phase has metres where the first has kilometres; the wrong answer loses a metre at
+    the change.
+    """
 
     def made(lost):
         return answer(
             1.0 + 1e-6 * (1000 - lost) ** 2,
             phase(even(0, 1), {"x": lambda t: t}, {"u": 1.0}, {"x": -2.0}, name="a", integrals=1.0),
             phase(
-                even(1, 2), {"y": lambda t: 1000 + lost + (1000 - lost) * (t - 1)}, {"w": 1000.0 - lost},
-                {"y": -2e-6 * (1000 - lost)}, name="b", integrals=(1000.0 - lost) ** 2,
+                even(1, 2),
+                {"y": lambda t: 1000 + lost + (1000 - lost) * (t - 1)},
+                {"w": 1000.0 - lost},
+                {"y": -2e-6 * (1000 - lost)},
+                name="b",
+                integrals=(1000.0 - lost) ** 2,
             ),
-        )  # fmt: skip
+        )
 
     ocp = Problem("two units")
     a, b = ocp.phase("a"), ocp.phase("b")
@@ -537,14 +656,24 @@ def nothing_to_minimize():
     ocp.minimize(0 * ph.final(x))
 
     def made(at):
-        return answer(0.0, phase(even(0, 1), {"x": lambda t: t**2, "v": lambda t: 2 * t}, {"u": at}, {"x": 0.0, "v": 0.0}))
+        return answer(
+            0.0,
+            phase(
+                even(0, 1),
+                {"x": lambda t: t**2, "v": lambda t: 2 * t},
+                {"u": at},
+                {"x": 0.0, "v": 0.0},
+            ),
+        )
 
     return ocp, made(2.0), made(2.01)
 
 
 @planted("arcs", COSTATES)
 def touch_point_at_the_wrong_time():
-    """Rest to rest under a ceiling that the motion touches once, in the middle; the wrong one touches it earlier."""
+    """Rest to rest under a ceiling that the motion touches once, in the middle; the wrong one
+    touches it earlier.
+    """
     limit, T = 0.2, 1.0
 
     ocp = Problem("touch")
@@ -556,7 +685,9 @@ def touch_point_at_the_wrong_time():
     ocp.minimize(0.5 * ph.integral(u**2))
 
     def cubic(s, back):
-        """x = c1 r + c2 r^2 + c3 r^3 with x(s) = limit, v(s) = 0, from x = 0, v = 1; mirrored for the way down."""
+        """x = c1 r + c2 r^2 + c3 r^3 with x(s) = limit, v(s) = 0, from x = 0, v = 1; mirrored for
+        the way down.
+        """
         c2 = (3 * limit - 2 * s) / s**2
         c3 = (s - 2 * limit) / s**3
         sign = -1.0 if back else 1.0
@@ -599,7 +730,9 @@ def cost_of_one_phase_forgotten():
 
 @planted("limits", LIMITS)
 def path_limit_of_a_static_variable_exceeded():
-    """The strength s bounds the control: |u| <= s along the path, the least strength that brings x to one is one."""
+    """The strength s bounds the control: |u| <= s along the path, the least strength that brings x
+    to one is one.
+    """
     ocp = Problem("strength")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -610,6 +743,10 @@ def path_limit_of_a_static_variable_exceeded():
     ocp.minimize(s)
 
     def made(strength):
-        return answer(strength, phase(even(0, 1), {"x": lambda t: t}, {"u": 1.0}, {"x": -1.0}), variables={"s": strength})
+        return answer(
+            strength,
+            phase(even(0, 1), {"x": lambda t: t}, {"u": 1.0}, {"x": -1.0}),
+            variables={"s": strength},
+        )
 
     return ocp, made(1.0), made(0.999)

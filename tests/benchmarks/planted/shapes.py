@@ -1,4 +1,7 @@
-"""Data that make no answer to the problem: phases, names, sizes and curves that do not fit. Each is a row, never an exception."""
+"""Data that make no answer to the problem: phases, names, sizes and curves that do not fit.
+
+Each is a row, never an exception.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 
 from trajopt import Problem
-from trajopt.curve import Curve
-from trajopt.solution import Solution
+from trajopt.trajectory.curve import Curve
+from trajopt.trajectory.solution import Solution
 
 from .by_hand import answer, changed, phase, planted
 
@@ -43,13 +46,21 @@ def control() -> Curve:
 @planted("files", "answer to this problem", below="feasible", reaches="minimum")
 def phase_called_otherwise():
     ocp, right = move()
-    return ocp, right, replace(right, phases={"flight": replace(right.phases["main"], name="flight")})
+    return (
+        ocp,
+        right,
+        replace(right, phases={"flight": replace(right.phases["main"], name="flight")}),
+    )
 
 
 @planted("files", "answer to this problem", below="feasible", reaches="minimum")
 def one_phase_too_many():
     ocp, right = move()
-    return ocp, right, replace(right, phases={**right.phases, "more": replace(right.phases["main"], name="more")})
+    return (
+        ocp,
+        right,
+        replace(right, phases={**right.phases, "more": replace(right.phases["main"], name="more")}),
+    )
 
 
 @planted("files", "answer to this problem", below="feasible", reaches="minimum")
@@ -65,14 +76,25 @@ def fewer_values_than_nodes():
 
 @planted("files", "answer to this problem", below="feasible", reaches="minimum")
 def fewer_breaks_than_pieces():
-    return with_control(replace(control(), breaks=BREAKS[:-1]))
+    cut = control()
+    object.__setattr__(cut, "breaks", BREAKS[:-1])  # the constructor refuses it
+    return with_control(cut)
 
 
 @planted("files", "answer to this problem", below="feasible", reaches="minimum")
 def costate_of_another_size():
     ocp, right = move()
     costate = right.phases["main"].costates["x"]
-    return ocp, right, changed(right, costates={"x": replace(costate, values=tuple(np.hstack([v, v]) for v in costate.values))})
+    return (
+        ocp,
+        right,
+        changed(
+            right,
+            costates={
+                "x": replace(costate, values=tuple(np.hstack([v, v]) for v in costate.values))
+            },
+        ),
+    )
 
 
 @planted("files", "answer to this problem", below="feasible", reaches="minimum")
@@ -95,7 +117,11 @@ def spike_of_a_millionth():
     breaks, nodes = np.sort(np.append(BREAKS, [0.52, 0.520001])), np.array([0.0, 1.0])
     values = [(6 - 12 * (a + (b - a) * nodes))[:, None] for a, b in pairwise(breaks)]
     values[int(np.searchsorted(breaks, 0.52))][:] = 70.0
-    return ocp, right, changed(right, controls={"u": Curve(breaks, (nodes,) * len(values), tuple(values))})
+    return (
+        ocp,
+        right,
+        changed(right, controls={"u": Curve(breaks, (nodes,) * len(values), tuple(values))}),
+    )
 
 
 @planted("motion", "re-integration of intervals", below="feasible", reaches="minimum")
@@ -104,5 +130,14 @@ def clipping_hides_the_excess():
     _, free_motion = move()
     ocp, _ = move(limit=5)
     curve = replace(control(), lower=np.array([-5.0]), upper=np.array([5.0]))
-    of_lists = Curve(BREAKS.tolist(), [n.tolist() for n in curve.nodes], [v[:, 0].tolist() for v in control().values])
-    return move()[0], changed(free_motion, controls={"u": of_lists}), changed(free_motion, controls={"u": curve}), ocp
+    of_lists = Curve(
+        BREAKS.tolist(),
+        [n.tolist() for n in curve.nodes],
+        [v[:, 0].tolist() for v in control().values],
+    )
+    return (
+        move()[0],
+        changed(free_motion, controls={"u": of_lists}),
+        changed(free_motion, controls={"u": curve}),
+        ocp,
+    )

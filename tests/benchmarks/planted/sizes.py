@@ -1,4 +1,6 @@
-"""The same faults in other units and places: shifted by 1e6, in micrometres, beside limits that are far away."""
+"""The same faults in other units and places: shifted by 1e6, in micrometres, beside limits that are
+far away.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,10 @@ def costs_of_a_millionth():
         x, u = ph.state("x", start=0, end=1), ph.control("u")
         ph.dynamics({x: u})
         ocp.minimize(1e-6 * (ph.integral(u**2) + ph.final(t)))
-        return ocp, answer(1e-6 * (1 / T + T), phase(even(0, T), {"x": lambda t: t / T}, {"u": 1 / T}, {"x": -2e-6 / T}))
+        return ocp, answer(
+            1e-6 * (1 / T + T),
+            phase(even(0, T), {"x": lambda t: t / T}, {"u": 1 / T}, {"x": -2e-6 / T}),
+        )
 
     ocp, right = make(1.0)
     return ocp, right, make(1.05)[1]
@@ -69,7 +74,10 @@ def end_near_a_far_optimum():
         x, u = ph.state("x", start=1e6), ph.control("u")
         ph.dynamics({x: u})
         ocp.minimize(ph.integral(u**2) + (ph.final(x) - 1e6 - 2) ** 2)
-        return ocp, answer(d**2 + (d - 2) ** 2, phase(even(0, 1), {"x": lambda t: 1e6 + d * t}, {"u": d}, {"x": -2 * d}))
+        return ocp, answer(
+            d**2 + (d - 2) ** 2,
+            phase(even(0, 1), {"x": lambda t: 1e6 + d * t}, {"u": d}, {"x": -2 * d}),
+        )
 
     ocp, right = make(1.0)
     return ocp, right, make(0.95)[1]
@@ -93,7 +101,10 @@ def small_controls():
         return ocp, answer(
             cost,
             phase(
-                even(0, 1), states, {"a": lambda t: k * u(t), "b": lambda t: (1 - k) * u(t)}, {"x": -12e-5, "v": lambda t: -u(t)}
+                even(0, 1),
+                states,
+                {"a": lambda t: k * u(t), "b": lambda t: (1 - k) * u(t)},
+                {"x": -12e-5, "v": lambda t: -u(t)},
             ),
         )
 
@@ -106,7 +117,12 @@ def long_times():
     """A year in seconds: an error of a thousandth of the way."""
     T = 3.15e7
     ocp, right = move(D=1e11, T=T)
-    wrong = changed(right, states={"x": lambda t: 1e11 * ((t / T) ** 2 * (3 - 2 * t / T) + 1e-4 * np.sin(np.pi * t / T))})
+    wrong = changed(
+        right,
+        states={
+            "x": lambda t: 1e11 * ((t / T) ** 2 * (3 - 2 * t / T) + 1e-4 * np.sin(np.pi * t / T))
+        },
+    )
     return ocp, right, wrong
 
 
@@ -122,7 +138,12 @@ def late_clock():
         ph.dynamics({x: u})
         ocp.minimize(ph.integral(u**2))
         d = end - 1e9
-        return ocp, answer(1 / d, phase(even(1e9, end, parts=3), {"x": lambda t: (t - 1e9) / d}, {"u": 1 / d}, {"x": -2 / d}))
+        return ocp, answer(
+            1 / d,
+            phase(
+                even(1e9, end, parts=3), {"x": lambda t: (t - 1e9) / d}, {"u": 1 / d}, {"x": -2 / d}
+            ),
+        )
 
     ocp, right = make(1e9 + 1)
     return ocp, right, make(1e9 + 1.01)[1]

@@ -27,7 +27,9 @@ def arcs(breaks: np.ndarray, switches: list[float], pieces: list) -> list:
 
 
 def move(D=1.0, T=1.0, offset=0.0, at=1.0, parts=PARTS, **limits):
-    """Rest to rest over D with the least integral of u^2; ``at`` scales the answer, for wrong ones."""
+    """Rest to rest over D with the least integral of u^2; ``at`` scales the answer,
+    for wrong ones.
+    """
     ocp = Problem("move")
     ph = ocp.phase()
     ph.time(start=0, end=T)
@@ -79,7 +81,9 @@ def quickest(D=1.0, unit=1.0):
     ocp = Problem("quickest")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 10))
-    x, v, u = ph.state("x", start=0, end=D * unit), ph.state("v", start=0, end=0), ph.control("u", lower=-1, upper=1)
+    x = ph.state("x", start=0, end=D * unit)
+    v = ph.state("v", start=0, end=0)
+    u = ph.control("u", lower=-1, upper=1)
     ph.dynamics({x: unit * v, v: u})
     ocp.minimize(ph.final(t))
     T = 2 * np.sqrt(D)
@@ -95,7 +99,9 @@ def quickest(D=1.0, unit=1.0):
 
 
 def wall(l=0.1, c=0.0, t1=None, entered=None):
-    """Bryson and Denham's wall, which moves with speed c; entered at t1 = 3 l, or by a cubic at another time."""
+    """Bryson and Denham's wall, which moves with speed c; entered at t1 = 3 l, or by a cubic at
+    another time.
+    """
     ocp = Problem("wall")
     ph = ocp.phase()
     t = ph.time(start=0, end=1)
@@ -107,14 +113,24 @@ def wall(l=0.1, c=0.0, t1=None, entered=None):
 
 
 def bounce(l, c, t1, top):
-    """From x = 0, v = 1 by a cubic to rest at ``top`` at time t1, there until 1 - t1, and back; in a frame of speed c."""
+    """From x = 0, v = 1 by a cubic to rest at ``top`` at time t1, there until 1 - t1, and back; in
+    a frame of speed c.
+    """
     k2, k3 = (3 * top - 2 * t1) / t1**2, (t1 - 2 * top) / t1**3  # x = t + k2 t^2 + k3 t^3
-    x1 = [lambda t: t + k2 * t**2 + k3 * t**3, lambda t: 1 + 2 * k2 * t + 3 * k3 * t**2, lambda t: 2 * k2 + 6 * k3 * t]
+    x1 = [
+        lambda t: t + k2 * t**2 + k3 * t**3,
+        lambda t: 1 + 2 * k2 * t + 3 * k3 * t**2,
+        lambda t: 2 * k2 + 6 * k3 * t,
+    ]
     b = even(0, t1, 1 - t1, 1, parts=3)
     at = [t1, 1 - t1]
     one = 0.5 * (4 * k2**2 * t1 + 12 * k2 * k3 * t1**2 + 12 * k3**2 * t1**3)
     states = {
-        "x": arcs(b, at, [lambda t: x1[0](t) + c * t, lambda t: top + c * t, lambda t: x1[0](1 - t) + c * t]),
+        "x": arcs(
+            b,
+            at,
+            [lambda t: x1[0](t) + c * t, lambda t: top + c * t, lambda t: x1[0](1 - t) + c * t],
+        ),
         "v": arcs(b, at, [lambda t: x1[1](t) + c, c, lambda t: c - x1[1](1 - t)]),
     }
     controls = {"u": arcs(b, at, [x1[2], 0.0, lambda t: x1[2](1 - t)])}
@@ -147,7 +163,9 @@ def swing(T, X=1.0):
 
 
 def rings(deep, Y=2.0, lower=None):
-    """The surface of revolution of least area between two rings at +-1: a catenary, of which there are two."""
+    """The surface of revolution of least area between two rings at +-1: a catenary, of which there
+    are two.
+    """
     c = brentq(lambda c: c * np.cosh(1 / c) - Y, *((0.1, 0.8) if deep else (0.85, 5)))
     ocp = Problem("rings")
     ph = ocp.phase()
@@ -175,7 +193,9 @@ def sphere(T):
     latitude, u = ph.state("latitude", start=0, end=0), ph.control("u")
     ph.dynamics({latitude: u})
     ocp.minimize(ph.integral(casadi.sqrt(casadi.cos(latitude) ** 2 + u**2)))
-    return ocp, answer(T, phase(even(0, T, parts=10), {"latitude": 0.0}, {"u": 0.0}, {"latitude": 0.0}))
+    return ocp, answer(
+        T, phase(even(0, T, parts=10), {"latitude": 0.0}, {"u": 0.0}, {"latitude": 0.0})
+    )
 
 
 def until(cost=1.0, T=None):
@@ -187,11 +207,15 @@ def until(cost=1.0, T=None):
     ph.dynamics({x: u})
     ocp.minimize(ph.integral(u**2) + cost * ph.final(t))
     T = 1 / np.sqrt(cost) if T is None else T
-    return ocp, answer(1 / T + cost * T, phase(even(0, T), {"x": lambda t: t / T}, {"u": 1 / T}, {"x": -2 / T}))
+    return ocp, answer(
+        1 / T + cost * T, phase(even(0, T), {"x": lambda t: t / T}, {"u": 1 / T}, {"x": -2 / T})
+    )
 
 
 def unstable(k=20.0, T=2.0, parts=40, at=None):
-    """x' = k x + u from 1 to 0 with the least integral of u^2; the answer is that of ``at`` instead of k."""
+    """x' = k x + u from 1 to 0 with the least integral of u^2; the answer is that of ``at`` instead
+    of k.
+    """
     ocp = Problem("unstable")
     ph = ocp.phase()
     ph.time(start=0, end=T)

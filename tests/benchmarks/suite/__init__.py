@@ -1,6 +1,8 @@
-"""The regression suite: problems stated as a new user would, with references that do not rest on trajopt.
+"""The regression suite: problems stated as a new user would, with references that do not rest on
+trajopt.
 
-The number of a problem is its position in ``references.py``, from 1: problems are appended, never reordered or removed.
+The number of a problem is its position in ``references.py``, from 1: problems are appended, never
+reordered or removed.
 """
 
 from . import (  # noqa: F401  # each registers its problems

@@ -11,7 +11,9 @@ from .entry import problem
 
 @problem("harmonic-oscillator", "bang-bang", quick=True)
 def harmonic_oscillator() -> Problem:
-    """An undamped oscillator brought to rest in least time: several switches half a period apart (Pontryagin 1962)."""
+    """An undamped oscillator brought to rest in least time: several switches half a period apart
+    (Pontryagin 1962).
+    """
     ocp = Problem("harmonic-oscillator")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 50))
@@ -37,19 +39,41 @@ def van_der_pol_time() -> Problem:
 
 @problem("f8", "bang-bang")
 def f8() -> Problem:
-    """The F-8 aircraft recovers from a stall in least time; several bang-bang local optima (Garrard & Jordan 1977, MINTOC)."""
+    """The F-8 aircraft recovers from a stall in least time; several bang-bang local optima (Garrard
+    & Jordan 1977, MINTOC).
+    """
     ocp = Problem("f8")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 20))
     xi = 0.05236
-    a, b, c = ph.state("a", start=0.4655, end=0), ph.state("b", start=0, end=0), ph.state("c", start=0, end=0)
+    a = ph.state("a", start=0.4655, end=0)
+    b = ph.state("b", start=0, end=0)
+    c = ph.state("c", start=0, end=0)
     u = ph.control("u", lower=-xi, upper=xi)
-    ph.dynamics({
-        a: -0.877 * a + c - 0.088 * a * c + 0.47 * a**2 - 0.019 * b**2 - a**2 * c + 3.846 * a**3
-        - 0.215 * u + 0.28 * a**2 * u + 0.47 * a * u**2 + 0.63 * u**3,
-        b: c,
-        c: -4.208 * a - 0.396 * c - 0.47 * a**2 - 3.564 * a**3 - 20.967 * u + 6.265 * a**2 * u + 46 * a * u**2 + 61.4 * u**3,
-    })  # fmt: skip
+    ph.dynamics(
+        {
+            a: -0.877 * a
+            + c
+            - 0.088 * a * c
+            + 0.47 * a**2
+            - 0.019 * b**2
+            - a**2 * c
+            + 3.846 * a**3
+            - 0.215 * u
+            + 0.28 * a**2 * u
+            + 0.47 * a * u**2
+            + 0.63 * u**3,
+            b: c,
+            c: -4.208 * a
+            - 0.396 * c
+            - 0.47 * a**2
+            - 3.564 * a**3
+            - 20.967 * u
+            + 6.265 * a**2 * u
+            + 46 * a * u**2
+            + 61.4 * u**3,
+        }
+    )
     ocp.minimize(ph.final(t))
     return ocp
 
@@ -77,7 +101,9 @@ def two_link_time() -> Problem:
 
 @problem("dubins", "bang-bang", quick=True)
 def dubins() -> Problem:
-    """The shortest path of bounded curvature between two poses: turn, straight (singular), turn (Dubins 1957)."""
+    """The shortest path of bounded curvature between two poses: turn, straight (singular), turn
+    (Dubins 1957).
+    """
     ocp = Problem("dubins")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 50))
@@ -91,7 +117,9 @@ def dubins() -> Problem:
 
 @problem("two-masses", "bang-bang", quick=True)
 def two_masses() -> Problem:
-    """Two masses joined by a spring, one driven, from rest to rest in least time: three switches, symmetric in time."""
+    """Two masses joined by a spring, one driven, from rest to rest in least time: three switches,
+    symmetric in time.
+    """
     ocp = Problem("two-masses")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 50))
@@ -105,11 +133,15 @@ def two_masses() -> Problem:
 
 @problem("slew-180", "symmetric")
 def slew_180() -> Problem:
-    """A symmetric rigid body turned by half a revolution in least time: the eigenaxis turn is a saddle (Bilimoria & Wie 1993)."""
+    """A symmetric rigid body turned by half a revolution in least time: the eigenaxis turn is a
+    saddle (Bilimoria & Wie 1993).
+    """
     ocp = Problem("slew-180")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 20))
-    p, q, r = ph.state("p", start=0, end=0), ph.state("q", start=0, end=0), ph.state("r", start=0, end=0)
+    p = ph.state("p", start=0, end=0)
+    q = ph.state("q", start=0, end=0)
+    r = ph.state("r", start=0, end=0)
     e1, e2 = ph.state("e1", start=0, end=0), ph.state("e2", start=0, end=0)
     e3, e4 = ph.state("e3", start=0, end=1), ph.state("e4", start=1, end=0)
     u = [ph.control(f"u{i}", lower=-1, upper=1) for i in range(3)]

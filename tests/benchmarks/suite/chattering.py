@@ -1,4 +1,6 @@
-"""Infinitely many switches, controls that jump between minima of H, and problems without an optimum."""
+"""Infinitely many switches, controls that jump between minima of H, and problems without an
+optimum.
+"""
 
 from trajopt import Problem
 
@@ -7,7 +9,9 @@ from .entry import problem
 
 @problem("fuller", "chattering")
 def fuller() -> Problem:
-    """A double integrator regulated in its position: infinitely many switches in a finite time (Fuller 1963)."""
+    """A double integrator regulated in its position: infinitely many switches in a finite time
+    (Fuller 1963).
+    """
     ocp = Problem("fuller")
     ph = ocp.phase()
     ph.time(start=0, end=4)
@@ -33,7 +37,9 @@ def fuller_to_rest() -> Problem:
 
 @problem("two-wells", "jumping control", quick=True)
 def two_wells() -> Problem:
-    """H has two wells in u that exchange roles once: the control jumps although H is not affine in it."""
+    """H has two wells in u that exchange roles once: the control jumps although H is not affine in
+    it.
+    """
     ocp = Problem("two-wells")
     ph = ocp.phase()
     t = ph.time(start=0, end=1)
@@ -46,7 +52,9 @@ def two_wells() -> Problem:
 
 @problem("wells-of-a-motor", "jumping control", quick=True)
 def wells_of_a_motor() -> Problem:
-    """A motor with two efficient forces excites an oscillator: the force jumps twice between wells of H and is never affine."""
+    """A motor with two efficient forces excites an oscillator: the force jumps twice between wells
+    of H and is never affine.
+    """
     ocp = Problem("wells-of-a-motor")
     ph = ocp.phase()
     ph.time(start=0, end=8)
@@ -59,7 +67,9 @@ def wells_of_a_motor() -> Problem:
 
 @problem("bolza", "no optimum")
 def bolza() -> Problem:
-    """Bolza's double well: the infimum is approached by ever faster switching between u = 1 and u = -1."""
+    """Bolza's double well: the infimum is approached by ever faster switching between u = 1 and u =
+    -1.
+    """
     ocp = Problem("bolza")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -71,7 +81,9 @@ def bolza() -> Problem:
 
 
 def bolza_relaxed() -> Problem:
-    """The relaxation of Bolza's double well, a mixture of two controls; ``independent.py`` solves it for the reference."""
+    """The relaxation of Bolza's double well, a mixture of two controls; ``independent.py`` solves
+    it for the reference.
+    """
     ocp = Problem("bolza-relaxed")
     ph = ocp.phase()
     ph.time(start=0, end=1)

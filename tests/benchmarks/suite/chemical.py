@@ -36,7 +36,9 @@ def parallel_reactions() -> Problem:
 
 @problem("stirred-tank", "chemical")
 def stirred_tank() -> Problem:
-    """A cooled stirred tank with an exothermic reaction: a poor local optimum lies near the plain guess (Luus 1990)."""
+    """A cooled stirred tank with an exothermic reaction: a poor local optimum lies near the plain
+    guess (Luus 1990).
+    """
     ocp = Problem("stirred-tank")
     ph = ocp.phase()
     ph.time(start=0, end=0.78)
@@ -50,7 +52,9 @@ def stirred_tank() -> Problem:
 
 @problem("stirred-tank-singular", "chemical")
 def stirred_tank_singular() -> Problem:
-    """The same tank with a bounded flow that costs nothing: bang and singular arcs on a fast reaction."""
+    """The same tank with a bounded flow that costs nothing: bang and singular arcs on a fast
+    reaction.
+    """
     ocp = Problem("stirred-tank-singular")
     ph = ocp.phase()
     ph.time(start=0, end=0.78)
@@ -78,13 +82,17 @@ COEFFICIENTS = (
 
 @problem("catalyst-blend", "chemical")
 def catalyst_blend() -> Problem:
-    """A blend of two catalysts along a reactor: stiff, hundreds of local optima (Luus, Dittrich & Keil 1992)."""
+    """A blend of two catalysts along a reactor: stiff, hundreds of local optima (Luus, Dittrich &
+    Keil 1992).
+    """
     ocp = Problem("catalyst-blend")
     ph = ocp.phase()
     ph.time(start=0, end=2000)
     x1, x2, x3, x4, x5, x6, x7 = (ph.state(f"x{i + 1}", start=float(i == 0)) for i in range(7))
     u = ph.control("u", lower=0.6, upper=0.9)
-    k1, k2, k3, k4, k5, k6, k7, k8, k9, k10 = (sum(c * u**j for j, c in enumerate(row)) for row in COEFFICIENTS)
+    k1, k2, k3, k4, k5, k6, k7, k8, k9, k10 = (
+        sum(c * u**j for j, c in enumerate(row)) for row in COEFFICIENTS
+    )
     ph.dynamics({
         x1: -k1 * x1,
         x2: k1 * x1 - (k2 + k3) * x2 + k4 * x5,
@@ -100,7 +108,9 @@ def catalyst_blend() -> Problem:
 
 @problem("protein-fed-batch", "chemical")
 def protein_fed_batch() -> Problem:
-    """Secreted protein in a fed-batch fermentation: bang and singular feed (Park & Ramirez 1988)."""
+    """Secreted protein in a fed-batch fermentation: bang and singular feed (Park
+    & Ramirez 1988).
+    """
     ocp = Problem("protein-fed-batch")
     ph = ocp.phase()
     ph.time(start=0, end=15, unit="h")
@@ -125,7 +135,9 @@ def protein_fed_batch() -> Problem:
 
 @problem("ethanol-fed-batch", "chemical")
 def ethanol_fed_batch() -> Problem:
-    """Ethanol by fed-batch fermentation with a limited volume: bang and singular feed (Chen & Hwang 1990)."""
+    """Ethanol by fed-batch fermentation with a limited volume: bang and singular feed (Chen & Hwang
+    1990).
+    """
     ocp = Problem("ethanol-fed-batch")
     ph = ocp.phase()
     ph.time(start=0, end=54, unit="h")
@@ -148,12 +160,16 @@ def ethanol_fed_batch() -> Problem:
 
 @problem("photochemical-tank", "chemical")
 def photochemical_tank() -> Problem:
-    """Three feeds and light in a stirred tank: bang, singular and interior controls together (Lapidus & Luus 1967)."""
+    """Three feeds and light in a stirred tank: bang, singular and interior controls together
+    (Lapidus & Luus 1967).
+    """
     ocp = Problem("photochemical-tank")
     ph = ocp.phase()
     ph.time(start=0, end=0.2)
     start = (0.1883, 0.2507, 0.0467, 0.0899, 0.1804, 0.1394, 0.1046)
-    x1, x2, x3, x4, x5, x6, x7 = (ph.state(f"x{i + 1}", start=value) for i, value in enumerate(start))
+    x1, x2, x3, x4, x5, x6, x7 = (
+        ph.state(f"x{i + 1}", start=value) for i, value in enumerate(start)
+    )
     u1, u2 = ph.control("u1", lower=0, upper=20), ph.control("u2", lower=0, upper=6)
     u3, u4 = ph.control("u3", lower=0, upper=4), ph.control("u4", lower=0, upper=20)
     q = u1 + u2 + u4
@@ -166,6 +182,13 @@ def photochemical_tank() -> Problem:
         x6: -q * x6 + 102.6 * x4 * x5 - 23 * x1 * x6 * u3,
         x7: -q * x7 + 46 * x1 * x6 * u3,
     })  # fmt: skip
-    gain = 5.8 * (q * x1 - u4) - 3.7 * u1 - 4.1 * u2 + q * (23 * x4 + 11 * x5 + 28 * x6 + 35 * x7) - 5 * u3**2 - 0.099
+    gain = (
+        5.8 * (q * x1 - u4)
+        - 3.7 * u1
+        - 4.1 * u2
+        + q * (23 * x4 + 11 * x5 + 28 * x6 + 35 * x7)
+        - 5 * u3**2
+        - 0.099
+    )
     ocp.maximize(ph.integral(gain))
     return ocp

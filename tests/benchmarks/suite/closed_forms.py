@@ -34,7 +34,8 @@ def fuller_cost(x: float, v: float) -> tuple[float, float]:
     cost = total = 0.0
     u = -math.copysign(1.0, x + zeta * v * abs(v))
     while abs(v) > 1e-9 or total == 0:
-        # The arc ends where x + zeta v |v| = 0 with v of the sign of u: x0 + v0 t + u t^2/2 + u zeta (v0 + u t)^2 = 0.
+        # The arc ends where x + zeta v |v| = 0 with v of the sign of u: x0 + v0 t + u t^2/2 + u
+        # zeta (v0 + u t)^2 = 0.
         t = max(np.roots([u / 2 + u * zeta, v * (1 + 2 * zeta), x + u * zeta * v * v]).real)
         cost += np.polyval(np.polyint(np.polymul([u / 2, v, x], [u / 2, v, x])), t)
         x, v, total, u = x + v * t + u * t * t / 2, v + u * t, total + t, -u
@@ -53,7 +54,9 @@ def fuller_to_rest() -> float:
 
 @form("two-wells")
 def two_wells() -> float:
-    """The costate is constant, p = x(1); u minimizes (u^2 - 1)^2 + (2 (t - 1/2) + p) u at each instant."""
+    """The costate is constant, p = x(1); u minimizes (u^2 - 1)^2 + (2 (t - 1/2) + p) u at each
+    instant.
+    """
 
     def best(slope: float) -> float:
         roots = np.roots([4, 0, -4, slope])
@@ -62,7 +65,10 @@ def two_wells() -> float:
 
     def final(p: float) -> float:
         jump = 0.5 - p / 2
-        return 0.3 + sum(quad(lambda t: best(2 * (t - 0.5) + p), *ends, epsabs=1e-13)[0] for ends in ((0, jump), (jump, 1)))
+        return 0.3 + sum(
+            quad(lambda t: best(2 * (t - 0.5) + p), *ends, epsabs=1e-13)[0]
+            for ends in ((0, jump), (jump, 1))
+        )
 
     p = brentq(lambda p: final(p) - p, -0.9, 0.9, xtol=1e-14)
     jump = 0.5 - p / 2
@@ -76,7 +82,9 @@ def two_wells() -> float:
 
 @form("wells-of-a-motor")
 def wells_of_a_motor() -> float:
-    """The costate of v is -0.1 sin(8 - t); u minimizes 0.05 (u^2 - 1)^2 - 0.1 sin(8 - t) u; x by Duhamel's integral."""
+    """The costate of v is -0.1 sin(8 - t); u minimizes 0.05 (u^2 - 1)^2 - 0.1 sin(8 - t) u; x by
+    Duhamel's integral.
+    """
 
     def best(slope: float) -> float:
         roots = np.roots([0.2, 0, -0.2, slope])
@@ -93,10 +101,14 @@ def wells_of_a_motor() -> float:
 
 @form("bolza")
 def bolza() -> float:
-    """Relaxed: x = 0, then the convex hull's first integral W'(u) u - W(u) = x^2 leads to x = 1/2 with u > 1."""
+    """Relaxed: x = 0, then the convex hull's first integral W'(u) u - W(u) = x^2 leads to x = 1/2
+    with u > 1.
+    """
 
     def speed(x: float) -> float:
-        return brentq(lambda u: 4 * u * u * (u * u - 1) - (u * u - 1) ** 2 - x * x, 1, 3, xtol=1e-15)
+        return brentq(
+            lambda u: 4 * u * u * (u * u - 1) - (u * u - 1) ** 2 - x * x, 1, 3, xtol=1e-15
+        )
 
     return quad(lambda x: (x * x + (speed(x) ** 2 - 1) ** 2) / speed(x), 0, 0.5, epsabs=1e-14)[0]
 
@@ -115,7 +127,9 @@ def rings() -> float:
 
 @form("dubins")
 def dubins() -> float:
-    """The shortest of LSL, RSR, LSR, RSL, RLR, LRL between (0, 0, pi/2) and (4, 3, -pi/3), each turn below 2 pi."""
+    """The shortest of LSL, RSR, LSR, RSL, RLR, LRL between (0, 0, pi/2) and (4, 3, -pi/3), each
+    turn below 2 pi.
+    """
     x, y, first, last = 4.0, 3.0, math.pi / 2, -math.pi / 3
     lengths = []
     for s, e in product((1, -1), repeat=2):
@@ -125,7 +139,9 @@ def dubins() -> float:
         bearing = math.atan2(*(b - a)[::-1])
         offset = 0.0 if s == e else s * math.asin(2 / d)
         straight = d if s == e else math.sqrt(d * d - 4)
-        turn = (s * (bearing + offset - first)) % (2 * math.pi) + (e * (last - bearing - offset)) % (2 * math.pi)
+        turn = (s * (bearing + offset - first)) % (2 * math.pi) + (
+            e * (last - bearing - offset)
+        ) % (2 * math.pi)
         lengths.append(straight + turn)
     return min(lengths)
 
@@ -167,7 +183,9 @@ def harmonic_oscillator() -> float:
 
 @form("two-masses")
 def two_masses() -> float:
-    """Three switches symmetric in time about the middle: the end of the modes as functions of two durations."""
+    """Three switches symmetric in time about the middle: the end of the modes as functions of two
+    durations.
+    """
 
     def ends(arcs: np.ndarray) -> list[float]:
         a, b = arcs
@@ -176,7 +194,8 @@ def two_masses() -> float:
         omega = math.sqrt(2)
         # Centre of mass: s'' = u / 2; difference: d'' = -2 d + u.
         position = sum(
-            u * ((total - t0) ** 2 - (total - t1) ** 2) / 4 for u, t0, t1 in zip((1, -1, 1, -1), jump, jump[1:], strict=False)
+            u * ((total - t0) ** 2 - (total - t1) ** 2) / 4
+            for u, t0, t1 in zip((1, -1, 1, -1), jump, jump[1:], strict=False)
         )
         swing = sum(
             u * (math.cos(omega * (total - t1)) - math.cos(omega * (total - t0))) / 2
@@ -208,8 +227,12 @@ def oscillator_past_pi() -> float:
     return math.pi - 4
 
 
-def tangent_path(start: np.ndarray, end: np.ndarray, discs: list[tuple[float, float, float, int]]) -> float:
-    """The length of the taut string past discs (x, y, radius, side), side +1 where the disc lies to the left."""
+def tangent_path(
+    start: np.ndarray, end: np.ndarray, discs: list[tuple[float, float, float, int]]
+) -> float:
+    """The length of the taut string past discs (x, y, radius, side), side +1 where the disc lies to
+    the left.
+    """
     points: list[tuple[np.ndarray, float, int]] = [(start, 0.0, 0)]
     points += [(np.array([x, y]), r, side) for x, y, r, side in discs] + [(end, 0.0, 0)]
     length, headings = 0.0, []
@@ -247,7 +270,9 @@ def hanging_chain() -> float:
         ]
 
     a, b, c = fsolve(conditions, [0.2, 0.4, 0.0], xtol=1e-14)
-    return quad(lambda x: (a * math.cosh((x - b) / a) + c) * math.cosh((x - b) / a), 0, 1, epsabs=1e-13)[0]
+    return quad(
+        lambda x: (a * math.cosh((x - b) / a) + c) * math.cosh((x - b) / a), 0, 1, epsabs=1e-13
+    )[0]
 
 
 @form("growth-or-consumption")
@@ -257,20 +282,30 @@ def growth_or_consumption() -> float:
 
 @form("borrowing-limit")
 def borrowing_limit() -> float:
-    """Interest equals impatience, so consumption is constant while wealth is positive; it ends where income has caught up."""
+    """Interest equals impatience, so consumption is constant while wealth is positive; it ends
+    where income has caught up.
+    """
     r = 0.05
 
-    def left(tau: float) -> float:  # present value of what is left of the wealth if c = income(tau) until tau
+    # present value of what is left of the wealth if c = income(tau) until tau
+    def left(
+        tau: float,
+    ) -> float:
         c = 1 + 0.1 * tau
         return 2 + quad(lambda t: math.exp(-r * t) * (1 + 0.1 * t - c), 0, tau, epsabs=1e-14)[0]
 
     tau = brentq(left, 0.1, 20, xtol=1e-14)
     first = math.log(1 + 0.1 * tau) * (1 - math.exp(-r * tau)) / r
-    return first + quad(lambda t: math.exp(-r * t) * math.log(1 + 0.1 * t), tau, 20, epsabs=1e-14)[0]
+    return (
+        first + quad(lambda t: math.exp(-r * t) * math.log(1 + 0.1 * t), tau, 20, epsabs=1e-14)[0]
+    )
 
 
-def turnpike(rate: Any, gain: Any, level: float, start: float, end: float, limits: tuple[float, float]) -> float:
-    """The gain of the first limit until the singular level, that level, and the second limit from the best time on.
+def turnpike(
+    rate: Any, gain: Any, level: float, start: float, end: float, limits: tuple[float, float]
+) -> float:
+    """The gain of the first limit until the singular level, that level, and the second limit from
+    the best time on.
 
     ``rate(x, u)`` is x', ``gain(t, x, u)`` the integrand, ``end`` the final time.
     """
@@ -278,7 +313,12 @@ def turnpike(rate: Any, gain: Any, level: float, start: float, end: float, limit
 
     def arc(t0: float, x0: float, u: float, t1: float) -> tuple[float, float]:
         run = solve_ivp(
-            lambda t, z: [rate(z[0], u), gain(t, z[0], u)], (t0, t1), [x0, 0.0], rtol=1e-12, atol=1e-13, method="DOP853"
+            lambda t, z: [rate(z[0], u), gain(t, z[0], u)],
+            (t0, t1),
+            [x0, 0.0],
+            rtol=1e-12,
+            atol=1e-13,
+            method="DOP853",
         )
         return run.y[0, -1], run.y[1, -1]
 
@@ -289,25 +329,38 @@ def turnpike(rate: Any, gain: Any, level: float, start: float, end: float, limit
         middle = quad(lambda t: gain(t, level, hold), reach, switch, epsabs=1e-13)[0]
         return arc(0, start, first, reach)[1] + middle + arc(switch, level, last, end)[1]
 
-    found = minimize_scalar(lambda s: -total(s), bounds=(reach, end), method="bounded", options={"xatol": 1e-10})
+    found = minimize_scalar(
+        lambda s: -total(s), bounds=(reach, end), method="bounded", options={"xatol": 1e-10}
+    )
     return -found.fun
 
 
 @form("vidale-wolfe")
 def vidale_wolfe() -> float:
-    """M dx + N dt with u eliminated: the integrand's curl vanishes where 2 - (0.1 + 0.2) / (1 - x) - 0.2 x / (1 - x)^2 = 0."""
-    # u = (x' + 0.2 x) / (1 - x); L = e^{-0.1 t} (2 x - u), M = -e^{-0.1 t} / (1 - x), N = e^{-0.1 t} (2 x - 0.2 x / (1 - x)).
-    # dN/dx = dM/dt: 2 - 0.2 / (1 - x)^2 = 0.1 / (1 - x).
+    """M dx + N dt with u eliminated: the integrand's curl vanishes where 2 - (0.1 + 0.2) / (1 - x)
+    - 0.2 x / (1 - x)^2 = 0.
+    """
+    # u = (x' + 0.2 x) / (1 - x); L = e^{-0.1 t} (2 x - u), M = -e^{-0.1 t} / (1 - x), N = e^{-0.1
+    # t} (2 x - 0.2 x / (1 - x)). dN/dx = dM/dt: 2 - 0.2 / (1 - x)^2 = 0.1 / (1 - x).
     level = brentq(lambda x: 2 - 0.2 / (1 - x) ** 2 - 0.1 / (1 - x), 0.1, 0.95, xtol=1e-15)
     return turnpike(
-        lambda x, u: u * (1 - x) - 0.2 * x, lambda t, x, u: math.exp(-0.1 * t) * (2 * x - u), level, 0.1, 5.0, (2.0, 0.0)
+        lambda x, u: u * (1 - x) - 0.2 * x,
+        lambda t, x, u: math.exp(-0.1 * t) * (2 * x - u),
+        level,
+        0.1,
+        5.0,
+        (2.0, 0.0),
     )
 
 
 @form("fishery")
 def fishery() -> float:
-    """u = 1 - x - x'/x; L = e^{-0.05 t} (2 x - 0.4) u; dN/dx = dM/dt with N = (2 x - 0.4)(1 - x), M = -(2 - 0.4 / x)."""
-    level = brentq(lambda x: 2 * (1 - x) - (2 * x - 0.4) - 0.05 * (2 - 0.4 / x), 0.3, 0.9, xtol=1e-15)
+    """u = 1 - x - x'/x; L = e^{-0.05 t} (2 x - 0.4) u; dN/dx = dM/dt with N = (2 x - 0.4)(1 - x), M
+    = -(2 - 0.4 / x).
+    """
+    level = brentq(
+        lambda x: 2 * (1 - x) - (2 * x - 0.4) - 0.05 * (2 - 0.4 / x), 0.3, 0.9, xtol=1e-15
+    )
     return turnpike(
         lambda x, u: x * (1 - x) - u * x,
         lambda t, x, u: math.exp(-0.05 * t) * (2 * x - 0.4) * u,
@@ -342,7 +395,9 @@ def linked_roots() -> float:
 
 @form("linked-units")
 def linked_units() -> float:
-    """Full throttle for 62.5 s by the rocket equation with uniform gravity, then a coast in the inverse-square field."""
+    """Full throttle for 62.5 s by the rocket equation with uniform gravity, then a coast in the
+    inverse-square field.
+    """
     c, T, g, R = 0.02 * 1000 / 8, 62.5, 0.00981, 6371.0  # km/s
     v = c * math.log(2) - g * T
     h = c * T * (1 - math.log(2)) - g * T**2 / 2  # int ln(m0 / m) with m falling from 1000 to 500
@@ -365,7 +420,9 @@ def rendezvous_effort() -> float:
 
 
 def drive(word: str, gears: tuple[int, ...], lengths: np.ndarray) -> np.ndarray:
-    """The pose after left turns, right turns and straight segments of radius 1, forward or backward."""
+    """The pose after left turns, right turns and straight segments of radius 1, forward or
+    backward.
+    """
     x = y = angle = 0.0
     for kind, gear, length in zip(word, gears, lengths, strict=True):
         if kind == "S":
@@ -373,21 +430,29 @@ def drive(word: str, gears: tuple[int, ...], lengths: np.ndarray) -> np.ndarray:
             continue
         turn = 1 if kind == "L" else -1
         after = angle + turn * gear * length
-        x, y = x + turn * (math.sin(after) - math.sin(angle)), y - turn * (math.cos(after) - math.cos(angle))
+        x = x + turn * (math.sin(after) - math.sin(angle))
+        y = y - turn * (math.cos(after) - math.cos(angle))
         angle = after
     return np.array([x, y, angle])
 
 
 @form("parking")
 def parking() -> float:
-    """The shortest of the words CCC, CSC and CCCC (equal middle turns) of Reeds & Shepp 1990 to (0, 0.8, 0)."""
-    shapes = [(word, 3) for word in ("LRL", "RLR", "LSL", "RSR", "LSR", "RSL")] + [("LRLR", 4), ("RLRL", 4)]
+    """The shortest of the words CCC, CSC and CCCC (equal middle turns) of Reeds & Shepp 1990 to (0,
+    0.8, 0).
+    """
+    shapes = [(word, 3) for word in ("LRL", "RLR", "LSL", "RSR", "LSR", "RSL")] + [
+        ("LRLR", 4),
+        ("RLRL", 4),
+    ]
     goal, best = np.array([0, 0.8, 0]), math.inf
     random = np.random.default_rng(0)
     for word, count in shapes:
         for gears in product((1, -1), repeat=count):
 
-            def missed(z: np.ndarray, word: str = word, gears: tuple[int, ...] = gears) -> np.ndarray:
+            def missed(
+                z: np.ndarray, word: str = word, gears: tuple[int, ...] = gears
+            ) -> np.ndarray:
                 lengths = z if len(word) == 3 else np.array([z[0], z[1], z[1], z[2]])
                 return drive(word, gears, lengths) - goal
 
@@ -401,18 +466,26 @@ def parking() -> float:
 
 @form("parts-penalty")
 def parts_penalty() -> float:
-    """u^2 + 4 |x|: the fourth derivative of x is -2 before the zero of x and 2 after it; lower derivatives are continuous."""
+    """u^2 + 4 |x|: the fourth derivative of x is -2 before the zero of x and 2 after it; lower
+    derivatives are continuous.
+    """
 
     def before(z: np.ndarray) -> np.ndarray:
         return np.array([-2 / 24, z[1] / 6, z[0] / 2, 0, 1])
 
     def after(z: np.ndarray) -> np.ndarray:  # in the time since the zero
         derivatives = [np.polyval(np.polyder(before(z), k), z[2]) for k in range(4)]
-        return np.array([2 / 24, derivatives[3] / 6, derivatives[2] / 2, derivatives[1], derivatives[0]])
+        return np.array(
+            [2 / 24, derivatives[3] / 6, derivatives[2] / 2, derivatives[1], derivatives[0]]
+        )
 
     def missed(z: np.ndarray) -> list[float]:
         rest = 3 - z[2]
-        return [np.polyval(before(z), z[2]), np.polyval(after(z), rest) + 0.5, np.polyval(np.polyder(after(z)), rest)]
+        return [
+            np.polyval(before(z), z[2]),
+            np.polyval(after(z), rest) + 0.5,
+            np.polyval(np.polyder(after(z)), rest),
+        ]
 
     z = fsolve(missed, [-1.0, 0.5, 1.9], xtol=1e-13)
     cost = 0.0
@@ -423,13 +496,25 @@ def parts_penalty() -> float:
 
 
 def parking_by_free_arcs() -> float:
-    """The second way to ``parking``: four turns of free lengths, minimized for every word and every choice of gears."""
+    """The second way to ``parking``: four turns of free lengths, minimized for every word and every
+    choice of gears.
+    """
     goal, best = np.array([0, 0.8, 0]), math.inf
     for word in ("LRLR", "RLRL"):
         for gears in product((1, -1), repeat=4):
             for start in np.random.default_rng(1).uniform(0, 1, size=(2, 4)):
-                ends = {"type": "eq", "fun": lambda z, word=word, gears=gears: drive(word, gears, z) - goal}
-                found = minimize(np.sum, start, method="SLSQP", bounds=[(0, 4)] * 4, constraints=ends, options={"ftol": 1e-12})
+                ends = {
+                    "type": "eq",
+                    "fun": lambda z, word=word, gears=gears: drive(word, gears, z) - goal,
+                }
+                found = minimize(
+                    np.sum,
+                    start,
+                    method="SLSQP",
+                    bounds=[(0, 4)] * 4,
+                    constraints=ends,
+                    options={"ftol": 1e-12},
+                )
                 if abs(drive(word, gears, found.x) - goal).max() < 1e-8:
                     best = min(best, float(found.fun))
     return best
@@ -437,14 +522,23 @@ def parking_by_free_arcs() -> float:
 
 @form("newton-nose")
 def newton_nose() -> float:
-    """Newton's solution by its slope p: r = c (1 + p^2)^2 / p from p = 1 on; before that the front is flat."""
+    """Newton's solution by its slope p: r = c (1 + p^2)^2 / p from p = 1 on; before that the front
+    is flat.
+    """
 
     def front(p: float) -> float:
         return p / (1 + p * p) ** 2  # c, if the radius of one is reached with slope p
 
-    end = float(brentq(lambda p: 1 - front(p) * (-1.75 + p * p + 0.75 * p**4 - math.log(p)), 1.01, 10))
+    end = float(
+        brentq(lambda p: 1 - front(p) * (-1.75 + p * p + 0.75 * p**4 - math.log(p)), 1.01, 10)
+    )
     c = front(end)
-    part = quad(lambda p: 2 * c * c * (1 + p * p) / p * (4 * (1 + p * p) - ((1 + p * p) / p) ** 2), 1, end, epsabs=1e-13)[0]
+    part = quad(
+        lambda p: 2 * c * c * (1 + p * p) / p * (4 * (1 + p * p) - ((1 + p * p) / p) ** 2),
+        1,
+        end,
+        epsabs=1e-13,
+    )[0]
     return float((4 * c) ** 2 + part)
 
 
@@ -457,7 +551,10 @@ def main() -> None:
 
     for name, function in FORMS.items():
         value, reference = function(), ENTRIES[name].reference
-        print(f"{name:28s} {value:.14g}   reference {reference.objective:.14g}   {reference.error(value):.1e}")
+        print(
+            f"{name:28s} {value:.14g}   reference {reference.objective:.14g}   "
+            f"{reference.error(value):.1e}"
+        )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,9 @@ def growth_or_consumption() -> Problem:
 
 @problem("vidale-wolfe", "economics", quick=True)
 def vidale_wolfe() -> Problem:
-    """Advertising: the share of the market is brought to its singular value, held, and let go (Sethi 1973)."""
+    """Advertising: the share of the market is brought to its singular value, held, and let go
+    (Sethi 1973).
+    """
     ocp = Problem("vidale-wolfe")
     ph = ocp.phase()
     t = ph.time(start=0, end=5)
@@ -48,7 +50,9 @@ def fishery() -> Problem:
 
 @problem("borrowing-limit", "economics", quick=True)
 def borrowing_limit() -> Problem:
-    """A saver with growing income who may not borrow: a state constraint of order one from some time on."""
+    """A saver with growing income who may not borrow: a state constraint of order one from some
+    time on.
+    """
     ocp = Problem("borrowing-limit")
     ph = ocp.phase()
     t = ph.time(start=0, end=20)
@@ -61,11 +65,14 @@ def borrowing_limit() -> Problem:
 
 @problem("epidemic-limit", "economics")
 def epidemic_limit() -> Problem:
-    """Contacts are reduced so that infections stay below the capacity of hospitals until herd immunity."""
+    """Contacts are reduced so that infections stay below the capacity of hospitals until herd
+    immunity.
+    """
     ocp = Problem("epidemic-limit")
     ph = ocp.phase()
     ph.time(start=0, end=120, unit="d")
-    s, i = ph.state("s", start=0.99, end=None, lower=0), ph.state("i", start=0.01, lower=0, upper=0.08)
+    s = ph.state("s", start=0.99, end=None, lower=0)
+    i = ph.state("i", start=0.01, lower=0, upper=0.08)
     u = ph.control("u", lower=0, upper=0.8)
     infections = 0.3 * (1 - u) * s * i
     ph.dynamics({s: -infections, i: infections - 0.1 * i})
@@ -76,7 +83,9 @@ def epidemic_limit() -> Problem:
 
 @problem("chemotherapy", "economics", quick=True)
 def chemotherapy() -> Problem:
-    """Cells of two compartments under a drug that acts on dividing cells: bang-bang doses (Swierniak, Ledzewicz & Schaettler)."""
+    """Cells of two compartments under a drug that acts on dividing cells: bang-bang doses
+    (Swierniak, Ledzewicz & Schaettler).
+    """
     ocp = Problem("chemotherapy")
     ph = ocp.phase()
     ph.time(start=0, end=10)

@@ -20,7 +20,8 @@ class Reference:
     tolerance : float
         Relative, or absolute where the objective is zero.
     source, second : str
-        Two independent ways to the value: a closed form, a publication, a transcription by ``independent.py``.
+        Two independent ways to the value: a closed form, a publication, a transcription by
+        ``independent.py``.
     others : tuple of float
         Values of known local optima that are not the best.
     attained : bool
@@ -59,7 +60,9 @@ class Entry:
         return REFERENCES[self.name]
 
 
-def problem(name: str, kind: str, quick: bool = False) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+def problem(
+    name: str, kind: str, quick: bool = False
+) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
     """Register a statement under its name."""
 
     def register(build: Callable[[], Any]) -> Callable[[], Any]:

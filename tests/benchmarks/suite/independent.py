@@ -1,14 +1,16 @@
 """A second opinion on every problem of the suite that does not use trajopt.
 
-    python tests/benchmarks/suite/independent.py NAME [--scheme gauss|simpson] [--intervals 50 100 200] [--starts 5] [--moving]
+    python tests/benchmarks/suite/independent.py NAME [--scheme gauss|simpson]
+        [--intervals 50 100 200] [--starts 5] [--moving]
 
-The module takes the place of ``trajopt`` while the statements are read. It records them and transcribes them on uniform meshes:
-Gauss-Legendre collocation with three points and controls that are linear in each interval, or the Hermite-Simpson scheme (Kelly
-2017). Linear controls within bounds are feasible everywhere; ``--points`` frees them at each point. With ``--moving`` the widths
-of the intervals are unknowns too (Cuthrell & Biegler 1987), so that switching times lie at ends of intervals.
-``--refine`` divides the intervals at which limits become active or a control jumps.
-Several random starts are solved on the first mesh, with fixed widths; the best answer is the start on the next. IPOPT solves the
-programs.
+The module takes the place of ``trajopt`` while the statements are read. It records them and
+transcribes them on uniform meshes: Gauss-Legendre collocation with three points and controls that
+are linear in each interval, or the Hermite-Simpson scheme (Kelly 2017). Linear controls within
+bounds are feasible everywhere; ``--points`` frees them at each point. With ``--moving`` the widths
+of the intervals are unknowns too (Cuthrell & Biegler 1987), so that switching times lie at ends of
+intervals. ``--refine`` divides the intervals at which limits become active or a control jumps.
+Several random starts are solved on the first mesh, with fixed widths; the best answer is the start
+on the next. IPOPT solves the programs.
 """
 
 from __future__ import annotations
@@ -53,7 +55,12 @@ class free:
 def table(*grids: Any, values: Any, name: str = "table") -> Any:
     """A cubic spline through values, continued straight beyond its edges."""
     axes = [np.asarray(grid, float) for grid in grids]
-    spline = ca.interpolant(name, "bspline", [axis.tolist() for axis in axes], np.asarray(values, float).ravel(order="F"))
+    spline = ca.interpolant(
+        name,
+        "bspline",
+        [axis.tolist() for axis in axes],
+        np.asarray(values, float).ravel(order="F"),
+    )
     point = ca.MX.sym("point", len(axes))
     slope = ca.Function("slope", [point], [ca.jacobian(spline(point), point)])
 
@@ -66,7 +73,11 @@ def table(*grids: Any, values: Any, name: str = "table") -> Any:
 
 
 def column(value: Any, size: int, default: float) -> np.ndarray:
-    return np.full(size, default) if value is None else np.broadcast_to(np.asarray(value, float), (size,)).copy()
+    return (
+        np.full(size, default)
+        if value is None
+        else np.broadcast_to(np.asarray(value, float), (size,)).copy()
+    )
 
 
 @dataclass
@@ -119,14 +130,25 @@ class Phase:
         self.spans = [ends(start, 1), ends(end, 1)]
         return self.t
 
-    def state(self, name: str, size: int = 1, start: Any = None, end: Any = None, lower: Any = None, upper: Any = None, **_: Any):
+    def state(
+        self,
+        name: str,
+        size: int = 1,
+        start: Any = None,
+        end: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        **_: Any,
+    ):
         symbol = self.named(self.kind.sym(name, size))
         box = column(lower, size, -INF), column(upper, size, INF)
         self.states.append(Variable(symbol, size, *box, ends(start, size), ends(end, size)))
         self.at_ends.append((self.kind.sym(name + "_0", size), self.kind.sym(name + "_f", size)))
         return symbol
 
-    def control(self, name: str, size: int = 1, lower: Any = None, upper: Any = None, **_: Any) -> Any:
+    def control(
+        self, name: str, size: int = 1, lower: Any = None, upper: Any = None, **_: Any
+    ) -> Any:
         symbol = self.named(self.kind.sym(name, size))
         box = column(lower, size, -INF), column(upper, size, INF)
         self.controls.append(Variable(symbol, size, *box, ends(None, size), ends(None, size)))
@@ -138,7 +160,14 @@ class Phase:
         for symbol, rate in rates.items():
             self.rates[id(symbol)] = ca.vertcat(*rate) if isinstance(rate, (list, tuple)) else rate
 
-    def path(self, expression: Any, lower: Any = None, upper: Any = None, equals: Any = None, name: str = "") -> None:
+    def path(
+        self,
+        expression: Any,
+        lower: Any = None,
+        upper: Any = None,
+        equals: Any = None,
+        name: str = "",
+    ) -> None:
         self.paths.append(limits(expression, lower, upper, equals))
 
     def require(self, expression: Any, name: str = "") -> None:
@@ -181,7 +210,9 @@ class Problem:
     def parameter(self, name: str, value: Any, unit: str = "") -> Any:
         return value
 
-    def variable(self, name: str, size: int = 1, lower: Any = None, upper: Any = None, **_: Any) -> Any:
+    def variable(
+        self, name: str, size: int = 1, lower: Any = None, upper: Any = None, **_: Any
+    ) -> Any:
         symbol = self.kind.sym(name, size)
         box = column(lower, size, -INF), column(upper, size, INF)
         self.variables.append(Variable(symbol, size, *box, ends(None, size), ends(None, size)))
@@ -190,12 +221,21 @@ class Problem:
     def connect(self, before: Phase, after: Phase, states: Any = None, time: bool = True) -> None:
         for v, (_, last) in zip(before.states, before.at_ends, strict=True):
             for w, (first, _) in zip(after.states, after.at_ends, strict=True):
-                if v.symbol[0].name() == w.symbol[0].name() and (states is None or v.symbol[0].name() in states):
+                if v.symbol[0].name() == w.symbol[0].name() and (
+                    states is None or v.symbol[0].name() in states
+                ):
                     self.require(last - first, equals=0)
         if time:
             self.require(before.tf - after.t0, equals=0)
 
-    def require(self, expression: Any, lower: Any = None, upper: Any = None, equals: Any = None, name: str = "") -> None:
+    def require(
+        self,
+        expression: Any,
+        lower: Any = None,
+        upper: Any = None,
+        equals: Any = None,
+        name: str = "",
+    ) -> None:
         self.conditions.append(limits(expression, lower, upper, equals))
 
     def minimize(self, expression: Any) -> None:
@@ -229,7 +269,8 @@ def joined(variables: list[Variable], which: str) -> np.ndarray:
 
 def model_of(problem: Problem, phase: Phase) -> Model:
     kind = problem.kind
-    x, u = stack(kind, [v.symbol for v in phase.states]), stack(kind, [v.symbol for v in phase.controls])
+    x = stack(kind, [v.symbol for v in phase.states])
+    u = stack(kind, [v.symbol for v in phase.controls])
     s = stack(kind, [v.symbol for v in problem.variables])
     inputs = [phase.t, x, u, s]
     rates = stack(kind, [phase.rates[id(v.symbol)] for v in phase.states])
@@ -240,7 +281,10 @@ def model_of(problem: Problem, phase: Phase) -> Model:
         ca.Function("f", inputs, [rates]),
         ca.Function("c", inputs, [stack(kind, rows)]),
         ca.Function("l", inputs, [stack(kind, phase.integrands)]),
-        (np.concatenate(low) if low else np.zeros(0), np.concatenate(high) if high else np.zeros(0)),
+        (
+            np.concatenate(low) if low else np.zeros(0),
+            np.concatenate(high) if high else np.zeros(0),
+        ),
         (joined(phase.states, "lower"), joined(phase.states, "upper")),
         (joined(phase.controls, "lower"), joined(phase.controls, "upper")),
         np.concatenate([_scale(v) for v in phase.states]),
@@ -256,7 +300,9 @@ def _scale(v: Variable) -> np.ndarray:
 
 @dataclass
 class Program:
-    """The nonlinear program, collected variable by variable; ``layout`` locates states, controls and widths for the next mesh."""
+    """The nonlinear program, collected variable by variable; ``layout`` locates states, controls
+    and widths for the next mesh.
+    """
 
     variables: list[Any] = field(default_factory=list)
     scales: list[np.ndarray] = field(default_factory=list)
@@ -265,10 +311,20 @@ class Program:
     rows: list[Any] = field(default_factory=list)
     row_lower: list[np.ndarray] = field(default_factory=list)
     row_upper: list[np.ndarray] = field(default_factory=list)
-    layout: list[tuple[str, int, int, float]] = field(default_factory=list)  # kind, phase, size, place in normalised time
-    row_layout: list[tuple[int, float] | None] = field(default_factory=list)  # phase and place of path constraints
+    # kind, phase, size, place in normalised time
+    layout: list[tuple[str, int, int, float]] = field(default_factory=list)
+    # phase and place of path constraints
+    row_layout: list[tuple[int, float] | None] = field(default_factory=list)
 
-    def add(self, kind: str, phase: int, place: float, lower: np.ndarray, upper: np.ndarray, scale: Any = 1.0) -> Any:
+    def add(
+        self,
+        kind: str,
+        phase: int,
+        place: float,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        scale: Any = 1.0,
+    ) -> Any:
         symbol = ca.MX.sym(kind, len(lower))
         self.variables.append(symbol)
         self.scales.append(np.broadcast_to(np.asarray(scale, float), (len(lower),)))
@@ -277,7 +333,9 @@ class Program:
         self.layout.append((kind, phase, len(lower), place))
         return ca.DM(self.scales[-1]) * symbol if len(lower) else symbol
 
-    def limit(self, expression: Any, lower: Any, upper: Any, at: tuple[int, float] | None = None) -> None:
+    def limit(
+        self, expression: Any, lower: Any, upper: Any, at: tuple[int, float] | None = None
+    ) -> None:
         size = expression.shape[0]
         self.rows.append(expression)
         self.row_layout.append(at)
@@ -285,9 +343,13 @@ class Program:
         self.row_upper.append(np.broadcast_to(np.asarray(upper, float), (size,)))
 
 
-def transcribe(problem: Problem, meshes: list[np.ndarray], scheme: str, moving: bool) -> tuple[Program, Any]:
+def transcribe(
+    problem: Problem, meshes: list[np.ndarray], scheme: str, moving: bool
+) -> tuple[Program, Any]:
     program = Program()
-    s = program.add("s", -1, 0, joined(problem.variables, "lower"), joined(problem.variables, "upper"))
+    s = program.add(
+        "s", -1, 0, joined(problem.variables, "lower"), joined(problem.variables, "upper")
+    )
     old, new = [v.symbol for v in problem.variables], []
     offset = 0
     for v in problem.variables:
@@ -296,10 +358,13 @@ def transcribe(problem: Problem, meshes: list[np.ndarray], scheme: str, moving: 
     for index, phase in enumerate(problem.phases.values()):
         model = model_of(problem, phase)
         (t0_low, t0_high), (tf_low, tf_high) = phase.spans
-        t0, tf = program.add("t0", index, 0, t0_low, t0_high), program.add("tf", index, 1, tf_low, tf_high)
+        t0 = program.add("t0", index, 0, t0_low, t0_high)
+        tf = program.add("tf", index, 1, tf_low, tf_high)
         widths = _widths(program, index, meshes[index], moving)
         program.limit(tf - t0, 0, INF)
-        x_first, x_last, q = _intervals(program, index, model, meshes[index], scheme, (t0, tf, widths, s))
+        x_first, x_last, q = _intervals(
+            program, index, model, meshes[index], scheme, (t0, tf, widths, s)
+        )
         for side, x in (("first", x_first), ("last", x_last)):
             offset = 0
             for v in phase.states:
@@ -314,7 +379,11 @@ def transcribe(problem: Problem, meshes: list[np.ndarray], scheme: str, moving: 
             offset += v.size
         old += [phase.t0, phase.tf, *phase.integrals]
         new += [t0, tf, *(q[i] for i in range(len(phase.integrals)))]
-    ends_of = ca.Function("ends", old, [ca.vertcat(problem.objective, *(row.expression for row in problem.conditions))])
+    ends_of = ca.Function(
+        "ends",
+        old,
+        [ca.vertcat(problem.objective, *(row.expression for row in problem.conditions))],
+    )
     values = ends_of(*new)
     for row, value in zip(problem.conditions, _split(values[1:], problem.conditions), strict=True):
         program.limit(value, row.lower, row.upper)
@@ -325,7 +394,10 @@ def _widths(program: Program, index: int, breaks: np.ndarray, moving: bool) -> l
     uniform = np.diff(breaks)
     if not moving:
         return list(uniform)
-    widths = [program.add("h", index, a, LEAST * w, LARGEST * w) for a, w in zip(breaks, uniform.reshape(-1, 1), strict=False)]
+    widths = [
+        program.add("h", index, a, LEAST * w, LARGEST * w)
+        for a, w in zip(breaks, uniform.reshape(-1, 1), strict=False)
+    ]
     program.limit(ca.sum1(ca.vertcat(*widths)), 1, 1)
     return widths
 
@@ -340,7 +412,12 @@ def _split(values: Any, rows: list[Rows]) -> list[Any]:
 
 
 def _intervals(
-    program: Program, index: int, model: Model, breaks: np.ndarray, scheme: str, times: tuple[Any, ...]
+    program: Program,
+    index: int,
+    model: Model,
+    breaks: np.ndarray,
+    scheme: str,
+    times: tuple[Any, ...],
 ) -> tuple[Any, ...]:
     t0, tf, widths, s = times
     x = x_first = program.add("x", index, 0, *model.x_box, model.x_scale)
@@ -359,22 +436,35 @@ def _intervals(
     return x_first, x, quadrature
 
 
-def _path(program: Program, model: Model, place: tuple[int, float], values: tuple[Any, ...]) -> None:
+def _path(
+    program: Program, model: Model, place: tuple[int, float], values: tuple[Any, ...]
+) -> None:
     if model.rows.size1_out(0):
         program.limit(model.rows(*values), *model.row_limits, at=place)
 
 
-def _between(program: Program, model: Model, place: tuple[int, float, float], at: tuple[Any, ...]) -> None:
+def _between(
+    program: Program, model: Model, place: tuple[int, float, float], at: tuple[Any, ...]
+) -> None:
     """Limits of states and path constraints between the collocation points."""
     t, h, stacked, controls, s = at
     index, start, width = place
-    bounded = [j for j in range(len(model.x_box[0])) if np.isfinite(model.x_box[0][j]) or np.isfinite(model.x_box[1][j])]
+    bounded = [
+        j
+        for j in range(len(model.x_box[0]))
+        if np.isfinite(model.x_box[0][j]) or np.isfinite(model.x_box[1][j])
+    ]
     for tau in np.arange(1, BETWEEN[0] + 1) / (BETWEEN[0] + 1):
         x = ca.mtimes(stacked, _lagrange(float(tau)))
         u = controls[0] + tau * (controls[1] - controls[0])
         _path(program, model, (index, start + tau * width), (t + tau * h, x, u, s))
         if bounded:
-            program.limit(x[bounded], model.x_box[0][bounded], model.x_box[1][bounded], at=(index, start + tau * width))
+            program.limit(
+                x[bounded],
+                model.x_box[0][bounded],
+                model.x_box[1][bounded],
+                at=(index, start + tau * width),
+            )
 
 
 def _lagrange(tau: float) -> ca.DM:
@@ -390,7 +480,10 @@ GAUSS = ca.collocation_coeff(NODES["gauss"])
 def _gauss(program: Program, model: Model, at: tuple[Any, ...]) -> tuple[Any, ...]:
     (index, start, width), t, h, x, _, s = at
     C, D, B = GAUSS  # derivatives at the points, values at the end, quadrature weights
-    points = [program.add("x", index, start + tau * width, *model.x_box, model.x_scale) for tau in NODES["gauss"]]
+    points = [
+        program.add("x", index, start + tau * width, *model.x_box, model.x_scale)
+        for tau in NODES["gauss"]
+    ]
     stacked = ca.horzcat(x, *points)
     places = (1e-6, 1 - 1e-6) if LINEAR[0] else NODES["gauss"]
     controls = [program.add("u", index, start + tau * width, *model.u_box) for tau in places]
@@ -398,7 +491,9 @@ def _gauss(program: Program, model: Model, at: tuple[Any, ...]) -> tuple[Any, ..
     for k, tau in enumerate(NODES["gauss"]):
         u = controls[0] + tau * (controls[1] - controls[0]) if LINEAR[0] else controls[k]
         values = (t + tau * h, points[k], u, s)
-        program.limit((ca.mtimes(stacked, C[:, k]) - h * model.rates(*values)) / model.x_scale, 0, 0)
+        program.limit(
+            (ca.mtimes(stacked, C[:, k]) - h * model.rates(*values)) / model.x_scale, 0, 0
+        )
         _path(program, model, (index, start + tau * width), values)
         quadrature = quadrature + h * B[k] * model.integrands(*values)
     end = program.add("x", index, start + width, *model.x_box, model.x_scale)
@@ -411,8 +506,13 @@ def _gauss(program: Program, model: Model, at: tuple[Any, ...]) -> tuple[Any, ..
 
 def _simpson(program: Program, model: Model, at: tuple[Any, ...]) -> tuple[Any, ...]:
     (index, start, width), t, h, x, u, s = at
-    middle, end = (program.add("x", index, start + tau * width, *model.x_box, model.x_scale) for tau in (0.5, 1))
-    u_middle, u_end = (program.add("u", index, start + tau * width, *model.u_box) for tau in (0.5, 1))
+    middle, end = (
+        program.add("x", index, start + tau * width, *model.x_box, model.x_scale)
+        for tau in (0.5, 1)
+    )
+    u_middle, u_end = (
+        program.add("u", index, start + tau * width, *model.u_box) for tau in (0.5, 1)
+    )
     first, second, third = (t, x, u, s), (t + h / 2, middle, u_middle, s), (t + h, end, u_end, s)
     f, fm, fe = (model.rates(*values) for values in (first, second, third))
     program.limit((end - x - h / 6 * (f + 4 * fm + fe)) / model.x_scale, 0, 0)
@@ -424,16 +524,26 @@ def _simpson(program: Program, model: Model, at: tuple[Any, ...]) -> tuple[Any, 
 
 
 def guessed(problem: Problem, program: Program, random: np.random.Generator | None) -> np.ndarray:
-    """Straight lines between boundary values; with a generator, waves of random height are added."""
+    """Straight lines between boundary values; with a generator, waves of random
+    height are added.
+    """
     y = []
     phases = list(problem.phases.values())
     waves = [random.normal(size=(3, 64)) for _ in phases] if random is not None else None
-    for (kind, phase, size, place), low, high in zip(program.layout, program.lower, program.upper, strict=True):
-        box_low, box_high = np.where(np.isfinite(low), low, -1e20), np.where(np.isfinite(high), high, 1e20)
-        middle = np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, np.clip(0, box_low, box_high))
+    for (kind, phase, size, place), low, high in zip(
+        program.layout, program.lower, program.upper, strict=True
+    ):
+        box_low = np.where(np.isfinite(low), low, -1e20)
+        box_high = np.where(np.isfinite(high), high, 1e20)
+        middle = np.where(
+            np.isfinite(low) & np.isfinite(high), (low + high) / 2, np.clip(0, box_low, box_high)
+        )
         if kind == "x":
             ends_here = _through(phases, phase, middle)
-            first, last = (_end(phases[phase], *which) for which in zip(("first", "last"), ends_here, strict=True))
+            first, last = (
+                _end(phases[phase], *which)
+                for which in zip(("first", "last"), ends_here, strict=True)
+            )
             value = first + place * (last - first)
         elif kind == "h":
             value = low / LEAST
@@ -442,15 +552,24 @@ def guessed(problem: Problem, program: Program, random: np.random.Generator | No
         else:
             value = middle
         if waves is not None and kind in ("x", "u", "s", "tf"):
-            spread = np.where(np.isfinite(high - low), (high - low) / 4, 0.3 * np.maximum(1, abs(value)))
-            shape = sum(waves[max(phase, 0)][k][:size] * math.sin((k + 1) * math.pi * place + 0.3) for k in range(3))
-            value = value + (0.5 * spread * shape if kind != "tf" else 0.2 * value * waves[phase][0][-1])
+            spread = np.where(
+                np.isfinite(high - low), (high - low) / 4, 0.3 * np.maximum(1, abs(value))
+            )
+            shape = sum(
+                waves[max(phase, 0)][k][:size] * math.sin((k + 1) * math.pi * place + 0.3)
+                for k in range(3)
+            )
+            value = value + (
+                0.5 * spread * shape if kind != "tf" else 0.2 * value * waves[phase][0][-1]
+            )
         y.append(np.clip(value, box_low, box_high) if size else np.zeros(0))
     return np.concatenate(y)
 
 
 def _through(phases: list[Phase], index: int, middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values at the ends of a phase on a straight line through all phases, if they have the same states."""
+    """Values at the ends of a phase on a straight line through all phases, if they have the same
+    states.
+    """
     count = len(phases)
     if count == 1 or len({tuple(v.size for v in ph.states) for ph in phases}) > 1:
         return middle, middle
@@ -481,7 +600,9 @@ def _time(phases: list[Phase], index: int, kind: str) -> np.ndarray:
     return np.array([begin + (end - begin) * (index + (kind == "tf")) / count])
 
 
-def carried(before: tuple[Program, np.ndarray], program: Program, meshes: list[np.ndarray]) -> np.ndarray:
+def carried(
+    before: tuple[Program, np.ndarray], program: Program, meshes: list[np.ndarray]
+) -> np.ndarray:
     """The answer on one mesh as a start on another, by linear interpolation in normalised time."""
     old, y = before
     samples: dict[tuple[str, int], list[tuple[float, np.ndarray]]] = {}
@@ -502,7 +623,9 @@ def carried(before: tuple[Program, np.ndarray], program: Program, meshes: list[n
         if chosen:
             known = samples.get(("h", phase), [])
             nominal = np.array([*(p for p, _ in known), 1.0]) if known else np.array([0.0, 1.0])
-            actual = np.concatenate([[0.0], np.cumsum([h[0] for _, h in known])]) if known else nominal
+            actual = (
+                np.concatenate([[0.0], np.cumsum([h[0] for _, h in known])]) if known else nominal
+            )
             for i, h in zip(chosen, np.diff(np.interp(breaks, nominal, actual)), strict=True):
                 parts[i] = np.array([h])
     return np.concatenate(parts) if parts else np.zeros(0)
@@ -521,17 +644,31 @@ class Answer:
 class Solver:
     """IPOPT on one mesh."""
 
-    def __init__(self, problem: Problem, meshes: list[np.ndarray], scheme: str, moving: bool, iterations: int) -> None:
+    def __init__(
+        self, problem: Problem, meshes: list[np.ndarray], scheme: str, moving: bool, iterations: int
+    ) -> None:
         self.program, objective = transcribe(problem, meshes, scheme, moving)
         self.sign = problem.sign
         p = self.program
         self.x, self.g = ca.vertcat(*p.variables), ca.vertcat(*p.rows)
         options = {
-            "ipopt.print_level": 0, "print_time": False, "ipopt.sb": "yes", "ipopt.max_iter": iterations, "ipopt.tol": 1e-9,
-            "ipopt.mu_strategy": "adaptive", "ipopt.constr_viol_tol": 1e-9, "expand": problem.kind is ca.SX,
-            "ipopt.bound_relax_factor": 1e-10, "ipopt.acceptable_tol": 1e-8,
-        }  # fmt: skip
-        near = {"ipopt.mu_strategy": "monotone", "ipopt.mu_init": 1e-4, "ipopt.bound_push": 1e-6, "ipopt.bound_frac": 1e-6}
+            "ipopt.print_level": 0,
+            "print_time": False,
+            "ipopt.sb": "yes",
+            "ipopt.max_iter": iterations,
+            "ipopt.tol": 1e-9,
+            "ipopt.mu_strategy": "adaptive",
+            "ipopt.constr_viol_tol": 1e-9,
+            "expand": problem.kind is ca.SX,
+            "ipopt.bound_relax_factor": 1e-10,
+            "ipopt.acceptable_tol": 1e-8,
+        }
+        near = {
+            "ipopt.mu_strategy": "monotone",
+            "ipopt.mu_init": 1e-4,
+            "ipopt.bound_push": 1e-6,
+            "ipopt.bound_frac": 1e-6,
+        }
         self.functions = {"x": self.x, "f": objective, "g": self.g}
         self.options = {False: options, True: {**options, **near}}
         self.solvers: dict[bool, Any] = {}
@@ -550,7 +687,14 @@ class Solver:
         g = np.array(found["g"]).ravel()
         violation = float(np.max(np.maximum(low - g, g - high), initial=0))
         y = np.array(found["x"]).ravel() * scale
-        return Answer(self.sign * float(found["f"]), bool(stats["success"]), y, stats["iter_count"], violation, g)
+        return Answer(
+            self.sign * float(found["f"]),
+            bool(stats["success"]),
+            y,
+            stats["iter_count"],
+            violation,
+            g,
+        )
 
 
 def junctions(program: Program, answer: Answer, meshes: list[np.ndarray]) -> list[np.ndarray]:
@@ -558,16 +702,30 @@ def junctions(program: Program, answer: Answer, meshes: list[np.ndarray]) -> lis
     seen: list[list[dict[Any, set[int]]]] = [[{} for _ in breaks[1:]] for breaks in meshes]
     controls: list[list[list[np.ndarray]]] = [[[] for _ in breaks[1:]] for breaks in meshes]
 
-    def note(phase: int, place: float, key: Any, values: np.ndarray, limits: tuple[np.ndarray, np.ndarray]) -> int:
-        i = int(np.clip(np.searchsorted(meshes[phase], place, side="right") - 1, 0, len(meshes[phase]) - 2))
+    def note(
+        phase: int,
+        place: float,
+        key: Any,
+        values: np.ndarray,
+        limits: tuple[np.ndarray, np.ndarray],
+    ) -> int:
+        i = int(
+            np.clip(
+                np.searchsorted(meshes[phase], place, side="right") - 1, 0, len(meshes[phase]) - 2
+            )
+        )
         for j, (value, low, high) in enumerate(zip(values, *limits, strict=True)):
             near = ACTIVE * max(1.0, abs(high - low) if np.isfinite(high - low) else abs(value))
-            side = 0 if low == high else -1 if value - low < near else 1 if high - value < near else 0
+            side = (
+                0 if low == high else -1 if value - low < near else 1 if high - value < near else 0
+            )
             seen[phase][i].setdefault((key, j), set()).add(side)
         return i
 
     offset = 0
-    for (kind, phase, size, place), low, high in zip(program.layout, program.lower, program.upper, strict=True):
+    for (kind, phase, size, place), low, high in zip(
+        program.layout, program.lower, program.upper, strict=True
+    ):
         values = answer.y[offset : offset + size]
         offset += size
         if kind in ("x", "u") and size:
@@ -575,7 +733,9 @@ def junctions(program: Program, answer: Answer, meshes: list[np.ndarray]) -> lis
             if kind == "u":
                 controls[phase][i].append(values)
     offset = 0
-    for at, expression, low, high in zip(program.row_layout, program.rows, program.row_lower, program.row_upper, strict=True):
+    for at, expression, low, high in zip(
+        program.row_layout, program.rows, program.row_lower, program.row_upper, strict=True
+    ):
         size = expression.shape[0]
         if at is not None:
             note(*at, "row", answer.g[offset : offset + size], (low, high))
@@ -597,7 +757,10 @@ def refined(meshes: list[np.ndarray], marks: list[np.ndarray]) -> list[np.ndarra
     """The marked intervals divided into four."""
     result = []
     for breaks, mark in zip(meshes, marks, strict=True):
-        parts = [np.linspace(a, b, 5 if cut else 2)[:-1] for a, b, cut in zip(breaks, breaks[1:], mark, strict=False)]
+        parts = [
+            np.linspace(a, b, 5 if cut else 2)[:-1]
+            for a, b, cut in zip(breaks, breaks[1:], mark, strict=False)
+        ]
         result.append(np.concatenate([*parts, [1.0]]))
     return result
 
@@ -608,9 +771,14 @@ def best_of_starts(problem: Problem, solver: Solver, starts: int, seed: int) -> 
         random = np.random.default_rng(seed + k) if k else None
         answer = solver.solve(guessed(problem, solver.program, random))
         print(
-            f"  start {k}: {answer.objective:.12g} {'ok' if answer.ok else 'failed'} ({answer.iterations} iterations)", flush=True
+            f"  start {k}: {answer.objective:.12g} {'ok' if answer.ok else 'failed'} "
+            f"({answer.iterations} iterations)",
+            flush=True,
         )
-        better = best is None or (answer.ok, -problem.sign * answer.objective) > (best.ok, -problem.sign * best.objective)
+        better = best is None or (answer.ok, -problem.sign * answer.objective) > (
+            best.ok,
+            -problem.sign * best.objective,
+        )
         best = answer if better else best
     assert best is not None
     return best
@@ -643,9 +811,21 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--iterations", type=int, default=2000)
     parser.add_argument("--moving", action="store_true")
-    parser.add_argument("--between", type=int, default=0, help="points of each interval at which limits hold besides its own")
-    parser.add_argument("--refine", type=int, default=0, help="further meshes that divide intervals where limits become active")
-    parser.add_argument("--points", action="store_true", help="controls of the Gauss scheme are free at each point")
+    parser.add_argument(
+        "--between",
+        type=int,
+        default=0,
+        help="points of each interval at which limits hold besides its own",
+    )
+    parser.add_argument(
+        "--refine",
+        type=int,
+        default=0,
+        help="further meshes that divide intervals where limits become active",
+    )
+    parser.add_argument(
+        "--points", action="store_true", help="controls of the Gauss scheme are free at each point"
+    )
     arguments = parser.parse_args()
     BETWEEN[0] = arguments.between
     LINEAR[0] = not arguments.points
@@ -654,7 +834,10 @@ def main() -> None:
     for name in arguments.names:
         entry = entries[name.removesuffix("-relaxed")]
         problem = relaxed[name]() if name in relaxed else entry.build()
-        print(f"{name} ({arguments.scheme}{', moving' if arguments.moving else ''}), reference {entry.reference.objective:.12g}")
+        print(
+            f"{name} ({arguments.scheme}{', moving' if arguments.moving else ''}), reference "
+            f"{entry.reference.objective:.12g}"
+        )
         run(problem, entry.reference, arguments)
 
 
@@ -675,8 +858,10 @@ def run(problem: Problem, reference: Any, arguments: argparse.Namespace) -> None
         error = reference.error(answer.objective)
         state = "ok" if answer.ok else "failed"
         print(
-            f"  {sum(len(b) - 1 for b in meshes):5d} intervals: {answer.objective:.12g} {state}, {answer.iterations} iterations,"
-            f" violation {answer.violation:.0e}, from the reference {error:.1e}, {time.process_time() - began:.1f} s",
+            f"  {sum(len(b) - 1 for b in meshes):5d} intervals: {answer.objective:.12g} {state}, "
+            f"{answer.iterations} iterations,"
+            f" violation {answer.violation:.0e}, from the reference {error:.1e}, "
+            f"{time.process_time() - began:.1f} s",
             flush=True,
         )
 

@@ -1,6 +1,8 @@
-"""Complementarity as a penalty of 1e3 in the cost: all constraints are linear and feasible, but the cost is large and not convex.
+"""Complementarity as a penalty of 1e3 in the cost: all constraints are linear and feasible, but the
+cost is large and not convex.
 
-Without the penalty each problem is convex and has the same optimum, which ``independent.py`` finds (``NAME-relaxed``).
+Without the penalty each problem is convex and has the same optimum, which ``independent.py`` finds
+(``NAME-relaxed``).
 """
 
 from casadi import sin
@@ -17,7 +19,8 @@ def battery(penalty: float = 1e3) -> Problem:
     ph = ocp.phase()
     t = ph.time(start=0, end=24, unit="h")
     energy = ph.state("energy", start=2, end=2, lower=0, upper=5)
-    charge, discharge = ph.control("charge", lower=0, upper=1.5), ph.control("discharge", lower=0, upper=1.5)
+    charge = ph.control("charge", lower=0, upper=1.5)
+    discharge = ph.control("discharge", lower=0, upper=1.5)
     ph.dynamics({energy: 0.9 * charge - discharge / 0.9})
     price = 2 + sin(t / 3)
     net = charge - discharge
@@ -34,13 +37,19 @@ def valves(penalty: float = 1e3) -> Problem:
     level = ph.state("level", start=0)
     inlet, outlet = ph.control("inlet", lower=0, upper=1), ph.control("outlet", lower=0, upper=1)
     ph.dynamics({level: inlet - outlet})
-    ocp.minimize(ph.integral((level - 1.3 * sin(t)) ** 2 + 0.05 * (inlet**2 + outlet**2) + penalty * inlet * outlet))
+    ocp.minimize(
+        ph.integral(
+            (level - 1.3 * sin(t)) ** 2 + 0.05 * (inlet**2 + outlet**2) + penalty * inlet * outlet
+        )
+    )
     return ocp
 
 
 @problem("parts-penalty", "large penalty")
 def parts(penalty: float = 1e3) -> Problem:
-    """The distance from zero as the sum of a positive and a negative part that should not both be there."""
+    """The distance from zero as the sum of a positive and a negative part that should not both be
+    there.
+    """
     ocp = Problem("parts-penalty")
     ph = ocp.phase()
     ph.time(start=0, end=3)

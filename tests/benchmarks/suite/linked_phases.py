@@ -1,4 +1,6 @@
-"""Phases linked by conditions instead of ``connect``, and models that divide by the linked states."""
+"""Phases linked by conditions instead of ``connect``, and models that divide by
+the linked states.
+"""
 
 from itertools import pairwise
 
@@ -34,7 +36,9 @@ def linked_roots() -> Problem:
 
 @problem("linked-units", "linked phases", quick=True)
 def linked_units() -> Problem:
-    """A rocket stage in kilometres and a coast in metres, linked by conditions that convert the units."""
+    """A rocket stage in kilometres and a coast in metres, linked by conditions that convert the
+    units.
+    """
     ocp = Problem("linked-units")
     burn, coast = ocp.phase("burn"), ocp.phase("coast")
     t = burn.time(start=0, end=free(1, 200))
@@ -54,22 +58,27 @@ def linked_units() -> Problem:
 
 @problem("linked-burns", "linked phases", quick=True)
 def linked_burns() -> Problem:
-    """Burn, coast, burn between circular orbits in polar coordinates; phases are linked by conditions, the model divides by r."""
+    """Burn, coast, burn between circular orbits in polar coordinates; phases are linked by
+    conditions, the model divides by r.
+    """
     ocp = Problem("linked-burns")
     parts = []
     for i, name in enumerate(("leave", "coast", "arrive")):
         ph = ocp.phase(name)
         t = ph.time(start=0 if i == 0 else free(0, 30), end=free(0, 30))
-        r, angle = (
-            ph.state("r", start=1 if i == 0 else None, end=2 if i == 2 else None),
-            ph.state("angle", start=0 if i == 0 else None),
-        )
-        u, v = ph.state("u", start=0 if i == 0 else None, end=0 if i == 2 else None), ph.state("v", start=1 if i == 0 else None)
+        r = ph.state("r", start=1 if i == 0 else None, end=2 if i == 2 else None)
+        angle = ph.state("angle", start=0 if i == 0 else None)
+        u = ph.state("u", start=0 if i == 0 else None, end=0 if i == 2 else None)
+        v = ph.state("v", start=1 if i == 0 else None)
         thrust, direction = (0.1, ph.control("direction", lower=-3, upper=3)) if i != 1 else (0, 0)
-        ph.dynamics({
-            r: u, angle: v / r,
-            u: v**2 / r - 1 / r**2 + thrust * sin(direction), v: -u * v / r + thrust * cos(direction),
-        })  # fmt: skip
+        ph.dynamics(
+            {
+                r: u,
+                angle: v / r,
+                u: v**2 / r - 1 / r**2 + thrust * sin(direction),
+                v: -u * v / r + thrust * cos(direction),
+            }
+        )
         parts.append((ph, t, (r, angle, u, v)))
     for (a, ta, xa), (b, tb, xb) in pairwise(parts):
         ocp.require(a.final(ta) - b.initial(tb), equals=0)
@@ -86,7 +95,9 @@ def linked_burns() -> Problem:
 
 @problem("linked-five", "linked phases", quick=True)
 def linked_five() -> Problem:
-    """Five phases of a leaking tank, linked by conditions; the model has the root and the inverse of the level."""
+    """Five phases of a leaking tank, linked by conditions; the model has the root and the inverse
+    of the level.
+    """
     ocp = Problem("linked-five")
     before, cost = None, 0
     for i in range(5):
@@ -94,7 +105,8 @@ def linked_five() -> Problem:
         t = ph.time(start=0 if i == 0 else free(0, 10), end=10 if i == 4 else free(0, 10))
         level = ph.state("level", start=4 if i == 0 else None, end=1 if i == 4 else None)
         heat = ph.state("heat", start=1 if i == 0 else None, end=2 if i == 4 else None)
-        inflow, power = ph.control("inflow", lower=0, upper=1), ph.control("power", lower=0, upper=2)
+        inflow = ph.control("inflow", lower=0, upper=1)
+        power = ph.control("power", lower=0, upper=2)
         ph.dynamics({level: inflow - 0.4 * sqrt(level), heat: (power - inflow * heat) / level})
         cost += ph.integral(power**2 + 0.1 * inflow**2 + 0.05 * (level - 3 + i / 2) ** 2)
         if before is not None:

@@ -15,10 +15,14 @@ def container_crane() -> Problem:
     ocp = Problem("container-crane")
     ph = ocp.phase()
     ph.time(start=0, end=9)
-    x, length, swing = ph.state("x", start=0, end=10), ph.state("length", start=22, end=14), ph.state("swing", start=0, end=0)
+    x = ph.state("x", start=0, end=10)
+    length = ph.state("length", start=22, end=14)
+    swing = ph.state("swing", start=0, end=0)
     v = ph.state("v", start=0, end=2.5, lower=-2.5, upper=2.5)
-    hoist, rate = ph.state("hoist", start=-1, end=0, lower=-1, upper=1), ph.state("rate", start=0, end=0)
-    a, b = ph.control("a", lower=-2.83374, upper=2.83374), ph.control("b", lower=-0.80865, upper=0.71265)
+    hoist = ph.state("hoist", start=-1, end=0, lower=-1, upper=1)
+    rate = ph.state("rate", start=0, end=0)
+    a = ph.control("a", lower=-2.83374, upper=2.83374)
+    b = ph.control("b", lower=-0.80865, upper=0.71265)
     ph.dynamics({
         x: v, length: hoist, swing: rate,
         v: a + 17.2656 * swing, hoist: b, rate: -(a + 27.0756 * swing + 2 * hoist * rate) / length,
@@ -34,7 +38,8 @@ def gantry_crane() -> Problem:
     ph = ocp.phase()
     ph.time(start=0, end=11)
     x, v = ph.state("x", start=0, end=8), ph.state("v", start=0, end=0, upper=1.4)
-    swing, rate = ph.state("swing", start=0, end=0, lower=-0.06, upper=0.06), ph.state("rate", start=0, end=0)
+    swing = ph.state("swing", start=0, end=0, lower=-0.06, upper=0.06)
+    rate = ph.state("rate", start=0, end=0)
     a = ph.control("a", lower=-1, upper=1)
     ph.dynamics({x: v, v: a, swing: rate, rate: -(9.81 * sin(swing) + a * cos(swing)) / 5})
     ocp.minimize(ph.integral(a**2))
@@ -43,7 +48,9 @@ def gantry_crane() -> Problem:
 
 @problem("dry-friction", "mechanism")
 def dry_friction() -> Problem:
-    """A block on a spring with dry friction, there and back with least effort: the friction changes sign at once."""
+    """A block on a spring with dry friction, there and back with least effort: the friction changes
+    sign at once.
+    """
     ocp = Problem("dry-friction")
     ph = ocp.phase()
     ph.time(start=0, end=4)
@@ -81,11 +88,20 @@ def pendulum_swing_up() -> Problem:
 
 
 def double_pendulum(q, w, torques):
-    """Accelerations of two equal uniform links (1 kg, 1 m) that hang down at zero, for torques at shoulder and elbow."""
+    """Accelerations of two equal uniform links (1 kg, 1 m) that hang down at zero, for torques at
+    shoulder and elbow.
+    """
     g, a, b, c = 9.81, 1 / 3 + 1 + 1 / 3, 1 / 3, 1 / 2
     M = SX(2, 2)
-    M[0, 0], M[0, 1], M[1, 0], M[1, 1] = a + 2 * c * cos(q[1]), b + c * cos(q[1]), b + c * cos(q[1]), b
-    h0 = -c * sin(q[1]) * (2 * w[0] * w[1] + w[1] ** 2) + g * (1.5 * sin(q[0]) + 0.5 * sin(q[0] + q[1]))
+    M[0, 0], M[0, 1], M[1, 0], M[1, 1] = (
+        a + 2 * c * cos(q[1]),
+        b + c * cos(q[1]),
+        b + c * cos(q[1]),
+        b,
+    )
+    h0 = -c * sin(q[1]) * (2 * w[0] * w[1] + w[1] ** 2) + g * (
+        1.5 * sin(q[0]) + 0.5 * sin(q[0] + q[1])
+    )
     h1 = c * sin(q[1]) * w[0] ** 2 + g * 0.5 * sin(q[0] + q[1])
     right = SX(2, 1)
     right[0], right[1] = torques[0] - h0, torques[1] - h1
@@ -119,7 +135,9 @@ def pendubot() -> Problem:
 
 @problem("seven-joint-arm", "mechanism")
 def seven_joint_arm() -> Problem:
-    """A planar arm of seven links from rest to rest with least torque; most joints reach their speed limits."""
+    """A planar arm of seven links from rest to rest with least torque; most joints reach their
+    speed limits.
+    """
     n, mass, length = 7, 1.0, 0.3
     ocp = Problem("seven-joint-arm")
     ph = ocp.phase()
@@ -128,7 +146,8 @@ def seven_joint_arm() -> Problem:
     q = [ph.state(f"q{i}", start=0, end=end, unit="rad") for i, end in enumerate(ends)]
     w = [ph.state(f"w{i}", start=0, end=0, lower=-1.0, upper=1.0, unit="rad/s") for i in range(n)]
     torque = [ph.control(f"torque{i}", lower=-60, upper=60, unit="N m") for i in range(n)]
-    # Absolute angles and rates; M_ij = c_ij cos(phi_i - phi_j), bias_i = sum_j c_ij sin(phi_i - phi_j) rate_j^2.
+    # Absolute angles and rates; M_ij = c_ij cos(phi_i - phi_j), bias_i = sum_j c_ij sin(phi_i -
+    # phi_j) rate_j^2.
     phi = [sum(q[: i + 1]) for i in range(n)]
     rate = [sum(w[: i + 1]) for i in range(n)]
     M, bias = SX(n, n), SX(n, 1)
@@ -142,14 +161,19 @@ def seven_joint_arm() -> Problem:
     for i in range(n):
         force[i] = torque[i] - (torque[i + 1] if i + 1 < n else 0)
     acceleration = solve(M, force - bias)
-    ph.dynamics({q[i]: w[i] for i in range(n)} | {w[i]: acceleration[i] - (acceleration[i - 1] if i else 0) for i in range(n)})
+    ph.dynamics(
+        {q[i]: w[i] for i in range(n)}
+        | {w[i]: acceleration[i] - (acceleration[i - 1] if i else 0) for i in range(n)}
+    )
     ocp.minimize(ph.integral(sum(u**2 for u in torque)))
     return ocp
 
 
 @problem("flexible-joint", "mechanism")
 def flexible_joint() -> Problem:
-    """A link behind a soft gear turned in least time with a limit on the motor's speed: bang arcs and arcs at the limit."""
+    """A link behind a soft gear turned in least time with a limit on the motor's speed: bang arcs
+    and arcs at the limit.
+    """
     ocp = Problem("flexible-joint")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 20))

@@ -1,4 +1,6 @@
-"""Solve one problem of the suite with default settings in this process and print one line of JSON."""
+"""Solve one problem of the suite with default settings in this process and print one
+line of JSON.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,9 @@ from .entry import problem
 
 
 def equinoctial(elements, radial, transverse, normal):
-    """Rates of the modified equinoctial elements p, f, g, h, k, L (mu = 1) under an acceleration (Walker et al. 1985)."""
+    """Rates of the modified equinoctial elements p, f, g, h, k, L (mu = 1) under an acceleration
+    (Walker et al. 1985).
+    """
     p, f, g, h, k, L = elements
     c, s = cos(L), sin(L)
     w, root = 1 + f * c + g * s, sqrt(p)
@@ -28,7 +30,9 @@ def equinoctial(elements, radial, transverse, normal):
 
 @problem("low-thrust-equinoctial", "orbital")
 def low_thrust_equinoctial() -> Problem:
-    """The quickest low-thrust transfer to a larger, inclined circular orbit in equinoctial elements, some revolutions."""
+    """The quickest low-thrust transfer to a larger, inclined circular orbit in equinoctial
+    elements, some revolutions.
+    """
     ocp = Problem("low-thrust-equinoctial")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(1, 60))
@@ -43,7 +47,9 @@ def low_thrust_equinoctial() -> Problem:
 
 @problem("burns-and-plane-change", "orbital")
 def burns_and_plane_change() -> Problem:
-    """Least fuel to a larger orbit in another plane in a fixed time: several burns at the nodes (equinoctial elements)."""
+    """Least fuel to a larger orbit in another plane in a fixed time: several burns at the nodes
+    (equinoctial elements).
+    """
     ocp = Problem("burns-and-plane-change")
     ph = ocp.phase()
     ph.time(start=0, end=20)
@@ -61,7 +67,9 @@ def burns_and_plane_change() -> Problem:
 
 @problem("solar-sail", "orbital")
 def solar_sail() -> Problem:
-    """The quickest flight of a solar sail between circular orbits of radius 1 and 1.52 (Bryson 1999, chapter 3)."""
+    """The quickest flight of a solar sail between circular orbits of radius 1 and 1.52 (Bryson
+    1999, chapter 3).
+    """
     ocp = Problem("solar-sail")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(1, 30))
@@ -69,14 +77,23 @@ def solar_sail() -> Problem:
     u, v = ph.state("u", start=0, end=0), ph.state("v", start=1, end=1.524**-0.5)
     cone = ph.control("cone", lower=-pi / 2, upper=pi / 2)
     push = 0.17 * cos(cone) ** 2 / r**2
-    ph.dynamics({r: u, angle: v / r, u: v**2 / r - 1 / r**2 + push * cos(cone), v: -u * v / r + push * sin(cone)})
+    ph.dynamics(
+        {
+            r: u,
+            angle: v / r,
+            u: v**2 / r - 1 / r**2 + push * cos(cone),
+            v: -u * v / r + push * sin(cone),
+        }
+    )
     ocp.minimize(ph.final(t))
     return ocp
 
 
 @problem("rendezvous-effort", "orbital", quick=True)
 def rendezvous_effort() -> Problem:
-    """Rendezvous by the Clohessy-Wiltshire equations with least effort in one and a half revolutions."""
+    """Rendezvous by the Clohessy-Wiltshire equations with least effort in one and a half
+    revolutions.
+    """
     ocp = Problem("rendezvous-effort")
     ph = ocp.phase()
     ph.time(start=0, end=3 * pi)
@@ -90,14 +107,17 @@ def rendezvous_effort() -> Problem:
 
 @problem("rendezvous-fuel", "orbital")
 def rendezvous_fuel() -> Problem:
-    """Rendezvous by the Clohessy-Wiltshire equations with four small thrusters and least fuel: bursts of each."""
+    """Rendezvous by the Clohessy-Wiltshire equations with four small thrusters and least fuel:
+    bursts of each.
+    """
     ocp = Problem("rendezvous-fuel")
     ph = ocp.phase()
     ph.time(start=0, end=5)
     x, y = ph.state("x", start=-1, end=0), ph.state("y", start=-3, end=0)
     v, w = ph.state("v", start=0.2, end=0), ph.state("w", start=1.2, end=0)
     out, back = ph.control("out", lower=0, upper=0.4), ph.control("back", lower=0, upper=0.4)
-    ahead, behind = ph.control("ahead", lower=0, upper=0.4), ph.control("behind", lower=0, upper=0.4)
+    ahead = ph.control("ahead", lower=0, upper=0.4)
+    behind = ph.control("behind", lower=0, upper=0.4)
     ph.dynamics({x: v, y: w, v: 3 * x + 2 * w + out - back, w: -2 * v + ahead - behind})
     ocp.minimize(ph.integral(out + back + ahead + behind))
     return ocp
@@ -116,14 +136,18 @@ def attitude_rates(q, w):
 
 @problem("reorientation", "orbital", quick=True)
 def reorientation() -> Problem:
-    """A rigid body turned from rest to rest with least effort within limits on torques and rates (quaternions)."""
+    """A rigid body turned from rest to rest with least effort within limits on torques and rates
+    (quaternions).
+    """
     J = (1.0, 1.4, 0.8)
     ocp = Problem("reorientation")
     ph = ocp.phase()
     ph.time(start=0, end=7)
     end = (0.6, -0.4, 0.5)
     scalar = (1 - sum(c * c for c in end)) ** 0.5
-    q = [ph.state(f"e{i + 1}", start=0.0, end=end[i]) for i in range(3)] + [ph.state("e4", start=1.0, end=scalar)]
+    q = [ph.state(f"e{i + 1}", start=0.0, end=end[i]) for i in range(3)] + [
+        ph.state("e4", start=1.0, end=scalar)
+    ]
     w = [ph.state(f"w{i + 1}", start=0, end=0, lower=-0.3, upper=0.3) for i in range(3)]
     u = [ph.control(f"torque{i + 1}", lower=-0.25, upper=0.25) for i in range(3)]
     ph.dynamics({
@@ -138,21 +162,33 @@ def reorientation() -> Problem:
 
 @problem("station-turn", "orbital")
 def station_turn() -> Problem:
-    """A station in orbit is turned by gyroscopes alone, whose momentum returns to zero (after Bedrossian et al. 2009)."""
+    """A station in orbit is turned by gyroscopes alone, whose momentum returns to zero (after
+    Bedrossian et al. 2009).
+    """
     J = (1.0, 1.6, 1.9)
     ocp = Problem("station-turn")
     ph = ocp.phase()
     ph.time(start=0, end=6)  # orbital rate 1
-    q = [ph.state(f"e{i + 1}", start=0.0, end=value) for i, value in enumerate((0.0, 0.0, 0.7071067811865476))]
+    q = [
+        ph.state(f"e{i + 1}", start=0.0, end=value)
+        for i, value in enumerate((0.0, 0.0, 0.7071067811865476))
+    ]
     q.append(ph.state("e4", start=1.0, end=0.7071067811865476))
-    w = [ph.state(f"w{i + 1}", start=a, end=b) for i, (a, b) in enumerate(zip((0.0, -1.0, 0.0), (-1.0, 0.0, 0.0), strict=True))]
+    w = [
+        ph.state(f"w{i + 1}", start=a, end=b)
+        for i, (a, b) in enumerate(zip((0.0, -1.0, 0.0), (-1.0, 0.0, 0.0), strict=True))
+    ]
     h = [ph.state(f"h{i + 1}", start=0.0, end=0.0) for i in range(3)]
     u = [ph.control(f"u{i + 1}", lower=-1, upper=1) for i in range(3)]
     ph.path(h[0] ** 2 + h[1] ** 2 + h[2] ** 2, upper=1.0, name="momentum")
     e, n = vertcat(*q[:3]), q[3]
     # Columns of the rotation from the local frame: y along the negative orbit normal, z down.
-    y_axis = vertcat(2 * (e[0] * e[1] + e[2] * n), 1 - 2 * (e[0] ** 2 + e[2] ** 2), 2 * (e[1] * e[2] - e[0] * n))
-    z_axis = vertcat(2 * (e[0] * e[2] - e[1] * n), 2 * (e[1] * e[2] + e[0] * n), 1 - 2 * (e[0] ** 2 + e[1] ** 2))
+    y_axis = vertcat(
+        2 * (e[0] * e[1] + e[2] * n), 1 - 2 * (e[0] ** 2 + e[2] ** 2), 2 * (e[1] * e[2] - e[0] * n)
+    )
+    z_axis = vertcat(
+        2 * (e[0] * e[2] - e[1] * n), 2 * (e[1] * e[2] + e[0] * n), 1 - 2 * (e[0] ** 2 + e[1] ** 2)
+    )
     inertia = vertcat(*J)
     rate = vertcat(*w)
     relative = rate + y_axis  # the local frame turns with -1 about its y axis

@@ -11,7 +11,9 @@ from .entry import problem
 
 @problem("longest-range", "state constraint", quick=True)
 def longest_range() -> Problem:
-    """The longest range in two seconds; the direction of flight is a unit vector (PSOPT, after Bryson)."""
+    """The longest range in two seconds; the direction of flight is a unit vector (PSOPT, after
+    Bryson).
+    """
     ocp = Problem("longest-range")
     ph = ocp.phase()
     ph.time(start=0, end=2)
@@ -25,7 +27,9 @@ def longest_range() -> Problem:
 
 @problem("newton-nose", "jumping control", quick=True)
 def newton_nose() -> Problem:
-    """Newton's body of least resistance, as long as its radius: a flat front, then a slope that begins at one (yapss)."""
+    """Newton's body of least resistance, as long as its radius: a flat front, then a slope that
+    begins at one (yapss).
+    """
     ocp = Problem("newton-nose")
     ph = ocp.phase()
     r = ph.time(start=0, end=1)
@@ -37,7 +41,9 @@ def newton_nose() -> Problem:
 
 @problem("oil-shale", "jumping control")
 def oil_shale() -> Problem:
-    """Pyrolysis of oil shale in a tube (Wen & Yen 1977; MINTOC): the temperature jumps from one bound to the other."""
+    """Pyrolysis of oil shale in a tube (Wen & Yen 1977; MINTOC): the temperature jumps from one
+    bound to the other.
+    """
     ocp = Problem("oil-shale")
     ph = ocp.phase()
     ph.time(start=0, end=free(0, 50))
@@ -47,17 +53,23 @@ def oil_shale() -> Problem:
     factors, energies = (8.86, 24.25, 23.67, 18.75, 20.70), (20300, 37400, 33800, 28200, 31000)
     k = [exp(a - b / (1.9872 * T)) for a, b in zip(factors, energies, strict=True)]
     both = kerogen * bitumen
-    ph.dynamics({
-        kerogen: -k[0] * kerogen - (k[2] + k[3] + k[4]) * both, bitumen: k[0] * kerogen - k[1] * bitumen + k[2] * both,
-        oil: k[1] * bitumen + k[3] * both, coke: k[4] * both,
-    })  # fmt: skip
+    ph.dynamics(
+        {
+            kerogen: -k[0] * kerogen - (k[2] + k[3] + k[4]) * both,
+            bitumen: k[0] * kerogen - k[1] * bitumen + k[2] * both,
+            oil: k[1] * bitumen + k[3] * both,
+            coke: k[4] * both,
+        }
+    )
     ocp.maximize(ph.final(bitumen))
     return ocp
 
 
 @problem("mars-landing", "state constraint")
 def mars_landing() -> Problem:
-    """A powered descent to Mars with throttle limits and a glide slope (Acikmese & Ploen 2007); the thrust is a vector."""
+    """A powered descent to Mars with throttle limits and a glide slope (Acikmese & Ploen 2007); the
+    thrust is a vector.
+    """
     ocp = Problem("mars-landing")
     ph = ocp.phase()
     ph.time(start=0, end=free(20, 150))
@@ -70,7 +82,17 @@ def mars_landing() -> Problem:
     ph.path(T, lower=0.3 * 6 * 3100 * cant, upper=0.8 * 6 * 3100 * cant)
     ph.path((h * tan(radians(86))) ** 2 - y**2 - z**2, lower=0)
     ph.path(h, lower=0)
-    ph.dynamics({h: vh, y: vy, z: vz, vh: Th / m - 3.7114, vy: Ty / m, vz: Tz / m, m: -T / (225 * 9.807 * cant)})
+    ph.dynamics(
+        {
+            h: vh,
+            y: vy,
+            z: vz,
+            vh: Th / m - 3.7114,
+            vy: Ty / m,
+            vz: Tz / m,
+            m: -T / (225 * 9.807 * cant),
+        }
+    )
     ocp.maximize(ph.final(m))
     return ocp
 
@@ -95,7 +117,8 @@ def immunotherapy() -> Problem:
     ocp = Problem("immunotherapy")
     ph = ocp.phase()
     ph.time(start=0, end=50)
-    T, V = ph.state("T", start=400, lower=0, upper=1200), ph.state("V", start=3, lower=0.05, upper=5)
+    T = ph.state("T", start=400, lower=0, upper=1200)
+    V = ph.state("V", start=3, lower=0.05, upper=5)
     a, b = ph.control("a", lower=0, upper=0.02), ph.control("b", lower=0, upper=0.9)
     ph.dynamics({
         T: 2 - 1.5 * V / (14 + V) - 0.002 * T - 2.5e-4 * V * T + a * T,

@@ -1,4 +1,6 @@
-"""Singular arcs: the Hamiltonian is affine in a control whose switching function vanishes on an interval."""
+"""Singular arcs: the Hamiltonian is affine in a control whose switching function vanishes on an
+interval.
+"""
 
 from math import pi
 
@@ -24,7 +26,9 @@ def aly_chan() -> Problem:
 
 @problem("van-der-pol-singular", "singular", quick=True)
 def van_der_pol_singular() -> Problem:
-    """Van der Pol's oscillator regulated with a bounded control that costs nothing: bang, bang, singular."""
+    """Van der Pol's oscillator regulated with a bounded control that costs nothing: bang, bang,
+    singular.
+    """
     ocp = Problem("van-der-pol-singular")
     ph = ocp.phase()
     ph.time(start=0, end=4)
@@ -37,7 +41,9 @@ def van_der_pol_singular() -> Problem:
 
 @problem("singular-triple-integrator", "singular")
 def singular_triple_integrator() -> Problem:
-    """The state of a triple integrator regulated in its position only: a singular arc of order three (Luus 2000)."""
+    """The state of a triple integrator regulated in its position only: a singular arc of order
+    three (Luus 2000).
+    """
     ocp = Problem("singular-triple-integrator")
     ph = ocp.phase()
     ph.time(start=0, end=5)
@@ -50,7 +56,9 @@ def singular_triple_integrator() -> Problem:
 
 @problem("two-input-regulator", "singular")
 def two_input_regulator() -> Problem:
-    """Two coupled carts, two forces without cost: each force has bang and singular arcs of its own."""
+    """Two coupled carts, two forces without cost: each force has bang and singular arcs
+    of its own.
+    """
     ocp = Problem("two-input-regulator")
     ph = ocp.phase()
     ph.time(start=0, end=6)
@@ -64,7 +72,9 @@ def two_input_regulator() -> Problem:
 
 @problem("tumour", "singular", quick=True)
 def tumour() -> Problem:
-    """Tumour growth under anti-angiogenic treatment with a limited total dose (Ledzewicz & Schaettler 2007)."""
+    """Tumour growth under anti-angiogenic treatment with a limited total dose (Ledzewicz &
+    Schaettler 2007).
+    """
     zeta, b, d, G, mu, dose, rate = 0.084, 5.85, 0.00873, 0.15, 0.02, 15, 75
     peak = ((b - mu) / d) ** 1.5
     ocp = Problem("tumour")

@@ -9,7 +9,9 @@ from .entry import problem
 
 @problem("rayleigh-mixed", "state constraint", quick=True)
 def rayleigh_mixed() -> Problem:
-    """Rayleigh's circuit with a constraint on voltage and control together (Maurer & Augustin 2001)."""
+    """Rayleigh's circuit with a constraint on voltage and control together (Maurer & Augustin
+    2001).
+    """
     ocp = Problem("rayleigh-mixed")
     ph = ocp.phase()
     ph.time(start=0, end=4.5)
@@ -60,13 +62,22 @@ def quadrotor(duration: float) -> Problem:
     ph.time(start=0, end=duration)
     x, y = ph.state("x", start=0, end=4, unit="m"), ph.state("y", start=0, end=0.5, unit="m")
     angle = ph.state("angle", start=0, end=0, lower=-1.5, upper=1.5)
-    vx, vy, w = ph.state("vx", start=0, end=0), ph.state("vy", start=0, end=0), ph.state("w", start=0, end=0)
-    left, right = ph.control("left", lower=0, upper=6, unit="N"), ph.control("right", lower=0, upper=6, unit="N")
+    vx = ph.state("vx", start=0, end=0)
+    vy = ph.state("vy", start=0, end=0)
+    w = ph.state("w", start=0, end=0)
+    left = ph.control("left", lower=0, upper=6, unit="N")
+    right = ph.control("right", lower=0, upper=6, unit="N")
     thrust = left + right
-    ph.dynamics({
-        x: vx, y: vy, angle: w,
-        vx: -thrust * sin(angle) / mass, vy: thrust * cos(angle) / mass - g, w: arm * (right - left) / inertia,
-    })  # fmt: skip
+    ph.dynamics(
+        {
+            x: vx,
+            y: vy,
+            angle: w,
+            vx: -thrust * sin(angle) / mass,
+            vy: thrust * cos(angle) / mass - g,
+            w: arm * (right - left) / inertia,
+        }
+    )
     ph.path((x - 1.3) ** 2 + (y + 0.3) ** 2, lower=0.6**2, name="first disc")
     ph.path((x - 2.7) ** 2 + (y - 0.9) ** 2, lower=0.6**2, name="second disc")
     ocp.minimize(ph.integral(left**2 + right**2))
@@ -100,7 +111,9 @@ def quadrotor_40() -> Problem:
 
 @problem("robbins", "chattering")
 def robbins() -> Problem:
-    """A constraint of order three whose boundary arc is reached through infinitely many touch points (Robbins 1980)."""
+    """A constraint of order three whose boundary arc is reached through infinitely many touch
+    points (Robbins 1980).
+    """
     ocp = Problem("robbins")
     ph = ocp.phase()
     ph.time(start=0, end=10)
@@ -113,7 +126,9 @@ def robbins() -> Problem:
 
 @problem("hager-type", "state constraint", quick=True)
 def hager_type() -> Problem:
-    """A scalar regulator whose state may not fall below a time-varying limit that touches it twice."""
+    """A scalar regulator whose state may not fall below a time-varying limit that
+    touches it twice.
+    """
 
     ocp = Problem("hager-type")
     ph = ocp.phase()

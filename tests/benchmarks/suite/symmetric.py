@@ -1,4 +1,6 @@
-"""Symmetric statements: a plain guess is a saddle point or a worst point, the optimum lies to either side."""
+"""Symmetric statements: a plain guess is a saddle point or a worst point, the optimum lies to
+either side.
+"""
 
 from math import pi
 
@@ -11,7 +13,9 @@ from .entry import problem
 
 @problem("sphere-long-way", "symmetric", quick=True)
 def sphere_long_way() -> Problem:
-    """Least energy between points of the equator 5 radians apart: the equator is a saddle, the best way passes a pole."""
+    """Least energy between points of the equator 5 radians apart: the equator is a saddle, the best
+    way passes a pole.
+    """
     ocp = Problem("sphere-long-way")
     ph = ocp.phase()
     ph.time(start=0, end=1)
@@ -25,7 +29,9 @@ def sphere_long_way() -> Problem:
 
 @problem("oscillator-past-pi", "symmetric", quick=True)
 def oscillator_past_pi() -> Problem:
-    """Action of an oscillator over more than half a period: rest is stationary, but a conjugate point lies at pi."""
+    """Action of an oscillator over more than half a period: rest is stationary, but a conjugate
+    point lies at pi.
+    """
     ocp = Problem("oscillator-past-pi")
     ph = ocp.phase()
     ph.time(start=0, end=4)
@@ -52,7 +58,9 @@ def disc_ahead() -> Problem:
 
 @problem("rings", "symmetric", quick=True)
 def rings() -> Problem:
-    """The least surface of revolution between two rings; the deep catenary is stationary, but no minimum."""
+    """The least surface of revolution between two rings; the deep catenary is stationary, but no
+    minimum.
+    """
     ocp = Problem("rings")
     ph = ocp.phase()
     ph.time(start=-0.5, end=0.5)
@@ -65,7 +73,9 @@ def rings() -> Problem:
 
 @problem("gravity-train", "symmetric")
 def gravity_train() -> Problem:
-    """The quickest frictionless tunnel through a uniform planet between points 120 degrees apart: a hypocycloid."""
+    """The quickest frictionless tunnel through a uniform planet between points 120 degrees apart: a
+    hypocycloid.
+    """
     ocp = Problem("gravity-train")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 20))

@@ -30,7 +30,9 @@ def wind_table() -> Problem:
 
 @problem("flight-through-wind", "tables", quick=True)
 def flight_through_wind() -> Problem:
-    """An aircraft of limited turn rate through a tabulated jet stream: least effort of steering and thrust in a fixed time."""
+    """An aircraft of limited turn rate through a tabulated jet stream: least effort of steering and
+    thrust in a fixed time.
+    """
     altitude = np.array([0.0, 1, 2, 3, 4, 5, 6, 7])
     speed = np.array([0.0, 0.02, 0.1, 0.35, 0.6, 0.35, 0.1, 0.05])
     wind = table(altitude, values=speed, name="wind")
@@ -51,7 +53,9 @@ def flight_through_wind() -> Problem:
 
 @problem("train-on-hills", "tables")
 def train_on_hills() -> Problem:
-    """A train over a line whose gradient is tabulated, in a given time with least traction energy."""
+    """A train over a line whose gradient is tabulated, in a given time with
+    least traction energy.
+    """
     place = np.linspace(0, 10, 11)
     gradient = np.array([0.0, 0.0, 0.08, 0.08, 0.0, -0.1, -0.1, 0.0, 0.06, 0.0, 0.0])
     slope = table(place, values=gradient, name="slope")
@@ -59,7 +63,8 @@ def train_on_hills() -> Problem:
     ph = ocp.phase()
     ph.time(start=0, end=12)
     x, v = ph.state("x", start=0, end=10), ph.state("v", start=0.3, end=0.3, lower=0.1, upper=1.2)
-    traction, brake = ph.control("traction", lower=0, upper=0.5), ph.control("brake", lower=0, upper=0.5)
+    traction = ph.control("traction", lower=0, upper=0.5)
+    brake = ph.control("brake", lower=0, upper=0.5)
     ph.dynamics({x: v, v: traction - brake - 0.03 - 0.06 * v**2 - slope(x)})
     ocp.minimize(ph.integral(traction * v))
     return ocp
@@ -67,14 +72,19 @@ def train_on_hills() -> Problem:
 
 @problem("engine-map", "tables")
 def engine_map() -> Problem:
-    """A launch to a height with a thrust that is tabulated over speed and height: the quickest climb of a jet."""
+    """A launch to a height with a thrust that is tabulated over speed and height: the quickest
+    climb of a jet.
+    """
     mach, height = np.linspace(0, 2, 6), np.linspace(0, 2, 5)
     mm, hh = np.meshgrid(mach, height, indexing="ij")
-    thrust = table(mach, height, values=(0.7 + 0.35 * mm - 0.08 * mm**2) * np.exp(-0.45 * hh), name="thrust")
+    thrust = table(
+        mach, height, values=(0.7 + 0.35 * mm - 0.08 * mm**2) * np.exp(-0.45 * hh), name="thrust"
+    )
     ocp = Problem("engine-map", symbols=casadi.MX)
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.5, 30))
-    h, v = ph.state("h", start=0, end=1.6, lower=0), ph.state("v", start=0.5, end=1.2, lower=0.2, upper=2)
+    h = ph.state("h", start=0, end=1.6, lower=0)
+    v = ph.state("v", start=0.5, end=1.2, lower=0.2, upper=2)
     climb = ph.state("climb", start=0, end=0, lower=-1, upper=1.2)
     lift = ph.control("lift", lower=-1, upper=2)
     ph.dynamics({

@@ -9,7 +9,9 @@ from .entry import problem
 
 @problem("slowest-joint", "undetermined")
 def slowest_joint() -> Problem:
-    """Three joints from rest to rest in least time: the slowest decides, the others have time to spare."""
+    """Three joints from rest to rest in least time: the slowest decides, the others have time to
+    spare.
+    """
     ocp = Problem("slowest-joint")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 30))
@@ -25,12 +27,15 @@ def slowest_joint() -> Problem:
 
 @problem("slowest-axis", "undetermined")
 def slowest_axis() -> Problem:
-    """Two axes of a gantry with speed limits, least time: one axis is at its limits, the other is idle or not."""
+    """Two axes of a gantry with speed limits, least time: one axis is at its limits, the other is
+    idle or not.
+    """
     ocp = Problem("slowest-axis")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 30))
     x, y = ph.state("x", start=0, end=5), ph.state("y", start=0, end=1)
-    v, w = ph.state("v", start=0, end=0, lower=-2, upper=2), ph.state("w", start=0, end=0, lower=-2, upper=2)
+    v = ph.state("v", start=0, end=0, lower=-2, upper=2)
+    w = ph.state("w", start=0, end=0, lower=-2, upper=2)
     a, b = ph.control("a", lower=-2, upper=2), ph.control("b", lower=-2, upper=2)
     ph.dynamics({x: v, y: w, v: a, w: b})
     ocp.minimize(ph.final(t))
@@ -52,11 +57,17 @@ def redundant_motors() -> Problem:
 
 @problem("slow-gripper", "undetermined", quick=True)
 def slow_gripper() -> Problem:
-    """A two-link arm whose gripper turns slowly, in least time: the gripper decides, two coupled joints have time to spare."""
+    """A two-link arm whose gripper turns slowly, in least time: the gripper decides, two coupled
+    joints have time to spare.
+    """
     ocp = Problem("slow-gripper")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 30))
-    q = [ph.state("shoulder", start=0, end=1), ph.state("elbow", start=0.5, end=-0.5), ph.state("gripper", start=0, end=2)]
+    q = [
+        ph.state("shoulder", start=0, end=1),
+        ph.state("elbow", start=0.5, end=-0.5),
+        ph.state("gripper", start=0, end=2),
+    ]
     w = [ph.state(f"w{i}", start=0, end=0, lower=-2, upper=2) for i in range(3)]
     u = [ph.control(f"u{i}", lower=-limit, upper=limit) for i, limit in enumerate((8, 4, 0.5))]
     M, right = SX(2, 2), SX(2, 1)

@@ -11,11 +11,14 @@ from .entry import problem
 
 @problem("car-around-obstacles", "vehicle")
 def car_around_obstacles() -> Problem:
-    """A car from stop to stop in least time around three obstacles, with a circle of grip and a speed limit."""
+    """A car from stop to stop in least time around three obstacles, with a circle of grip and a
+    speed limit.
+    """
     ocp = Problem("car-around-obstacles")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(1, 60))
-    x, y = ph.state("x", start=0, end=60, unit="m"), ph.state("y", start=0, end=0, lower=-8, upper=8, unit="m")
+    x = ph.state("x", start=0, end=60, unit="m")
+    y = ph.state("y", start=0, end=0, lower=-8, upper=8, unit="m")
     v, w = ph.state("v", start=0, end=0), ph.state("w", start=0, end=0)
     a, b = ph.control("a", lower=-6, upper=6), ph.control("b", lower=-6, upper=6)
     ph.dynamics({x: v, y: w, v: a, w: b})
@@ -29,12 +32,15 @@ def car_around_obstacles() -> Problem:
 
 @problem("car-by-wheel", "vehicle")
 def car_by_wheel() -> Problem:
-    """A car with heading and steering changes lanes around a disc with least effort under limits of grip and steering rate."""
+    """A car with heading and steering changes lanes around a disc with least effort under limits of
+    grip and steering rate.
+    """
     ocp = Problem("car-by-wheel")
     ph = ocp.phase()
     ph.time(start=0, end=4)
     x, y = ph.state("x", start=0, end=50), ph.state("y", start=0, end=3)
-    heading, steer = ph.state("heading", start=0, end=0), ph.state("steer", start=0, end=0, lower=-0.4, upper=0.4)
+    heading = ph.state("heading", start=0, end=0)
+    steer = ph.state("steer", start=0, end=0, lower=-0.4, upper=0.4)
     v = ph.state("v", start=12, lower=2, upper=14.5)
     rate, a = ph.control("rate", lower=-0.8, upper=0.8), ph.control("a", lower=-6, upper=4)
     turn = v * tan(steer) / 2.7
@@ -47,13 +53,17 @@ def car_by_wheel() -> Problem:
 
 @problem("truck-with-trailer", "vehicle")
 def truck_with_trailer() -> Problem:
-    """A truck backs its trailer beside its first place: least time, limits on steering and on the angle at the hitch."""
+    """A truck backs its trailer beside its first place: least time, limits on steering and on the
+    angle at the hitch.
+    """
     ocp = Problem("truck-with-trailer")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(1, 100))
-    x, y = ph.state("x", start=0, end=-6, lower=-15, upper=15), ph.state("y", start=0, end=3, lower=-5, upper=8)
+    x = ph.state("x", start=0, end=-6, lower=-15, upper=15)
+    y = ph.state("y", start=0, end=3, lower=-5, upper=8)
     heading, trailer = ph.state("heading", start=0, end=0), ph.state("trailer", start=0, end=0)
-    steer, v = ph.state("steer", start=0, end=0, lower=-0.6, upper=0.6), ph.state("v", start=0, end=0, lower=-1.5, upper=1.5)
+    steer = ph.state("steer", start=0, end=0, lower=-0.6, upper=0.6)
+    v = ph.state("v", start=0, end=0, lower=-1.5, upper=1.5)
     a, rate = ph.control("a", lower=-1, upper=1), ph.control("rate", lower=-1, upper=1)
     ph.dynamics({
         x: v * cos(heading), y: v * sin(heading), heading: v * tan(steer) / 2,
@@ -66,7 +76,9 @@ def truck_with_trailer() -> Problem:
 
 @problem("parking", "vehicle")
 def parking() -> Problem:
-    """The shortest way of a car that goes forward and backward to a place beside it (Reeds & Shepp 1990)."""
+    """The shortest way of a car that goes forward and backward to a place beside it (Reeds & Shepp
+    1990).
+    """
     ocp = Problem("parking")
     ph = ocp.phase()
     t = ph.time(start=0, end=free(0.1, 30))
@@ -80,7 +92,9 @@ def parking() -> Problem:
 
 @problem("underwater-vehicle", "vehicle")
 def underwater_vehicle() -> Problem:
-    """A vehicle under water in a current is brought from speed to rest with least effort (Bueskens & Maurer)."""
+    """A vehicle under water in a current is brought from speed to rest with least effort (Bueskens
+    & Maurer).
+    """
     ocp = Problem("underwater-vehicle")
     ph = ocp.phase()
     ph.time(start=0, end=1)

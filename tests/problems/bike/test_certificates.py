@@ -1,4 +1,6 @@
-"""Jumps whose joints touch their limits again and again: costates jump there, and Pontryagin's conditions hold all the same."""
+"""Jumps whose joints touch their limits again and again: costates jump there, and Pontryagin's
+conditions hold all the same.
+"""
 
 import pytest
 
@@ -6,7 +8,9 @@ from trajopt import certify, solve
 from trajopt.catalogue import builder
 
 
-@pytest.mark.parametrize("name", ["platform-jump", pytest.param("platform-highest", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["platform-jump", pytest.param("platform-highest", marks=pytest.mark.slow)]
+)
 def test_jumps_are_certified(name):
     solution = solve(builder(name)()).check()
     certificate = certify(solution)
@@ -16,7 +20,8 @@ def test_jumps_are_certified(name):
     costates = solution.phases["flight"].costates
     breaks = solution.phases["flight"].breaks[1:-1]
     jumps = [
-        abs(costates[rate].evaluate(breaks) - costates[rate].evaluate(breaks, left=True)).max() / abs(costates[rate].points).max()
+        abs(costates[rate].evaluate(breaks) - costates[rate].evaluate(breaks, left=True)).max()
+        / abs(costates[rate].points).max()
         for rate in ("knee_rate", "waist_rate")
     ]
     assert max(jumps) > 0.1

@@ -1,4 +1,6 @@
-"""The Daniel jump: by PD control, and onto a platform by optimal control, re-simulated in another derivation."""
+"""The Daniel jump: by PD control, and onto a platform by optimal control, re-simulated in another
+derivation.
+"""
 
 from dataclasses import replace
 
@@ -7,7 +9,16 @@ import numpy as np
 import pytest
 
 from problems import bike
-from problems.bike.jump import HOP, PLATFORM_HOP, PLATFORM_PUSH, PUSH, ROLLING_HOP, ROLLING_PUSH, TORQUES, posture_acceleration
+from problems.bike.jump import (
+    HOP,
+    PLATFORM_HOP,
+    PLATFORM_PUSH,
+    PUSH,
+    ROLLING_HOP,
+    ROLLING_PUSH,
+    TORQUES,
+    posture_acceleration,
+)
 from problems.bike.resimulation import JOINTS, flown
 from problems.bike.support import FOLLOW, LIFT, REACH
 from trajopt import solve
@@ -39,8 +50,11 @@ def test_the_highest_hop_has_its_stated_clearance():
     assert clearance > 0.7
     assert again.clearance == pytest.approx(clearance, abs=1e-3)
     assert again.gap < 1e-8
-    longest = max(float(np.abs(ph[name](np.linspace(ph.t0, ph.tf, 201))).max() / limit)
-                  for ph in hop.phases.values() for name, limit in zip(TORQUES, bike.Jump().limits, strict=True))  # fmt: skip
+    longest = max(
+        float(np.abs(ph[name](np.linspace(ph.t0, ph.tf, 201))).max() / limit)
+        for ph in hop.phases.values()
+        for name, limit in zip(TORQUES, bike.Jump().limits, strict=True)
+    )
     assert longest < 1 + 1e-4
 
 
@@ -55,7 +69,9 @@ def test_take_off_is_smooth_and_the_flight_is_free(jump):
     a = machine.mechanism.acceleration(q, v, torques)
     assert np.array(machine.ground_force(q, v, a)).ravel() == pytest.approx([0.0, 0.0], abs=1e-4)
     fall = [float(flight["centre_y_rate"](t)) for t in (flight.t0, flight.tf)]
-    assert fall[1] - fall[0] == pytest.approx(-bike.SEVEN_LINK.gravity * (flight.tf - flight.t0), rel=1e-9)
+    assert fall[1] - fall[0] == pytest.approx(
+        -bike.SEVEN_LINK.gravity * (flight.tf - flight.t0), rel=1e-9
+    )
 
 
 @pytest.mark.slow
@@ -65,8 +81,15 @@ def test_limits_hold_between_the_nodes(jump):
     joints = ("ankle", "knee", "waist", "shoulder", "elbow")
     angles = casadi.vertcat(*[machine.seen(machine.posture.angles[j], model.q) for j in joints])
     ground = machine.ground_force(model.q, model.v, model.acceleration(model.q, model.v, model.u))
-    everything = model.function(angles, casadi.jtimes(angles, model.q, model.v), ground, machine.point("mass centre", model.q))
-    ranges = np.array([data.ankle_deg, data.knee_deg, data.waist_deg, data.shoulder_deg, data.elbow_deg])
+    everything = model.function(
+        angles,
+        casadi.jtimes(angles, model.q, model.v),
+        ground,
+        machine.point("mass centre", model.q),
+    )
+    ranges = np.array(
+        [data.ankle_deg, data.knee_deg, data.waist_deg, data.shoulder_deg, data.elbow_deg]
+    )
     for ph in jump.phases.values():
         for t in np.linspace(ph.t0, ph.tf, 101):
             q, v = ([float(ph[n + tail](t)) for n in JOINTS] for tail in ("", "_rate"))
@@ -79,29 +102,51 @@ def test_limits_hold_between_the_nodes(jump):
                 assert float(ph["centre_y"](t)) - float(centre[1]) >= -1e-6
             if ph.name == "stance":
                 assert float(force[1]) >= -1e-2
-                assert abs(float(force[0])) <= 0.9 * float(force[1]) + 1e-2  # the newton of adhesion is never used
+                assert (
+                    abs(float(force[0])) <= 0.9 * float(force[1]) + 1e-2
+                )  # the newton of adhesion is never used
 
 
 def test_posture_in_the_air_moves_as_the_whole_machine_does():
     machine = bike.seven_link(stance=False)
-    q, v, torques = np.radians([25, 58, 60, -80]), np.array([1.0, 2.0, -9.0, 8.0]), [20.0, -90.0, 5.0]
-    whole = np.array(machine.mechanism.acceleration([0.3, 0.8, *q], [0.5, -1.0, *v], torques)).ravel()
+    q, v, torques = (
+        np.radians([25, 58, 60, -80]),
+        np.array([1.0, 2.0, -9.0, 8.0]),
+        [20.0, -90.0, 5.0],
+    )
+    whole = np.array(
+        machine.mechanism.acceleration([0.3, 0.8, *q], [0.5, -1.0, *v], torques)
+    ).ravel()
     assert np.array(
-        casadi.DM(casadi.evalf(posture_acceleration(machine, casadi.SX(q), casadi.SX(v), casadi.SX(torques))))
+        casadi.DM(
+            casadi.evalf(
+                posture_acceleration(machine, casadi.SX(q), casadi.SX(v), casadi.SX(torques))
+            )
+        )
     ).ravel() == pytest.approx(whole[2:], abs=1e-9)
 
 
-@pytest.mark.parametrize("sketch", [PUSH, HOP, PLATFORM_PUSH, PLATFORM_HOP, ROLLING_PUSH, ROLLING_HOP, LIFT, REACH, FOLLOW])
+@pytest.mark.parametrize(
+    "sketch",
+    [PUSH, HOP, PLATFORM_PUSH, PLATFORM_HOP, ROLLING_PUSH, ROLLING_HOP, LIFT, REACH, FOLLOW],
+)
 @pytest.mark.parametrize("longer", [0.9, 1.0, 1.1], ids=["short arms", "thesis", "long arms"])
 def test_sketched_postures_stay_within_reach_of_the_handlebar(sketch, longer):
     """Also with other links: arms shorter and limbs longer, or the other way round."""
-    links = {name: getattr(bike.SEVEN_LINK, name) for name in ("upper_arm", "forearm", "thigh", "torso")}
+    links = {
+        name: getattr(bike.SEVEN_LINK, name) for name in ("upper_arm", "forearm", "thigh", "torso")
+    }
     factors = {"upper_arm": longer, "forearm": longer, "thigh": 2 - longer, "torso": 2 - longer}
-    data = replace(bike.SEVEN_LINK, **{name: replace(link, length=factors[name] * link.length) for name, link in links.items()})
+    data = replace(
+        bike.SEVEN_LINK,
+        **{name: replace(link, length=factors[name] * link.length) for name, link in links.items()},
+    )
     elbows = []
     for machine in (bike.seven_link(), bike.seven_link(data)):
         q = machine.mechanism.q
-        elbows.append(casadi.Function("elbow", [q], [machine.seen(machine.posture.angles["elbow"], q)]))
+        elbows.append(
+            casadi.Function("elbow", [q], [machine.seen(machine.posture.angles["elbow"], q)])
+        )
     curves = sketch.angles(bike.SEVEN_LINK), sketch.angles(data)
     for s in np.linspace(0, 1, 41):
         place, moved = ([float(curve(s)) for curve, _ in angles] for angles in curves)

@@ -1,4 +1,6 @@
-"""PD runs of the five-link bike robot: values of the wheelie, lift-off and touch-down, the elbow stop, the power balance."""
+"""PD runs of the five-link bike robot: values of the wheelie, lift-off and touch-down, the elbow
+stop, the power balance.
+"""
 
 import numpy as np
 import pytest
@@ -22,7 +24,8 @@ def test_wheelie_has_the_values_of_the_reference(wheelie):
     assert times["front lift-off"] == pytest.approx(REFERENCE["lift-off"], abs=5e-4)
     assert times["pull over"] == pytest.approx(REFERENCE["pd on"], abs=1e-3)
     rise = np.degrees(wheelie.at(np.linspace(0.4, 0.7, 301), "beta"))
-    # The reference notices 20 deg only at the end of its step, which adds about 0.1 deg to the peak.
+    # The reference notices 20 deg only at the end of its step, which adds about 0.1 deg to the
+    # peak.
     assert rise.max() == pytest.approx(REFERENCE["peak"], abs=0.2)
     assert np.degrees(wheelie.final["beta"]) == pytest.approx(REFERENCE["rise"], abs=5e-3)
     assert np.degrees(wheelie.final["torso"]) == pytest.approx(REFERENCE["lean"], abs=5e-3)
@@ -35,9 +38,14 @@ def test_contact_forces_are_compressive(wheelie):
 
 
 def test_the_energy_equals_the_work_of_the_torques(wheelie):
-    """Up to lift-off, and from there to the end of the wheel torque: the energy gain is the work of wheel and waist."""
+    """Up to lift-off, and from there to the end of the wheel torque: the energy gain is the work of
+    wheel and waist.
+    """
     system = wheelie.system
-    of = {name: system.function(system.outputs[name][0]) for name in ("wheel_torque", "waist_torque", "energy")}
+    of = {
+        name: system.function(system.outputs[name][0])
+        for name in ("wheel_torque", "waist_torque", "energy")
+    }
     places, weights = np.polynomial.legendre.leggauss(8)
 
     def value(name, time):
@@ -49,13 +57,23 @@ def test_the_energy_equals_the_work_of_the_torques(wheelie):
         return turning + value("waist_torque", time) * (rate["torso"] + rate["beta"])
 
     times = _times(wheelie)
-    for start, end in ((0.0, times["front lift-off"]), (times["front lift-off"], times["pull over"])):
+    for start, end in (
+        (0.0, times["front lift-off"]),
+        (times["front lift-off"], times["pull over"]),
+    ):
         # The integrator's own steps are short where a torque reaches its limit.
         knots = np.unique(np.clip(wheelie.t, start + 1e-9, end - 1e-9))
         middles, halves = (knots[1:] + knots[:-1]) / 2, np.diff(knots) / 2
-        powers = np.array([[power(m + h * place) for place in places] for m, h in zip(middles, halves, strict=True)])
+        powers = np.array(
+            [
+                [power(m + h * place) for place in places]
+                for m, h in zip(middles, halves, strict=True)
+            ]
+        )
         work = halves @ powers @ weights
-        assert value("energy", knots[-1]) - value("energy", knots[0]) == pytest.approx(work, rel=1e-8)
+        assert value("energy", knots[-1]) - value("energy", knots[0]) == pytest.approx(
+            work, rel=1e-8
+        )
 
 
 def test_lift_off_is_at_zero_front_force_with_continuous_velocity(wheelie):
@@ -78,8 +96,9 @@ def test_a_short_torque_lifts_the_front_which_lands_without_rebound():
     assert landing.before[3] == pytest.approx(0.0, abs=1e-8)
     assert landing.before[8] < 0
     assert landing.after[8] == pytest.approx(0.0, abs=1e-12)
-    # The rear wheel keeps rolling, so the impulse at the front has a moment about the rear axle only: in the coordinates of the
-    # machine that rolls, another model, the momenta of x and torso stay.
+    # The rear wheel keeps rolling, so the impulse at the front has a moment about the rear axle
+    # only: in the coordinates of the machine that rolls, another model, the momenta of x and torso
+    # stay.
     model = bike.five_link().mechanism
     mass = np.array(model.evaluate(model.equations.mass, landing.before[[0, 3, 4]], np.zeros(3)))
     momenta = mass @ (landing.after[[5, 8, 9]] - landing.before[[5, 8, 9]])
@@ -101,18 +120,33 @@ def test_on_the_ground_it_moves_as_the_machine_that_rolls(wheelie):
     for time in (0.2, 0.35, 0.6, 1.5):
         x = wheelie.at(time)
         q, v = x[[0, 3, 4]], x[[5, 8, 9]]
-        torques = [float(wheelie.system.function(wheelie.system.outputs[name][0])(time, x, wheelie.system.parameter_values))
-                   for name in ("wheel_torque", "waist_torque")]  # fmt: skip
+        torques = [
+            float(
+                wheelie.system.function(wheelie.system.outputs[name][0])(
+                    time, x, wheelie.system.parameter_values
+                )
+            )
+            for name in ("wheel_torque", "waist_torque")
+        ]
         a = machine.mechanism.acceleration(q, v, torques)
-        rate = np.array(wheelie.system.function(wheelie.system.rate)(time, x, wheelie.system.parameter_values)).ravel()
+        rate = np.array(
+            wheelie.system.function(wheelie.system.rate)(time, x, wheelie.system.parameter_values)
+        ).ravel()
         assert rate[[5, 8, 9]] == pytest.approx(np.array(a).ravel(), abs=1e-7)
-        ground = [float(wheelie.system.function(wheelie.system.outputs[name][0])(time, x, wheelie.system.parameter_values))
-                  for name in ("traction", "rear_force")]  # fmt: skip
+        ground = [
+            float(
+                wheelie.system.function(wheelie.system.outputs[name][0])(
+                    time, x, wheelie.system.parameter_values
+                )
+            )
+            for name in ("traction", "rear_force")
+        ]
         assert ground == pytest.approx(np.array(machine.ground_force(q, v, a)).ravel(), abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("pull", "happened"), [(80.0, {"rear slip"}), (150.0, {"rear slip", "rear lift-off", "rear touch-down"})]
+    ("pull", "happened"),
+    [(80.0, {"rear slip"}), (150.0, {"rear slip", "rear lift-off", "rear touch-down"})],
 )
 def test_large_torques_cause_slip_and_lift_off(pull, happened, wheelie):
     run = simulate(bike.wheelie_pd(pull_torque=pull))

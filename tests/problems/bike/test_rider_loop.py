@@ -1,11 +1,17 @@
-"""The closed-loop run of the thesis: angles of its appendix, and the form that passes where its choice is singular."""
+"""The closed-loop run of the thesis: angles of its appendix, and the form that passes where its
+choice is singular.
+"""
 
 import numpy as np
 import pytest
 
 from problems.bike import rider_loop
 
-GILL = ((0.5,), ((np.sqrt(2) - 1) / 2, 1 - 1 / np.sqrt(2)), (0.0, -1 / np.sqrt(2), 1 + 1 / np.sqrt(2)))
+GILL = (
+    (0.5,),
+    ((np.sqrt(2) - 1) / 2, 1 - 1 / np.sqrt(2)),
+    (0.0, -1 / np.sqrt(2), 1 + 1 / np.sqrt(2)),
+)
 GILL_WEIGHTS = np.array([1.0, 2 - np.sqrt(2), 2 + np.sqrt(2), 1.0]) / 6
 
 
@@ -18,7 +24,11 @@ def test_rider_loop_reaches_the_angles_of_the_appendix(rates):
     for _ in range(40):
         slopes = [np.array(f(0.0, x, [])).ravel()]
         for row in GILL:
-            slopes.append(np.array(f(0.0, x + 0.005 * sum(c * k for c, k in zip(row, slopes, strict=True)), [])).ravel())
+            slopes.append(
+                np.array(
+                    f(0.0, x + 0.005 * sum(c * k for c, k in zip(row, slopes, strict=True)), [])
+                ).ravel()
+            )
         x = x + 0.005 * GILL_WEIGHTS @ np.array(slopes)
     assert np.degrees(x[:5]) == pytest.approx(rider_loop.REFERENCE[rates], abs=6e-6)
 
@@ -35,7 +45,9 @@ def test_rider_loop_start_has_the_residual_of_the_appendix_and_both_models_agree
 
 
 def test_rider_loop_augmented_form_passes_where_the_thesis_choice_is_singular(motion):
-    """The determinant of J_S (theta1, theta4) changes sign at t = 0.2555 s; the augmented motion goes on."""
+    """The determinant of J_S (theta1, theta4) changes sign at t = 0.2555 s; the augmented motion
+    goes on.
+    """
     model = rider_loop.mechanism()
     run = motion(rider_loop.build(), 0.3).run
     determinant = []

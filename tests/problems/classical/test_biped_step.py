@@ -1,4 +1,6 @@
-"""The five-link biped: its equations of motion and its impact by independent derivations, its step against shooting."""
+"""The five-link biped: its equations of motion and its impact by independent derivations, its step
+against shooting.
+"""
 
 import casadi
 import numpy as np
@@ -18,22 +20,47 @@ def tree():
     up, down = biped.TIBIA - biped.BELOW_KNEE, -biped.BELOW_KNEE
     links = (
         Link("tibia", "ground", (Turn("z", angle[0]),), m[0], (0, up, 0), J[0]),
-        Link("femur", "tibia", (Slide("y", biped.TIBIA), Turn("z", angle[1])), m[1], (0, biped.FEMUR - biped.BELOW_HIP, 0), J[1]),
-        Link("torso", "femur", (Slide("y", biped.FEMUR), Turn("z", angle[2])), m[2], (0, CENTRE, 0), J[2]),
+        Link(
+            "femur",
+            "tibia",
+            (Slide("y", biped.TIBIA), Turn("z", angle[1])),
+            m[1],
+            (0, biped.FEMUR - biped.BELOW_HIP, 0),
+            J[1],
+        ),
+        Link(
+            "torso",
+            "femur",
+            (Slide("y", biped.FEMUR), Turn("z", angle[2])),
+            m[2],
+            (0, CENTRE, 0),
+            J[2],
+        ),
         Link("other femur", "torso", (Turn("z", angle[3]),), m[3], (0, -biped.BELOW_HIP, 0), J[3]),
-        Link("other tibia", "other femur", (Slide("y", -biped.FEMUR), Turn("z", angle[4])), m[4], (0, down, 0), J[4]),
+        Link(
+            "other tibia",
+            "other femur",
+            (Slide("y", -biped.FEMUR), Turn("z", angle[4])),
+            m[4],
+            (0, down, 0),
+            J[4],
+        ),
     )
     return Tree("biped", links, gravity=(0, -G, 0))
 
 
 def states(count=5):
     rng = np.random.default_rng(0)
-    return [(rng.normal(size=5), rng.normal(size=5) * 3, rng.normal(size=4) * 20) for _ in range(count)]
+    return [
+        (rng.normal(size=5), rng.normal(size=5) * 3, rng.normal(size=4) * 20) for _ in range(count)
+    ]
 
 
 def acceleration(q, v, u):
     a, _ = biped.arms(CENTRE)
-    return np.array(casadi.DM(biped.acceleration(casadi.DM(q), casadi.DM(v), casadi.DM(u), a, G))).ravel()
+    return np.array(
+        casadi.DM(biped.acceleration(casadi.DM(q), casadi.DM(v), casadi.DM(u), a, G))
+    ).ravel()
 
 
 def relative(x):
@@ -44,7 +71,9 @@ def test_newton_and_euler_find_the_torques():
     """The ankle has none."""
     torques = newton_euler(tree())
     for q, v, u in states():
-        found = np.array(torques(relative(q), relative(v), relative(acceleration(q, v, u)), 0.0)).ravel()
+        found = np.array(
+            torques(relative(q), relative(v), relative(acceleration(q, v, u)), 0.0)
+        ).ravel()
         np.testing.assert_allclose(found, [0.0, *u], atol=1e-10)
 
 
@@ -55,17 +84,23 @@ def test_torques_are_the_only_source_of_energy():
     for q, v, u in states():
         h = 1e-5
         a = acceleration(q, v, u)
-        after, before = (float(energy(relative(q + s * h * v), relative(v + s * h * a))) for s in (1, -1))
+        after, before = (
+            float(energy(relative(q + s * h * v), relative(v + s * h * a))) for s in (1, -1)
+        )
         assert (after - before) / (2 * h) == pytest.approx(relative(v)[1:] @ u, rel=1e-6)
 
 
 def test_the_impact_keeps_the_new_foot_at_rest():
-    """Against the impulse at the foot from the equations in seven coordinates: five angles and the position of the old foot."""
+    """Against the impulse at the foot from the equations in seven coordinates: five angles and the
+    position of the old foot.
+    """
     a, foot = biped.arms(CENTRE)
     for q, v, _ in states():
         along = np.vstack([-np.cos(q), -np.sin(q)])  # derivative of each link's direction
         jacobians = [np.hstack([row * along, np.eye(2)]) for row in a]
-        M = sum(m * J.T @ J for m, J in zip(biped.MASS, jacobians, strict=True)) + np.diag([*biped.INERTIA, 0, 0])
+        M = sum(m * J.T @ J for m, J in zip(biped.MASS, jacobians, strict=True)) + np.diag(
+            [*biped.INERTIA, 0, 0]
+        )
         J = np.hstack([foot * along, np.eye(2)])
         kkt = np.block([[M, J.T], [J, np.zeros((2, 2))]])
         after = np.linalg.solve(kkt, np.concatenate([M @ [*v, 0, 0], [0, 0]]))[:5]

@@ -1,4 +1,6 @@
-"""Optimal control of the exoskeleton: gates, blade and ground between the nodes, two methods, inverse dynamics of the motion."""
+"""Optimal control of the exoskeleton: gates, blade and ground between the nodes, two methods,
+inverse dynamics of the motion.
+"""
 
 from math import cos, pi, sin
 
@@ -45,7 +47,9 @@ def _inside(ph):
 
 
 def test_quasi_velocities_give_the_motion_of_voronets_equations():
-    """The reduced form against multiplier-free equations that the library derives in another way."""
+    """The reduced form against multiplier-free equations that the library derives
+    in another way.
+    """
     from problems.exoskeleton.model import blade, gliding
 
     tree = links({"q10": 0.0}, plane=0.0)
@@ -82,7 +86,9 @@ def test_gates_are_passed_and_the_posture_returns(run):
     for gate, ph in enumerate(run.phases.values(), start=1):
         assert float(ph["x0"](ph.tf)) == pytest.approx(course.spacing * gate, abs=1e-8)
         assert abs(float(ph["y0"](ph.tf)) - course.centre(gate)) <= course.width / 2 + 1e-8
-    assert [float(ph[n](ph.tf)) for n in ("psi1", "psi2", "phi0")] == pytest.approx([pi / 2, pi / 2, 0], abs=1e-8)
+    assert [float(ph[n](ph.tf)) for n in ("psi1", "psi2", "phi0")] == pytest.approx(
+        [pi / 2, pi / 2, 0], abs=1e-8
+    )
 
 
 def test_foot_stays_flat_on_the_ground_and_muscles_within_their_limits(run):
@@ -93,11 +99,16 @@ def test_foot_stays_flat_on_the_ground_and_muscles_within_their_limits(run):
             normal = float(body.motion(q, nu, u)[2])
             assert normal > 0
             assert abs(u[1]) <= 0.25 * normal + 1e-6
-            assert all(abs(x) <= limit * (1 + 1e-6) for x, limit in zip(u, body.limits.values(), strict=True))
+            assert all(
+                abs(x) <= limit * (1 + 1e-6)
+                for x, limit in zip(u, body.limits.values(), strict=True)
+            )
 
 
 def test_parallel_inverse_dynamics_of_the_motion_gives_the_controls(run):
-    """Accelerations from the found trajectory alone; torques by tau = L T P; what is left is the muscles and the blade."""
+    """Accelerations from the found trajectory alone; torques by tau = L T P; what is left is the
+    muscles and the blade.
+    """
     body = rider()
     tree = body.tree
     for ph in run.phases.values():
@@ -112,10 +123,19 @@ def test_parallel_inverse_dynamics_of_the_motion_gives_the_controls(run):
             steer, ankle, hip, f8, f9 = u
             assert tau["phi0"] == pytest.approx(steer, abs=2e-3)
             assert (tau["psi1"], tau["psi2"]) == pytest.approx((ankle - hip, hip), abs=2e-2)
-            assert tau["x0"] * cos(q[2]) + tau["y0"] * sin(q[2]) == pytest.approx(0, abs=2e-2)  # nothing pushes along the blade
-            place, speed = dict(zip(body.names, q, strict=True)), dict(zip(body.names[2:], nu[1:], strict=True))
+            assert tau["x0"] * cos(q[2]) + tau["y0"] * sin(q[2]) == pytest.approx(
+                0, abs=2e-2
+            )  # nothing pushes along the blade
+            place, speed = (
+                dict(zip(body.names, q, strict=True)),
+                dict(zip(body.names[2:], nu[1:], strict=True)),
+            )
             for name, f, mass in (("q8", f8, 15.0), ("q9", f9, 10.0)):
-                spring = mass * 9.8 * cos(pi / 12) - 1000 * (place[name] - 1 / np.sqrt(3)) - 100 * speed[name]
+                spring = (
+                    mass * 9.8 * cos(pi / 12)
+                    - 1000 * (place[name] - 1 / np.sqrt(3))
+                    - 100 * speed[name]
+                )
                 assert tau[name] == pytest.approx(f + spring, abs=2e-2)
 
 
@@ -128,12 +148,16 @@ def test_reduced_slalom_by_pontryagin_has_the_same_effort():
     for name, ph in shot.phases.items():
         t = 0.5 * (ph.t0 + ph.tf)
         for state in ("phi0", "speed"):
-            assert float(direct.costate(state, name)(t)) == pytest.approx(float(ph.costates[state](t)), abs=1e-4)
+            assert float(direct.costate(state, name)(t)) == pytest.approx(
+                float(ph.costates[state](t)), abs=1e-4
+            )
 
 
 @pytest.mark.slow
 def test_the_command_solves_the_reduced_slalom_by_both_methods():
-    result = CliRunner().invoke(app, ["solve", "slalom-effort", "--set", "posture=rigid", "--method", "both"])
+    result = CliRunner().invoke(
+        app, ["solve", "slalom-effort", "--set", "posture=rigid", "--method", "both"]
+    )
     assert result.exit_code == 0
     assert "relative difference" in result.output
 
@@ -148,7 +172,9 @@ def test_more_time_than_best_takes_more_effort_and_the_fastest_run_is_faster(run
     price = 0.0
     for ph in fastest.phases.values():
         t = np.linspace(ph.t0, ph.tf, 4001)
-        price += 0.2 * np.trapezoid(sum((ph[n](t).ravel() / limit) ** 2 for n, limit in rider().limits.items()), t)
+        price += 0.2 * np.trapezoid(
+            sum((ph[n](t).ravel() / limit) ** 2 for n, limit in rider().limits.items()), t
+        )
     assert fastest.objective - end == pytest.approx(price, rel=1e-3)
 
 
@@ -159,7 +185,9 @@ def test_unknown_posture_is_rejected():
 
 @pytest.fixture(scope="module")
 def standing_movements():
-    return {m: solve(m.build(), tolerance=1e-5).check() for m in (exoskeleton_lift, exoskeleton_assist)}
+    return {
+        m: solve(m.build(), tolerance=1e-5).check() for m in (exoskeleton_lift, exoskeleton_assist)
+    }
 
 
 def test_standing_movements_keep_the_foot_flat(standing_movements):
@@ -172,14 +200,18 @@ def test_standing_movements_keep_the_foot_flat(standing_movements):
             a = [_slope(ph[f"{n}_rate"], t) for n in names]
             normal = float(normal_force(tree, model, q, v, a))
             needed = np.array(model.inverse(q, v, a, np.zeros(4))).ravel()
-            ankle = needed[names.index("psi1")] + needed[names.index("psi2")]  # exoskeleton and wearer together
+            ankle = (
+                needed[names.index("psi1")] + needed[names.index("psi2")]
+            )  # exoskeleton and wearer together
             assert abs(ankle) <= HALF_WIDTH * normal + 0.1
             assert all(abs(float(ph[n](t))) <= limit * (1 + 1e-6) for n, limit in LIMITS.items())
 
 
 def test_standing_movements_have_their_known_effort(standing_movements):
     for module, answer in standing_movements.items():
-        assert answer.objective == pytest.approx(module.REFERENCE.objective, rel=module.REFERENCE.tolerance)
+        assert answer.objective == pytest.approx(
+            module.REFERENCE.objective, rel=module.REFERENCE.tolerance
+        )
 
 
 @pytest.mark.slow
@@ -202,7 +234,11 @@ def test_assistance_tracks_the_wearer_to_its_tolerance(standing_movements):
     for deviation, answer in ((0.03, standing_movements[exoskeleton_assist]), (0.06, looser)):
         t = np.linspace(0, 2, 2001)
         bend = 0.25 * (1 - np.cos(pi * t))
-        missed = (answer["psi1"](t).ravel() - VERTICAL + bend) ** 2 + (answer["psi2"](t).ravel() - VERTICAL - bend) ** 2
-        assert np.sqrt(np.trapezoid(missed, t) / 2) == pytest.approx(deviation, rel=1e-3)  # all of the freedom is used
+        missed = (answer["psi1"](t).ravel() - VERTICAL + bend) ** 2 + (
+            answer["psi2"](t).ravel() - VERTICAL - bend
+        ) ** 2
+        assert np.sqrt(np.trapezoid(missed, t) / 2) == pytest.approx(
+            deviation, rel=1e-3
+        )  # all of the freedom is used
         efforts[deviation] = answer.objective
     assert efforts[0.06] < efforts[0.03]

@@ -1,4 +1,6 @@
-"""The three-link exoskeleton: its model against the document's matrices, and its slalom by programme constraints."""
+"""The three-link exoskeleton: its model against the document's matrices, and its slalom by
+programme constraints.
+"""
 
 import json
 from math import cos, pi, sin, sqrt
@@ -8,7 +10,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from problems.exoskeleton.model import CONSTANT_LENGTHS, EXTENSIONS, NAMES, SLOPE, links, with_potential
+from problems.exoskeleton.model import (
+    CONSTANT_LENGTHS,
+    EXTENSIONS,
+    NAMES,
+    SLOPE,
+    links,
+    with_potential,
+)
 from problems.exoskeleton.snowboarder import APPENDIX_LAW, TURN_PER_STEP, snowboarder
 from trajopt.__main__ import app
 from trajopt.errors import ModelError, UsageError
@@ -17,14 +26,21 @@ from trajopt.mechanics import check_model
 
 
 def _appendix_mass_matrix(q):
-    """The Hessian H of appendix 2, entry by entry, in the order of its coordinates; entries not named here are zero there."""
+    """The Hessian H of appendix 2, entry by entry, in the order of its coordinates; entries not
+    named here are zero there.
+    """
     _, _, _, p1, p2, s1, s2, q8, q9, q10 = q
     m0, m1, m2, l0, l1, l2 = 5.0, 5.0, 10.0, 0.5, 1.0, 1.0
     leg = (m1 + m2) * q8 + q10 * m2 + l1 * (m1 + 2 * m2) / 2
     body, hip = l2 / 2 + q9, q8 + q10 + l1
     along, across = cos(p1) * cos(p2) + sin(p1) * sin(p2), cos(p1) * sin(p2) - cos(p2) * sin(p1)
     c1, c2, z1, z2 = cos(s1), cos(s2), sin(s1), sin(s2)
-    square = (m1 + m2) * q8**2 + (2 * q10 * m2 + l1 * (m1 + 2 * m2)) * q8 + q10**2 * m2 + 2 * q10 * l1 * m2
+    square = (
+        (m1 + m2) * q8**2
+        + (2 * q10 * m2 + l1 * (m1 + 2 * m2)) * q8
+        + q10**2 * m2
+        + 2 * q10 * l1 * m2
+    )
     square += l1**2 * (m1 + 3 * m2) / 3
     turn = -body * (z2 * along * c1 - c2 * z1) * m2
     shared = (c2 * along * c1 + z1 * z2) * m2
@@ -88,7 +104,9 @@ def test_mass_matrix_is_the_one_of_the_appendix():
         mine = np.zeros(10)
         mine[order] = q
         for mass in (model.equations.mass, by_energies):
-            found = np.array(casadi.DM(model.evaluate(mass, mine, np.zeros(10))))[np.ix_(order, order)]
+            found = np.array(casadi.DM(model.evaluate(mass, mine, np.zeros(10))))[
+                np.ix_(order, order)
+            ]
             assert found == pytest.approx(document, abs=1e-13)
 
 
@@ -107,13 +125,19 @@ def test_gravity_is_that_of_the_appendix_and_the_text_drops_parts_of_it():
     for kind in ("full", "slope", "foot"):
         model = with_potential(tree.mechanism(), tree, kind)
         at = [q[c.name] for c in model.coordinates]
-        values = -np.array(casadi.DM(model.evaluate(model.equations.bias, at, np.zeros(10)))).ravel()
+        values = -np.array(
+            casadi.DM(model.evaluate(model.equations.bias, at, np.zeros(10)))
+        ).ravel()
         pulls[kind] = {c.name: v for c, v in zip(model.coordinates, values, strict=True)}
     for name, value in expected.items():
         assert pulls["full"][name] == pytest.approx(value, rel=1e-13)
-    assert pulls["slope"]["q9"] == pytest.approx(expected["q9"] + g * m2 * cos(SLOPE) * sin(q["psi2"]), rel=1e-12)
+    assert pulls["slope"]["q9"] == pytest.approx(
+        expected["q9"] + g * m2 * cos(SLOPE) * sin(q["psi2"]), rel=1e-12
+    )
     assert pulls["slope"]["phi1"] == pytest.approx(expected["phi1"], rel=1e-13)
-    assert {n: v for n, v in pulls["foot"].items() if abs(v) > 1e-12} == {"x0": pytest.approx(expected["x0"])}
+    assert {n: v for n, v in pulls["foot"].items() if abs(v) > 1e-12} == {
+        "x0": pytest.approx(expected["x0"])
+    }
 
 
 def test_seven_coordinates_equal_ten_with_fixed_lengths():
@@ -122,17 +146,25 @@ def test_seven_coordinates_equal_ten_with_fixed_lengths():
     at = {c.name: x for c, x in zip(seven.coordinates, q, strict=True)} | CONSTANT_LENGTHS
     rates = {c.name: x for c, x in zip(seven.coordinates, v, strict=True)} | CONSTANT_LENGTHS
     states = [[d[c.name] for c in ten.coordinates] for d in (at, rates)]
-    assert float(seven.evaluate(seven.kinetic, q, v)) == pytest.approx(float(ten.evaluate(ten.kinetic, *states)), rel=1e-14)
+    assert float(seven.evaluate(seven.kinetic, q, v)) == pytest.approx(
+        float(ten.evaluate(ten.kinetic, *states)), rel=1e-14
+    )
     assert check_model(seven, samples=5).check().ok
 
 
 @pytest.mark.parametrize("potential", ["full", "slope", "foot"])
-@pytest.mark.parametrize("settings", [{}, {"lengths": "variable"}, {"programme": "appendix", "track": "heading"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"lengths": "variable"}, {"programme": "appendix", "track": "heading"}]
+)
 def test_every_programme_is_a_consistent_mechanism(settings, potential):
-    assert check_model(snowboarder(**settings, potential=potential), samples=4, spread=0.1).check().ok
+    assert (
+        check_model(snowboarder(**settings, potential=potential), samples=4, spread=0.1).check().ok
+    )
 
 
-@pytest.mark.parametrize(("tied", "norms"), [(False, (0.0265, 0.0099, 0.0019)), (True, (0.0275, 0.0105, 0.0043))])
+@pytest.mark.parametrize(
+    ("tied", "norms"), [(False, (0.0265, 0.0099, 0.0019)), (True, (0.0275, 0.0105, 0.0043))]
+)
 def test_drift_of_the_appendix_slalom_has_its_known_values(tied, norms):
     system = snowboarder("appendix", track="heading", tied=tied, snow="two-sided")
     for gain, norm in zip((None, 10.0, 50.0), norms, strict=True):
@@ -148,7 +180,10 @@ def test_the_dependent_constraints_of_the_appendix_are_rejected_by_name():
     assert snowboarder("appendix", track="heading").name == "snowboarder"
 
 
-@pytest.mark.parametrize("settings", [{"programme": "texts"}, {"track": "gates"}, {"lengths": "long"}, {"potential": "nowhere"}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"programme": "texts"}, {"track": "gates"}, {"lengths": "long"}, {"potential": "nowhere"}],
+)
 def test_unknown_choices_are_rejected(settings):
     with pytest.raises(UsageError, match="invalid choice"):
         snowboarder(**settings)
@@ -160,14 +195,28 @@ def test_a_word_is_not_taken_for_true():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("potential", "integrator"), [("foot", Dop853(1e-10)), ("full", Rk4(1e-3))], ids=["foot", "full"])
+@pytest.mark.parametrize(
+    ("potential", "integrator"),
+    [("foot", Dop853(1e-10)), ("full", Rk4(1e-3))],
+    ids=["foot", "full"],
+)
 def test_ten_seconds_of_the_text_slalom_stay_on_the_programme(integrator, potential):
-    """At the gain that suits step and scheme. Where leg and body whirl, RK4 loses the motion by then, but not the programme."""
-    run = simulate(snowboarder("text", amplitude=1, potential=potential, snow="two-sided"), integrator, 10.0, Baumgarte())
+    """At the gain that suits step and scheme.
+
+    Where leg and body whirl, RK4 loses the motion by then, but not the programme.
+    """
+    run = simulate(
+        snowboarder("text", amplitude=1, potential=potential, snow="two-sided"),
+        integrator,
+        10.0,
+        Baumgarte(),
+    )
     deviations = [run.drift[i.name].max for i in run.system.invariants if i.order > 0]
     assert np.linalg.norm(deviations) < (1e-9 if integrator.fixed_step is None else 1e-6)
     assert run["x0"][-1] > 80.0
-    assert run["y0"] == pytest.approx(np.sin(run["x0"]), abs=1e-4)  # the heading and the blade make the track
+    assert run["y0"] == pytest.approx(
+        np.sin(run["x0"]), abs=1e-4
+    )  # the heading and the blade make the track
     if integrator.fixed_step is None and potential == "foot":
         assert run["normal_force"].min() > 0
 
@@ -181,18 +230,26 @@ def test_the_command_of_the_long_slalom_stays_on_the_programme(way, limit):
     assert result.exit_code == 0
     report = json.loads(result.stdout)
     assert report["t"] == 10.0
-    assert np.linalg.norm([drift["max"] for name, drift in report["drift"].items() if name != "energy"]) < limit
+    assert (
+        np.linalg.norm(
+            [drift["max"] for name, drift in report["drift"].items() if name != "energy"]
+        )
+        < limit
+    )
 
 
 def test_a_fixed_posture_allows_a_long_run():
     run = simulate(
-        snowboarder("appendix", amplitude=1, track="heading", hold=True, tied=True, snow="two-sided"),
+        snowboarder(
+            "appendix", amplitude=1, track="heading", hold=True, tied=True, snow="two-sided"
+        ),
         Dop853(1e-10),
         5.0,
         Baumgarte(20.0),
     )
     assert max(run.drift[i.name].max for i in run.system.invariants if i.order > 0) < 1e-9
-    # With a rigid posture the slope carries the weight alone, and the energy is that of a body on a track.
+    # With a rigid posture the slope carries the weight alone, and the energy is that of a body on a
+    # track.
     assert run["normal_force"] == pytest.approx(20 * 9.8 * cos(SLOPE), rel=1e-9)
     assert run.drift["energy"].max < 1e-6
 
@@ -207,13 +264,21 @@ def test_multipliers_are_the_forces_and_torques_that_the_motion_takes():
     acceleration = (run.at(run.t[k] + h)[n:] - run.at(run.t[k] - h)[n:]) / (2 * h)
     needed = np.array(model.inverse(q, v, acceleration)).ravel()
     row = [r.name for r in model.rows].index("blade")
-    side = np.array(casadi.DM(model.evaluate(model.equations.directions[:, row], q, v))).ravel() * run["reaction_blade"][k]
+    side = (
+        np.array(casadi.DM(model.evaluate(model.equations.directions[:, row], q, v))).ravel()
+        * run["reaction_blade"][k]
+    )
     for j, c in enumerate(model.coordinates):
         control = run[f"control_{c.name}"][k] if f"control_{c.name}" in run.outputs else 0.0
         assert control + side[j] == pytest.approx(needed[j], abs=2e-4 * np.abs(needed).max())
     heading = run["phi0"][k]
-    assert run["blade_force"][k] * np.array([-np.sin(heading), np.cos(heading)]) == pytest.approx(side[:2], rel=1e-12)
-    assert {unit for _, unit in (system.outputs[f"control_{n}"] for n in ("q8", "psi1"))} == {"N", "N m"}
+    assert run["blade_force"][k] * np.array([-np.sin(heading), np.cos(heading)]) == pytest.approx(
+        side[:2], rel=1e-12
+    )
+    assert {unit for _, unit in (system.outputs[f"control_{n}"] for n in ("q8", "psi1"))} == {
+        "N",
+        "N m",
+    }
 
 
 def test_appendix_gains_damp_nothing_and_a_nonlinear_law_does():
@@ -229,7 +294,9 @@ def test_appendix_gains_damp_nothing_and_a_nonlinear_law_does():
     ends = []
     for law in (None, NonlinearLaw(hardening)):
         run = simulate(system, Euler(1e-3), 0.5, law)
-        ends.append(np.linalg.norm([run.drift[i.name].end for i in system.invariants if i.order > 0]))
+        ends.append(
+            np.linalg.norm([run.drift[i.name].end for i in system.invariants if i.order > 0])
+        )
     assert ends[1] < 0.5 * ends[0]
 
 
@@ -254,17 +321,25 @@ def test_a_step_too_long_for_the_rotation_of_leg_and_body_is_reported():
 
 
 def test_start_is_on_the_programme():
-    for settings in ({}, {"programme": "appendix", "track": "heading"}, {"lengths": "variable", "hold": True}):
+    for settings in (
+        {},
+        {"programme": "appendix", "track": "heading"},
+        {"lengths": "variable", "hold": True},
+    ):
         system = snowboarder(**settings)
         for invariant in system.invariants:
             if invariant.order:
-                assert float(system.function(invariant.expression)(0, system.start, [])) == pytest.approx(0, abs=1e-13)
+                assert float(
+                    system.function(invariant.expression)(0, system.start, [])
+                ) == pytest.approx(0, abs=1e-13)
     start = {s.name: s.value for s in snowboarder("appendix", track="heading").states}
     assert [start[n] for n in EXTENSIONS] == pytest.approx([1 / sqrt(3)] * 3)
     assert (start["psi1"], start["psi2"]) == pytest.approx((pi / 3, 2 * pi / 3 - 0.1))
 
 
-@pytest.mark.parametrize("settings", [{"programme": "appendix", "track": "heading"}, {"delta": 0.3}, {"wave": 2.0}])
+@pytest.mark.parametrize(
+    "settings", [{"programme": "appendix", "track": "heading"}, {"delta": 0.3}, {"wave": 2.0}]
+)
 def test_a_run_ends_when_the_contact_force_becomes_tensile(settings):
     """The two-sided run goes on with a pull; the other ends at its first instant."""
     run = simulate(snowboarder(**settings), Dop853(1e-8))

@@ -1,4 +1,6 @@
-"""The walking machine: its ground force and its impact in two ways, and a step between its nodes."""
+"""The walking machine: its ground force and its impact in two ways, and a step
+between its nodes.
+"""
 
 from dataclasses import replace
 
@@ -14,7 +16,9 @@ MASS = WALKER.trunk_mass + 2 * (WALKER.thigh_mass + WALKER.shank_mass + WALKER.f
 
 
 def links(q):
-    """Mass centres (7, 2) by plane trigonometry, in the order of the angles, and the hip; q as in ``Legs``."""
+    """Mass centres (7, 2) by plane trigonometry, in the order of the angles, and the hip; q as in
+    ``Legs``.
+    """
     d, (x, y), (foot, shank, thigh, trunk, thigh2, shank2, foot2) = WALKER, q[:2], q[2:]
 
     def up(angle):
@@ -46,9 +50,27 @@ def links(q):
 def momentum(q, v, step=1e-6):
     """Momentum (2,), and angular momentum about the origin, forwards (clockwise) positive."""
     d = WALKER
-    masses = np.array([d.foot_mass, d.shank_mass, d.thigh_mass, d.trunk_mass, d.thigh_mass, d.shank_mass, d.foot_mass])
+    masses = np.array(
+        [
+            d.foot_mass,
+            d.shank_mass,
+            d.thigh_mass,
+            d.trunk_mass,
+            d.thigh_mass,
+            d.shank_mass,
+            d.foot_mass,
+        ]
+    )
     inertias = np.array(
-        [d.foot_inertia, d.shank_inertia, d.thigh_inertia, d.trunk_inertia, d.thigh_inertia, d.shank_inertia, d.foot_inertia]
+        [
+            d.foot_inertia,
+            d.shank_inertia,
+            d.thigh_inertia,
+            d.trunk_inertia,
+            d.thigh_inertia,
+            d.shank_inertia,
+            d.foot_inertia,
+        ]
     )
     r = links(q)[0]
     w = (links(q + step * v)[0] - links(q - step * v)[0]) / (2 * step)
@@ -61,7 +83,9 @@ def test_ground_reactions_balance_momentum_and_angular_momentum(free):
     rng = np.random.default_rng(free)
     q, v = np.zeros(9), np.zeros(9)
     q[-free:], v[-free:] = 0.4 * rng.normal(size=free), rng.normal(size=free)
-    a, ground = (np.array(part).ravel() for part in LEGS.motion(q, v, 30 * rng.normal(size=6), free))
+    a, ground = (
+        np.array(part).ravel() for part in LEGS.motion(q, v, 30 * rng.normal(size=6), free)
+    )
     full, h = np.zeros(9), 1e-4
     full[-free:] = a
     after, before = (momentum(q + s * h * v + h**2 / 2 * full, v + s * h * full) for s in (1, -1))
@@ -75,7 +99,9 @@ def test_ground_reactions_balance_momentum_and_angular_momentum(free):
 
 
 def constrained_impact(q, v):
-    """M (v+ - v-) = J^T I, J v+ = 0, with J of the landing foot's toe and pitch: rates after it and the impulse."""
+    """M (v+ - v-) = J^T I, J v+ = 0, with J of the landing foot's toe and pitch: rates after it and
+    the impulse.
+    """
     M = np.array(LEGS.inertia(q, v)[0])
     columns = [np.array(LEGS.swing_foot(q, e)[1]).ravel()[:2] for e in np.eye(9)]
     J = np.vstack([np.array(columns).T, np.eye(9)[8]])
@@ -86,7 +112,10 @@ def constrained_impact(q, v):
 
 def test_the_impact_is_that_of_a_foot_held_by_constraints():
     rng = np.random.default_rng(3)
-    q, v = np.concatenate([[0, 0], 0.3 * rng.normal(size=7)]), np.concatenate([[0, 0], rng.normal(size=7)])
+    q, v = (
+        np.concatenate([[0, 0], 0.3 * rng.normal(size=7)]),
+        np.concatenate([[0, 0], rng.normal(size=7)]),
+    )
     q[8] = 0.0
     after, impulse = constrained_impact(q, v)
     rates = after[[2 + k for k in EXCHANGED]][1:]  # in the order of the next step
@@ -96,13 +125,17 @@ def test_the_impact_is_that_of_a_foot_held_by_constraints():
 
 
 def test_the_energy_of_the_drives_is_that_of_their_rotors():
-    """The rows of the mass matrix: a unit rate of the standing shank alone turns the ankle's and the knee's rotor."""
+    """The rows of the mass matrix: a unit rate of the standing shank alone turns the ankle's and
+    the knee's rotor.
+    """
     bare = Legs(replace(WALKER, drive_inertia=0.0))
     q, rng = np.zeros(9), np.random.default_rng(1)
     v = rng.normal(size=9)
     energy = [v @ np.array(legs.inertia(q, v)[0]) @ v / 2 for legs in (LEGS, bare)]
     joints = np.diff(v[2:])
-    assert energy[0] - energy[1] == pytest.approx(WALKER.drive_inertia * joints @ joints / 2, rel=1e-12)
+    assert energy[0] - energy[1] == pytest.approx(
+        WALKER.drive_inertia * joints @ joints / 2, rel=1e-12
+    )
 
 
 @pytest.fixture(scope="module")
@@ -113,15 +146,26 @@ def step():
     samples = []
     for ph in answer.phases.values():
         for t in np.linspace(ph.t0, ph.tf, 40):
-            q, v = (np.array([0, 0] + [float(ph.states[n + end](t)) if n + end in ph.states else 0.0 for n in ANGLES])
-                    for end in ("", "_rate"))  # fmt: skip
+            q, v = (
+                np.array(
+                    [0, 0]
+                    + [
+                        float(ph.states[n + end](t)) if n + end in ph.states else 0.0
+                        for n in ANGLES
+                    ]
+                )
+                for end in ("", "_rate")
+            )
             torques = [float(ph.states[f"{j}_torque"](t)) for j in JOINTS]
             samples.append((t, q, v, torques, 7 if "foot" in ph.states else 6))
     return samples
 
 
 def test_the_feet_stay_above_the_ground_and_the_step_is_that_of_a_walk(step):
-    hips, feet = np.array([links(q)[1] for _, q, *_ in step]), np.array([links(q)[2:] for _, q, *_ in step])
+    hips, feet = (
+        np.array([links(q)[1] for _, q, *_ in step]),
+        np.array([links(q)[2:] for _, q, *_ in step]),
+    )
     assert feet[..., 1].min() > -1e-6
     for point in range(2):  # toe and heel, where they pass those of the standing foot
         passing = np.argmin(np.abs(feet[:, point, 0] + point * WALKER.foot_length))
@@ -156,4 +200,6 @@ def test_the_impact_leads_to_the_same_step_with_the_legs_exchanged(step):
     before = np.array(LEGS.swing_foot(q, v)[1]).ravel()
     assert before[3] < -0.1  # the heel comes down,
     assert before[1] <= before[3] + 1e-6  # and the toe was above it
-    assert min(np.array(LEGS.swing_foot(start, rates)[1]).ravel()[[1, 3]]) > 0.1  # and the hind foot leaves
+    assert (
+        min(np.array(LEGS.swing_foot(start, rates)[1]).ravel()[[1, 3]]) > 0.1
+    )  # and the hind foot leaves

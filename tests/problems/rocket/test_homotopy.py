@@ -1,10 +1,18 @@
-"""Continuation from easy to difficult transfers, which provides the guesses of the named problems."""
+"""Continuation from easy to difficult transfers, which provides the guesses of
+the named problems.
+"""
 
 import numpy as np
 import pytest
 
 from problems.rocket import min_fuel_transfer, min_time_transfer
-from problems.rocket.homotopy import barrier_to_fuel, burns_of, energy_to_fuel, lower_thrust, throttled
+from problems.rocket.homotopy import (
+    barrier_to_fuel,
+    burns_of,
+    energy_to_fuel,
+    lower_thrust,
+    throttled,
+)
 from trajopt import solve
 from trajopt.errors import ProblemError
 
@@ -14,7 +22,9 @@ def test_continuation_to_lower_thrust_agrees_with_a_direct_solve():
     path = lower_thrust(0.1)
     assert path.complete
     assert list(path.values) == sorted(path.values, reverse=True)
-    assert path.last.objective == pytest.approx(solve(min_time_transfer.build(thrust=0.1), tolerance=1e-8).objective, rel=1e-8)
+    assert path.last.objective == pytest.approx(
+        solve(min_time_transfer.build(thrust=0.1), tolerance=1e-8).objective, rel=1e-8
+    )
     times = [point.objective for point in path.points if point.accepted]
     assert np.all(np.diff(times) > 0), "less thrust takes longer"
 

@@ -1,4 +1,6 @@
-"""Lawden's transfer by both methods, its first integrals, and the perturbed costate flow with its stabilizations."""
+"""Lawden's transfer by both methods, its first integrals, and the perturbed costate flow with its
+stabilizations.
+"""
 
 from math import cos, pi, sin
 
@@ -22,11 +24,17 @@ def integrals_along(form, solution, samples=101):
     t = np.linspace(found.t0, found.tf, samples)
     x, u, costate = (
         np.vstack([np.reshape(curves[q.name](t), (samples, q.size)).T for q in quantities])
-        for quantities, curves in ((phase.states, found.states), (phase.controls, found.controls), (phase.states, found.costates))
+        for quantities, curves in (
+            (phase.states, found.states),
+            (phase.controls, found.controls),
+            (phase.states, found.costates),
+        )
     )
     symbols = [phase.t, phase.x, phase.u, phase.costate]
     return {
-        i.name: np.asarray(casadi.Function("g", symbols, [casadi.densify(i.expression)])(t[None, :], x, u, costate)).T
+        i.name: np.asarray(
+            casadi.Function("g", symbols, [casadi.densify(i.expression)])(t[None, :], x, u, costate)
+        ).T
         for i in phase.invariants
     }
 
@@ -97,7 +105,9 @@ def test_transfer_times_from_4_to_20_need_no_options(inclination):
         exact = solve(problem, Shooting(), guess=direct).check()
         assert direct.objective == pytest.approx(exact.objective, rel=1e-6)
         costs.append(exact.objective)
-    assert np.all(np.diff(costs) < 0), "more time can be used up on the final orbit, and thrust for less"
+    assert np.all(np.diff(costs) < 0), (
+        "more time can be used up on the final orbit, and thrust for less"
+    )
 
 
 def test_mass_and_power_do_not_change_the_motion():
@@ -127,13 +137,17 @@ def test_the_bracket_of_the_integrals_is_what_the_page_says():
     n = 7
     symplectic = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
     gradients = casadi.Function(
-        "gradients", [flow.x], [casadi.jacobian(casadi.vertcat(flow.constants["g1"], flow.scaling), flow.x)[:, : 2 * n]]
+        "gradients",
+        [flow.x],
+        [casadi.jacobian(casadi.vertcat(flow.constants["g1"], flow.scaling), flow.x)[:, : 2 * n]],
     )
     generator = np.random.default_rng(1)
     for _ in range(5):
         x = generator.uniform(0.5, 1.5, len(NAMES))
         g1, g2 = np.asarray(gradients(x))
-        assert g1 @ symplectic @ g2 == pytest.approx(float(casadi.Function("b", [flow.x], [flow.bracket])(x)), rel=1e-9)
+        assert g1 @ symplectic @ g2 == pytest.approx(
+            float(casadi.Function("b", [flow.x], [flow.bracket])(x)), rel=1e-9
+        )
 
 
 def test_without_stabilization_g2_drifts_with_the_deviation_of_g1():
@@ -146,7 +160,9 @@ def test_without_stabilization_g2_drifts_with_the_deviation_of_g1():
 
 
 def test_the_documents_experiment_by_both_corrections():
-    """Deviations e^(-t) and e^(-1000 t), by the law, for every perturbation and both corrections (figure 18)."""
+    """Deviations e^(-t) and e^(-1000 t), by the law, for every perturbation and both corrections
+    (figure 18).
+    """
     for way in (MinimumNorm(GAINS), ExtendedHamiltonian(GAINS)):
         for size, (t, norm) in disturbances((0.001, 0.01), way, Dop853(1e-11)).items():
             assert norm[0] == pytest.approx(0.083 * size, rel=0.01)
@@ -156,7 +172,9 @@ def test_the_documents_experiment_by_both_corrections():
 
 
 def test_minimum_norm_returns_to_the_levels_of_a_bounded_transfer():
-    ((_, norm),) = disturbances((0.01,), MinimumNorm(GAINS), Dop853(1e-11), data="transfer").values()
+    ((_, norm),) = disturbances(
+        (0.01,), MinimumNorm(GAINS), Dop853(1e-11), data="transfer"
+    ).values()
     assert norm[0] == pytest.approx(8.3e-4, rel=0.01)
     assert norm[-1] == pytest.approx(8.4e-9, rel=0.01)
 
@@ -168,6 +186,8 @@ def test_the_extended_hamiltonian_stops_where_its_bracket_vanishes():
 
 def test_stabilization_restores_the_levels_and_not_the_motion():
     truth = simulate(lawden_cauchy(0.0, data="transfer"), Dop853(1e-12))
-    back = simulate(lawden_cauchy(0.01, data="transfer"), Dop853(1e-11), stabilization=MinimumNorm(5.0))
+    back = simulate(
+        lawden_cauchy(0.01, data="transfer"), Dop853(1e-11), stabilization=MinimumNorm(5.0)
+    )
     assert back["deviation"][-1] < 1e-12
     assert np.linalg.norm(back.x[-1, :3] - truth.x[-1, :3]) > 1e-3

@@ -23,17 +23,23 @@ def radial_frame(r, v):
 
 
 def elements(generator):
-    return np.array([generator.uniform(0.5, 2), *generator.uniform(-0.5, 0.5, 4), generator.uniform(-10, 10)])
+    return np.array(
+        [generator.uniform(0.5, 2), *generator.uniform(-0.5, 0.5, 4), generator.uniform(-10, 10)]
+    )
 
 
 @pytest.mark.parametrize("what", ["drift", "steering", "turns", "similar"])
 def test_elements_and_cartesian_coordinates_agree(what):
-    """Pushed forward to position and velocity, every vector field of the elements is the Cartesian one, to round-off."""
+    """Pushed forward to position and velocity, every vector field of the elements is the Cartesian
+    one, to round-off.
+    """
     pushed = casadi.jacobian(RV, Q) @ getattr(Equinoctial(), what)(Q)
     expected = getattr(Cartesian(), what)(RV)
     if what == "steering":
         expected = expected @ radial_frame(RV[:3], RV[3:])
-    gap = casadi.Function("gap", [Q], [casadi.norm_fro(pushed - expected), casadi.norm_fro(expected)])
+    gap = casadi.Function(
+        "gap", [Q], [casadi.norm_fro(pushed - expected), casadi.norm_fro(expected)]
+    )
     generator = np.random.default_rng(5)
     for _ in range(10):
         difference, size = gap(elements(generator))
@@ -47,15 +53,23 @@ def test_a_flight_of_ten_turns_is_the_same_in_elements_and_cartesian_coordinates
     x = SX.sym("x", 6)
     of_elements = casadi.Function("f", [Q, steering], [e.drift(Q) + e.steering(Q) @ steering])
     frame = radial_frame(x[:3], x[3:])
-    cartesian = casadi.Function("g", [x, steering], [Cartesian().drift(x) + Cartesian().steering(x) @ frame @ steering])
+    cartesian = casadi.Function(
+        "g", [x, steering], [Cartesian().drift(x) + Cartesian().steering(x) @ frame @ steering]
+    )
     to_cartesian = casadi.Function("c", [Q], [RV])
     start = e.circle(OrbitPoint(1.0, 0.3, 0.4))
     ends = []
     for rate, first in ((of_elements, start), (cartesian, np.asarray(to_cartesian(start)).ravel())):
         run = solve_ivp(
-            lambda t, y, rate=rate: np.asarray(rate(y, thrust * np.cos(0.1 * t * np.arange(3)))).ravel(),
-            (0, 60), first, method="DOP853", rtol=1e-12, atol=1e-13,
-        )  # fmt: skip
+            lambda t, y, rate=rate: np.asarray(
+                rate(y, thrust * np.cos(0.1 * t * np.arange(3)))
+            ).ravel(),
+            (0, 60),
+            first,
+            method="DOP853",
+            rtol=1e-12,
+            atol=1e-13,
+        )
         ends.append(run.y[:, -1])
     assert ends[0][5] > 20
     assert np.asarray(to_cartesian(ends[0])).ravel() == pytest.approx(ends[1], abs=2e-10)
@@ -65,14 +79,19 @@ def test_a_flight_of_ten_turns_is_the_same_in_elements_and_cartesian_coordinates
 def test_circles_stay_circles(coordinates):
     place = OrbitPoint(1.3, 0.7, 0.2)
     q = SX.sym("q", coordinates.circle(place).size)
-    outputs = [coordinates.position(q), casadi.jtimes(casadi.norm_2(coordinates.position(q)), q, coordinates.drift(q))]
+    outputs = [
+        coordinates.position(q),
+        casadi.jtimes(casadi.norm_2(coordinates.position(q)), q, coordinates.drift(q)),
+    ]
     position, rate = casadi.Function("p", [q], outputs)(coordinates.circle(place))
     assert float(casadi.norm_2(position)) == pytest.approx(1.3, rel=1e-15)
     assert float(rate) == pytest.approx(0, abs=1e-15)
     arrival = coordinates.arrival(place)
     assert all(a is None or a == b for a, b in zip(arrival, coordinates.circle(place), strict=True))
     for condition in coordinates.conditions(q, place).values():
-        assert np.asarray(casadi.Function("c", [q], [condition])(coordinates.circle(place))) == pytest.approx(0, abs=1e-15)
+        assert np.asarray(
+            casadi.Function("c", [q], [condition])(coordinates.circle(place))
+        ) == pytest.approx(0, abs=1e-15)
 
 
 def spread_of_integrals(form, solution):
@@ -86,8 +105,12 @@ def spread_of_integrals(form, solution):
             for curves in (found.states, found.costates)
         )
         for i in phase.invariants:
-            function = casadi.Function("g", [phase.t, phase.x, phase.costate, form.p], [i.expression])
-            values.setdefault(i.name, []).append(np.asarray(function(t[None, :], x, costate, p)).ravel())
+            function = casadi.Function(
+                "g", [phase.t, phase.x, phase.costate, form.p], [i.expression]
+            )
+            values.setdefault(i.name, []).append(
+                np.asarray(function(t[None, :], x, costate, p)).ravel()
+            )
     return {name: float(np.ptp(np.concatenate(parts))) for name, parts in values.items()}
 
 
@@ -96,7 +119,9 @@ def spread_of_integrals(form, solution):
     [
         {"inclination": 0.2},
         pytest.param({"plane_change": 0.2}, marks=pytest.mark.slow),
-        pytest.param({"inclination": 0.3, "plane_change": 0.1, "radius": 0.7}, marks=pytest.mark.slow),
+        pytest.param(
+            {"inclination": 0.3, "plane_change": 0.1, "radius": 0.7}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_minimum_time_transfer_in_space_in_two_coordinates_by_both_methods(turned):

@@ -1,4 +1,6 @@
-"""Earth to Mars in astronomical units and days, Lawden's spiral, and the effect of stabilization."""
+"""Earth to Mars in astronomical units and days, Lawden's spiral, and the
+effect of stabilization.
+"""
 
 from math import cos, radians, sqrt
 
@@ -31,7 +33,9 @@ def test_the_planets_are_where_they_were_at_j2000():
 def test_velocities_of_a_planet_are_derivatives_of_its_positions():
     day, step = 7500.0, 1e-2
     before, after = (np.asarray(MARS.at(MARS.anomaly(day + s))[0]).ravel() for s in (-step, step))
-    assert (after - before) / (2 * step) == pytest.approx(np.asarray(MARS.at(MARS.anomaly(day))[1]).ravel(), rel=1e-7)
+    assert (after - before) / (2 * step) == pytest.approx(
+        np.asarray(MARS.at(MARS.anomaly(day))[1]).ravel(), rel=1e-7
+    )
 
 
 @pytest.mark.parametrize("orbits", ["elements", "circles"])
@@ -46,22 +50,33 @@ def test_both_methods_agree_and_a_free_arrival_point_reduces_the_cost(orbits):
 
 
 def test_the_solution_is_invariant_to_units():
-    """Circle to circle in days and astronomical units is the transfer of lawden-transfer, scaled."""
+    """Circle to circle in days and astronomical units is the transfer
+    of lawden-transfer, scaled.
+    """
     duration, a = 350.0, EARTH.a
-    scaled = solve(lawden_transfer.build(duration=duration * sqrt(MU / a**3), radius=MARS.a / a), tolerance=1e-8).check()
-    voyage = solve(build(orbits="circles", arrival="orbit", duration=duration), tolerance=1e-8).check()
+    scaled = solve(
+        lawden_transfer.build(duration=duration * sqrt(MU / a**3), radius=MARS.a / a),
+        tolerance=1e-8,
+    ).check()
+    voyage = solve(
+        build(orbits="circles", arrival="orbit", duration=duration), tolerance=1e-8
+    ).check()
     assert voyage.objective == pytest.approx(scaled.objective * MU**1.5 / a**2.5 / WATTS, rel=1e-8)
     assert voyage["m"](duration) == pytest.approx(1 / (1 + voyage.objective / 10), rel=1e-9)
 
 
 def test_thrust_in_millimetres_is_thrust_in_metres_and_seconds():
-    """Beside gravity u = 0.2 mm/s^2 changes the velocity, and takes mass by m' = -m^2 a^2 / (2 P), in SI units."""
+    """Beside gravity u = 0.2 mm/s^2 changes the velocity, and takes mass by m' = -m^2 a^2 / (2 P),
+    in SI units.
+    """
     au, day, power = 1.495978707e11, 86400.0, 10.0
     form = build(power=power).finish()
     ph = form.phases[0]
     rates = casadi.Function("f", [ph.t, ph.x, ph.u, form.s, form.p], [ph.f])
     x, direction = np.array([1.0, 0.2, 0.0, -0.003, 0.017, 0.0, 0.8]), np.array([0.6, 0.0, 0.8])
-    coasting, pushed = (np.asarray(rates(0.0, x, u * direction, [], [])).ravel() for u in (0.0, 0.2))
+    coasting, pushed = (
+        np.asarray(rates(0.0, x, u * direction, [], [])).ravel() for u in (0.0, 0.2)
+    )
     assert (pushed - coasting)[3:6] * au / day**2 == pytest.approx(0.2e-3 * direction, rel=1e-12)
     assert pushed[6] / day == pytest.approx(-(0.8**2) * 0.2e-3**2 / (2 * power), rel=1e-12)
 
@@ -79,7 +94,10 @@ def test_two_impulses_divide_the_plane_change_optimally(low, high, turn):
 
     def total(first):
         turns = first, angle - first
-        return sum(sqrt(c**2 + p**2 - 2 * c * p * cos(s)) for c, p, s in zip(circles, apsides, turns, strict=True))
+        return sum(
+            sqrt(c**2 + p**2 - 2 * c * p * cos(s))
+            for c, p, s in zip(circles, apsides, turns, strict=True)
+        )
 
     best = minimize_scalar(total, bounds=(0, angle), method="bounded", options={"xatol": 1e-12})
     problem = impulsive_transfer.build(low, high, turn)
@@ -98,13 +116,17 @@ def test_two_impulses_divide_the_plane_change_optimally(low, high, turn):
 def test_the_spiral_is_lawdens_with_constant_integrals(angle, inwards):
     run = simulate(lawden_spiral(angle, inwards=inwards), Dop853(1e-12))
     assert max(drift.max for drift in run.drift.values()) < 1e-11
-    assert run["formula"] == pytest.approx(run["formula"][0], rel=1e-8)  # r = a sin^6 / (1 - 3 sin^2)
+    assert run["formula"] == pytest.approx(
+        run["formula"][0], rel=1e-8
+    )  # r = a sin^6 / (1 - 3 sin^2)
     assert (run["r"][-1] < 0.95) if inwards else (run["r"][-1] > 1.05)
 
 
 @pytest.mark.parametrize("angle", [0.1, 0.3, 0.5])
 def test_an_arc_of_the_spiral_is_the_flow_and_has_lawdens_mass(angle):
-    """The boundary value problem in polar coordinates, the Pontryagin flow in Cartesian, and the closed form."""
+    """The boundary value problem in polar coordinates, the Pontryagin flow in Cartesian, and the
+    closed form.
+    """
     flow = simulate(lawden_spiral(angle, until=1.0), Dop853(1e-12))
     radius, exhaust = float(flow["r"][-1]), 1.0
     problem = spiral_arc(angle, radius, exhaust)
@@ -114,7 +136,9 @@ def test_an_arc_of_the_spiral_is_the_flow_and_has_lawdens_mass(angle):
     assert direct.objective == pytest.approx(arc.objective, rel=1e-9)
     assert arc.objective == pytest.approx(flow["m"][-1], rel=1e-10)
     assert arc.phases["main"].tf == pytest.approx(1.0, abs=1e-9)
-    assert np.sin(arc["psi"](arc.phases["main"].tf)) == pytest.approx(flow["steepness"][-1], rel=1e-9)
+    assert np.sin(arc["psi"](arc.phases["main"].tf)) == pytest.approx(
+        flow["steepness"][-1], rel=1e-9
+    )
 
 
 def test_the_spiral_fails_the_condition_of_kelley_and_contensou_where_its_thrust_is_positive():
@@ -129,7 +153,9 @@ def test_a_spiral_too_steep_is_rejected():
 
 
 def test_projection_removes_the_drift_but_little_of_the_error():
-    """The level set is restored to round-off, the motion is not: half the step does far more for the end point."""
+    """The level set is restored to round-off, the motion is not: half the step does far more for
+    the end point.
+    """
     ways = (None, Projection(), MinimumNorm(1.0, only=("g1", "g2")))
     coarse = study((Rk4(0.2), Heun(0.05)), ways)
     plain, projected, _ = coarse[:3]
@@ -154,9 +180,13 @@ def test_the_ascent_by_both_methods_burns_according_to_the_switching_function():
         ph = exact.phases[name]
         t = np.linspace(ph.t0, ph.tf, 200)
         primer, lam_m = (-ph.costates["vr"](t), -ph.costates["vt"](t)), -ph.costates["m"](t)
-        values[name] = switching(primer, lam_m, ph.states["m"](t), ph.states["c"](t)) * ph.states["m"](t)
+        values[name] = switching(primer, lam_m, ph.states["m"](t), ph.states["c"](t)) * ph.states[
+            "m"
+        ](t)
         if name != "coast":
-            assert ph.controls["e"](t) == pytest.approx(np.column_stack(primer) / np.hypot(*primer)[:, None], abs=1e-9)
+            assert ph.controls["e"](t) == pytest.approx(
+                np.column_stack(primer) / np.hypot(*primer)[:, None], abs=1e-9
+            )
         assert np.all(ph.states["r"](t) >= ascent.SURFACE + (0 if name == "burn" else 5 - 1e-9))
     assert np.all(values["burn"][:-1] > 0)
     assert values["burn"][-1] == pytest.approx(0, abs=1e-7)
@@ -169,7 +199,11 @@ def test_with_a_high_perilune_an_interrupted_first_burn_would_be_better():
     ph = solve(ascent.build(perilune=10.0)).check().phases["burn"]
     t = np.linspace(ph.t0, ph.tf, 400)
     primer = -ph.costates["vr"](t), -ph.costates["vt"](t)
-    assert np.min(switching(primer, -ph.costates["m"](t), ph.states["m"](t), ph.states["c"](t))) * ph.states["m"](ph.tf) < -0.1
+    assert (
+        np.min(switching(primer, -ph.costates["m"](t), ph.states["m"](t), ph.states["c"](t)))
+        * ph.states["m"](ph.tf)
+        < -0.1
+    )
 
 
 def test_an_infeasible_ascent_is_named():

@@ -1,0 +1,1 @@
+"""Problems with kinks, on which the optimum sits."""

@@ -1,0 +1,1 @@
+"""Where the methods begin: straight lines, earlier solutions, and variations of them."""

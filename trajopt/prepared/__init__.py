@@ -1,0 +1,3 @@
+"""Solving again: problems that are prepared once and solved for many parameters and boundary
+values.
+"""

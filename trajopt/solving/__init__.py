@@ -1,0 +1,1 @@
+"""Solve a problem: by one method, by both, from several starts."""

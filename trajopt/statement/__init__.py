@@ -1,0 +1,1 @@
+"""What a person writes, and the normal form of it that both methods read."""

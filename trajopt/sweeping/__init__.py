@@ -1,0 +1,1 @@
+"""Families of solutions over a grid of settings."""

@@ -1,0 +1,1 @@
+"""What a solution is made of: curves, arcs, the solution, and differences of two solutions."""
