@@ -11,13 +11,13 @@
 # %% [markdown]
 # # 2. Write your own problem
 #
-# A drone with two rotors flies from hover at one position to hover at another, 6 m away. Its thrust acts only along its own
-# axis: to move sideways it must tilt, and to stop it must tilt back. Which flight minimizes the effort, without and with a
-# window to pass, and with a load?
+# A drone with two rotors flies from hover at one position to hover at another, 6 m away. Its thrust
+# acts only along its own axis: to move sideways it must tilt, and to stop it must tilt back. Which
+# flight minimizes the effort, without and with a window to pass, and with a load?
 #
-# **Reference.** The planar quadrotor, with six states and two thrusts, is a standard model (R. Tedrake, *Underactuated
-# Robotics*, chapter 3). Mass, size and bounds are chosen here. A check by hand: hovering costs (m g)²/2 = 48.1 N² per
-# second, since each rotor carries half the weight.
+# **Reference.** The planar quadrotor, with six states and two thrusts, is a standard model (R.
+# Tedrake, *Underactuated Robotics*, chapter 3). Mass, size and bounds are chosen here. A check by
+# hand: hovering costs (m g)²/2 = 48.1 N² per second, since each rotor carries half the weight.
 
 # %%
 import matplotlib.pyplot as plt
@@ -36,16 +36,18 @@ ARM, INERTIA, GRAVITY = 0.2, 0.02, 9.81  # m from centre to rotor, kg m^2, m/s^2
 # %% [markdown]
 # ## The statement
 #
-# A statement has time, states with their boundary values, controls with their bounds, dynamics and cost. A number fixes a
-# value, `free(lower, upper)` bounds it; omit it to leave it free.
+# A statement has time, states with their boundary values, controls with their bounds, dynamics and
+# cost. A number fixes a value, `free(lower, upper)` bounds it; omit it to leave it free.
 #
-# `fly` is a Python function that states one flight and is used for several. `mass` is a *parameter*: it can change without
-# rebuilding the problem.
+# `fly` is a Python function that states one flight and is used for several. `mass` is a
+# *parameter*: it can change without rebuilding the problem.
 
 
 # %%
 def fly(ph, mass, start, end):
-    """States, controls and rates of a flight; the ends are places, or None where the flight just passes."""
+    """States, controls and rates of a flight; the ends are places, or None where the flight just
+    passes.
+    """
     rest = dict.fromkeys(("start", "end"))
     rest |= {key: 0 for key, place in (("start", start), ("end", end)) if place is not None}
     x = ph.state("x", start=start and start[0], end=end and end[0], unit="m")
@@ -88,7 +90,13 @@ def strobe(solution, axes, every=0.15):
         t = np.arange(phase.t0, phase.tf, every)
         x, y, tilt = (solution[name, state](t) for state in ("x", "y", "tilt"))
         across, up = 2 * ARM * np.cos(tilt), 2 * ARM * np.sin(tilt)
-        axes.plot([x - across, x + across], [y - up, y + up], color=f"C{number}", linewidth=2.5, solid_capstyle="round")
+        axes.plot(
+            [x - across, x + across],
+            [y - up, y + up],
+            color=f"C{number}",
+            linewidth=2.5,
+            solid_capstyle="round",
+        )
         axes.plot(x, y, ".", color="0.3", markersize=4)
     axes.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
 
@@ -106,13 +114,13 @@ below.legend()
 plt.show()
 
 # %% [markdown]
-# The drone tilts forward to accelerate and back to brake. While it is tilted, the thrust must exceed the weight to maintain
-# the height.
+# The drone tilts forward to accelerate and back to brake. While it is tilted, the thrust must
+# exceed the weight to maintain the height.
 #
 # ## Free final time
 #
-# A longer flight is not cheaper, since hovering costs effort at all times. The solver determines the best duration; the
-# only change is `end=free(...)`.
+# A longer flight is not cheaper, since hovering costs effort at all times. The solver determines
+# the best duration; the only change is `end=free(...)`.
 
 # %%
 hover = GRAVITY**2 / 2
@@ -131,8 +139,9 @@ plt.show()
 assert unhurried.objective < min(efforts)
 
 # %% [markdown]
-# With a free final time and no explicit time dependence, the Hamiltonian is zero along the optimal trajectory. At the
-# start, at rest, H is left² + right² plus costates times accelerations. The certificate checks this under
+# With a free final time and no explicit time dependence, the Hamiltonian is zero along the optimal
+# trajectory. At the start, at rest, H is left² + right² plus costates times accelerations. The
+# certificate checks this under
 # *transversality* and *constancy of H*.
 
 # %%
@@ -143,8 +152,9 @@ assert certificate.ok
 # %% [markdown]
 # ## Through a window
 #
-# The window is at x = 3 m, between heights of 2.4 and 2.6 m. A second phase is needed: the first ends in the window, where
-# the second begins; `connect` makes states and time continuous. `require` states conditions on boundary values of phases.
+# The window is at x = 3 m, between heights of 2.4 and 2.6 m. A second phase is needed: the first
+# ends in the window, where the second begins; `connect` makes states and time continuous. `require`
+# states conditions on boundary values of phases.
 
 
 # %%
@@ -165,7 +175,10 @@ def through_window(height=2.5, gap=0.2):
 
 window = solve(through_window(), progress=print).check()
 passing = window["before", "y"](window.phases["before"].tf)
-print(f"passes at {passing:.3f} m, arrives after {window.phases['after'].tf:.3f} s, effort {window.objective:.2f} N² s")
+print(
+    f"passes at {passing:.3f} m, arrives after {window.phases['after'].tf:.3f} s, effort "
+    f"{window.objective:.2f} N² s"
+)
 assert certify(window).ok
 figure, axes = plt.subplots(figsize=(7.5, 3.4))
 axes.vlines([3, 3], [0, 2.6], [2.4, 3.2], color="0.3", linewidth=3)
@@ -174,8 +187,8 @@ axes.set_title("before the window (blue), after it (orange)")
 plt.show()
 
 # %% [markdown]
-# A `Drawing` for animations consists of shapes whose positions are expressions in the states. It is used by `stills`,
-# `animate(window, drawing, "drone.gif")` and the report.
+# A `Drawing` for animations consists of shapes whose positions are expressions in the states. It is
+# used by `stills`, `animate(window, drawing, "drone.gif")` and the report.
 
 # %%
 x, y, tilt = SX.sym("x"), SX.sym("y"), SX.sym("tilt")
@@ -185,20 +198,24 @@ wall = (Ground(((3.0, 0.0), (3.0, 2.4))), Ground(((3.0, 2.6), (3.0, 3.2))))
 stills(window, Drawing((*wall, Trail((x, y)), body, Mark((x, y), 4))), count=4)
 
 # %% [markdown]
-# The drone passes at the lower edge, since height costs work that is not recovered. The multiplier of the condition is the
-# derivative of the effort with respect to the height of the window, for small changes.
+# The drone passes at the lower edge, since height costs work that is not recovered. The multiplier
+# of the condition is the derivative of the effort with respect to the height of the window, for
+# small changes.
 
 # %%
 lower = solve(through_window(height=2.49), guess=window).check()
 fall = (window.objective - lower.objective) / 0.01
-print(f"multiplier {window.multipliers['through it']:.3f} N² s/m, by a window 1 cm lower {fall:.3f} N² s/m")
+print(
+    f"multiplier {window.multipliers['through it']:.3f} N² s/m, by a window 1 cm lower {fall:.3f} "
+    "N² s/m"
+)
 assert abs(abs(window.multipliers["through it"]) - fall) < 0.02 * fall
 
 # %% [markdown]
 # ## With a load
 #
-# `parameters={"mass": ...}` changes the mass without rebuilding the problem, and `guess=` starts from the previous
-# solution. The problem is stated once for all masses.
+# `parameters={"mass": ...}` changes the mass without rebuilding the problem, and `guess=` starts
+# from the previous solution. The problem is stated once for all masses.
 
 # %%
 ocp, flown = through_window(), window
@@ -207,13 +224,21 @@ for mass in (1.0, 1.4, 1.8, 2.2):
     flown = solve(ocp, guess=flown, parameters={"mass": mass}).check()
     for number, (name, phase) in enumerate(flown.phases.items()):
         t = np.linspace(phase.t0, phase.tf, 120)
-        look = {"color": f"C{round((mass - 1) / 0.4)}", "label": f"{mass:g} kg" if number == 0 else None}
+        look = {
+            "color": f"C{round((mass - 1) / 0.4)}",
+            "label": f"{mass:g} kg" if number == 0 else None,
+        }
         left_axes.plot(flown[name, "x"](t), flown[name, "y"](t), **look)
         right_axes.plot(t, flown[name, "left"](t), **look)
-    print(f"{mass:.1f} kg: {flown.phases['after'].tf:.3f} s, effort {flown.objective:6.1f} N² s, {flown.iterations} iterations")
+    print(
+        f"{mass:.1f} kg: {flown.phases['after'].tf:.3f} s, effort {flown.objective:6.1f} N² s, "
+        f"{flown.iterations} iterations"
+    )
 left_axes.set(xlabel="x [m]", ylabel="y [m]", title="path")
 right_axes.axhline(14, linestyle="--", color="0.3", linewidth=0.9)
-right_axes.set(xlabel="t [s]", ylabel="left thrust [N]", title="the heavier, the nearer to the limit (dashed)")
+right_axes.set(
+    xlabel="t [s]", ylabel="left thrust [N]", title="the heavier, the nearer to the limit (dashed)"
+)
 left_axes.legend()
 plt.show()
 
@@ -237,8 +262,9 @@ except TrajoptError as error:
     print(error)
 
 # %% [markdown]
-# An infeasible problem: a drone of 3 kg, more than 28 N of thrust can lift. No exception is raised; the status reports
-# the failure, the explanation the violated equations with time and amount. `check()` would raise this text as an error.
+# An infeasible problem: a drone of 3 kg, more than 28 N of thrust can lift. No exception is raised;
+# the status reports the failure, the explanation the violated equations with time and amount.
+# `check()` would raise this text as an error.
 
 # %%
 heavy = solve(hop(), parameters={"mass": 3.0})
@@ -252,7 +278,10 @@ assert not heavy.success
 # %%
 saved, hovering = 1 - unhurried.objective / flight.objective, hover * best
 print(f"least effort in 3 s     {flight.objective:.4f} N² s")
-print(f"least effort at all     {unhurried.objective:.4f} N² s in {best:.4f} s, {saved:.0%} less; hovering alone {hovering:.1f}")
+print(
+    f"least effort at all     {unhurried.objective:.4f} N² s in {best:.4f} s, {saved:.0%} less; "
+    f"hovering alone {hovering:.1f}"
+)
 print(f"through the window      {window.objective:.4f} N² s in {window.phases['after'].tf:.4f} s")
 print(f"certified               {certificate.ok}, {certify(window).ok}")
 print("two wrong statements    both refused, with the reason")

@@ -11,14 +11,16 @@
 # %% [markdown]
 # # 3. Direct and indirect: Goddard's rocket
 #
-# A sounding rocket shall reach the maximum altitude with a given amount of fuel. A fast burn gives high speed in dense air
-# and large drag losses; a slow burn gives large gravity losses. R. H. Goddard asked in 1919 for the optimal thrust
-# programme. The solution has three arcs, and the middle one is *singular*: there the minimum of the Hamiltonian does not
-# determine the thrust directly.
+# A sounding rocket shall reach the maximum altitude with a given amount of fuel. A fast burn gives
+# high speed in dense air and large drag losses; a slow burn gives large gravity losses. R. H.
+# Goddard asked in 1919 for the optimal thrust programme. The solution has three arcs, and the
+# middle one is *singular*: there the minimum of the Hamiltonian does not determine the thrust
+# directly.
 #
-# **Reference.** In the scaling of COPS (lengths in planet radii, masses in initial masses, accelerations in surface
-# gravities): final radius 1.01283 (COPS 3.0, problem 10, via COPSBenchmark.jl); computed twice, by collocation and by
-# arc-wise shooting: 1.01283691832, switches at 0.0235096840 and 0.0726707434, end at 0.1988562621.
+# **Reference.** In the scaling of COPS (lengths in planet radii, masses in initial masses,
+# accelerations in surface gravities): final radius 1.01283 (COPS 3.0, problem 10, via
+# COPSBenchmark.jl); computed twice, by collocation and by arc-wise shooting: 1.01283691832,
+# switches at 0.0235096840 and 0.0726707434, end at 0.1988562621.
 
 # %%
 import matplotlib.pyplot as plt
@@ -41,22 +43,25 @@ print(ocp)
 # %% [markdown]
 # ## Two methods
 #
-# **Direct**: discretize time into intervals, approximate states by polynomials, and solve a nonlinear program with the
-# dynamics as constraints at collocation points. It needs no analysis of the problem, and only a rough guess.
+# **Direct**: discretize time into intervals, approximate states by polynomials, and solve a
+# nonlinear program with the dynamics as constraints at collocation points. It needs no analysis of
+# the problem, and only a rough guess.
 #
-# **Indirect**: derive the adjoint equations and Pontryagin's conditions, and solve the resulting boundary-value problem by
-# shooting. Its accuracy is that of the integrator, but it needs the sequence of arcs and a good guess.
+# **Indirect**: derive the adjoint equations and Pontryagin's conditions, and solve the resulting
+# boundary-value problem by shooting. Its accuracy is that of the integrator, but it needs the
+# sequence of arcs and a good guess.
 #
-# trajopt takes the arcs and the guess from the direct method and refines them by shooting. The two methods share only the
-# statement of the problem, so that their agreement is an independent check.
+# trajopt takes the arcs and the guess from the direct method and refines them by shooting. The two
+# methods share only the statement of the problem, so that their agreement is an independent check.
 #
 # ## A singular arc on a uniform mesh
 #
 # ## What a naive mesh does to a singular arc
 #
-# The thrust enters the rates linearly, so that H = S T + rest with the switching function S = costate(v)/m −
-# costate(m)/c. Where S is not zero, the thrust is at one of its bounds. On a singular arc S is zero, and the cost is
-# insensitive to opposite changes of the thrust at neighbouring points. Here are 50 equal intervals without refinement.
+# The thrust enters the rates linearly, so that H = S T + rest with the switching function S =
+# costate(v)/m − costate(m)/c. Where S is not zero, the thrust is at one of its bounds. On a
+# singular arc S is zero, and the cost is insensitive to opposite changes of the thrust at
+# neighbouring points. Here are 50 equal intervals without refinement.
 
 # %%
 naive = solve(ocp, Collocation(mesh=Mesh.uniform(50, 3), max_passes=1))
@@ -64,17 +69,28 @@ direct = solve(ocp, progress=print).check()
 t_naive = np.linspace(0, naive.phases["main"].tf, 2000)
 t = np.linspace(0, direct.phases["main"].tf, 2000)
 figure, axes = plt.subplots(figsize=(7.2, 3.2))
-axes.plot(t_naive, naive["T"](t_naive), color="0.65", linewidth=1, label=f"50 equal intervals: {naive.objective:.7f}")
+axes.plot(
+    t_naive,
+    naive["T"](t_naive),
+    color="0.65",
+    linewidth=1,
+    label=f"50 equal intervals: {naive.objective:.7f}",
+)
 axes.plot(t, direct["T"](t), label=f"arcs with moving ends: {direct.objective:.9f}")
-axes.set(xlabel="t", ylabel="thrust T", title="On the singular arc the objective looks right long before the thrust does")
+axes.set(
+    xlabel="t",
+    ylabel="thrust T",
+    title="On the singular arc the objective looks right long before the thrust does",
+)
 axes.legend()
 plt.show()
 
 # %% [markdown]
-# The second line is the default of `solve`. A first mesh with piecewise constant thrust cannot oscillate and shows the
-# arcs; then the ends of the arcs become unknowns, the thrust is fixed at its bound on bounded arcs, and is a polynomial on
-# the singular arc. The log calls this "moving knots". The grey solution has a *higher* altitude than is possible, since
-# the dynamics are violated between the nodes. The estimated error shows this.
+# The second line is the default of `solve`. A first mesh with piecewise constant thrust cannot
+# oscillate and shows the arcs; then the ends of the arcs become unknowns, the thrust is fixed at
+# its bound on bounded arcs, and is a polynomial on the singular arc. The log calls this "moving
+# knots". The grey solution has a *higher* altitude than is possible, since the dynamics are
+# violated between the nodes. The estimated error shows this.
 
 # %%
 print(f"50 equal intervals   objective {naive.objective:.8f}, estimated error {naive.error:.0e}")
@@ -87,9 +103,9 @@ assert naive.error > 1e3 * direct.error
 # %% [markdown]
 # ## Shooting
 #
-# The control law is derived automatically: bounds if S is not zero; on the singular arc S = 0, S' = 0 and S'' = 0, where
-# S'' is the first derivative that contains the thrust. All derivatives are automatic. Newton's method converges
-# quadratically.
+# The control law is derived automatically: bounds if S is not zero; on the singular arc S = 0, S' =
+# 0 and S'' = 0, where S'' is the first derivative that contains the thrust. All derivatives are
+# automatic. Newton's method converges quadratically.
 
 # %%
 indirect = solve(ocp, Shooting(), guess=direct).check()
@@ -99,8 +115,8 @@ plot_solution(indirect)
 # %% [markdown]
 # ## The switching function
 #
-# The thrust is at its upper bound where S is negative (H is minimized), S is zero on the singular arc and positive on the
-# coast.
+# The thrust is at its upper bound where S is negative (H is minimized), S is zero on the singular
+# arc and positive on the coast.
 
 # %%
 plot_switching(indirect)
@@ -108,8 +124,9 @@ plot_switching(indirect)
 # %% [markdown]
 # ## The law of the singular arc
 #
-# Analytically (Tsien and Evans, 1951; here from S = S' = 0 and H = 0) the singular arc satisfies D (1 + v/c) = m g: drag
-# times (1 + v/c) equals the weight. This equation is not part of the statement. Both solutions must satisfy it.
+# Analytically (Tsien and Evans, 1951; here from S = S' = 0 and H = 0) the singular arc satisfies D
+# (1 + v/c) = m g: drag times (1 + v/c) equals the weight. This equation is not part of the
+# statement. Both solutions must satisfy it.
 
 
 # %%
@@ -135,7 +152,8 @@ assert np.max(np.abs(imbalance(direct)[1])) < 1e-3
 # %% [markdown]
 # ## The gain of the singular arc
 #
-# Compare with a rocket that burns all its fuel at full thrust and then coasts, integrated here by scipy.
+# Compare with a rocket that burns all its fuel at full thrust and then coasts, integrated here by
+# scipy.
 
 
 # %%
@@ -150,7 +168,9 @@ def top(t, x, thrust):
 
 top.terminal, top.direction = True, -1
 burn = solve_ivp(rate, (0, 0.4 / (2 * 3.5)), [1, 0, 1], args=(3.5,), rtol=1e-10, atol=1e-12)
-coast = solve_ivp(rate, (burn.t[-1], 1), burn.y[:, -1], args=(0.0,), events=top, rtol=1e-10, atol=1e-12)
+coast = solve_ivp(
+    rate, (burn.t[-1], 1), burn.y[:, -1], args=(0.0,), events=top, rtol=1e-10, atol=1e-12
+)
 greedy = coast.y[0, -1] - 1
 best = indirect.objective - 1
 t = np.linspace(0, indirect.phases["main"].tf, 500)
@@ -161,14 +181,17 @@ for axes, name, row in ((left, "h", 0), (right, "v", 1)):
     axes.set(xlabel="t", ylabel={"h": "radius h", "v": "speed v"}[name])
 left.legend()
 plt.show()
-print(f"height reached: optimal {best:.6f}, all at once {greedy:.6f}: {best / greedy - 1:.1%} more on the same fuel")
+print(
+    f"height reached: optimal {best:.6f}, all at once {greedy:.6f}: {best / greedy - 1:.1%} more "
+    "on the same fuel"
+)
 assert best > greedy
 
 # %% [markdown]
 # ## Other engines
 #
-# A stronger engine has a shorter first arc; the singular arc stays on the same surface. An engine that is too weak does not
-# reach it: then there are only two arcs.
+# A stronger engine has a shorter first arc; the singular arc stays on the same surface. An engine
+# that is too weak does not reach it: then there are only two arcs.
 
 # %%
 figure, axes = plt.subplots(figsize=(7.2, 3.2))
@@ -197,8 +220,14 @@ assert certificate.ok
 
 # %%
 switches = [arc.end for arc in indirect.arcs[:-1]]
-apart, off = abs(indirect.objective - direct.objective), abs(indirect.objective - REFERENCE.objective)
-print(f"final radius         {indirect.objective:.12f} (shooting), {direct.objective:.12f} (collocation)")
+apart, off = (
+    abs(indirect.objective - direct.objective),
+    abs(indirect.objective - REFERENCE.objective),
+)
+print(
+    f"final radius         {indirect.objective:.12f} (shooting), {direct.objective:.12f} "
+    "(collocation)"
+)
 print(f"they differ by       {apart:.0e}; shooting from the reference by {off:.0e}")
 print(f"switches             {switches[0]:.10f}, {switches[1]:.10f}")
 print(f"known                {REFERENCE.switches[0]:.10f}, {REFERENCE.switches[1]:.10f}")

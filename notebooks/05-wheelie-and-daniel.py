@@ -11,16 +11,17 @@
 # %% [markdown]
 # # 5. Wheelie and Daniel
 #
-# In bike trials the rider supplies all torques. In a *wheelie* the rider pulls at the handlebar and moves the body back, so
-# that the front wheel rises. In a *Daniel* the rider crouches and extends on the rear wheel, and the bicycle hops.
-# M. Matsuoka's thesis builds a robot for this, of rods hinged to a bicycle, and moves it by PD control. Here the same
-# machines are also moved by optimal control.
+# In bike trials the rider supplies all torques. In a *wheelie* the rider pulls at the handlebar and
+# moves the body back, so that the front wheel rises. In a *Daniel* the rider crouches and extends
+# on the rear wheel, and the bicycle hops. M. Matsuoka's thesis builds a robot for this, of rods
+# hinged to a bicycle, and moves it by PD control. Here the same machines are also moved by optimal
+# control.
 #
-# **Reference.** M. Matsuoka, *Mechanical analysis and simulation for bike trial robot* (master's thesis, Hosei
-# University, 2011, in Japanese): mass centre (figure 4-7), wheelie by PD control (Table 5-1), Daniel jump (chapter 6,
-# Table 6-3). For a pull of 60 N m an independent computation has lift-off at 0.107 s, PD on at 0.397 s, a peak of 37.1°,
-# and ends at 30.18° rise and −21.03° lean. Data that the thesis leaves open, and its errors, are listed in
-# `problems/bike/README.md`.
+# **Reference.** M. Matsuoka, *Mechanical analysis and simulation for bike trial robot* (master's
+# thesis, Hosei University, 2011, in Japanese): mass centre (figure 4-7), wheelie by PD control
+# (Table 5-1), Daniel jump (chapter 6, Table 6-3). For a pull of 60 N m an independent computation
+# has lift-off at 0.107 s, PD on at 0.397 s, a peak of 37.1°, and ends at 30.18° rise and −21.03°
+# lean. Data that the thesis leaves open, and its errors, are listed in `problems/bike/README.md`.
 
 # %%
 import casadi
@@ -42,10 +43,11 @@ plt.style.use("look.mplstyle")
 # %% [markdown]
 # ## Reachable mass centre (figure 4-7)
 #
-# A wheelie is in equilibrium only if the common mass centre is above the contact of the rear wheel. The rider sits on the
-# saddle and holds the handlebar: torso, upper arm and forearm form a loop with the bicycle, with *one* degree of freedom.
-# Hence the positions of the mass centre at a given rise are a curve. The thesis shows an area, because it varies two
-# angles that are not independent; both are shown.
+# A wheelie is in equilibrium only if the common mass centre is above the contact of the rear wheel.
+# The rider sits on the saddle and holds the handlebar: torso, upper arm and forearm form a loop
+# with the bicycle, with *one* degree of freedom. Hence the positions of the mass centre at a given
+# rise are a curve. The thesis shows an area, because it varies two angles that are not independent;
+# both are shown.
 
 # %%
 figure, axes = plt.subplots(figsize=(6.8, 3.8))
@@ -68,18 +70,27 @@ assert reached[0] > 0
 assert reached[30] < 0
 
 # %% [markdown]
-# Only at 30° does the curve reach behind the contact. Hence the front wheel must be raised dynamically and stopped there.
+# Only at 30° does the curve reach behind the contact. Hence the front wheel must be raised
+# dynamically and stopped there.
 #
 # ## By PD control (Table 5-1)
 #
-# Constant wheel torque until the front has risen by 20°, then PD control of the wheel to 30° and of the torso to 20°
-# backwards.
+# Constant wheel torque until the front has risen by 20°, then PD control of the wheel to 30° and of
+# the torso to 20° backwards.
 
 # %%
 pd = simulate(wheelie_pd())
 events = {event.name: event.time for event in pd.events}
-peak, rise, lean = (float(np.degrees(x)) for x in (pd["beta"].max(), pd.final["beta"], pd.final["torso"]))
-found = {"lift-off": events["front lift-off"], "pd on": events["pull over"], "peak": peak, "rise": rise, "lean": lean}
+peak, rise, lean = (
+    float(np.degrees(x)) for x in (pd["beta"].max(), pd.final["beta"], pd.final["torso"])
+)
+found = {
+    "lift-off": events["front lift-off"],
+    "pd on": events["pull over"],
+    "peak": peak,
+    "rise": rise,
+    "lean": lean,
+}
 print(", ".join(f"{name} {value:.4g} ({PD[name]})" for name, value in found.items()))
 assert abs(events["front lift-off"] - PD["lift-off"]) < 1e-3
 assert abs(peak - PD["peak"]) < 0.3
@@ -88,9 +99,10 @@ stills(simulate(wheelie_pd(), until=1.2), five_link_drawing(follow=True), count=
 # %% [markdown]
 # ## Minimum effort
 #
-# The same initial and final states, in two phases: front wheel on the ground, front wheel in the air. The solver determines
-# the time of lift-off. Torques are bounded, the tyre force is within its friction cone, the contact force of the front
-# wheel is nonnegative, and joints have ranges. The cost is ∫ (τ/τ_max)² dt + 0.05 T.
+# The same initial and final states, in two phases: front wheel on the ground, front wheel in the
+# air. The solver determines the time of lift-off. Torques are bounded, the tyre force is within its
+# friction cone, the contact force of the front wheel is nonnegative, and joints have ranges. The
+# cost is ∫ (τ/τ_max)² dt + 0.05 T.
 
 # %%
 entry = solve(wheelie_entry(), progress=print).check()
@@ -101,8 +113,15 @@ figure, panels = plt.subplots(1, 3, figsize=(11, 3))
 for name, phase in entry.phases.items():
     t = np.linspace(phase.t0, phase.tf, 200)
     first = name == "front down"
-    panels[0].plot(t, np.degrees(phase["torso"](t)), color="C1", label="lean, optimal" if first else None)
-    panels[0].plot(t, 0 * t if first else np.degrees(phase["beta"](t)), color="C0", label="rise, optimal" if first else None)
+    panels[0].plot(
+        t, np.degrees(phase["torso"](t)), color="C1", label="lean, optimal" if first else None
+    )
+    panels[0].plot(
+        t,
+        0 * t if first else np.degrees(phase["beta"](t)),
+        color="C0",
+        label="rise, optimal" if first else None,
+    )
     panels[1].plot(t, phase["wheel_torque"](t), color="C0", label="wheel" if first else None)
     panels[1].plot(t, phase["waist_torque"](t), color="C1", label="waist" if first else None)
 until = pd.t < 1.5
@@ -121,18 +140,21 @@ plt.show()
 arrival = entry.phases["front up"].tf
 spent = entry.objective - 0.05 * arrival
 before = pd.t <= arrival
-pd_effort = np.trapezoid((pd["wheel_torque"][before] / 80) ** 2 + (pd["waist_torque"][before] / 150) ** 2, pd.t[before])
+pd_effort = np.trapezoid(
+    (pd["wheel_torque"][before] / 80) ** 2 + (pd["waist_torque"][before] / 150) ** 2, pd.t[before]
+)
 print(f"effort up to {arrival:.3f} s: {spent:.4f} s, by PD {pd_effort:.4f} s")
 assert spent < pd_effort
 
 # %% [markdown]
-# PD control overshoots and returns, since it reacts to angles. The optimal motion begins by moving the torso back while
-# the front wheel is on the ground, lifts off, and arrives at the equilibrium with zero rates: it uses the momentum of the
-# torso.
+# PD control overshoots and returns, since it reacts to angles. The optimal motion begins by moving
+# the torso back while the front wheel is on the ground, lifts off, and arrives at the equilibrium
+# with zero rates: it uses the momentum of the torso.
 
 # %% [markdown]
-# The certificate integrates the solution again with another integrator, evaluates it between the nodes, and checks
-# Pontryagin's conditions. `trajopt certify wheelie-entry` also solves by shooting, and finds the same cost to ten digits.
+# The certificate integrates the solution again with another integrator, evaluates it between the
+# nodes, and checks Pontryagin's conditions. `trajopt certify wheelie-entry` also solves by
+# shooting, and finds the same cost to ten digits.
 
 # %%
 certificate = certify(entry)
@@ -144,16 +166,21 @@ assert certificate.ok
 # %% [markdown]
 # ## The Daniel jump
 #
-# The model has seven links: ankles at the rear axle, hands on the bar, brake on. With the thesis' PD control (Table 6-3) it
-# hops, lands on the rear wheel, and falls over backwards: the contacts of both wheels are unilateral, with friction.
+# The model has seven links: ankles at the rear axle, hands on the bar, brake on. With the thesis'
+# PD control (Table 6-3) it hops, lands on the rear wheel, and falls over backwards: the contacts of
+# both wheels are unilateral, with friction.
 
 # %%
 hop = simulate(daniel_pd())
-print(f"PD: the rear wheel clears {hop['clearance'].max():.3f} m; the run ends at {hop.t[-1]:.2f} s: {hop.events[-1].name}")
+print(
+    f"PD: the rear wheel clears {hop['clearance'].max():.3f} m; the run ends at {hop.t[-1]:.2f} "
+    f"s: {hop.events[-1].name}"
+)
 stills(hop, seven_link_drawing(), count=4)
 
 # %% [markdown]
-# The highest jump within 250, 300 and 100 N m at knee, waist and elbow has stance, take-off and flight with a tuck.
+# The highest jump within 250, 300 and 100 N m at knee, waist and elbow has stance, take-off and
+# flight with a tuck.
 
 # %%
 jump = solve(daniel_jump(), progress=print).check()
@@ -162,9 +189,10 @@ stills(jump, seven_link_drawing(), count=8)
 # %% [markdown]
 # ## Contributions to the height
 #
-# In flight the path of the mass centre is a parabola, determined at take-off. The rear wheel moves relative to it: legs and
-# arms pull the bicycle up under the body. Hence the clearance has two parts: the rise of the mass centre after take-off,
-# and the distance by which the tuck brings the wheel nearer to it.
+# In flight the path of the mass centre is a parabola, determined at take-off. The rear wheel moves
+# relative to it: legs and arms pull the bicycle up under the body. Hence the clearance has two
+# parts: the rise of the mass centre after take-off, and the distance by which the tuck brings the
+# wheel nearer to it.
 
 # %%
 machine = seven_link(stance=False)
@@ -198,7 +226,10 @@ tuck = float(above[0] - above[1])
 clearance = rise + tuck
 speed = float(flight["centre_y_rate"](flight.t0))
 print(f"clearance {clearance:.3f} m = {rise:.3f} m flight + {tuck:.3f} m tuck")
-print(f"take-off at {speed:.2f} m/s, which carries the mass centre {speed**2 / (2 * 9.80665):.3f} m up")
+print(
+    f"take-off at {speed:.2f} m/s, which carries the mass centre {speed**2 / (2 * 9.80665):.3f} m "
+    "up"
+)
 assert abs(clearance - (flight["centre_y"](flight.tf) - above[1] - SEVEN_LINK.wheel_radius)) < 1e-6
 assert clearance > 3 * hop["clearance"].max()
 
@@ -207,19 +238,28 @@ assert clearance > 3 * hop["clearance"].max()
 #
 # ## A hop that lands
 #
-# The jump above ends in the air. The vertical hop of the thesis also lands: on the place it left, on the braked rear wheel, with
-# an impact without rebound and slip, and comes to a standstill. Least effort for 0.25 s in the air:
+# The jump above ends in the air. The vertical hop of the thesis also lands: on the place it left,
+# on the braked rear wheel, with an impact without rebound and slip, and comes to a standstill.
+# Least effort for 0.25 s in the air:
 
 # %%
 landed = solve(daniel_hop()).check()
 stills(landed, seven_link_drawing(), count=8)
 
 # %%
-drift = np.ptp(landed.phases["flight"]["centre_x"](np.linspace(landed.phases["flight"].t0, landed.phases["flight"].tf, 50)))
-rest = max(
-    abs(landed.phases["landing"][f"{name}_rate"](landed.phases["landing"].tf)) for name in ("beta", "ankle", "knee", "waist")
+drift = np.ptp(
+    landed.phases["flight"]["centre_x"](
+        np.linspace(landed.phases["flight"].t0, landed.phases["flight"].tf, 50)
+    )
 )
-print(f"effort {landed.objective:.8f}; the mass centre drifts by {drift:.0e} m in the air; rates at the end {rest:.0e} rad/s")
+rest = max(
+    abs(landed.phases["landing"][f"{name}_rate"](landed.phases["landing"].tf))
+    for name in ("beta", "ankle", "knee", "waist")
+)
+print(
+    f"effort {landed.objective:.8f}; the mass centre drifts by {drift:.0e} m in the air; rates at "
+    f"the end {rest:.0e} rad/s"
+)
 assert drift < 1e-9
 assert rest < 1e-9
 
@@ -229,8 +269,15 @@ assert rest < 1e-9
 # %%
 lift_off, hopped = entry.phases["front down"].tf, hop["clearance"].max()
 print(
-    f"wheelie by PD     lift-off {events['front lift-off']:.4f} s, PD on {events['pull over']:.4f} s, peak {peak:.2f}°: as known"
+    f"wheelie by PD     lift-off {events['front lift-off']:.4f} s, PD on "
+    f"{events['pull over']:.4f} s, peak {peak:.2f}°: as known"
 )
-print(f"wheelie entry     cost {entry.objective:.7f}, lift-off at {lift_off:.4f} s, effort {spent / pd_effort:.0%} of PD's")
+print(
+    f"wheelie entry     cost {entry.objective:.7f}, lift-off at {lift_off:.4f} s, effort "
+    f"{spent / pd_effort:.0%} of PD's"
+)
 print(f"certificate       no figure above {worst.value:.0e}")
-print(f"Daniel jump       clears {clearance:.3f} m, PD {hopped:.3f} m; estimated error {jump.error:.0e}")
+print(
+    f"Daniel jump       clears {clearance:.3f} m, PD {hopped:.3f} m; estimated error "
+    f"{jump.error:.0e}"
+)

@@ -1,10 +1,11 @@
-"""Run the notebooks: read each script, execute it in a kernel, and keep its outputs in the .ipynb beside it.
+"""Run the notebooks: read each script, execute it in a kernel, and keep its outputs in the .ipynb
+beside it.
 
     python notebooks/run.py                 all of them
     python notebooks/run.py 03 09           those whose names begin so
 
-The scripts (jupytext's percent format) are the sources. Cells are numbered and times are left out of the .ipynb, so that a
-notebook that is run again differs only where its outputs do.
+The scripts (jupytext's percent format) are the sources. Cells are numbered and times are left out
+of the .ipynb, so that a notebook that is run again differs only where its outputs do.
 """
 
 from __future__ import annotations
@@ -40,14 +41,26 @@ def read(script: Path) -> NotebookNode:
 
 def execute(notebook: NotebookNode) -> NotebookNode:
     """The notebook with its outputs; the first error of a cell is raised."""
-    # One thread: BLAS gains nothing on problems of this size and would fight other runs for the cores.
+    # One thread: BLAS gains nothing on problems of this size and would fight other runs for the
+    # cores.
     environment = os.environ | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+    environment["TRAJOPT_PROGRESS"] = "0"  # whether it shows depends on the load of the machine
     with tempfile.TemporaryDirectory() as folder:
-        # Sockets in files where there are such: the kernel warns of TCP. Each kernel has files of its own.
-        files = {"transport": "ipc", "ip": str(Path(folder) / "kernel")} if os.name == "posix" else {}
+        # Sockets in files where there are such: the kernel warns of TCP. Each kernel has files of
+        # its own.
+        files = (
+            {"transport": "ipc", "ip": str(Path(folder) / "kernel")} if os.name == "posix" else {}
+        )
         manager = AsyncKernelManager(kernel_name="python3", **files)
         here = {"metadata": {"path": str(HERE)}}
-        client = NotebookClient(notebook, km=manager, timeout=600, startup_timeout=300, resources=here, coalesce_streams=True)
+        client = NotebookClient(
+            notebook,
+            km=manager,
+            timeout=600,
+            startup_timeout=300,
+            resources=here,
+            coalesce_streams=True,
+        )
         done = client.execute(env=environment, cleanup_kc=True)
     for cell in done.cells:
         cell.metadata.pop("execution", None)

@@ -37,17 +37,27 @@ def build() -> Problem:
 
 def statement() -> str:
     """The lines of ``build`` between its two comments."""
-    text = Path(__file__).read_text(encoding="utf-8").split("    # statement\n")[1].split("    # end\n")[0]
+    text = (
+        Path(__file__)
+        .read_text(encoding="utf-8")
+        .split("    # statement\n")[1]
+        .split("    # end\n")[0]
+    )
     return "\n".join(line.removeprefix("    ") for line in text.splitlines())
 
 
 def main() -> None:
     solution = solve(build()).check()
     figure = Figure(figsize=(12.5, 4.4), dpi=110)
-    code, motion, force = (figure.add_axes(box) for box in ((0.01, 0, 0.47, 1), (0.5, 0.31, 0.49, 0.6), (0.55, 0.13, 0.42, 0.15)))
+    code, motion, force = (
+        figure.add_axes(box)
+        for box in ((0.01, 0, 0.47, 1), (0.5, 0.31, 0.49, 0.6), (0.55, 0.13, 0.42, 0.15))
+    )
     code.axis("off")
     listing = statement() + "\n\nsolve(ocp)"
-    code.text(0.02, 0.95, listing, family="monospace", fontsize=10.8, color=INK, va="top", linespacing=1.5)
+    code.text(
+        0.02, 0.95, listing, family="monospace", fontsize=10.8, color=INK, va="top", linespacing=1.5
+    )
     _draw_motion(motion, solution)
     times = np.linspace(0, 2, 400)
     force.plot(times, solution["F"](times), color=ORANGE, linewidth=1.6)
@@ -71,9 +81,27 @@ def _draw_motion(axes, solution) -> None:
     for k, t in enumerate(np.linspace(0, 2, FRAMES)):
         shade = 0.15 + 0.85 * (k / (FRAMES - 1)) ** 2
         cart, angle = solution["x"](t), solution["q"](t)
-        axes.fill([cart - 0.11, cart + 0.11, cart + 0.11, cart - 0.11], [-0.05, -0.05, 0.05, 0.05], color=INK, alpha=0.6 * shade)
-        axes.plot([cart, cart + 0.5 * np.sin(angle)], [0, -0.5 * np.cos(angle)], color=BLUE, linewidth=2.2, alpha=shade)
-        axes.plot(cart + 0.5 * np.sin(angle), -0.5 * np.cos(angle), "o", color=BLUE, markersize=9, alpha=shade)
+        axes.fill(
+            [cart - 0.11, cart + 0.11, cart + 0.11, cart - 0.11],
+            [-0.05, -0.05, 0.05, 0.05],
+            color=INK,
+            alpha=0.6 * shade,
+        )
+        axes.plot(
+            [cart, cart + 0.5 * np.sin(angle)],
+            [0, -0.5 * np.cos(angle)],
+            color=BLUE,
+            linewidth=2.2,
+            alpha=shade,
+        )
+        axes.plot(
+            cart + 0.5 * np.sin(angle),
+            -0.5 * np.cos(angle),
+            "o",
+            color=BLUE,
+            markersize=9,
+            alpha=shade,
+        )
     axes.set_aspect("equal")
     axes.axis("off")
 
