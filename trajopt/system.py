@@ -13,8 +13,8 @@ from typing import Any
 import casadi
 import numpy as np
 
+from trajopt.compiled.pickling import packed, unpacked
 from trajopt.errors import ModelError, UsageError, suggest
-from trajopt.pickling import packed, unpacked
 
 # A stabilization law maps the deviations of the invariants and their rates to the required rates:
 # law(y, y_rate, order) -> casadi column of the length of y; for order 2 the second derivative.

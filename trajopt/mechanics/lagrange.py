@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import casadi
 import numpy as np
 
+from trajopt.compiled.pickling import packed, unpacked
 from trajopt.displays import display
 from trajopt.errors import ModelError, suggest
 from trajopt.mechanics.constraints import (
@@ -24,7 +25,6 @@ from trajopt.mechanics.constraints import (
 )
 from trajopt.mechanics.lagrange_equations import LagrangeEquations, column
 from trajopt.mechanics.statement import check_statement, consistent_start, require_values
-from trajopt.pickling import packed, unpacked
 from trajopt.system import System, Variable
 
 if TYPE_CHECKING:

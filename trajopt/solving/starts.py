@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 
-from trajopt.child_process import end_with_parent
 from trajopt.deadline import Deadline
 from trajopt.errors import GuessError
+from trajopt.solving.child_process import end_with_parent
 from trajopt.statement.normal_form import NormalForm
 from trajopt.trajectory.solution import Optimum, Solution, Status
 

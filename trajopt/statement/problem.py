@@ -14,9 +14,9 @@ from typing import Any
 import casadi
 import numpy as np
 
+from trajopt.compiled.pickling import packed, unpacked
 from trajopt.displays import display
 from trajopt.errors import ProblemError, check_type, warn
-from trajopt.pickling import packed, unpacked
 from trajopt.statement.bounds import Bound, Free, bound_between, bound_of
 from trajopt.statement.expression_text import Writer, elements
 from trajopt.statement.keywords import named_arguments

@@ -14,9 +14,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from trajopt.child_process import end_with_parent
 from trajopt.errors import FileError
 from trajopt.files.storage import load
+from trajopt.solving.child_process import end_with_parent
 from trajopt.sweeping.coordinator import Model, model_of, solve_row
 from trajopt.sweeping.workers import RowOutcome, Statement, Task, receive, send
 from trajopt.trajectory.solution import Solution
