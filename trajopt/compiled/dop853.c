@@ -67,7 +67,7 @@ static void fill_dense(const stages *g, dop853_state *s, double h, const double 
 
 int dop853_step(const tape *rate, const dop853_table *table, dop853_state *s) {
     int n = rate->outputs;
-    size_t work = tape_work_size(rate);
+    size_t work = tape_work_size(rate, 1);
     double *memory = calloc((size_t)(DOP853_STAGES + 2) * (size_t)n + work, sizeof(double));
     if (!memory) return -1;
     double *y_new = memory + (DOP853_STAGES + 1) * n;

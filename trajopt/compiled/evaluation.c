@@ -127,6 +127,19 @@ static thread_team *make_team(const program *p) {
     return most > OPERATIONS_PER_THREAD ? team_new((int)p->threads) : NULL;
 }
 
+/* Room for the largest tape, for each thread: whole cache lines. Returns whether there was memory. */
+static int make_work(evaluation *e) {
+    const program *p = e->p;
+    for (int64_t k = 0; k < p->blocks; k++)
+        for (int f = 0; f < FUNCTIONS; f++) {
+            const tape *t = p->block[k].function[f];
+            const int64_t size = t ? ((int64_t)tape_work_size(t, p->block[k].count) + 7) / 8 * 8 : 0;
+            if (size > e->work_size) e->work_size = size;
+        }
+    const int64_t threads = !e->team ? 1 : p->threads < MOST_THREADS ? p->threads : MOST_THREADS;
+    return (e->work = new_doubles(e->work_size * threads)) != NULL;
+}
+
 evaluation *evaluation_new(const program *p) {
     evaluation *e = calloc(1, sizeof *e);
     if (!e) return NULL;
@@ -152,8 +165,9 @@ evaluation *evaluation_new(const program *p) {
     if (fine) {
         e->unknowns = e->results + most;
         e->team = make_team(p);
-        return e;
+        fine = make_work(e);
     }
+    if (fine) return e;
     evaluation_free(e);
     return NULL;
 }
@@ -168,6 +182,7 @@ void evaluation_free(evaluation *e) {
     free(e->inputs);
     free(e->results);
     free(e->multipliers);
+    free(e->work);
     free(e->used);
     free(e->used_start);
     free(e->input_offset);
@@ -184,9 +199,9 @@ typedef struct {
     int64_t inputs_used;
     const double *y, *lambda; /* lambda and weight: for the Hessian */
     double weight;
-    double *inputs, *multipliers, *result;
+    double *inputs, *multipliers, *result, *work;
+    int64_t work_size;
     int parts;
-    int failed[MOST_THREADS];
 } block_run;
 
 /* W = G y at the places from `begin` to `end` - 1, input by input. */
@@ -229,7 +244,8 @@ static void run_places(int part, void *context) {
     if (!b->function[r->which]) return;
     const tape_input in[4] = {
         {r->inputs, b->count, 1}, {b->place_data, b->count, 1}, {r->p->parameter, 1, 0}, {r->multipliers, b->count, 1}};
-    r->failed[part] = tape_run_span(b->function[r->which], places.begin, places.end, b->count, in, r->result);
+    double *own = r->work + part * r->work_size;
+    tape_run_span(b->function[r->which], places.begin, places.end, b->count, in, r->result, own);
 }
 
 /* One function of all blocks at all their places, to `results`. lambda: NULL but for the Hessian. */
@@ -242,21 +258,24 @@ static int run_blocks(evaluation *e, int which, const double *y, double weight, 
         const tape *t = b->function[which];
         block_run r = {.p = p, .b = b, .which = which, .used = e->used + used[0], .inputs_used = used[1] - used[0], .y = y,
                        .lambda = lambda, .weight = weight, .inputs = e->inputs + e->input_offset[k],
-                       .multipliers = lambda ? e->multipliers : NULL, .result = e->results + e->offset[which][k]};
+                       .multipliers = lambda ? e->multipliers : NULL, .result = e->results + e->offset[which][k],
+                       .work = e->work, .work_size = e->work_size};
         const double each = OPERATIONS_PER_INPUT * (double)r.inputs_used + (t ? t->instructions : 0);
         r.parts = team_parts(e->team, each * (double)b->count);
         team_run(e->team, r.parts, run_places, &r);
-        for (int part = 0; part < r.parts; part++)
-            if (r.failed[part]) return -1;
         if (!t && p->evaluate(k, which, r.inputs, r.multipliers, r.result)) return -1;
     }
     return 0;
 }
 
 int evaluation_objective(evaluation *e, const double *y, double *f) {
+    return evaluation_part_of_objective(e, y, e->p->blocks, f);
+}
+
+int evaluation_part_of_objective(evaluation *e, const double *y, int64_t blocks, double *f) {
     *f = 0;
     if (run_blocks(e, OBJECTIVE, y, 0, NULL)) return -1;
-    for (int64_t k = 0; k < e->p->blocks; k++) {
+    for (int64_t k = 0; k < blocks; k++) {
         const program_block *b = &e->p->block[k];
         const double *result = e->results + e->offset[OBJECTIVE][k];
         for (int64_t r = 0; r < b->objective_rows; r++)

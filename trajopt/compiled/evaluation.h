@@ -58,6 +58,8 @@ typedef struct {
     double *results;       /* of all blocks, room for the largest of the five functions; then the unknowns */
     double *unknowns;      /* the last part of `results` */
     double *multipliers;
+    double *work;          /* of tapes: (work_size,) for each thread */
+    int64_t work_size;
     int64_t *used, *used_start; /* inputs that function f of block b reads: from used_start[FUNCTIONS * b + f] on */
     thread_team *team;
     int64_t *input_offset; /* (blocks,) */
@@ -70,6 +72,8 @@ void evaluation_free(evaluation *e);
 
 /* All return 0; -1 if a function failed. Numbers that are not finite are passed on. */
 int evaluation_objective(evaluation *e, const double *y, double *f);
+/* What the first `blocks` blocks contribute to the objective. */
+int evaluation_part_of_objective(evaluation *e, const double *y, int64_t blocks, double *f);
 int evaluation_constraints(evaluation *e, const double *y, double *g);
 int evaluation_gradient(evaluation *e, const double *y, double *gradient);
 int evaluation_jacobian(evaluation *e, const double *y, double *nonzeros);

@@ -35,6 +35,7 @@ struct factorization {
     double *scale, *most;  /* (size,) of the equilibration: factors, and the largest entries of the rows */
     double *scaled;        /* (entries,) values of the equilibrated matrix */
     int careful;          /* `cancelled` is used */
+    int reserved;         /* the stacks do not grow any more */
     double smallest;      /* size of a pivot */
     factored_front *front;
     /* Stacks that grow as needed. */
@@ -150,8 +151,9 @@ void factorization_free(factorization *f) {
 
 /* ---- assembly ----------------------------------------------------------------------------------------------------------- */
 
-static int make_room(double **array, int64_t *room, int64_t needed) {
+static int make_room(const factorization *f, double **array, int64_t *room, int64_t needed) {
     if (*array && needed <= *room) return 1;
+    if (f->reserved) return 0;
     int64_t more = needed + needed / 2 + 1024;
     if (!grow_doubles(array, more)) return 0;
     *room = more;
@@ -160,10 +162,40 @@ static int make_room(double **array, int64_t *room, int64_t needed) {
 
 static int make_room_for_indices(factorization *f, int64_t needed) {
     if (needed <= f->indices_room) return 1;
+    if (f->reserved) return 0;
     int64_t more = needed + needed / 2 + 1024;
     if (!grow(&f->indices, more)) return 0;
     f->indices_room = more;
     return 1;
+}
+
+int factorization_reserve(factorization *f) {
+    const front_tree *t = f->tree;
+    int64_t *n = new_integers(t->fronts), *own = new_integers(t->fronts);
+    int64_t largest = 0, candidates = 0, factors = 0, indices = 0, contributions = 0, most = 0;
+    int fine = n && own;
+    for (int64_t q = 0; fine && q < t->fronts; q++) {
+        n[q] += own[q] = t->start[q + 1] - t->start[q];
+        if (t->parent[q] >= 0) n[t->parent[q]] += t->pivots[q]; /* delayed */
+    }
+    for (int64_t q = 0; fine && q < t->fronts; q++) {
+        const int64_t p = t->parent[q], eliminated = t->pivots[q] + n[q] - own[q];
+        largest = n[q] > largest ? n[q] : largest;
+        candidates = eliminated > candidates ? eliminated : candidates;
+        factors += t->pivots[q] * (p >= 0 && n[p] > n[q] ? n[p] : n[q]); /* each column is eliminated in its front or in the parent */
+        indices += n[q];
+        for (int64_t c = q - 1; c > f->before[q]; c = f->before[c]) contributions -= own[c] * own[c];
+        contributions += own[q] * own[q]; /* columns that the children delayed are eliminated */
+        most = contributions > most ? contributions : most;
+    }
+    fine = fine && make_room(f, &f->dense, &f->dense_room, largest * largest) && make_room_for_indices(f, indices) &&
+           make_room(f, &f->work, &f->work_room, 5 * largest + 4) && make_room(f, &f->factors, &f->factors_room, factors) &&
+           make_room(f, &f->diagonals, &f->diagonals_room, 2 * (f->size + candidates)) &&
+           make_room(f, &f->contributions, &f->contributions_room, most);
+    free(n);
+    free(own);
+    f->reserved = fine;
+    return fine ? 0 : -1;
 }
 
 /* Stacks: how much of each is in use. Contributions of children lie on top, the last child's uppermost. */
@@ -197,8 +229,8 @@ static int64_t assemble(factorization *f, int64_t q, const double *values, stack
     int64_t delayed = 0;
     for (int64_t c = q - 1; c > f->before[q]; c = f->before[c]) delayed += f->front[c].delayed;
     const int64_t n = own + delayed;
-    if (!make_room(&f->dense, &f->dense_room, n * n) || !make_room_for_indices(f, top->indices + n)) return -1;
-    if (!make_room(&f->work, &f->work_room, 5 * n + 4)) return -1;
+    if (!make_room(f, &f->dense, &f->dense_room, n * n) || !make_room_for_indices(f, top->indices + n)) return -1;
+    if (!make_room(f, &f->work, &f->work_room, 5 * n + 4)) return -1;
     memset(f->dense, 0, (size_t)(n * n) * sizeof(double));
     int64_t *index = f->indices + top->indices;
     memcpy(index + delayed, t->index + t->start[q], (size_t)own * sizeof(int64_t));
@@ -264,7 +296,7 @@ static int factor_front(factorization *f, int64_t q, const double *values, doubl
     factored_front *front = &f->front[q];
     int64_t *index = f->indices + top->indices;
     const int64_t own = t->start[q + 1] - t->start[q], candidates = n - own + t->pivots[q];
-    if (!make_room(&f->diagonals, &f->diagonals_room, top->diagonals + 2 * candidates)) return -1;
+    if (!make_room(f, &f->diagonals, &f->diagonals_room, top->diagonals + 2 * candidates)) return -1;
     dense_front d = {n, candidates, f->dense, index, f->diagonals + top->diagonals, f->work, f->diagonal_size,
                      f->careful ? f->cancelled : NULL, NULL, 0, 0, 0, f->smallest};
     dense_factor(&d, threshold, t->parent[q] < 0);
@@ -275,8 +307,8 @@ static int factor_front(factorization *f, int64_t q, const double *values, doubl
     report->zero += d.zero;
     report->delayed += front->delayed;
     report->entries += n * pivots;
-    if (!make_room(&f->factors, &f->factors_room, top->factors + n * pivots) ||
-        !make_room(&f->contributions, &f->contributions_room, top->contributions + rows * rows))
+    if (!make_room(f, &f->factors, &f->factors_room, top->factors + n * pivots) ||
+        !make_room(f, &f->contributions, &f->contributions_room, top->contributions + rows * rows))
         return -1;
     memcpy(f->factors + top->factors, f->dense, (size_t)(n * pivots) * sizeof(double));
     double *contribution = f->contributions + top->contributions;

@@ -25,8 +25,12 @@ factorization *factorization_new(int64_t size, int64_t entries, const int64_t *r
 void factorization_free(factorization *f);
 
 /* values: (entries,). threshold: a pivot may make entries grow by 1/threshold at most; 0 < threshold <= 0.5.
- * Returns 0; -1 if memory is short, a value is not finite, or the watch stopped it. */
+ * Returns 0; -1 if memory or reserved room is short, a value is not finite, or the watch stopped it. */
 int factorization_compute(factorization *f, const double *values, double threshold, factorization_report *report);
+
+/* Make room for factorizations in which every column may be delayed once, from its front to the parent. From then on nothing is
+ * allocated, and a factorization that needs more room fails. Returns 0; -1 if memory is short. */
+int factorization_reserve(factorization *f);
 
 /* Solve A x = b in place, b: (size,). Returns 0; -1 if the watch stopped it: b is undefined then. */
 int factorization_solve(factorization *f, double *b);

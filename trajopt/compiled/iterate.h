@@ -10,45 +10,15 @@
 #ifndef TRAJOPT_ITERATE_H
 #define TRAJOPT_ITERATE_H
 
-#include "evaluation.h"
-#include "factorization.h"
-#include "interior_point.h"
+#include "scaled_program.h"
 
 enum { MOST_IN_FILTER = 512 };
-
-/* As fmax for a first argument that is a number, without a call of the library. */
-static inline double greater(double most, double v) { return v > most ? v : most; }
 
 /* Pairs (violation, objective) that a new iterate must improve on. */
 typedef struct {
     int64_t count;
     double violation[MOST_IN_FILTER], objective[MOST_IN_FILTER];
 } filter;
-
-/* The scaled program, its KKT structure and its work arrays: shared by the main algorithm and the restoration phase. */
-typedef struct {
-    evaluation *e;
-    const program *p;
-    const interior_point_options *options;
-    interior_point_callback *callback;
-    interior_point_report *report;
-    double began, asked;        /* times: of the start, and when the callback was called last */
-    int stop;                   /* 0; else 1 + the status with which to stop */
-    watch watched;              /* of the factorization: sets `stop` */
-    int64_t free, rows;         /* unknowns that are not fixed, constraints */
-    int64_t *unknown;           /* (free,) of the program */
-    int64_t *free_of;           /* (unknowns,) -1 for fixed ones */
-    double *y;                  /* (unknowns,) for evaluations */
-    double objective_scale, *row_scale; /* (rows,) */
-    double *jacobian, *hessian; /* nonzeros; jacobian scaled */
-    double *row_sums;           /* (rows,) */
-    /* KKT matrix: entries of the Hessian, of the Jacobian, of the diagonal; -1 where an entry belongs to a fixed unknown. */
-    factorization *kkt;
-    int64_t entries, *entry_row, *entry_column, *hessian_entry, *jacobian_entry, diagonal_entry;
-    double *entry_value;
-    double threshold; /* of pivots */
-    double *right, *solution, *residual; /* (free + rows,) */
-} scaled_program;
 
 enum rank { RANK_UNKNOWN, RANK_FULL, RANK_DEFICIENT };
 
@@ -92,15 +62,12 @@ struct iterate {
     int64_t iteration;
 };
 
-/* kkt.c */
-int kkt_new(scaled_program *s, const interior_point_bounds *bounds);
+/* inertia.c */
 /* Factor with the smallest shifts that give the right inertia, WB algorithm IC. 0, or -1 if none does. */
 int kkt_factor(iterate *w);
 /* Directions for given residuals: (size,) of the dual, (rows,) of the primal equations; dx (size,), dlambda (rows,). 0, or -1 if
  * the method shall stop. */
 int kkt_direction(iterate *w, const double *dual, const double *primal, double *dx, double *dlambda);
-/* solution := the solution for `right` by the last factors, with iterative refinement; 0, or -1 if the method shall stop. */
-int kkt_solve_refined(scaled_program *s);
 /* Least-squares multipliers of the rows, WB (36). */
 int kkt_multipliers(iterate *w);
 
@@ -142,9 +109,6 @@ void filter_add(filter *f, double violation, double objective);
 int restore(iterate *w);
 
 /* interior_point.c */
-/* The evaluation of a program, its free unknowns and work arrays; 0 if memory is short. */
-int new_scaled_program(scaled_program *s, const interior_point_bounds *b);
-void free_scaled_program(scaled_program *s);
 /* Iterate until solved, or until `restore` is done. */
 int run(iterate *w);
 double seconds_now(void);

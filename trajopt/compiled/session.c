@@ -1,7 +1,7 @@
 /* Solving a program again with its structure, factors and active set kept; see session.h. */
 #include "session.h"
-#include "iterate.h"
 #include "memory.h"
+#include "scaled_program.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,8 +11,6 @@ enum { AT_LOWER = -1, FREE = 0, AT_UPPER = 1, EQUATION = 2, FIXED = 2 };
 struct session {
     scaled_program s;
     interior_point_bounds bounds;
-    interior_point_options options;
-    interior_point_report report;
     int8_t *active, *factored; /* (free + rows,): the active set now, and that of the last factors */
     int fresh;                 /* there are factors */
     double shift;              /* of the diagonal of active rows: 0 where these are independent */
@@ -39,9 +37,7 @@ session *session_new(const program *p, const interior_point_bounds *bounds) {
     if (!t) return NULL;
     scaled_program *s = &t->s;
     t->bounds = *bounds;
-    t->options = (interior_point_options){.tolerance = 1e-10, .seconds = 1e9, .max_iterations = 1};
-    *s = (scaled_program){.p = p, .options = &t->options, .report = &t->report, .began = seconds_now()};
-    s->watched = (watch){never, NULL, 0};
+    *s = (scaled_program){.p = p, .watched = {never, NULL, 0}};
     int fine = new_scaled_program(s, bounds) && !evaluation_jacobian(s->e, s->y, s->jacobian) && kkt_new(s, bounds);
     const int64_t n = s->free, m = s->rows;
     fine = fine && (t->active = calloc((size_t)(n + m + 1), 1)) && (t->factored = calloc((size_t)(n + m + 1), 1)) &&
@@ -51,6 +47,8 @@ session *session_new(const program *p, const interior_point_bounds *bounds) {
     session_free(t);
     return NULL;
 }
+
+int session_reserve(session *t) { return factorization_reserve(t->s.kkt); }
 
 void session_sizes(const session *t, int64_t *sizes) { sizes[0] = t->s.free, sizes[1] = t->s.rows; }
 

@@ -18,7 +18,7 @@ enum session_status {
     SESSION_SLOW,       /* limit of iterations, or the residual does not fall */
     SESSION_INDEFINITE, /* the KKT matrix does not have the inertia of a minimum */
     SESSION_SINGULAR,   /* active bounds and rows depend on each other */
-    SESSION_FAILED      /* a function failed, or numbers are not finite */
+    SESSION_FAILED      /* a function failed, numbers are not finite, or reserved memory is short */
 };
 
 typedef struct {
@@ -40,6 +40,9 @@ typedef struct session session;
  * NULL if memory is short. Program and bounds must live as long; numbers in them may change. */
 session *session_new(const program *p, const interior_point_bounds *bounds);
 void session_free(session *t);
+
+/* Reserve the memory of all solves that follow (factorization.h); 0, or -1 if memory is short. */
+int session_reserve(session *t);
 
 /* free unknowns, rows */
 void session_sizes(const session *t, int64_t *sizes);

@@ -196,15 +196,13 @@ static span_function *choose(void) { return __builtin_cpu_supports("avx2") ? run
 static span_function *choose(void) { return run_baseline; }
 #endif
 
-int tape_run_span(const tape *t, int64_t begin, int64_t end, int64_t count, const tape_input *in, double *out) {
-    if (begin >= end) return 0;
-    const size_t lanes = (size_t)lanes_for(end - begin);
-    /* Zeros, not garbage: lanes that library functions skip are still read by arithmetic. */
-    double *work = calloc((size_t)(t->slots > 0 ? t->slots : 1) * lanes, sizeof(double));
-    if (!work) return -1;
+/* Zeros at first, not garbage: lanes that library functions skip are still read by arithmetic. */
+size_t tape_work_size(const tape *t, int64_t points) {
+    return (size_t)(t->slots > 0 ? t->slots : 1) * (size_t)lanes_for(points);
+}
+
+void tape_run_span(const tape *t, int64_t begin, int64_t end, int64_t count, const tape_input *in, double *out, double *work) {
     choose()(t, begin, end, count, in, out, work);
-    free(work);
-    return 0;
 }
 
 typedef struct {
@@ -212,27 +210,26 @@ typedef struct {
     int parts;
     int64_t count;
     const tape_input *in;
-    double *out;
-    int failed[MOST_THREADS];
+    double *out, *work;
 } shared_run;
 
 static void run_part(int part, void *context) {
     shared_run *s = context;
     const span points = span_of(part, s->parts, s->count, TAPE_UNIT);
-    s->failed[part] = tape_run_span(s->t, points.begin, points.end, s->count, s->in, s->out);
+    double *own = s->work + (size_t)part * tape_work_size(s->t, s->count);
+    tape_run_span(s->t, points.begin, points.end, s->count, s->in, s->out, own);
 }
 
 int tape_run(const tape *t, int64_t count, const tape_input *in, double *out, int threads) {
     const double operations = (double)t->instructions * (double)count, worth = operations / OPERATIONS_PER_THREAD;
     thread_team *team = worth >= 2 ? team_new(threads < worth ? threads : (int)worth) : NULL;
-    shared_run s = {t, team_parts(team, operations), count, in, out, {0}};
-    team_run(team, s.parts, run_part, &s);
+    shared_run s = {t, team_parts(team, operations), count, in, out, NULL};
+    s.work = calloc((size_t)s.parts * tape_work_size(t, count), sizeof(double));
+    if (s.work) team_run(team, s.parts, run_part, &s);
     team_free(team);
-    for (int part = 0; part < s.parts; part++)
-        if (s.failed[part]) return -1;
-    return 0;
+    const int failed = s.work == NULL;
+    free(s.work);
+    return failed ? -1 : 0;
 }
-
-size_t tape_work_size(const tape *t) { return (size_t)(t->slots > 0 ? t->slots : 1) * SINGLE; }
 
 void tape_run_one(const tape *t, const tape_input *in, double *out, double *work) { choose()(t, 0, 1, 1, in, out, work); }

@@ -53,13 +53,14 @@ int tape_check(const tape *t);
  * Returns 0, or -1 if memory is short. */
 int tape_run(const tape *t, int64_t count, const tape_input *in, double *out, int threads);
 
-/* The same for the points `begin` to `end` - 1 of `count`, in the calling thread. */
-int tape_run_span(const tape *t, int64_t begin, int64_t end, int64_t count, const tape_input *in, double *out);
+/* The same for the points `begin` to `end` - 1 of `count`, in the calling thread and without allocating; work: tape_work_size of so
+ * many points, zeros before the first call. */
+void tape_run_span(const tape *t, int64_t begin, int64_t end, int64_t count, const tape_input *in, double *out, double *work);
+size_t tape_work_size(const tape *t, int64_t points);
 
 enum { TAPE_UNIT = 8 }; /* points that are evaluated together at least, and in one cache line */
 
-/* Evaluate at one point without allocating: out (outputs,), work (tape_work_size,), zeros before the first call. */
+/* The same at one point. */
 void tape_run_one(const tape *t, const tape_input *in, double *out, double *work);
-size_t tape_work_size(const tape *t);
 
 #endif

@@ -7,7 +7,7 @@ static void run_alone(int parts, void (*run)(int, void *), void *context) {
     for (int part = 0; part < parts; part++) run(part, context);
 }
 
-#if defined(__unix__) || defined(__APPLE__)
+#if (defined(__unix__) || defined(__APPLE__)) && !defined(TRAJOPT_ONE_THREAD)
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 /* A team of threads that share a computation. Each runs a part of its own, always the same one, so that what it has written is in
  * its cache when it is read again. Parts are independent and write to different places: the result does not depend on the number
- * of threads. Without POSIX threads, and in a child process after a fork, the calling thread runs all parts. */
+ * of threads. Without POSIX threads, if TRAJOPT_ONE_THREAD is defined, and in a child process after a fork, the calling thread
+ * runs all parts. */
 #ifndef TRAJOPT_THREADS_H
 #define TRAJOPT_THREADS_H
 
