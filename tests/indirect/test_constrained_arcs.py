@@ -8,14 +8,17 @@ import pytest
 import trajopt.indirect.initial_system
 from trajopt import Problem, solve
 from trajopt.deadline import Budget
+from trajopt.indirect.control_law import Mode
 from trajopt.indirect.costate_convention import flow_costate
 from trajopt.indirect.hamiltonian import boundary_rows, phase_hamiltonians
 from trajopt.indirect.initial_system import shooting_problem
 from trajopt.indirect.settings import READING, START
 from trajopt.indirect.shooting import Shooting, _Run
-from trajopt.indirect.start import endpoint_values
+from trajopt.indirect.start import StartArc, endpoint_values
 from trajopt.indirect.structure_detection import Sampled, detect, start_of_solution
 from trajopt.trajectory.arcs import Cells
+from trajopt.trajectory.curve import Curve
+from trajopt.trajectory.trajectory import Trajectory
 
 
 def shot(ocp):
@@ -169,8 +172,10 @@ def sampled(gap, intervals=40, near=1e-6, order=2):
     cells = Cells.even(np.linspace(0, 1, intervals + 1), READING.points)
     values, zeros = 1 - gap(cells.middle), np.zeros((cells.middle.size, 1))
     normals = np.ones((values.size, 1, 1))
+    trajectory = Trajectory(*[Curve.linear(np.array([0.0, 1.0]), np.zeros((2, 0)))] * 3)
     return Sampled(
         ham,
+        StartArc(0, Mode(("interior",)), 0.0, 1.0, trajectory),
         cells,
         zeros,
         zeros,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from trajopt import Problem, free, solve
+from trajopt.indirect.first_integrals import first_integrals
 from trajopt.indirect.hamiltonian import phase_hamiltonians
-from trajopt.indirect.integrals import first_integrals
 from trajopt.indirect.shooting import Shooting
 
 

@@ -35,7 +35,7 @@ def verdict(state: State, form: NormalForm, seconds: float) -> Solution:
         objective=solution.objective,
         phases=PhaseSolutions(solution),
         variables=statics(solution),
-        parameters=_named_parameters(form, state.context.parameters),
+        parameters=form.named_parameters(state.context.parameters),
         multipliers=condition_multipliers(solution),
         arcs=arcs(solution),
         history=history,
@@ -86,11 +86,3 @@ def _status(state: State) -> Status:
 def _versions() -> tuple[tuple[str, str], ...]:
     others = ((name, importlib.metadata.version(name)) for name in ("casadi", "numpy"))
     return (("trajopt", trajopt.__version__), *others)
-
-
-def _named_parameters(form: NormalForm, values: Array) -> dict[str, Array]:
-    named, place = {}, 0
-    for q in form.parameters:
-        named[q.name] = values[place : place + q.value.size]
-        place += q.value.size
-    return named

@@ -31,11 +31,10 @@ def read_solution(prepared: ShootingProblem, unknowns: Array, options: Any) -> S
     form, layout = prepared.form, prepared.system.layout
     unknowns = _with_exact_times(prepared, unknowns)
     traces, trajectories = prepared.traces(unknowns), prepared.trajectories(unknowns)
-    phases, arcs, ends, held = {}, [], [], held_by_bounds(prepared, unknowns)
+    phases, arcs, held = {}, [], held_by_bounds(prepared, unknowns)
     for i, ph in enumerate(form.phases):
         numbers = prepared.system.of_phase[i]
         own = [traces[k] for k in numbers]
-        integrals = unknowns[layout.integrals[i]]
         costates = [
             sum((h.costate(t) for h in held.get(k, [])), t.of(t.law.costate_direct))
             for k, t in zip(numbers, own, strict=True)
@@ -46,27 +45,14 @@ def read_solution(prepared: ShootingProblem, unknowns: Array, options: Any) -> S
                 [t.curve(costate) for t, costate in zip(own, costates, strict=True)]
             ),
             path_multipliers=_path_multipliers(ph, own),
-            integrals=integrals,
+            integrals=unknowns[layout.integrals[i]],
             errors=np.full(trajectories[i].errors.size, max(t.error for t in own)),
         )
         phases[ph.name] = phase_solution(ph, trajectory)
         arcs += [_arc(prepared, k, traces[k]) for k in numbers]
-        nx = ph.x.numel()
-        rest = np.zeros(2 * (ph.z.numel() + ph.u.numel()))
-        ends.append(
-            np.concatenate(
-                [
-                    [own[0].breaks[0], own[-1].breaks[-1]],
-                    own[0].values[0, 0, :nx],
-                    own[-1].values[-1, -1, :nx],
-                    rest,
-                    integrals,
-                ]
-            )
-        )
     s, p = unknowns[layout.s], prepared.system.p
     phi = casadi.Function("phi", [form.endpoint_column, form.s, form.p], [form.phi])(
-        np.concatenate(ends), s, p
+        prepared.endpoint_values(unknowns), s, p
     )
     answer = Solution(
         problem=form.name,
@@ -75,8 +61,10 @@ def read_solution(prepared: ShootingProblem, unknowns: Array, options: Any) -> S
         objective=form.sense * float(phi),
         phases=phases,
         variables={q.name: s[q.rows] for q in form.statics},
-        parameters=_parameters(form, p),
-        multipliers=_multipliers(prepared, unknowns),
+        parameters=form.named_parameters(p),
+        multipliers={
+            row.name: value for row, _, value in prepared.row_multipliers(unknowns) if row.declared
+        },
         arcs=tuple(arcs),
         error=max(t.error for t in traces),
         tolerance=float(options.tolerance),
@@ -118,7 +106,7 @@ def failed_solution(
         status=status,
         objective=float("nan"),
         phases={},
-        parameters=_parameters(form, p),
+        parameters=form.named_parameters(p),
         tolerance=float(options.tolerance),
         explanation=tuple(explanation),
         options=_options(options),
@@ -139,21 +127,6 @@ def _path_multipliers(ph: PhaseForm, traces: list[ArcTrace]) -> Curve:
                 values[:, :, row] = along[:, :, names.index(name)]
         curves.append(t.curve(values))
     return in_sequence(curves)
-
-
-def _multipliers(prepared: ShootingProblem, unknowns: Array) -> dict[str, float]:
-    nu = iter(unknowns[prepared.system.layout.nu])
-    found = {}
-    for row, side in prepared.rows:
-        value = float(next(nu)) if side is not None else 0.0
-        if row.declared:
-            found[row.name] = value
-    return found
-
-
-def _parameters(form: NormalForm, p: Array) -> dict[str, Array]:
-    sizes = np.cumsum([0, *[q.value.size for q in form.parameters]])
-    return {q.name: p[a:b] for q, a, b in zip(form.parameters, sizes[:-1], sizes[1:], strict=True)}
 
 
 def _options(options: Any) -> Mapping[str, Any]:

@@ -19,9 +19,8 @@ from trajopt.indirect.hamiltonian import PhaseHamiltonian, involves
 from trajopt.indirect.held_by_bounds import HeldConstraint, held_by_bounds, values_along
 from trajopt.indirect.initial_system import ShootingProblem
 from trajopt.indirect.settings import CHECK
-from trajopt.indirect.start import Start, StartArc, same_mode
+from trajopt.indirect.start import Start, StartArc, merged_arcs
 from trajopt.indirect.transitions import may_do_otherwise
-from trajopt.trajectory.arcs import through, together
 
 Array = NDArray[np.float64]
 
@@ -194,21 +193,12 @@ def _beyond(prepared: ShootingProblem, unknowns: Array) -> list[Finding]:
     free = [row for row, side in prepared.rows if side is None]
     if not free:
         return []
-    ends, traces = [], prepared.traces(unknowns)
-    for i, ph in enumerate(form.phases):
-        own, nx = [traces[k] for k in system.of_phase[i]], ph.x.numel()
-        rest, q = np.zeros(2 * (ph.z.numel() + ph.u.numel())), unknowns[system.layout.integrals[i]]
-        times = [own[0].breaks[0], own[-1].breaks[-1]]
-        ends.append(
-            np.concatenate([times, own[0].values[0, 0, :nx], own[-1].values[-1, -1, :nx], rest, q])
-        )
     column = casadi.vertcat(*[row.expression for row in free])
     function = casadi.Function(
         "rows", [form.endpoint_column, form.s, form.p], [casadi.densify(column)]
     )
-    values = np.asarray(
-        function(np.concatenate(ends), unknowns[system.layout.s], system.p).full()
-    ).ravel()
+    ends = prepared.endpoint_values(unknowns)
+    values = np.asarray(function(ends, unknowns[system.layout.s], system.p).full()).ravel()
     found = []
     for row, value in zip(free, values, strict=True):
         size = max(1e-3, *(abs(b) for b in (row.lower, row.upper, value) if np.isfinite(b)))
@@ -221,13 +211,11 @@ def _beyond(prepared: ShootingProblem, unknowns: Array) -> list[Finding]:
 
 def _rows(prepared: ShootingProblem, unknowns: Array) -> list[Finding]:
     """Endpoint conditions with multipliers of the wrong sign."""
-    nu, found = iter(unknowns[prepared.system.layout.nu]), []
+    found = []
     largest = float(np.abs(unknowns[prepared.system.layout.nu]).max(initial=0.0))
-    for row, side in prepared.rows:
-        if side is None:
-            continue
-        value = float(next(nu)) * (1.0 if side == "upper" else -1.0)
-        if not row.equality and value < -CHECK.slack * largest:
+    for row, side, multiplier in prepared.row_multipliers(unknowns):
+        outward = multiplier * (1.0 if side == "upper" else -1.0)
+        if side is not None and not row.equality and outward < -CHECK.slack * largest:
             text = (
                 f"condition '{row.name}' is held at its {side} limit, but its multiplier has "
                 "the wrong sign"
@@ -463,9 +451,7 @@ def _extended(
 
 def _merged(arcs: list[StartArc]) -> tuple[StartArc, ...]:
     """Neighbours with one mode become one arc; gaps that removed arcs leave are closed."""
-    merged = together(
-        arcs, lambda one, two: one.phase == two.phase and same_mode(one, two), through
-    )
+    merged = merged_arcs(arcs)
     for k, (one, two) in enumerate(pairwise(merged)):
         if one.phase == two.phase and one.end < two.start:
             merged[k] = replace(one, end=two.start)

@@ -21,7 +21,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.indirect.elimination import Known, solved_linear
+from trajopt.indirect.elimination import Known, is_zero, solved_linear
 from trajopt.indirect.hamiltonian import Constraint, PhaseHamiltonian, UnsupportedError, involves
 from trajopt.indirect.settings import LAWS
 
@@ -164,7 +164,7 @@ class ArcParts:
             (sign * bare[j] for sign, j in zip(signs, self.at_bound, strict=True)), ham.symbols(0)
         )
         slopes, seconds = casadi.substitute([bare, casadi.gradient(pull, u)], [u], [self.u])
-        idle = tuple(i for i in self.interior if _nothing(slopes[i]) and not _nothing(seconds[i]))
+        idle = tuple(i for i in self.interior if is_zero(slopes[i]) and not is_zero(seconds[i]))
         return idle, pull if idle else None
 
     def on_idle(self, constraint: Constraint) -> bool:
@@ -485,13 +485,6 @@ def _starter(arc: ArcParts) -> Callable[[Array, Array, Array], Array]:
         return np.concatenate([u[free], z, np.zeros((algebraic, count)), mu])
 
     return start
-
-
-def _nothing(entry: Any) -> bool:
-    """Whether an expression is zero whatever its variables are."""
-    return entry.nnz() == 0 or (
-        isinstance(entry, casadi.SX) and bool(casadi.densify(entry).is_zero())
-    )
 
 
 def _pick(column: Any, rows: Iterable[int]) -> Any:

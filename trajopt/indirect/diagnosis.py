@@ -12,7 +12,7 @@ import numpy as np
 
 from trajopt.indirect.assembly import Equation
 from trajopt.indirect.initial_system import ShootingProblem
-from trajopt.indirect.modes import roles_of_mode
+from trajopt.indirect.modes import mode_text
 from trajopt.indirect.newton import LIMITS, NewtonEnd, NewtonResult
 from trajopt.indirect.settings import GRID
 
@@ -81,6 +81,6 @@ def _place(prepared: ShootingProblem, equation: Equation) -> str:
     arcs = prepared.system.arcs
     arc = arcs[equation.arc]
     ham = arc.law.hamiltonian
-    roles = ", ".join(f"{name} {role}" for name, role in roles_of_mode(ham, arc.law.mode).items())
+    roles = mode_text(ham, arc.law.mode)
     label = f" of phase '{ham.phase.name}'" if len(prepared.form.phases) > 1 else ""
     return f"; arc {equation.arc + 1} of {len(arcs)}{label} ({roles}), t = {equation.time:.6g}"

@@ -83,18 +83,18 @@ def eliminated(matrix: Any, right: Any, order: Pivots) -> Any:
     ]
     for step, (row, column) in enumerate(order):
         for other, _ in order[step + 1 :]:
-            if _is_zero(work[other][column]):
+            if is_zero(work[other][column]):
                 continue
             factor = work[other][column] / work[row][column]
             for j in [c for _, c in order[step + 1 :]] + list(range(n, n + width)):
-                if not _is_zero(work[row][j]):
+                if not is_zero(work[row][j]):
                     work[other][j] = work[other][j] - factor * work[row][j]
     solution: dict[int, list[Any]] = {}
     for step in reversed(range(n)):
         row, column = order[step]
         totals = [work[row][n + k] for k in range(width)]
         for _, later in order[step + 1 :]:
-            if not _is_zero(work[row][later]):
+            if not is_zero(work[row][later]):
                 totals = [
                     total - work[row][later] * x
                     for total, x in zip(totals, solution[later], strict=True)
@@ -142,7 +142,8 @@ def _stacked(found: Any, n: int, count: int) -> Array:
     return wide.reshape(n, count, n).transpose(1, 0, 2)
 
 
-def _is_zero(entry: Any) -> bool:
+def is_zero(entry: Any) -> bool:
+    """Whether an expression is zero whatever its variables are."""
     return entry.nnz() == 0 or (
         isinstance(entry, casadi.SX) and bool(casadi.densify(entry).is_zero())
     )

@@ -14,7 +14,7 @@ from typing import Any
 import casadi
 
 from trajopt.indirect.control_law import ArcLaw
-from trajopt.indirect.first_integral_projection import ConservedIntegrals
+from trajopt.indirect.first_integrals import ConservedIntegrals
 from trajopt.indirect.hamiltonian import BoundaryRow, Constraint
 from trajopt.statement.normal_form import NormalForm, PhaseForm
 

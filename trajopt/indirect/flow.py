@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from trajopt.compiled.pointwise import Pointwise
 from trajopt.deadline import Budget
 from trajopt.indirect.control_law import ArcLaw
-from trajopt.indirect.first_integral_projection import ConservedIntegrals, project_to_levels
+from trajopt.indirect.first_integrals import ConservedIntegrals, project_to_levels
 from trajopt.indirect.settings import GRID
 from trajopt.integrate.tableaus import DOP853
 

@@ -18,15 +18,15 @@ from trajopt.indirect.assembly import ShootingArc, ShootingSystem
 from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
 from trajopt.indirect.costate_convention import flow_costate
 from trajopt.indirect.equations import Replacement
-from trajopt.indirect.first_integral_projection import (
+from trajopt.indirect.first_integrals import (
     ConservedIntegrals,
+    autonomous,
     conserved_integrals,
     decisive,
 )
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
 from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian
-from trajopt.indirect.integrals import autonomous
 from trajopt.indirect.newton import Corrections
 from trajopt.indirect.settings import START
 from trajopt.indirect.start import (
@@ -125,8 +125,8 @@ class ShootingProblem:
             )
             for old, trace in zip(self.start.arcs, traces, strict=True)
         ]
-        names = [row.name for row, side in self.rows if side is not None]
-        multipliers = dict(zip(names, unknowns[self.system.layout.nu].tolist(), strict=True))
+        held_rows = self.row_multipliers(unknowns)
+        multipliers = {row.name: value for row, side, value in held_rows if side is not None}
         integrals = tuple(unknowns[place] for place in self.system.layout.integrals)
         return Start(
             tuple(arcs),
@@ -136,6 +136,26 @@ class ShootingProblem:
             integrals,
             self.start.sides,
         )
+
+    def row_multipliers(self, unknowns: Array) -> tuple[tuple[BoundaryRow, str | None, float], ...]:
+        """All endpoint conditions, the side on which they are active, and their multipliers."""
+        nu = iter(unknowns[self.system.layout.nu].tolist())
+        return tuple((row, side, 0.0 if side is None else next(nu)) for row, side in self.rows)
+
+    def endpoint_values(self, unknowns: Array) -> Array:
+        """The column of endpoint values and integrals of all phases, where the flow begins and
+        ends.
+        """
+        traces, columns = self.traces(unknowns), list[Array]()
+        for ph, numbers, place in zip(
+            self.form.phases, self.system.of_phase, self.system.layout.integrals, strict=True
+        ):
+            first, last, nx = traces[numbers[0]], traces[numbers[-1]], ph.x.numel()
+            x0, xf = first.values[0, 0, :nx], last.values[-1, -1, :nx]
+            others = np.zeros(2 * (ph.z.numel() + ph.u.numel()))
+            times = np.array([first.breaks[0], last.breaks[-1]])
+            columns += [times, x0, xf, others, unknowns[place]]
+        return np.concatenate(columns)
 
     def error(self, unknowns: Array) -> float:
         """The largest local error, relative."""

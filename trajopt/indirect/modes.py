@@ -57,8 +57,13 @@ def touched_of(ham: PhaseHamiltonian, arc: Arc) -> tuple[tuple[int, str], ...]:
     return tuple((numbers[name], side) for name, side in arc.touches.items())
 
 
+def mode_text(ham: PhaseHamiltonian, mode: Mode) -> str:
+    """The roles of a mode in words."""
+    return ", ".join(f"{name} {role}" for name, role in roles_of_mode(ham, mode).items())
+
+
 def roles_of_mode(ham: PhaseHamiltonian, mode: Mode) -> dict[str, str]:
-    """The other way round."""
+    """Roles of control components, and sides of active constraints, by their names."""
     roles = dict(zip(ham.phase.u_names, mode.roles, strict=True))
     roles.update({ham.constraints[i].name: side for i, side in mode.active})
     return roles

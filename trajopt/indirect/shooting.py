@@ -21,7 +21,7 @@ from trajopt.indirect.diagnosis import ADVICE, diagnose
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, UnsupportedError, phase_hamiltonians
 from trajopt.indirect.held_by_bounds import remarks
 from trajopt.indirect.initial_system import ShootingProblem, shooting_problem
-from trajopt.indirect.modes import roles_of_mode
+from trajopt.indirect.modes import mode_text
 from trajopt.indirect.newton import LIMITS, NewtonEnd, NewtonResult, solve_by_newton
 from trajopt.indirect.rollout import rollout
 from trajopt.indirect.settings import CHECK, GRID, READING
@@ -363,14 +363,10 @@ def _table(prepared: ShootingProblem, result: NewtonResult) -> list[str]:
         times = system.layout.times[arc.phase]
         place = system.of_phase[arc.phase].index(k)
         start, end = result.unknowns[times[place]], result.unknowns[times[place + 1]]
-        roles = ", ".join(
-            f"{name} {role}"
-            for name, role in roles_of_mode(arc.law.hamiltonian, arc.law.mode).items()
-        )
-        touched = "".join(
-            f"; touches {arc.law.hamiltonian.constraints[j].name}" for j, _ in arc.touched
-        )
-        label = f"{arc.law.hamiltonian.phase.name}: " if len(prepared.form.phases) > 1 else ""
+        ham = arc.law.hamiltonian
+        roles = mode_text(ham, arc.law.mode)
+        touched = "".join(f"; touches {ham.constraints[j].name}" for j, _ in arc.touched)
+        label = f"{ham.phase.name}: " if len(prepared.form.phases) > 1 else ""
         lines.append(
             f"  {label}{start:.6g} to {end:.6g}: {roles}{touched}; {arc.grid.segments} segments"
         )

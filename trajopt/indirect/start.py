@@ -4,8 +4,8 @@ whatever guess there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import casadi
@@ -16,6 +16,7 @@ from trajopt.indirect.control_law import ArcLaw, GuessPoints, Mode
 from trajopt.indirect.minimize import idle_minimizer
 from trajopt.indirect.settings import READING, START
 from trajopt.statement.normal_form import NamedVector, NormalForm
+from trajopt.trajectory.arcs import together
 from trajopt.trajectory.curve import Curve
 from trajopt.trajectory.naming import trajectory_of
 from trajopt.trajectory.solution import Solution
@@ -23,21 +24,6 @@ from trajopt.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 Along = Callable[[Array], Array]  # times (N,) -> values (N, n)
-
-
-@dataclass(frozen=True)
-class DetectedArc:
-    """An arc of a phase, before it is solved for."""
-
-    mode: Mode
-    start: float
-    end: float
-    touched: tuple[tuple[int, str], ...] = ()
-
-
-def same_mode(one: DetectedArc | StartArc, two: DetectedArc | StartArc) -> bool:
-    """True if nothing happens where the second arc begins."""
-    return one.mode == two.mode and not two.touched
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +64,15 @@ class StartArc:
 
     def _at(self, curve: Curve, t: Array) -> Array:
         return curve.evaluate(np.clip(t, curve.breaks[0], curve.breaks[-1]), left=t == self.end)
+
+
+def merged_arcs(arcs: Iterable[StartArc]) -> list[StartArc]:
+    """Arcs in which neighbours are one if nothing happens between them."""
+    return together(
+        arcs,
+        lambda one, two: one.phase == two.phase and one.mode == two.mode and not two.touched,
+        lambda one, two: replace(one, end=two.end),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,17 +322,15 @@ def _polished(
     return v
 
 
-def start_from(
-    form: NormalForm, solution: Solution, structure: Sequence[Sequence[DetectedArc]]
-) -> Start:
-    """Trajectories of a solution, on the arcs of each phase."""
-    arcs = []
-    trajectories = [trajectory_of(ph, solution.phase(ph.name)) for ph in form.phases]
-    for i, trajectory in enumerate(trajectories):
-        arcs += [
-            StartArc(i, arc.mode, arc.start, arc.end, trajectory, arc.touched)
-            for arc in structure[i]
-        ]
+def start_from(form: NormalForm, solution: Solution) -> Start:
+    """Trajectories of a solution; every phase is one arc, on which all controls are interior."""
+    arcs, trajectories = [], []
+    for i, ph in enumerate(form.phases):
+        given = solution.phase(ph.name)
+        trajectory = trajectory_of(ph, given)
+        mode = Mode(("interior",) * ph.u.numel())
+        arcs.append(StartArc(i, mode, given.t0, given.tf, trajectory))
+        trajectories.append(trajectory)
     s = [np.asarray(solution.variables[q.name], dtype=float).ravel() for q in form.statics]
     known = all(
         trajectory.integrals.size == ph.ends.q.numel()

@@ -18,11 +18,10 @@ from trajopt.indirect.hamiltonian import PhaseHamiltonian, boundary_rows, involv
 from trajopt.indirect.modes import mode_of_roles, touched_of
 from trajopt.indirect.settings import READING
 from trajopt.indirect.start import (
-    DetectedArc,
     Start,
     StartArc,
+    merged_arcs,
     near_of,
-    same_mode,
     start_from,
     weights_at,
 )
@@ -43,8 +42,6 @@ from trajopt.trajectory.arcs import (
     runs_of,
     sides,
     switched,
-    through,
-    together,
     touch_times,
 )
 from trajopt.trajectory.solution import Solution
@@ -58,6 +55,7 @@ class Sampled:
     """A phase of a solution at points inside its mesh intervals."""
 
     ham: PhaseHamiltonian
+    whole: StartArc  # the phase as one arc
     cells: Cells
     u: Array  # (points, controls)
     displacement: Array  # how far H would move each control if it had no bounds; positive: upwards
@@ -70,10 +68,6 @@ class Sampled:
     # (points, constraints, controls): slopes of their last derivatives by the controls
     normals: Callable[[], Array]
 
-    @property
-    def span(self) -> tuple[float, float]:
-        return float(self.cells.start[0]), float(self.cells.end[-1])
-
 
 def start_of_solution(
     form: NormalForm,
@@ -85,23 +79,18 @@ def start_of_solution(
     """A start for shooting from a solution of any method; ``plain`` takes every phase as one arc,
     for a given control law.
     """
-    whole = [
-        [DetectedArc(Mode(("interior",) * ham.phase.u.numel()), *_span(form, i, solution))]
-        for i, ham in enumerate(hams)
-    ]
-    start = start_from(form, solution, whole)
+    start = start_from(form, solution)
     if plain:
         return start
     weights = weights_at(form, start, p)
-    structure = []
-    for ham, weight, whole_phase in zip(hams, weights, start.arcs, strict=True):
+    arcs: list[StartArc] = []
+    for ham, weight, whole in zip(hams, weights, start.arcs, strict=True):
         known = [a for a in solution.arcs if a.phase == ham.phase.name]
         if known and solution.method == "indirect":
-            structure.append(_of_shooting(ham, known))
+            arcs += _of_shooting(ham, whole, known)
         else:
-            sampled = sample(ham, solution, whole_phase, weight, start.s, p)
-            structure.append(detect(sampled, known))
-    return replace(start_from(form, solution, structure), sides=_decided_conditions(form, solution))
+            arcs += detect(sample(ham, solution, whole, weight, start.s, p), known)
+    return replace(start, arcs=tuple(arcs), sides=_decided_conditions(form, solution))
 
 
 def _decided_conditions(form: NormalForm, solution: Solution) -> dict[str, str | None]:
@@ -118,7 +107,7 @@ def _decided_conditions(form: NormalForm, solution: Solution) -> dict[str, str |
 
 
 def sample(
-    ham: PhaseHamiltonian, solution: Solution, arc: StartArc, weight: Array, s: Array, p: Array
+    ham: PhaseHamiltonian, solution: Solution, whole: StartArc, weight: Array, s: Array, p: Array
 ) -> Sampled:
     """A phase of a solution at points inside its mesh intervals."""
     ph, given = ham.phase, solution.phase(ham.phase.name)
@@ -126,7 +115,7 @@ def sample(
     breaks = breaks if breaks.size > 1 else np.linspace(given.t0, given.tf, 51)
     cells = Cells.even(breaks, READING.points)
     t = cells.middle
-    x, costate, u, z = arc.x(t), arc.costate(t), arc.u(t), arc.z(t)
+    x, costate, u, z = whole.x(t), whole.costate(t), whole.u(t), whole.z(t)
     mu = _known_multipliers(ham, solution, t)
     multipliers = ham.symbols.sym("mu", ph.c.numel())
     H = ham.H + casadi.dot(multipliers, ph.c)
@@ -147,13 +136,13 @@ def sample(
         at = casadi.Function(
             "constraint", [ph.t, ph.x, ham.s, ham.p], [ham.constraints[j].expression]
         )
-        return np.asarray(at(times[None, :], arc.x(times).T, s, p).full()).ravel()
+        return np.asarray(at(times[None, :], whole.x(times).T, s, p).full()).ravel()
 
     known = np.concatenate([mu, np.zeros((t.size, len(ham.constraints) - mu.shape[1]))], axis=1)
     normals = cache(lambda: _normals(ham, (t, x, u, z), s, p))
     values_of = constraints.reshape(t.size, -1)
     return Sampled(
-        ham, cells, u, displacement, values_of, near_of(solution), constraint, known, normals
+        ham, whole, cells, u, displacement, values_of, near_of(solution), constraint, known, normals
     )
 
 
@@ -195,9 +184,9 @@ def _known_multipliers(ham: PhaseHamiltonian, solution: Solution, t: Array) -> A
     return np.concatenate([np.zeros((t.size, 0)), *columns], axis=1)
 
 
-def detect(sampled: Sampled, known: list[Arc]) -> list[DetectedArc]:
+def detect(sampled: Sampled, known: list[Arc]) -> list[StartArc]:
     """The arcs of a phase; the roles of controls are those of ``known``, if any."""
-    ham, (t0, tf) = sampled.ham, sampled.span
+    ham, whole = sampled.ham, sampled.whole
     if known:
         number = {side: role for role, side in SIDES.items()}
         controls = [
@@ -210,14 +199,15 @@ def detect(sampled: Sampled, known: list[Arc]) -> list[DetectedArc]:
     ends = [
         time for runs in (*controls, *followed) for run in runs for time in (run.start, run.end)
     ]
-    times = distinct(np.array(ends), t0, tf, READING.least_arc * (tf - t0))
+    shortest = READING.least_arc * (whole.end - whole.start)
+    times = distinct(np.array(ends), whole.start, whole.end, shortest)
     times = np.union1d(times, _alternations(sampled, controls, followed, times))
-    arcs: list[DetectedArc] = []
+    arcs: list[StartArc] = []
     for a, b in pairwise(np.unique([*times, *[time for time, _, _ in touches]]).tolist()):
         mode = _mode_at(sampled, controls, followed, 0.5 * (a + b))
         touched = tuple((j, side) for time, j, side in touches if time == a)
-        arcs.append(DetectedArc(mode, a, b, touched))
-    return together(arcs, same_mode, through)
+        arcs.append(replace(whole, mode=mode, start=a, end=b, touched=touched))
+    return merged_arcs(arcs)
 
 
 def _mode_at(
@@ -363,11 +353,9 @@ def _boundary_contacts(sampled: Sampled, j: int, distances: tuple[float, float])
     # Within an interval and its neighbour only: one without any contact has points of its own, at
     # which the limit would hold.
     roles = bridged(roles, close, cells.interval, 0)
-    t0, tf = sampled.span
+    shortest = READING.least_arc * (sampled.whole.end - sampled.whole.start)
     return [
-        run
-        for run in runs_of(roles, cells)
-        if run.role != FREE and run.end - run.start > READING.least_arc * (tf - t0)
+        run for run in runs_of(roles, cells) if run.role != FREE and run.end - run.start > shortest
     ]
 
 
@@ -389,7 +377,7 @@ def _held_by_bounds(
             if run.role != FREE and run.start < contact.middle < run.end
         ]
         begins = max((run.start for run in at_bounds), default=0.0)
-        if len(at_bounds) == len(holding) and begins > sampled.span[0]:
+        if len(at_bounds) == len(holding) and begins > sampled.whole.start:
             found.append((begins, j, SIDES[contact.role]))
     return found
 
@@ -442,15 +430,15 @@ def _extended(run: Run, j: int, ham: PhaseHamiltonian, controls: list[list[Run]]
     return replace(run, start=min(r.start for r in covered), end=max(r.end for r in covered))
 
 
-def _span(form: NormalForm, i: int, solution: Solution) -> tuple[float, float]:
-    ph = solution.phase(form.phases[i].name)
-    return ph.t0, ph.tf
-
-
-def _of_shooting(ham: PhaseHamiltonian, known: list[Arc]) -> list[DetectedArc]:
+def _of_shooting(ham: PhaseHamiltonian, whole: StartArc, known: list[Arc]) -> list[StartArc]:
     """The arcs of an earlier shooting, or as a user gives them."""
-    arcs = [
-        DetectedArc(mode_of_roles(ham, arc.roles), arc.start, arc.end, touched_of(ham, arc))
+    return merged_arcs(
+        replace(
+            whole,
+            mode=mode_of_roles(ham, arc.roles),
+            start=arc.start,
+            end=arc.end,
+            touched=touched_of(ham, arc),
+        )
         for arc in known
-    ]
-    return together(arcs, same_mode, through)
+    )

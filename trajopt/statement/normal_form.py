@@ -355,6 +355,14 @@ class NormalForm:
         ]
         return np.concatenate(columns) if columns else np.zeros(0)
 
+    def named_parameters(self, column: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """Return the values of the parameter column by name."""
+        named, place = {}, 0
+        for q in self.parameters:
+            named[q.name] = column[place : place + q.value.size]
+            place += q.value.size
+        return named
+
     def at(self, overrides: Mapping[str, Any] | None = None) -> NormalForm:
         """Return the form with bounds that are stated by parameters at their values; ``overrides``
         replaces values by name.

@@ -137,11 +137,6 @@ def together(
     return found
 
 
-def through(one: A, two: A) -> A:
-    """The first arc, up to the end of the second."""
-    return replace(one, end=two.end)  # type: ignore[type-var,attr-defined]
-
-
 def merged(runs: list[Run]) -> list[Run]:
     """Runs in which neighbours of one role are one."""
     return together(
