@@ -31,6 +31,20 @@ def test_a_stiff_motion_is_feasible(rate):
     assert not certificate.missing("feasible")
 
 
+def test_a_tank_is_filled_from_its_zero_level():
+    """The polynomial of the level begins at zero up to round-off, where the root ends."""
+    ocp = Problem("tank")
+    ph = ocp.phase()
+    ph.time(start=0, end=4)
+    level = ph.state("level", start=0, lower=0)
+    second = ph.state("second", start=0, end=0.4, lower=0)
+    u = ph.control("u", lower=0, upper=1)
+    flow = casadi.sqrt(level)
+    ph.dynamics({level: u - 0.7 * flow, second: 0.5 * flow - 0.4 * casadi.sqrt(second)})
+    ocp.minimize(ph.integral(u**2))
+    assert certify(solve(ocp).check()).claim == "minimum"
+
+
 def off_the_slow_motion(rate, wrong):
     """The slow motion of x' = -rate (x - cos t) and its integral; changed by ``wrong``."""
     ocp = Problem("slow")

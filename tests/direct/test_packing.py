@@ -80,6 +80,15 @@ def test_controls_with_one_value_on_each_interval_are_constant():
     np.testing.assert_allclose(ph.controls(y)[:, 0], 1.0 + ph.grid.interval_of, rtol=1e-15)
 
 
+def test_a_phase_that_collapses_within_the_solvers_tolerance_does_not_run_backwards():
+    ph = (layout := layout_of(Radau(), Mesh(BREAKS, DEGREES))).phases[0]
+    y = np.zeros(layout.unknowns)
+    ph.span_times(y)[:] = 2.5, 2.5 - 1e-11
+    values = unpack(ph, y)
+    assert values.tf >= values.t0
+    assert np.all(np.diff(values.breaks) >= 0)
+
+
 def test_every_static_variable_has_the_size_of_its_own_guess():
     ocp = Problem("design")
     ocp.variable("length", lower=0.0, upper=2.0, guess=1.0)

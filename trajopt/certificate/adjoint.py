@@ -25,6 +25,7 @@ from trajopt.certificate.state_constraints import (
     costates_at_breaks,
     runs,
 )
+from trajopt.second_order.linearized import require_finite
 
 if TYPE_CHECKING:
     from trajopt.certificate.phase_conditions import PhaseConditions
@@ -73,6 +74,7 @@ def fitted(e: PhaseConditions) -> Fit:
     """
     ph = e.phase
     given = e.augmented(e.given, e.multipliers)
+    require_finite(e.given[0][0], given["x"])
     rates = given["x"].reshape(-1, *ph.times.shape)
     starts, ends = costates_at_breaks(e)
     change = ends - starts

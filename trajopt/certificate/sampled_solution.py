@@ -17,7 +17,7 @@ from trajopt.certificate.sizes import PhaseSizes, Samples, Sizes, sizes
 from trajopt.compiled.pointwise import Pointwise
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.statement.normal_form import NormalForm, PhaseForm
-from trajopt.trajectory.curve import Curve, joined
+from trajopt.trajectory.curve import ROUND_OFF, Curve, joined
 from trajopt.trajectory.solution import PhaseSolution, Solution
 
 Array = NDArray[np.float64]
@@ -102,7 +102,23 @@ class SampledPhase:
     def x(self, times: Array, left: bool = False) -> Array:
         if self.told_states is not None:
             return self.told_states(times, left)
-        return columns(self._states, times, left)
+        found = columns(self._states, times, left)
+        for bound, round_off in self._state_limits:
+            found = np.where(np.abs(found - bound) <= round_off, bound, found)
+        return found
+
+    @cached_property
+    def _state_limits(self) -> tuple[tuple[Array, Array], ...]:
+        """Lower and upper bounds of the states, with the round-off of their polynomials: a value
+        that close to a bound is the bound, where a root or a logarithm may end.
+        """
+        largest = np.concatenate(
+            [np.abs(np.concatenate(curve.values)).max(axis=0) for curve in self._states]
+        )
+        round_off = ROUND_OFF * largest[:, None]
+        bound = self.form.x_bound
+        sides = (np.asarray(side, dtype=float)[:, None] for side in (bound.lower, bound.upper))
+        return tuple((side, round_off) for side in sides if np.isfinite(side).any())
 
     def z(self, times: Array) -> Array:
         return columns(self._algebraics, times)

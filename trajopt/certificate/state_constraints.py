@@ -16,6 +16,7 @@ from scipy.optimize import nnls
 
 from trajopt.certificate.hamiltonian_system import Rows
 from trajopt.certificate.linearized_motion import gauss
+from trajopt.second_order.linearized import require_finite
 
 if TYPE_CHECKING:
     from trajopt.certificate.phase_conditions import PhaseConditions
@@ -217,9 +218,9 @@ class CostateSystem:
         from trajopt.certificate.phase_conditions import NEAR
 
         ph, form, n = e.phase, e.phase.form, e.phase.form.x.numel()
-        rates = e.values(casadi.jacobian(form.f, form.x).T.reshape((-1, 1)), e.given).T.reshape(
-            -1, n, n
-        )
+        slopes_of_rates = e.values(casadi.jacobian(form.f, form.x).T.reshape((-1, 1)), e.given)
+        require_finite(e.given[0][0], slopes_of_rates)
+        rates = slopes_of_rates.T.reshape(-1, n, n)
         rest = by_state.T - np.einsum("kij,ki->kj", rates, e.given[4].T)
         nu = form.u.numel()
         stationary, slopes = np.zeros((rates.shape[0], nu)), np.zeros((rates.shape[0], n, nu))

@@ -218,7 +218,9 @@ class PhaseValues:
 
 def unpack(ph: PhaseLayout, y: Array) -> PhaseValues:
     """The values of a phase from the unknowns."""
-    spans = ph.span_times(y)
+    # A program ends within a tolerance of its bounds: a phase that collapses may end before it
+    # begins, by round-off, and a trajectory does not.
+    spans = np.maximum.accumulate(ph.span_times(y))
     breaks = np.interp(ph.mesh.breaks, ph.mesh.spans[0], spans)
     return PhaseValues(
         spans, breaks, ph.states(y), ph.algebraics(y), ph.controls(y), ph.integral_values(y)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.compiled.pointwise import Pointwise
-from trajopt.deadline import UNLIMITED, Deadline
+from trajopt.deadline import UNLIMITED, Deadline, OutOfWork
 from trajopt.statement.normal_form import PhaseForm
 
 Array = NDArray[np.float64]
@@ -133,6 +133,7 @@ class Linearized:
             rate, slopes, by_rows, second, first = self.function(
                 columns, costate, data.weight, p, data.multipliers(times)
             )
+        require_finite(times, slopes, by_rows, second)
         slope = slopes.T.reshape(N, count, nx + nl).transpose(0, 2, 1)
         limit = by_rows.T.reshape(N, count, m).transpose(0, 2, 1) if m else np.zeros((N, 0, count))
         second = second.T.reshape(N, count, count)
@@ -154,6 +155,14 @@ class Linearized:
         feedback[:, :, : nx + 1] = K[:, :, : nx + 1]
         A, B, S = matrix[:, :, :nX], matrix[:, :, nX : nX + nu], matrix[:, :, nX + nu :]
         return Points(rates, A, B, S, W, g, feedback, P)
+
+
+def require_finite(times: Array, *derivatives: Array) -> None:
+    """Refuse derivatives that are infinite or undefined, as that of a root at zero."""
+    finite = np.all([np.isfinite(one).all(axis=0) for one in derivatives], axis=0)
+    if not finite.all():
+        where = float(times[int(np.argmin(finite))])
+        raise OutOfWork(f"derivatives of the model are not finite at t = {where:.6g}")
 
 
 def _eliminated(
