@@ -137,7 +137,7 @@ def evaluations(repeats):
     from trajopt.direct.kernels import make_kernels
 
     for name in EVALUATED:
-        kernel, sums = make_kernels(builder(name)().finish()).phases[0].free_time, np.zeros(2)
+        kernel, sums = make_kernels(builder(name)().finish()).phases[0].at_points(True), np.zeros(2)
         for label in ("constraints", "constraint_jacobian", "hessian"):
             pointwise = getattr(kernel, label)
             function = pointwise.function

@@ -56,7 +56,7 @@ def count_built(monkeypatch, form):
         lambda name, *a: built.append(name) or make_kernel(name, *a),
     )
     kernels = make_kernels(form)
-    used = {id(ph.free_time) for ph in kernels.phases}
+    used = {id(ph.at_points(True)) for ph in kernels.phases}
     return built.count("free"), len(used)
 
 

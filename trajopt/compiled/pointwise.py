@@ -59,27 +59,28 @@ class Pointwise:
         input and output.
         """
         function = self.function
-        return int(max(function.n_instructions(), sum(self._input_sizes) + sum(self._output_sizes)))
+        inputs, outputs = self._sizes
+        return int(max(function.n_instructions(), sum(inputs) + sum(outputs)))
 
     @cached_property
-    def _input_sizes(self) -> tuple[int, ...]:
-        return tuple(self.function.nnz_in(i) for i in range(self.function.n_in()))
-
-    @cached_property
-    def _output_sizes(self) -> tuple[int, ...]:
-        return tuple(self.function.nnz_out(i) for i in range(self.function.n_out()))
+    def _sizes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Of the inputs and of the outputs."""
+        f = self.function
+        inputs = tuple(f.nnz_in(i) for i in range(f.n_in()))
+        return inputs, tuple(f.nnz_out(i) for i in range(f.n_out()))
 
     def __call__(self, *arguments: Any) -> Any:
-        columns = [_columns(a, size) for a, size in zip(arguments, self._input_sizes, strict=True)]
+        inputs, outputs = self._sizes
+        columns = [_columns(a, size) for a, size in zip(arguments, inputs, strict=True)]
         counts = {a.shape[1] for a in columns if a.shape[0] and a.shape[1] != 1}
         if len(counts) > 1:
             raise ValueError(f"{self.function.name()}: arguments have {sorted(counts)} points")
         count = counts.pop() if counts else max((a.shape[1] for a in columns), default=1)
         tape = self.tape if self._compiling_pays_off(count) else None
         result = self.by_casadi(columns, count) if tape is None else tape.run(columns, count)
-        if len(self._output_sizes) == 1:
+        if len(outputs) == 1:
             return result
-        return tuple(np.split(result, np.cumsum(self._output_sizes)[:-1]))
+        return tuple(np.split(result, np.cumsum(outputs)[:-1]))
 
     def _compiling_pays_off(self, count: int) -> bool:
         """True if the evaluations by CasADi take as long as building the tape."""
@@ -91,7 +92,7 @@ class Pointwise:
 
     def by_casadi(self, columns: list[Array], count: int) -> Array:
         """Evaluate by CasADi's interpreter; arguments are (size, count) or (size, 1)."""
-        sizes = self._output_sizes
+        _, sizes = self._sizes
         if count == 0:
             return np.zeros((sum(sizes), 0))
         results = self.function.call(

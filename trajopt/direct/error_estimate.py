@@ -21,12 +21,8 @@ TINY = np.finfo(float).tiny
 EPSILON = np.finfo(float).eps
 
 
-def error_estimate(solution: MeshSolution) -> tuple[Estimate, ...]:
-    """The relative error of every interval, by phase."""
-    return tuple(_phase_estimate(solution, view) for view in solution.phases)
-
-
-def _phase_estimate(solution: MeshSolution, view: PhaseView) -> Estimate:
+def error_estimate(solution: MeshSolution, view: PhaseView) -> Estimate:
+    """The relative error of every interval of a phase."""
     ph, kernel, size = view.layout, view.kernel, view.x_size
     errors, decay = np.zeros(ph.mesh.intervals), np.ones(ph.mesh.intervals)
     integrals = _integrals_by_interval(view)

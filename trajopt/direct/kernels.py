@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import casadi
@@ -30,21 +30,13 @@ class PhaseKernels:
     the span]).
     """
 
-    make: Callable[[bool], Kernel]  # with free times or without
+    at_points: Callable[[bool], Kernel]  # with free times or without
     # integrals that enter nonlinearly or in conditions; the others are summed into the cost
     unknown_integrals: tuple[int, ...]
     affine: NDArray[np.bool_]  # (controls,): the Hamiltonian is affine in this control
     angles: NDArray[np.bool_]  # (controls,): unbounded, and a whole turn of it changes nothing
     state_paths: NDArray[np.bool_]  # (path rows,): of states and time alone
     equated: NDArray[np.bool_]  # (controls,): enters a path constraint that is an equation
-
-    @cached_property
-    def free_time(self) -> Kernel:
-        return self.make(True)
-
-    @cached_property
-    def fixed_time(self) -> Kernel:
-        return self.make(False)
 
 
 @dataclass(frozen=True)
@@ -127,7 +119,8 @@ def _phase_kernels(
     objective = span * running if cost.numel() else cost
     local = [phase.x, phase.z, phase.u, form.s]
 
-    def make(free: bool) -> Kernel:
+    @cache
+    def at_points(free: bool) -> Kernel:
         w = [*local, start, end] if free else local
         data = [theta] if free else [theta, start, end]
         name, inputs = "free" if free else "fixed", [*w, casadi.vertcat(*data), form.p]
@@ -144,7 +137,7 @@ def _phase_kernels(
         [not _depends(phase.c[i], [phase.z, phase.u]) for i in range(phase.c.numel())], dtype=bool
     )
     return PhaseKernels(
-        make, unknown, affine, _angles(form, index, affine), state_paths, _equated(phase)
+        at_points, unknown, affine, _angles(form, index, affine), state_paths, _equated(phase)
     )
 
 

@@ -30,9 +30,10 @@ def scales(layout: Layout, program: Program, negligible: float) -> tuple[Array, 
                 ph.form.algebraic_sizes, ph.algebraics(y), None, negligible
             )
         if ph.nu:
-            ph.control_unknowns(unknowns)[:] = _by_unknown(
-                ph, _control_sizes(ph.form.control_sizes, ph.controls(y))
-            )
+            # the larger of a control's finite bounds; without any, its guess; without either, one
+            stated, largest = ph.form.control_sizes, np.abs(ph.controls(y)).max(axis=0)
+            sizes = stated.with_scale(np.where(stated.bound > 0, stated.bound, largest))
+            ph.control_unknowns(unknowns)[:] = ph.control_grid.repeated(sizes)
         ph.span_times(unknowns)[:] = _or_one(np.ptp(ph.span_times(y)))
         if ph.nq:
             ph.integral_values(unknowns)[:] = _or_one(np.abs(ph.integral_values(y)))
@@ -41,13 +42,6 @@ def scales(layout: Layout, program: Program, negligible: float) -> tuple[Array, 
             layout.form.static_sizes, layout.statics(y)[None, :], None, negligible
         )
     return unknowns, _rows(layout, program, unknowns)
-
-
-def _by_unknown(ph: PhaseLayout, u: Array) -> Array:
-    """(control unknowns,) from one number for each control."""
-    if ph.grid.shares_nodes:
-        return np.tile(u, ph.grid.points)
-    return np.repeat(np.tile(u, ph.mesh.intervals), ph.control_grid.count.ravel())
 
 
 def cost_reach(program: Program, y: Array, unknowns: Array) -> float:
@@ -112,11 +106,6 @@ def _sizes(stated: StatedSizes, values: Array, reach: Array | None, negligible: 
     return stated.with_scale(
         np.where(size > np.minimum(negligible * fallback, 1.0), size, fallback)
     )
-
-
-def _control_sizes(stated: StatedSizes, values: Array) -> Array:
-    """The larger of a control's finite bounds; without any, its guess; without either, one."""
-    return stated.with_scale(np.where(stated.bound > 0, stated.bound, np.abs(values).max(axis=0)))
 
 
 def _reach(ph: PhaseLayout, block: Block, program: Program) -> Array:

@@ -198,7 +198,10 @@ def _radau(d: int) -> Rule:
     # points.
     series = np.zeros(d + 1)
     series[d], series[d - 1] = 1.0, -1.0
-    points = _polished((np.sort(legendre.legroots(series).real) + 1) / 2, series)
+    x = np.sort(legendre.legroots(series).real)
+    for _ in range(3):  # Newton brings the eigenvalue roots to round-off
+        x = x - legendre.legval(x, series) / legendre.legval(x, legendre.legder(series))
+    points = (x + 1) / 2
     points[-1] = 1.0
     support = np.concatenate([[0.0], points])
     return Rule(
@@ -208,7 +211,7 @@ def _radau(d: int) -> Rule:
         np.arange(1, d + 1),
         lagrange_basis(support, points, 1),
         -np.eye(d),
-        _quadrature(points),
+        integration_matrix(points, np.ones(1))[0],
         2 * d - 1,
     )
 
@@ -229,7 +232,7 @@ def _gauss(d: int) -> Rule:
         np.arange(1, d + 1),
         P,
         Q,
-        _quadrature(points),
+        integration_matrix(points, np.ones(1))[0],
         2 * d,
     )
 
@@ -256,18 +259,6 @@ def gauss_quadrature(count: int) -> tuple[Array, Array, Array]:
     nodes, weights = legendre.leggauss(count)
     at = (nodes + 1) / 2
     return at, weights / 2, integration_matrix(at, np.append(at, 1.0))
-
-
-def _quadrature(points: Array) -> Array:
-    weights: Array = integration_matrix(points, np.ones(1))[0]
-    return weights
-
-
-def _polished(points: Array, series: Array) -> Array:
-    x = 2 * points - 1
-    for _ in range(3):  # Newton brings the eigenvalue roots to round-off
-        x = x - legendre.legval(x, series) / legendre.legval(x, legendre.legder(series))
-    return (x + 1) / 2
 
 
 def _at_least(degree: int, least: int, name: str) -> int:

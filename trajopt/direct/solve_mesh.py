@@ -162,15 +162,13 @@ def read(
 
 def estimated(solution: MeshSolution) -> tuple[Estimate, ...]:
     """The estimated errors of a solution, with what the cost could fall by other controls."""
-    losses = control_losses(solution)
-    return tuple(
-        replace(
-            e,
-            errors=np.maximum(e.errors, loss.errors),
-            decay=np.where(loss.errors > e.errors, np.maximum(e.decay, loss.decay), e.decay),
-        )
-        for e, loss in zip(error_estimate(solution), losses, strict=True)
-    )
+    estimates = []
+    for view, loss in zip(solution.phases, control_losses(solution), strict=True):
+        e = error_estimate(solution, view)
+        errors = np.maximum(e.errors, loss.errors)
+        decay = np.where(loss.errors > e.errors, np.maximum(e.decay, loss.decay), e.decay)
+        estimates.append(replace(e, errors=errors, decay=decay))
+    return tuple(estimates)
 
 
 def _phase_views(

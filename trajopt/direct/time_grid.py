@@ -5,7 +5,7 @@ describe controls.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,41 +28,68 @@ class TimeGrid:
     shares_nodes: bool  # neighbouring intervals share the points, and the controls, at their nodes
     rules: tuple[Rule, ...]  # of each interval
     sizes: Index  # (intervals,): number of collocation points
+    widths: Array  # (intervals,) as fractions of their spans
     first: Index  # (intervals + 1,): the state point at each node
     first_point: Index  # (intervals,): the first collocation point of each interval
-    points: int
     state_points: int
+    points: int
+    state_times: Array  # (state points,): normalised
+    point_times: Array  # (points,): normalised times of the collocation points
     point_state: Index  # (points,): the state point of each collocation point
+    # (points,): the interval of each collocation point; of those that two share, the second
+    interval_of: Index
+    span_of: Index  # (points,): the span between knots that it lies in
+    # (points,): the last point of its interval, at its end; none of those that two share
+    at_end: NDArray[np.bool_]
+    # (points,): weights of the quadrature, as fractions of the spans; at shared nodes they add
+    weights: Array
 
     @staticmethod
     def of(scheme: Scheme, mesh: Mesh) -> TimeGrid:
         rules = tuple(scheme.rule(int(d)) for d in mesh.degrees)
-        first = np.concatenate([[0], np.cumsum([r.support.size - 1 for r in rules])])
-        sizes, state_points = np.array([r.points.size for r in rules]), int(first[-1]) + 1
+        sizes = np.array([r.points.size for r in rules])
+        inner = np.array([r.support.size - 1 for r in rules])
+        first = np.concatenate([[0], np.cumsum(inner)])
+        starts, durations = mesh.breaks[:-1], np.diff(mesh.breaks)
+        supports = np.concatenate([r.support[1:] for r in rules])
+        state_times = np.repeat(starts, inner) + np.repeat(durations, inner) * supports
+        knots, spans = mesh.spans
+        widths = np.asarray(durations / np.diff(knots)[spans])
+
         if scheme.shares_nodes:
-            return TimeGrid(
-                mesh,
-                True,
-                rules,
-                sizes,
-                first,
-                first[:-1],
-                state_points,
-                state_points,
-                np.arange(state_points),
-            )
-        first_point = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        point_state = np.concatenate([f + r.at for f, r in zip(first[:-1], rules, strict=True)])
+            first_point, point_state = first[:-1], np.arange(first[-1] + 1)
+        else:
+            first_point = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+            point_state = np.concatenate([f + r.at for f, r in zip(first[:-1], rules, strict=True)])
+        count = point_state.size
+        at_end = np.zeros(count, dtype=bool)
+        if not scheme.shares_nodes:
+            at_end[first_point + sizes - 1] = [r.points[-1] == 1.0 for r in rules]
+        # The collocation points, interval by interval: those that two intervals share come twice.
+        ends = np.cumsum(sizes)
+        visits = np.arange(ends[-1]) + np.repeat(first_point - ends + sizes, sizes)
+        places = np.concatenate([r.points for r in rules])
+        point_times = np.empty(count)
+        point_times[visits] = np.repeat(starts, sizes) + np.repeat(durations, sizes) * places
+        shares = np.repeat(widths, sizes) * np.concatenate([r.weights for r in rules])
+        interval_of = np.searchsorted(first_point, np.arange(count), side="right") - 1
         return TimeGrid(
-            mesh,
-            False,
-            rules,
-            sizes,
-            first,
-            first_point,
-            int(sizes.sum()),
-            state_points,
-            point_state,
+            mesh=mesh,
+            shares_nodes=scheme.shares_nodes,
+            rules=rules,
+            sizes=sizes,
+            widths=widths,
+            first=first,
+            first_point=first_point,
+            state_points=int(first[-1]) + 1,
+            points=count,
+            state_times=np.concatenate([[0.0], state_times]),
+            point_times=point_times,
+            point_state=point_state,
+            interval_of=interval_of,
+            span_of=spans[interval_of],
+            at_end=at_end,
+            weights=np.asarray(np.bincount(visits, shares, count), dtype=float),
         )
 
     def points_of(self, interval: int) -> slice:
@@ -80,23 +107,6 @@ class TimeGrid:
         return tuple((self.rules[here[0]], here) for here in alike)
 
     @cached_property
-    def visits(self) -> Index:
-        """The collocation points, interval by interval: those that two intervals
-        share come twice.
-        """
-        ends = np.cumsum(self.sizes)
-        return np.arange(ends[-1]) + np.repeat(self.first_point - ends + self.sizes, self.sizes)
-
-    @cached_property
-    def interval_of(self) -> Index:
-        """(points,): the interval of each collocation point; of those that two
-        share, the second.
-        """
-        return np.asarray(
-            np.searchsorted(self.first_point, np.arange(self.points), side="right") - 1
-        )
-
-    @cached_property
     def own_defects(self) -> tuple[Index, Array] | None:
         """(points,), (points,): the one defect of its interval that the rate at a point enters, and
         its factor there.
@@ -106,51 +116,6 @@ class TimeGrid:
             return None
         defects, factors = zip(*(one for one in own if one is not None), strict=True)
         return np.concatenate(defects), np.concatenate(factors) * self.widths[self.interval_of]
-
-    @cached_property
-    def widths(self) -> Array:
-        """(intervals,) as fractions of their spans."""
-        knots, span_of = self.mesh.spans
-        return np.asarray(np.diff(self.mesh.breaks) / np.diff(knots)[span_of])
-
-    @cached_property
-    def weights(self) -> Array:
-        """(points,) of the quadrature, as fractions of the spans; at shared nodes they add."""
-        shares = np.repeat(self.widths, self.sizes) * np.concatenate(
-            [r.weights for r in self.rules]
-        )
-        return np.asarray(np.bincount(self.visits, shares, self.points), dtype=float)
-
-    @cached_property
-    def state_times(self) -> Array:
-        """(state points,) normalised times."""
-        inner, places = np.diff(self.first), np.concatenate([r.support[1:] for r in self.rules])
-        starts, widths = (
-            np.repeat(a, inner) for a in (self.mesh.breaks[:-1], np.diff(self.mesh.breaks))
-        )
-        return np.concatenate([[0.0], starts + widths * places])
-
-    @cached_property
-    def point_times(self) -> Array:
-        """(points,) normalised times of the collocation points."""
-        times, places = np.empty(self.points), np.concatenate([r.points for r in self.rules])
-        starts, widths = (
-            np.repeat(a, self.sizes) for a in (self.mesh.breaks[:-1], np.diff(self.mesh.breaks))
-        )
-        times[self.visits] = starts + widths * places
-        return times
-
-    @cached_property
-    def at_end(self) -> NDArray[np.bool_]:
-        """(points,): which are the last point of their interval, at its end; none of those that two
-        intervals share.
-        """
-        last = np.zeros(self.points, dtype=bool)
-        if not self.shares_nodes:
-            last[self.first_point + self.sizes - 1] = [
-                rule.points[-1] == 1.0 for rule in self.rules
-            ]
-        return last
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +151,14 @@ class ControlGrid:
             return u.reshape(self.grid.points, -1)[self.grid.points_of(interval), control]
         first = self.offset[interval, control]
         return u[first : first + self.count[interval, control]]
+
+    def repeated(self, values: Array) -> Array:
+        """(values that describe controls,) from one number for each control, or for each control on
+        each interval; where nodes are shared, one for each control.
+        """
+        if self.grid.shares_nodes:
+            return np.tile(values, self.grid.points)
+        return np.repeat(np.broadcast_to(values, self.count.shape).ravel(), self.count.ravel())
 
     @cached_property
     def complete(self) -> bool:
@@ -247,9 +220,4 @@ class ControlGrid:
             return rule.points
         # With its values at both ends a linear control stays within its bounds on the whole
         # interval.
-        return _evenly(int(count))
-
-
-@lru_cache(maxsize=64)
-def _evenly(count: int) -> Array:
-    return np.full(1, 0.5) if count == 1 else np.linspace(0.0, 1.0, count)
+        return np.full(1, 0.5) if count == 1 else np.linspace(0.0, 1.0, int(count))

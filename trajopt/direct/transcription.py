@@ -66,12 +66,12 @@ def _with_integrals(layout: Layout, program: Program) -> Program:
 
 
 def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Block:
-    kernel = kernels.free_time if ph.free_time else kernels.fixed_time
+    kernel = kernels.at_points(ph.free_time)
     weights = ph.grid.weights if kernel.objective_rows else np.zeros(0)
     return Block(
         kernel,
         ph.grid.points,
-        _gather(ph, layout, _point_span(ph)),
+        _gather(ph, layout),
         place_data(ph),
         _scatter(ph, layout),
         weights,
@@ -80,23 +80,19 @@ def _phase_block(ph: PhaseLayout, kernels: PhaseKernels, layout: Layout) -> Bloc
 
 def place_data(ph: PhaseLayout) -> Array:
     """(data of the kernel, points): what the kernel of a phase knows of each point."""
-    knots, point_span = ph.mesh.spans[0], _point_span(ph)
-    theta = (ph.grid.point_times - knots[point_span]) / (knots[point_span + 1] - knots[point_span])
+    knots, span = ph.mesh.spans[0], ph.grid.span_of
+    theta = (ph.grid.point_times - knots[span]) / (knots[span + 1] - knots[span])
     ends = np.array([ph.form.start_time.lower[0], ph.form.end_time.lower[0]])
     return ph.data(theta, np.tile(ends, (ph.grid.points, 1)))
 
 
-def _point_span(ph: PhaseLayout) -> Index:
-    return np.asarray(ph.mesh.spans[1][ph.grid.interval_of])
-
-
-def _gather(ph: PhaseLayout, layout: Layout, point_span: Index) -> SparseRows:
+def _gather(ph: PhaseLayout, layout: Layout) -> SparseRows:
     """The inputs of the kernel at every collocation point from the unknowns."""
     number = np.arange(layout.unknowns)
     complete = ph.control_grid.complete
     none = np.full((ph.grid.points, ph.nu), -1)  # controls may be sums of several unknowns
     u = ph.control_grid.numbers(ph.control_unknowns(number)) if complete else none
-    spans = ph.span_times(number)[point_span[:, None] + np.arange(2)]
+    spans = ph.span_times(number)[ph.grid.span_of[:, None] + np.arange(2)]
     of = ph.inputs(
         ph.states(number)[ph.grid.point_state],
         ph.algebraics(number),
@@ -304,23 +300,19 @@ def _hold_paths(ph: PhaseLayout, kernels: PhaseKernels, lower: Array, upper: Arr
 
 
 def _control_bounds(ph: PhaseLayout, lower: Array, upper: Array) -> None:
-    bound = ph.form.u_bound
-    if ph.grid.shares_nodes:
-        ph.control_unknowns(lower)[:], ph.control_unknowns(upper)[:] = (
-            np.tile(side, ph.grid.points) for side in (bound.lower, bound.upper)
-        )
+    """Controls stay within their bounds, and at them where the mesh holds them."""
+    bound, roles, grid = ph.form.u_bound, ph.mesh.roles, ph.control_grid
+    if roles is None or ph.grid.shares_nodes:
+        ph.control_unknowns(lower)[:] = grid.repeated(bound.lower)
+        ph.control_unknowns(upper)[:] = grid.repeated(bound.upper)
         return
-    roles = (
-        ph.mesh.roles if ph.mesh.roles is not None else np.full((ph.mesh.intervals, ph.nu), FREE)
-    )
     low = np.where(roles == AT_UPPER, bound.upper, bound.lower)  # (intervals, controls)
     high = np.where(roles == AT_LOWER, bound.lower, bound.upper)
-    counts = ph.control_grid.count.ravel()
-    ph.control_unknowns(lower)[:] = np.repeat(low.ravel(), counts)
-    ph.control_unknowns(upper)[:] = np.repeat(high.ravel(), counts)
+    ph.control_unknowns(lower)[:] = grid.repeated(low)
+    ph.control_unknowns(upper)[:] = grid.repeated(high)
     for k in ph.mesh.joined:
         for j in np.flatnonzero(
-            (roles[k - 1] == FREE) & (roles[k] != FREE) & (ph.control_grid.count[k - 1] > 1)
+            (roles[k - 1] == FREE) & (roles[k] != FREE) & (grid.count[k - 1] > 1)
         ).tolist():
             value = (bound.lower if roles[k, j] == AT_LOWER else bound.upper)[j]
             ph.control_on(lower, k - 1, j)[-1:] = ph.control_on(upper, k - 1, j)[-1:] = value

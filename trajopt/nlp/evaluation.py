@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trajopt.compiled.library import library, threads
 from trajopt.compiled.pointwise import Pointwise
 from trajopt.errors import UsageError
-from trajopt.nlp.program import Block, Kernel, Program
+from trajopt.nlp.program import Kernel, Program
 from trajopt.nlp.sparse_rows import SparseRows
 
 Array = NDArray[np.float64]
@@ -142,8 +142,14 @@ class CoreProgram:
         self.program = program
         self._arrays: list[Any] = []
         blocks = (CBlock * max(len(program.blocks), 1))()
-        for c, block in zip(blocks, program.blocks, strict=False):
-            self._fill(c, block)
+        for number, block in enumerate(program.blocks):
+            of_kernel = _core_kernel(block.kernel)
+            self._arrays.append(of_kernel)
+            blocks[number] = of_kernel.c
+            c = blocks[number]
+            c.count = block.count
+            c.gather, c.scatter = self._lines(block.gather), self._lines(block.scatter)
+            c.place_data, c.weights = self._pointer(block.data), self._pointer(block.weights)
         self._arrays += [blocks, evaluate := EVALUATE(self._evaluate)]
         self.failure: BaseException | None = None  # exception of a function evaluated by CasADi
         self.c = CProgram(
@@ -157,14 +163,6 @@ class CoreProgram:
             evaluate,
             threads(),
         )
-
-    def _fill(self, c: CBlock, block: Block) -> None:
-        of_kernel = _core_kernel(block.kernel)
-        self._arrays.append(of_kernel)
-        ctypes.pointer(c)[0] = of_kernel.c
-        c.count = block.count
-        c.gather, c.scatter = self._lines(block.gather), self._lines(block.scatter)
-        c.place_data, c.weights = self._pointer(block.data), self._pointer(block.weights)
 
     def _evaluate(
         self, block: int, which: int, inputs: int, multipliers: int | None, result: int

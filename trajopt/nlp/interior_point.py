@@ -98,6 +98,9 @@ FINAL = (
 )
 
 
+GIVEN_MULTIPLIERS = 2  # IP_GIVEN_MULTIPLIERS of interior_point.h
+
+
 @dataclass(frozen=True)
 class Compiled:
     """IPOPT's algorithm in the compiled core. If it fails, IPOPT continues from its last point.
@@ -150,7 +153,7 @@ class Compiled:
         watch = _watch(effort.log, raised)
         next(watch)
         bounds = [
-            _array(a)
+            np.ascontiguousarray(a, dtype=float)
             for a in (program.lower, program.upper, program.g_lower, program.g_upper, program.start)
         ]
         n, m = program.unknowns, program.constraints
@@ -197,6 +200,9 @@ class Compiled:
         cold = effort.barrier is None
         barrier = 0.1 if effort.barrier is None else effort.barrier
         asked = "monotone" if effort.monotone else "adaptive"
+        fitted = int(effort.fitted and not cold)
+        if effort.multipliers is not None:
+            fitted = GIVEN_MULTIPLIERS
         return COptions(
             tolerance=self.tolerance,
             complementarity=1e-4 if cold or effort.monotone else 0.1 * self.tolerance,
@@ -205,18 +211,9 @@ class Compiled:
             relax=min(program.slack, 100 * self.tolerance),
             seconds=min(deadline.remaining, 1e9) if deadline.seconds < math.inf else 1e9,
             max_iterations=iteration_limit(self.max_iterations, effort),
-            fitted=_fitted(effort),
+            fitted=fitted,
             monotone=int(self.options.get("mu_strategy", asked) == "monotone"),
         )
-
-
-GIVEN_MULTIPLIERS = 2  # IP_GIVEN_MULTIPLIERS of interior_point.h
-
-
-def _fitted(effort: Effort) -> int:
-    if effort.multipliers is not None:
-        return GIVEN_MULTIPLIERS
-    return int(effort.barrier is not None and effort.fitted)
 
 
 def _watch(verbose: bool, raised: list[BaseException]) -> Generator[int, int | None, None]:
@@ -239,7 +236,3 @@ def _watch(verbose: bool, raised: list[BaseException]) -> Generator[int, int | N
         except BaseException as error:
             raised.append(error)
             stop = 1
-
-
-def _array(values: Any) -> Any:
-    return np.ascontiguousarray(values, dtype=float)

@@ -277,7 +277,8 @@ def _by_method(task: _Task, chosen: Method, guess: Any, verify: bool) -> Solutio
             expected="method None, 'direct' or Collocation(...)",
         )
     if isinstance(chosen, Both):
-        return _both(task, chosen, guess)
+        agreement = max(chosen.agreement, task.tolerance or 0.0)
+        return _confirmed(task, chosen, task.directly(chosen.direct, guess), agreement)
     if guess is not None:
         if task.starts > 1:
             raise UsageError(
@@ -346,13 +347,6 @@ def _from_collocation(task: _Task, method: Shooting) -> Solution:
     return replace(answer, log=(*answer.log, *found.log))
 
 
-def _both(task: _Task, method: Both, guess: Any) -> Solution:
-    """Solve by both methods and compare their solutions."""
-    agreement = max(method.agreement, task.tolerance or 0.0)
-    direct = task.directly(method.direct, guess)
-    return _confirmed(task, method, direct, agreement)
-
-
 def confirm(
     problem: Problem, direct: Solution, method: Both | None = None, time_limit: float | None = None
 ) -> Solution:
@@ -370,6 +364,7 @@ def confirm(
 
 
 def _confirmed(task: _Task, method: Both, direct: Solution, agreement: float) -> Solution:
+    """Shoot from the solution of collocation and compare both."""
     if direct.status not in (Status.SOLVED, Status.COARSE):
         return replace(direct, comparison=compare_methods(direct, None, agreement))
     try:

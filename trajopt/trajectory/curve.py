@@ -209,16 +209,16 @@ class Curve:
         series = _legendre(tau, max(nodes.size for nodes, _ in groups), order)
         if len(groups) == 1:
             nodes, values = groups[0]
-            result = _interpolated(
-                series @ inverse_legendre(tuple(nodes.tolist())), values[place_in[which]]
-            )
+            basis = series @ inverse_legendre(tuple(nodes.tolist()))
+            result: Array = np.einsum("mn,mns->ms", basis, values[place_in[which]])
         else:
             result, kinds, columns = np.empty((times.size, self.size)), group_of[which], series.T
             for kind, (nodes, values) in enumerate(groups):
                 here = (kinds == kind).nonzero()[0]
                 if here.size:
                     basis = columns[: nodes.size, here].T @ inverse_legendre(tuple(nodes.tolist()))
-                    result[here] = _interpolated(basis, values[place_in[which[here]]])
+                    values_here = values[place_in[which[here]]]
+                    result[here] = np.einsum("mn,mns->ms", basis, values_here)
         if order:
             result /= widths[:, None] ** order
         if order == 0 and self.clips and self.lower is not None:
@@ -463,11 +463,6 @@ def _limits(curves: Sequence[Curve]) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _interpolated(basis: Array, values: Array) -> Array:
-    """(m, n), (m, n, size) -> (m, size)"""
-    return np.asarray(np.einsum("mn,mns->ms", basis, values))
-
-
 def lagrange_basis(nodes: Array, at: Array, order: int = 0) -> Array:
     """Evaluate the n Lagrange polynomials of the nodes, or their derivatives, at m points: (m, n)
     array.
@@ -488,21 +483,15 @@ def inverse_legendre(nodes: tuple[float, ...]) -> Array:
 
 
 def _legendre(at: Array, count: int, order: int) -> Array:
-    # Shifted Legendre polynomials are well conditioned for the degrees used in collocation.
-    if order == 0:
-        return _legendre_values(2 * at - 1, count)
-    basis = np.polynomial.legendre
-    columns = [
-        basis.legval(2 * at - 1, basis.legder(np.eye(count)[k], order)) * 2.0**order
-        for k in range(count)
-    ]
-    return np.stack(columns, axis=1)
-
-
-def _legendre_values(x: Array, count: int) -> Array:
-    """(m, count): the Legendre polynomials by their recurrence; ``legvander`` spends most of its
-    time on its checks.
+    """(m, count): the shifted Legendre polynomials, or their derivatives: well conditioned for the
+    degrees used in collocation.
     """
+    x = 2 * at - 1
+    if order:
+        basis = np.polynomial.legendre
+        derivatives = [basis.legder(np.eye(count)[k], order) for k in range(count)]
+        return np.stack([basis.legval(x, series) * 2.0**order for series in derivatives], axis=1)
+    # by their recurrence: ``legvander`` spends most of its time on its checks
     values = np.empty((count, *x.shape))
     values[0] = 1.0
     if count > 1:
