@@ -115,7 +115,7 @@ def test_an_arc_that_begins_on_a_given_start_value_brings_no_equations():
     prepared = prepared_of(ocp, solution.comparison.direct)
     residual, matrix = prepared.system.evaluate(prepared.unknowns)
     assert residual.size == matrix.shape[1]
-    assert prepared.system.arcs[0].implied == ((0, "upper"),)
+    assert prepared.system.arcs[0].entry.kept == ()
 
 
 def leaning(rate=12.0):
@@ -303,7 +303,7 @@ def test_costates_of_a_guess_that_jump_at_another_time_are_corrected(monkeypatch
         prepared = shooting_problem(
             form, hams, start_of_solution(form, hams, guess, p), p, Shooting()
         )
-        assert [arc.touched for arc in prepared.system.arcs] == [(), ((0, "upper"),)]
+        assert [arc.entry.touched for arc in prepared.system.arcs] == [(), ((0, "upper"),)]
         return np.abs(prepared.system.residual(prepared.unknowns)).max()
 
     assert residual() < 1e-5

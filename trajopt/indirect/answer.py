@@ -90,7 +90,7 @@ def _with_exact_times(prepared: ShootingProblem, unknowns: Array) -> Array:
 def _arc(prepared: ShootingProblem, k: int, trace: ArcTrace) -> Arc:
     ham = trace.law.hamiltonian
     touches = {
-        ham.constraints[number].name: side for number, side in prepared.system.arcs[k].touched
+        ham.constraints[number].name: side for number, side in prepared.system.arcs[k].entry.touched
     }
     ends = float(trace.breaks[0]), float(trace.breaks[-1])
     return Arc(ham.phase.name, *ends, roles_of_mode(ham, trace.law.mode), touches)

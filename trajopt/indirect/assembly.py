@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from trajopt.indirect.control_law import ArcLaw
 from trajopt.indirect.equations import (
     ActiveRow,
+    EntryPoint,
     Equations,
     PhaseEnds,
     Replacement,
     boundary_conditions,
     continuity_names,
-    entrance,
     entrance_by_static,
     junction,
     with_derivatives,
@@ -42,9 +42,8 @@ class ShootingArc:
     phase: int
     flow: ArcFlow
     grid: Grid
-    touched: tuple[tuple[int, str], ...] = ()
+    entry: EntryPoint
     continuous: bool = True  # controls at its beginning, as ``junction`` has it
-    implied: tuple[tuple[int, str], ...] = ()  # at its beginning, as ``entrance`` has it
 
     @property
     def law(self) -> ArcLaw:
@@ -97,14 +96,9 @@ class ShootingSystem:
     @cached_property
     def layout(self) -> UnknownsLayout:
         take = _Counter()
-        previous: dict[int, ArcLaw] = {}
-        jumps = []
         times = tuple(take.take(len(numbers) + 1) for numbers in self.of_phase)
         nodes = tuple(take.take(arc.grid.segments, arc.law.node_size) for arc in self.arcs)
-        for arc in self.arcs:
-            door = entrance(previous.get(arc.phase), arc.law, arc.touched, arc.implied)
-            jumps.append(take.take(door.jumps(arc.law.hamiltonian.constraints)))
-            previous[arc.phase] = arc.law
+        jumps = [take.take(arc.entry.jumps(arc.law.hamiltonian.constraints)) for arc in self.arcs]
         sizes = [ph.l.numel() for ph in self.form.phases]
         return UnknownsLayout(
             times,
@@ -123,12 +117,8 @@ class ShootingSystem:
         functions = {}
         for numbers in self.of_phase:
             for a, b in pairwise(numbers):
-                functions[b] = junction(
-                    self.arcs[a].law,
-                    self.arcs[b].law,
-                    self.arcs[b].touched,
-                    self.arcs[b].continuous,
-                )
+                arc = self.arcs[b]
+                functions[b] = junction(self.arcs[a].law, arc.law, arc.entry, arc.continuous)
         return functions
 
     @cached_property
@@ -137,32 +127,18 @@ class ShootingSystem:
         variables.
         """
         functions: dict[int, Equations] = {}
-        for numbers in self.of_phase:
-            previous: ArcLaw | None = None
-            for k in numbers:
-                law = self.arcs[k].law
-                door = entrance(previous, law, self.arcs[k].touched, self.arcs[k].implied)
-                met = [
-                    law.hamiltonian.constraints[i].expression
-                    for i, _ in (*door.kept, *door.touched)
-                ]
-                if (
-                    met
-                    and self.form.s.numel()
-                    and casadi.depends_on(casadi.vertcat(*met), self.form.s)
-                ):
-                    functions[k] = entrance_by_static(law, door)
-                previous = law
+        for k, arc in enumerate(self.arcs if self.form.s.numel() else ()):
+            constraints, entry = arc.law.hamiltonian.constraints, arc.entry
+            met = [constraints[i].expression for i, _ in (*entry.kept, *entry.touched)]
+            if met and casadi.depends_on(casadi.vertcat(*met), self.form.s):
+                functions[k] = entrance_by_static(arc.law, entry)
         return functions
 
     @cached_property
     def _boundary(self) -> Equations:
         firsts = [self.arcs[numbers[0]] for numbers in self.of_phase]
         lasts = [self.arcs[numbers[-1]] for numbers in self.of_phase]
-        ends = [
-            PhaseEnds(a.law, b.law, a.touched, a.implied)
-            for a, b in zip(firsts, lasts, strict=True)
-        ]
+        ends = [PhaseEnds(a.law, b.law, a.entry) for a, b in zip(firsts, lasts, strict=True)]
         return boundary_conditions(
             self.form, ends, list(self.active), self.constant_H, self.replaced
         )
@@ -176,7 +152,7 @@ class ShootingSystem:
         for k, arc in enumerate(self.arcs):
             law, ham = arc.law, arc.law.hamiltonian
             if law.v.numel():
-                y = _node_symbols(law)
+                y = casadi.vertcat(ham.phase.x, ham.costate, law.v)
                 symbols = [ham.phase.t, y, ham.weight, ham.s, ham.p]
                 functions[k] = with_derivatives(
                     "consistency", symbols, [("control law", law.residual)]
@@ -473,7 +449,3 @@ class _Rows:
 
 def _itself(columns: Index) -> list[tuple[Index, Array]]:
     return [(columns, np.eye(columns.size))]
-
-
-def _node_symbols(law: ArcLaw) -> Any:
-    return casadi.vertcat(law.hamiltonian.phase.x, law.hamiltonian.costate, law.v)

@@ -177,9 +177,9 @@ def _jumps(prepared: ShootingProblem, unknowns: Array, k: int) -> list[Finding]:
     """Touched constraints with a jump of the costate that pushes the wrong way."""
     arc = prepared.system.arcs[k]
     jumps = unknowns[prepared.system.layout.jumps[k]]
-    values = jumps[jumps.size - len(arc.touched) :]
+    values = jumps[jumps.size - len(arc.entry.touched) :]
     found = []
-    for (number, side), value in zip(arc.touched, values, strict=True):
+    for (number, side), value in zip(arc.entry.touched, values, strict=True):
         if value * (1.0 if side == "upper" else -1.0) < 0:
             name = arc.law.hamiltonian.constraints[number].name
             text = f"constraint '{name}' is touched, but its multiplier has the wrong sign"

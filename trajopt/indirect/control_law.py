@@ -103,12 +103,7 @@ class ArcParts:
     def __init__(self, ham: PhaseHamiltonian, mode: Mode) -> None:
         self.ham, self.mode, self.ph = ham, mode, ham.phase
         sym, ph = ham.symbols, ham.phase
-        bound = ph.u_bound
-        fixed = [
-            bound.lower[i] if r == "lower" else bound.upper[i]
-            for i, r in enumerate(mode.roles)
-            if r in ("lower", "upper")
-        ]
+        limits = {"lower": ph.u_bound.lower, "upper": ph.u_bound.upper}
         self.at_bound = [i for i, r in enumerate(mode.roles) if r in ("lower", "upper")]
         self.interior = [i for i, r in enumerate(mode.roles) if r == "interior"]
         self.singular = [i for i, r in enumerate(mode.roles) if r == "singular"]
@@ -118,7 +113,9 @@ class ArcParts:
         self.u_interior = sym.sym("u_interior", len(self.interior))
         self.u_singular = sym.sym("u_singular", len(self.singular))
         u_free = casadi.vertcat(self.u_interior, self.u_singular)
-        self.u = _scattered(sym, mode.roles, self.free, u_free, self.at_bound, fixed)
+        entries = {i: u_free[place] for place, i in enumerate(self.free)}
+        entries.update({i: sym(float(limits[mode.roles[i]][i])) for i in self.at_bound})
+        self.u = casadi.vertcat(sym(0, 1), *[entries[i] for i in range(len(mode.roles))])
         self.mu = sym.sym("mu", len(mode.active))
         self.kappa = sym.sym("kappa", ph.g.numel())
         self.v = casadi.vertcat(u_free, ph.z, self.kappa, self.mu)
@@ -381,11 +378,7 @@ def _acts(strength: Any, arc: ArcParts, samples: GuessPoints | None, whole: bool
     """Whether the controls really enter, judged at points of the guess (a bracket may vanish though
     its expression does not).
     """
-    if (
-        casadi.densify(strength).is_zero()
-        if isinstance(strength, casadi.SX)
-        else strength.nnz() == 0
-    ):
+    if is_zero(strength):
         return False
     if samples is None:
         return True
@@ -421,8 +414,8 @@ def _assembled(
     strength: Any,
     samples: GuessPoints | None = None,
 ) -> ArcLaw:
-    """The law with ``values`` of v inserted (closed form), or with v as further variables of the
-    flow.
+    """The law with ``values`` of v = (interior, singular, z, kappa, mu) inserted (closed form), or
+    with v as further variables of the flow.
     """
     ham, ph = arc.ham, arc.ph
     sym = ham.symbols
@@ -437,7 +430,7 @@ def _assembled(
         basic = casadi.substitute(basic, [arc.mu], [casadi.vertcat(sym(0, 1), *true_mu)])
     basic.append(strength)
     if closed:
-        basic = casadi.substitute(basic, [arc.v], [_in_order(arc, values)])
+        basic = casadi.substitute(basic, [arc.v], [casadi.densify(values)])
         v, v_rate, residual = sym(0, 1), sym(0, 1), sym(0, 1)
     else:
         v, residual = arc.v, equations
@@ -494,11 +487,6 @@ def _pick(column: Any, rows: Iterable[int]) -> Any:
     return casadi.vertcat(type(column)(0, 1), *[column[i] for i in rows])
 
 
-def _in_order(arc: ArcParts, values: Any) -> Any:
-    """Values given as (interior, singular, z, kappa, mu), which is the order of v."""
-    return casadi.densify(values) if values.numel() else values
-
-
 def _adjoined(constraint: Constraint, side: str) -> Any:
     if constraint.order is None:
         raise UnsupportedError(
@@ -506,19 +494,3 @@ def _adjoined(constraint: Constraint, side: str) -> Any:
         )
     last = constraint.derivatives[-1]
     return last - constraint.limit(side) if constraint.order == 0 else last
-
-
-def _scattered(
-    sym: Any,
-    roles: tuple[str, ...],
-    free: list[int],
-    u_free: Any,
-    at_bound: list[int],
-    fixed: list[float],
-) -> Any:
-    entries: list[Any] = [sym(0)] * len(roles)
-    for place, i in enumerate(free):
-        entries[i] = u_free[place]
-    for value, i in zip(fixed, at_bound, strict=True):
-        entries[i] = sym(float(value))
-    return casadi.vertcat(sym(0, 1), *entries)

@@ -88,18 +88,18 @@ def entrance(
     )
 
 
-def jumped_costate(after: Side, door: EntryPoint, jumps: Any) -> Any:
+def jumped_costate(after: Side, entry: EntryPoint, jumps: Any) -> Any:
     """The costate just before an arc that begins on state constraints: it jumps along their
     gradients (Bryson & Ho, 3.11.9).
     """
     ham = after.law.hamiltonian
     costate, place = after.costate, 0
-    for number, side in door.kept:
+    for number, side in entry.kept:
         tangency = casadi.vertcat(*ham.constraints[number].tangency(side))
         normals = after.at(casadi.jacobian(tangency, ham.phase.x).T)
         costate = costate + casadi.mtimes(normals, jumps[place : place + tangency.numel()])
         place += tangency.numel()
-    for number, _ in door.touched:
+    for number, _ in entry.touched:
         costate = (
             costate
             + after.at(casadi.gradient(ham.constraints[number].expression, ham.phase.x))
@@ -112,7 +112,7 @@ def jumped_costate(after: Side, door: EntryPoint, jumps: Any) -> Any:
 def entry_equations(
     before: Side | None,
     after: Side,
-    door: EntryPoint,
+    entry: EntryPoint,
     jumps: Any,
     released: frozenset[int] = frozenset(),
 ) -> list[Row]:
@@ -125,7 +125,7 @@ def entry_equations(
     law, ham = after.law, after.law.hamiltonian
     rows: list[Row] = []
     place = 0
-    for number, side in door.kept:
+    for number, side in entry.kept:
         tangency, name = ham.constraints[number].tangency(side), ham.constraints[number].name
         met = f"constraint '{name}' where it becomes active"
         rows += [(_derivative(j) + met, after.at(row)) for j, row in enumerate(tangency)]
@@ -141,7 +141,7 @@ def entry_equations(
                     jumps[place - 1] - own,
                 )
             )
-    for number, side in door.touched:
+    for number, side in entry.touched:
         constraint = ham.constraints[number]
         touch = f"constraint '{constraint.name}' at its touch point"
         rows.append((touch, after.at(constraint.expression - constraint.limit(side))))
@@ -169,15 +169,15 @@ def _derivative(order: int) -> str:
     return f"derivative {order} of the " if order else ""
 
 
-def entrance_by_static(after: ArcLaw, door: EntryPoint) -> Equations:
+def entrance_by_static(after: ArcLaw, entry: EntryPoint) -> Equations:
     """Function (t, y, jumps, weight, s, p) -> what the conditions of an entrance add to the
     derivative of the cost by s.
     """
     ham = after.hamiltonian
     side = Side(after, ham.symbols.sym("t"), ham.symbols.sym("after", after.node_size))
-    jumps = ham.symbols.sym("jumps", door.jumps(ham.constraints))
-    met = [row for number, word in door.kept for row in ham.constraints[number].tangency(word)]
-    met += [ham.constraints[number].expression for number, _ in door.touched]
+    jumps = ham.symbols.sym("jumps", entry.jumps(ham.constraints))
+    met = [row for number, word in entry.kept for row in ham.constraints[number].tangency(word)]
+    met += [ham.constraints[number].expression for number, _ in entry.touched]
     column = side.at(casadi.mtimes(casadi.jacobian(casadi.vertcat(*met), ham.s).T, jumps))
     return with_derivatives(
         "entrance",
@@ -189,7 +189,7 @@ def entrance_by_static(after: ArcLaw, door: EntryPoint) -> Equations:
 def junction(
     before: ArcLaw,
     after: ArcLaw,
-    touched: tuple[tuple[int, str], ...] = (),
+    entry: EntryPoint,
     continuous: bool = False,
 ) -> Equations:
     """Function (t, y before, y after, jumps, weight, s, p) -> residual and its derivatives by all
@@ -203,20 +203,15 @@ def junction(
     t = sym.sym("t")
     a = Side(before, t, sym.sym("before", before.node_size))
     b = Side(after, t, sym.sym("after", after.node_size))
-    door = entrance(before, after, touched)
-    jumps = sym.sym("jumps", door.jumps(ham.constraints))
-    rows: list[Row] = [
-        (
-            continuity_names(ham.phase),
-            casadi.vertcat(a.x - b.x, a.costate - jumped_costate(b, door, jumps)),
-        )
-    ]
+    jumps = sym.sym("jumps", entry.jumps(ham.constraints))
+    gaps = casadi.vertcat(a.x - b.x, a.costate - jumped_costate(b, entry, jumps))
+    rows: list[Row] = [(continuity_names(ham.phase), gaps)]
     sliding = between_bound_and_constraint(before, after) if continuous else []
     jumping = [] if continuous else between_bound_and_interior(before, after)
     released = _released(before, after) if sliding else frozenset()
-    rows += entry_equations(a, b, door, jumps, released)
+    rows += entry_equations(a, b, entry, jumps, released)
     rows += _multiplier_rows(a, b, released)
-    held = any(_held_by_bounds(ham.constraints[number]) for number, _ in touched)
+    held = any(_held_by_bounds(ham.constraints[number]) for number, _ in entry.touched)
     rows += _switch_rows(a, b, sliding, jumping, held)
     rows += [
         (f"continuity of control '{ham.phase.u_names[i]}'", a.at(a.law.u[i]) - b.at(b.law.u[i]))
@@ -350,8 +345,7 @@ class PhaseEnds:
 
     first: ArcLaw
     last: ArcLaw
-    touched: tuple[tuple[int, str], ...] = ()
-    implied: tuple[tuple[int, str], ...] = ()
+    entry: EntryPoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,28 +415,27 @@ def boundary_conditions(
         found = sym.sym("found", ph.l.numel())
         integrals = sym.sym("integrals", ph.l.numel())
         by_s = sym.sym("by_s", form.s.numel())
-        door = entrance(None, ends.first, ends.touched, ends.implied)
-        jumps = sym.sym("jumps", door.jumps(ham.constraints))
+        jumps = sym.sym("jumps", ends.entry.jumps(ham.constraints))
         inputs += [t0, tf, start.y, end.y, found, by_s, integrals, ham.weight, jumps]
         old += [ph.ends.t0, ph.ends.tf, ph.ends.x0, ph.ends.xf, ph.ends.q]
         new += [t0, tf, start.x, end.x, integrals]
         rows += [
             (f"integrals of phase '{ph.name}'", integrals - found),
-            *entry_equations(None, start, door, jumps),
+            *entry_equations(None, start, ends.entry, jumps),
         ]
-        pieces.append((ph, start, end, door, jumps, by_s))
+        pieces.append((ph, start, end, ends.entry, jumps, by_s))
 
     def inserted(expression: Any) -> Any:
         return casadi.substitute(expression, casadi.vertcat(*old), casadi.vertcat(*new))
 
     G = form.phi + sum((nu[i] * a.row.expression for i, a in enumerate(active)), sym(0))
-    for (ph, start, end, door, jumps, _), steady, instead in zip(
+    for (ph, start, end, entry, jumps, _), steady, instead in zip(
         pieces, constant_H, replaced, strict=True
     ):
         e = ph.ends
         gradients = [inserted(casadi.gradient(G, symbol)) for symbol in (e.x0, e.xf, e.t0, e.tf)]
         rows += _transversality(
-            start, end, jumped_costate(start, door, jumps), gradients, steady, instead
+            start, end, jumped_costate(start, entry, jumps), gradients, steady, instead
         )
         if e.q.numel():
             weight = start.law.hamiltonian.weight

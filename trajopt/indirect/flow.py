@@ -112,18 +112,6 @@ class ArcFlow:
     _ran: dict[str, tuple[tuple[Array, ...], FlowResult]] = field(default_factory=dict, init=False)
 
     @cached_property
-    def _symbols(self) -> tuple[Any, Any, Any, Any]:
-        """tau, y, numbers and dy/dtau."""
-        law, ham = self.law, self.law.hamiltonian
-        sym, ph = ham.symbols, ham.phase
-        tau, y = sym.sym("tau"), sym.sym("y", law.size)
-        numbers = sym.sym("numbers", 2 + ham.weight.numel() + ham.s.numel())
-        start, duration = numbers[0], numbers[1] - numbers[0]
-        old = casadi.vertcat(ph.t, ph.x, ham.costate, law.v, ham.weight, ham.s)
-        new = casadi.vertcat(start + tau * duration, y[: law.node_size], numbers[2:])
-        return tau, y, numbers, casadi.densify(duration * casadi.substitute(law.rate, old, new))
-
-    @cached_property
     def names(self) -> tuple[str, ...]:
         """What each component of the flow is."""
         law, ph = self.law, self.law.hamiltonian.phase
@@ -136,8 +124,16 @@ class ArcFlow:
 
     @cached_property
     def _functions(self) -> RateFunctions:
-        tau, y, numbers, rate = self._symbols
-        function = casadi.Function("rate", [tau, y, numbers, self.law.hamiltonian.p], [rate])
+        law, ham = self.law, self.law.hamiltonian
+        sym, ph = ham.symbols, ham.phase
+        tau, y = sym.sym("tau"), sym.sym("y", law.size)
+        numbers = sym.sym("numbers", 2 + ham.weight.numel() + ham.s.numel())
+        start, duration = numbers[0], numbers[1] - numbers[0]
+        old = casadi.vertcat(ph.t, ph.x, ham.costate, law.v, ham.weight, ham.s)
+        new = casadi.vertcat(start + tau * duration, y[: law.node_size], numbers[2:])
+        # dy/dtau
+        rate = casadi.densify(duration * casadi.substitute(law.rate, old, new))
+        function = casadi.Function("rate", [tau, y, numbers, ham.p], [rate])
         return (
             _functions_of(function.serialize())
             if function.is_a("SXFunction")

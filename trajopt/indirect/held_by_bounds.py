@@ -71,8 +71,9 @@ def held_by_bounds(prepared: ShootingProblem, unknowns: Array) -> dict[int, list
     found: dict[int, list[HeldConstraint]] = {}
     arcs, traces, layout = prepared.system.arcs, prepared.traces(unknowns), prepared.system.layout
     for k, arc in enumerate(arcs):
-        jumps = unknowns[layout.jumps[k]][-len(arc.touched) :] if arc.touched else ()
-        for (number, side), jump in zip(arc.touched, jumps, strict=True):
+        touched, jumps = arc.entry.touched, unknowns[layout.jumps[k]]
+        of_touches = jumps[jumps.size - len(touched) :]
+        for (number, side), jump in zip(touched, of_touches, strict=True):
             ham = arc.law.hamiltonian
             if ham.constraints[number].order != 1:
                 continue

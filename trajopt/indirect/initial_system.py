@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol
@@ -17,9 +16,8 @@ from trajopt.indirect.arc_trajectory import ArcTrace, phase_trajectory, trace_ar
 from trajopt.indirect.assembly import ShootingArc, ShootingSystem
 from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
 from trajopt.indirect.costate_convention import flow_costate
-from trajopt.indirect.equations import Replacement
+from trajopt.indirect.equations import Replacement, entrance
 from trajopt.indirect.first_integrals import (
-    ConservedIntegrals,
     autonomous,
     conserved_integrals,
     decisive,
@@ -30,6 +28,7 @@ from trajopt.indirect.hamiltonian import BoundaryRow, PhaseHamiltonian
 from trajopt.indirect.newton import Corrections
 from trajopt.indirect.settings import START
 from trajopt.indirect.start import (
+    Along,
     Scales,
     Start,
     StartArc,
@@ -188,20 +187,21 @@ def shooting_problem(
         numbers = np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
         scale = _flow_scale(flow, values, sizes[arc.phase], numbers, p)
         grid = choose_grid(flow, _probe(arc, values, scale), numbers, p, 0.01 * options.tolerance)
-        if options.use_integrals:
-            flow = replace(
-                flow,
-                kept=_kept(arc, law, values, sizes[arc.phase], (weights[arc.phase], start.s, p)),
-            )
-        begins = not arcs or arcs[-1].phase != arc.phase
         fixed = (weights[arc.phase], start.s, p)
-        implied = conditions.implied[arc.phase] if begins else ()
+        if options.use_integrals:
+            tau, size = np.linspace(0.0, 1.0, START.trials), sizes[arc.phase]
+            kept = conserved_integrals(
+                law, arc.times(tau), values(tau), fixed, np.concatenate([size.x, size.costate])
+            )
+            flow = replace(flow, kept=kept)
+        before = arcs[-1].law if arcs and arcs[-1].phase == arc.phase else None
+        entry = entrance(before, law, arc.touched, conditions.implied[arc.phase])
         smooth = arc.continuous
         if smooth is None:
-            smooth = begins or continuous(
-                (start.arcs[len(arcs) - 1], arc), arcs[-1].law, law, fixed
+            smooth = before is None or continuous(
+                (start.arcs[len(arcs) - 1], arc), before, law, fixed
             )
-        arcs.append(ShootingArc(arc.phase, flow, grid, arc.touched, smooth, implied))
+        arcs.append(ShootingArc(arc.phase, flow, grid, entry, smooth))
         nodes.append(values(grid.starts))
         flow_scales.append(scale)
     steady = tuple(options.use_integrals and autonomous(ham) for ham in hams)
@@ -227,7 +227,7 @@ def shooting_problem(
     return replace(prepared, system=replace(prepared.system, replaced=replaced))
 
 
-def _probe(arc: StartArc, values: Callable[[Array], Array], scale: Array) -> Probe:
+def _probe(arc: StartArc, values: Along, scale: Array) -> Probe:
     """An arc of a start, for the choice of its grid."""
     duration = arc.end - arc.start
     knots, errors = arc.trajectory.breaks, arc.trajectory.errors
@@ -238,20 +238,6 @@ def _probe(arc: StartArc, values: Callable[[Array], Array], scale: Array) -> Pro
     return Probe(values, scale, places[(places > 0) & (places < 1)], taken)
 
 
-def _kept(
-    arc: StartArc,
-    law: ArcLaw,
-    values: Callable[[Array], Array],
-    sizes: Scales,
-    fixed: tuple[Array, ...],
-) -> ConservedIntegrals | None:
-    """The declared first integrals that the flow of an arc is held to."""
-    tau = np.linspace(0.0, 1.0, START.trials)
-    return conserved_integrals(
-        law, arc.times(tau), values(tau), fixed, np.concatenate([sizes.x, sizes.costate])
-    )
-
-
 def _replaced(
     phase: int, start: Start, arcs: list[ShootingArc], fixed: tuple[Array, ...]
 ) -> Replacement | None:
@@ -260,7 +246,7 @@ def _replaced(
     """
     own = [arc for arc in arcs if arc.phase == phase]
     kept, last = own[-1].flow.kept, start.of_phase(phase)[-1]
-    if kept is None or any(arc.touched for arc in own):
+    if kept is None or any(arc.entry.touched for arc in own):
         return None
     shared = kept.some(
         tuple(
@@ -324,10 +310,10 @@ def _with_own_costates(start: Start, laws: list[ArcLaw], weights: list[Array], p
     return replace(start, arcs=tuple(arcs))
 
 
-def _flow_scale(flow: ArcFlow, values: object, sizes: Scales, numbers: Array, p: Array) -> Array:
+def _flow_scale(flow: ArcFlow, values: Along, sizes: Scales, numbers: Array, p: Array) -> Array:
     """Typical sizes of x, costate, v and the integrals along an arc."""
     tau = np.linspace(0.0, 1.0, 21)
-    nodes = np.asarray(values(tau))  # type: ignore[operator]  # a function of normalised time
+    nodes = values(tau)
     n = 2 * sizes.x.size
     v = np.abs(nodes[:, n:]).max(axis=0, initial=0.0)
     y = np.concatenate([nodes, np.zeros((tau.size, flow.law.size - nodes.shape[1]))], axis=1)

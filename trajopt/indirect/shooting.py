@@ -365,7 +365,7 @@ def _table(prepared: ShootingProblem, result: NewtonResult) -> list[str]:
         start, end = result.unknowns[times[place]], result.unknowns[times[place + 1]]
         ham = arc.law.hamiltonian
         roles = mode_text(ham, arc.law.mode)
-        touched = "".join(f"; touches {ham.constraints[j].name}" for j, _ in arc.touched)
+        touched = "".join(f"; touches {ham.constraints[j].name}" for j, _ in arc.entry.touched)
         label = f"{ham.phase.name}: " if len(prepared.form.phases) > 1 else ""
         lines.append(
             f"  {label}{start:.6g} to {end:.6g}: {roles}{touched}; {arc.grid.segments} segments"
