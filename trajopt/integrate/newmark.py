@@ -63,7 +63,8 @@ class Newmark(Integrator):
         # of the states, from (q, v)
         order = [(positions + velocities).index(i) for i in range(2 * n)]
         t, q, v = casadi.SX.sym("t"), casadi.SX.sym("q", n), casadi.SX.sym("v", n)
-        f = rate.function(t, casadi.vertcat(q, v)[order])  # type: ignore[misc]  # checked by position_velocity_pairs
+        assert rate.function is not None  # checked by position_velocity_pairs
+        f = rate.function(t, casadi.vertcat(q, v)[order])
         acceleration = casadi.Function("acceleration", [t, q, v], [f[velocities]])
         x, h, a1 = casadi.SX.sym("x", 2 * n), casadi.SX.sym("h"), casadi.SX.sym("a1", n)
         q0, v0 = x[positions], x[velocities]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi
 import numpy as np
@@ -139,7 +140,9 @@ class _Layout:
         )
 
 
-def _swept(data: PhaseData, layout: _Layout, s: tuple, p: tuple) -> tuple[Array, Array, Array]:  # type: ignore[type-arg]
+def _swept(
+    data: PhaseData, layout: _Layout, s: tuple[Any, Array], p: tuple[Any, Array]
+) -> tuple[Array, Array, Array]:
     """Return the ends of one phase (t0, tf, x0, xf, q) as linear functions of its variations, and
     what it adds to Q and M.
     """

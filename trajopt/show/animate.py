@@ -180,19 +180,19 @@ class _Picture:
 def _artists(axes: Any, stroke: Stroke) -> list[Any]:
     colour = COLOURS[stroke.colour % len(COLOURS)]
     round_ends = {"solid_capstyle": "round", "solid_joinstyle": "round"}
+    width = stroke.width
+    style: dict[str, Any]
     if stroke.role is Role.GROUND:
-        return axes.plot([], [], color=FAINT, linewidth=stroke.width, zorder=1.5)  # type: ignore[no-any-return]
-    if stroke.role is Role.TRAIL:
-        return axes.plot([], [], color=colour, linewidth=stroke.width, alpha=0.8, zorder=2)  # type: ignore[no-any-return]
-    if stroke.role is Role.MARK:
-        style = {
-            "marker": "o",
-            "markersize": stroke.width,
-            "markeredgecolor": "white",
-            "markeredgewidth": 0.8,
-        }
-        return axes.plot([], [], color=colour, linestyle="", zorder=4, **style)  # type: ignore[no-any-return]
-    return axes.plot([], [], color=colour, linewidth=stroke.width, zorder=3, **round_ends)  # type: ignore[no-any-return]
+        style = {"color": FAINT, "linewidth": width, "zorder": 1.5}
+    elif stroke.role is Role.TRAIL:
+        style = {"color": colour, "linewidth": width, "alpha": 0.8, "zorder": 2}
+    elif stroke.role is Role.MARK:
+        rim = {"markeredgecolor": "white", "markeredgewidth": 0.8}
+        style = {"color": colour, "linestyle": "", "zorder": 4}
+        style |= {"marker": "o", "markersize": width, **rim}
+    else:
+        style = {"color": colour, "linewidth": width, "zorder": 3, **round_ends}
+    return list(axes.plot([], [], **style))
 
 
 def _stamp(seen: Scene, frame: int) -> str:
@@ -284,7 +284,8 @@ def _mp4(seen: Scene, path: Path, progress: Progress) -> None:
 
     figure, picture = _canvas(seen)
     rate = (len(seen.t) - 1) / seen.seconds
-    writer = FFMpegWriter(fps=rate, codec="h264", extra_args=["-f", "mp4", "-pix_fmt", "yuv420p"])  # type: ignore[arg-type]
+    options = ["-f", "mp4", "-pix_fmt", "yuv420p"]
+    writer = FFMpegWriter(fps=rate, codec="h264", extra_args=options)  # type: ignore[arg-type]
     with writer.saving(figure, str(path), DPI):
         for frame in range(len(seen.t)):
             picture.show(frame)

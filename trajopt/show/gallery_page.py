@@ -66,10 +66,8 @@ def _html(card: Card) -> str:
     )
     colour = "" if card.good else ' class="bad"'
     remark = f"<p{colour}>{escape(card.remark)}</p>" if card.remark else ""
-    return (
-        "<div "
-        f'class="card"><b>{escape(card.name)}</b><p>{escape(card.summary)}</p>{remark}{images}</div>'
-    )
+    text = f"<b>{escape(card.name)}</b><p>{escape(card.summary)}</p>"
+    return f'<div class="card">{text}{remark}{images}</div>'
 
 
 def contact_sheets(cards: Sequence[Card], folder: Path) -> list[Path]:

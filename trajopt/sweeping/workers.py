@@ -276,12 +276,9 @@ def packed(build: Callable[..., Any] | str) -> bytes:
     by name.
     """
     main = sys.modules.get("__main__")
-    if (
-        not isinstance(build, str)
-        and getattr(build, "__module__", "") == "__main__"
-        and getattr(main, "__file__", None)
-    ):
+    script = getattr(main, "__file__", None)
+    if not isinstance(build, str) and getattr(build, "__module__", "") == "__main__" and script:
         name = getattr(build, "__qualname__", "")
         if name.isidentifier() and getattr(main, name, None) is build:
-            return pickle.dumps(f"{Path(str(main.__file__)).resolve()}:{name}")  # type: ignore[union-attr]
+            return pickle.dumps(f"{Path(str(script)).resolve()}:{name}")
     return pickle.dumps(build)
