@@ -116,3 +116,13 @@ def test_a_jump_of_a_control_at_a_break_has_its_value_from_both_sides():
     steps = Curve.steps(times, np.arange(BREAKS.size - 1.0)[:, None])
     y = pack(layout, Trajectories((Trajectory(flat, flat.rows(slice(0, 0)), steps),), np.zeros(0)))
     np.testing.assert_array_equal(ph.controls(y)[:, 0], ph.grid.interval_of)
+
+
+def test_a_phase_that_vanished_does_not_run_backwards():
+    """A program keeps times in order within its tolerance; a curve needs them in order."""
+    layout = layout_of(Radau(), Mesh(BREAKS, DEGREES))
+    y = np.zeros(layout.unknowns)
+    layout.phases[0].span_times(y)[:] = 4e-11, 1e-11
+    values = unpack(layout.phases[0], y)
+    assert values.t0 == 1e-11
+    assert np.all(np.diff(values.breaks) > 0)

@@ -1,4 +1,4 @@
-"""Angle controls: unbounded, and a whole turn of one changes nothing.
+"""Angle controls in a program: unbounded, and a whole turn of one changes nothing.
 
 The solver is kept from turning them without end. Its answer is moved by whole turns so that
 polynomials through it are smooth.

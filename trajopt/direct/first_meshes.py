@@ -13,7 +13,7 @@ from trajopt.trajectory.trajectory import Trajectories
 
 def first_meshes(context: Context, guess: Trajectories | None = None) -> tuple[Mesh, ...]:
     """Few intervals of high degree where controls act smoothly; more, with constant controls, where
-    they may switch.
+    they may switch, and where they are angles.
 
     A guess that comes from a solution with smooth controls brings its own mesh. ``context.finer``
     multiplies the intervals of the others.
@@ -35,7 +35,7 @@ def first_meshes(context: Context, guess: Trajectories | None = None) -> tuple[M
         else:
             count, degree = (
                 (settings.switching_intervals, scheme.degree - 1)
-                if affine.any()
+                if affine.any() or kernels.angles.any()
                 else (settings.intervals, scheme.degree)
             )
             # A constant angle can be turned back by whole turns afterwards; a polynomial that went

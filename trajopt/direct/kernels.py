@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.compiled.structure import SharedByStructure
+from trajopt.direct.whole_turns import unchanged_by_turns
 from trajopt.nlp.program import Kernel, make_kernel
 from trajopt.statement.normal_form import NormalForm, PhaseForm
 
@@ -222,26 +223,10 @@ def _affine(rows: Any, u: Any) -> NDArray[np.bool_]:
 
 
 def _angles(form: NormalForm, index: int, affine: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Controls of which a whole turn changes nothing, as a few places show."""
-    phase, model = form.phases[index], form.models[index]
-    bound = phase.u_bound
-    candidates = ~affine & ~np.isfinite(bound.lower) & ~np.isfinite(bound.upper)
-    if not candidates.any():
-        return candidates
-    generator = np.random.default_rng(0)
-    sizes = [n.numel() for n in (phase.t, phase.x, phase.z, phase.u, form.s)]
-    places = [[generator.uniform(0.5, 2.0, size) for size in sizes] for _ in range(3)]
-    t, x, z, u, s = (np.stack(columns, axis=1) for columns in zip(*places, strict=True))
-    p = np.repeat(form.parameter_values()[:, None], len(places), axis=1)
-    here = np.asarray(model(t, x, z, u, s, p))
-    for j in np.flatnonzero(candidates):
-        turned = u.copy()
-        turned[j] += 2 * np.pi
-        there = np.asarray(model(t, x, z, turned, s, p))
-        candidates[j] = bool(
-            np.all(np.isfinite(here)) and np.allclose(here, there, rtol=ROUND_OFF, atol=ROUND_OFF)
-        )
-    return candidates
+    """Controls without bounds of which a whole turn changes nothing."""
+    bound = form.phases[index].u_bound
+    unbounded = ~np.isfinite(bound.lower) & ~np.isfinite(bound.upper)
+    return unchanged_by_turns(form, index, ~affine & unbounded)
 
 
 def _depends(expression: Any, symbols: list[Any]) -> bool:

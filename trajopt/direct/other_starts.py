@@ -32,7 +32,7 @@ ALLOWED = 3  # times the iterations of one start, for all of them together
 
 def starts(state: State) -> Iterator[Trajectories]:
     """The starts besides the first, in the order in which they are tried."""
-    form, parameters = state.context.form, state.context.parameters
+    form, parameters = state.context.stated, state.context.parameters
     yield from motions(form, parameters, start_guess(form, parameters))
     yield off_centre(state, 1 / 3)
     yield from few_varied_guesses(form, parameters)
@@ -40,7 +40,7 @@ def starts(state: State) -> Iterator[Trajectories]:
 
 def off_centre(state: State, detour: float) -> Trajectories:
     """Controls that begin away from the middle of their ranges, and states on a detour."""
-    form, parameters = state.context.form, state.context.parameters
+    form, parameters = state.context.stated, state.context.parameters
     return detoured(plain_guess(form, bend=0.5, parameters=parameters), detour)
 
 
@@ -55,7 +55,7 @@ def first_that_solves(state: State) -> State:
     """
     context, best, stopped = state.context, state.best, state.stopped
     left = ALLOWED * state.method.search.quick_iterations
-    for guess in motions(context.form, context.parameters, state.guess):
+    for guess in motions(context.stated, context.parameters, state.guess):
         if stopped is not None or left <= 0:
             break
         other = solve_mesh(context.quick, first_meshes(context), guess, kind=PassKind.VARIED)
@@ -78,7 +78,7 @@ def first_that_solves(state: State) -> State:
 
 def _with_longer_duration(state: State) -> MeshSolution:
     """From phases that last ten times as long, with a detour."""
-    plain = plain_guess(state.context.form, duration=10, parameters=state.context.parameters)
+    plain = plain_guess(state.context.stated, duration=10, parameters=state.context.parameters)
     found = elastic_first(state, detoured(plain, 1.0), keep_time=True)
     before = state.solution
     both = before.outcome is found.outcome is Outcome.LEAST_VIOLATION
@@ -88,7 +88,7 @@ def _with_longer_duration(state: State) -> MeshSolution:
 
 def _duration_can_grow(state: State) -> bool:
     """True if phases may last longer than guessed."""
-    longer = plain_guess(state.context.form, duration=10, parameters=state.context.parameters)
+    longer = plain_guess(state.context.stated, duration=10, parameters=state.context.parameters)
     lengths, before = (
         np.array([ph.tf - ph.t0 for ph in one.phases]) for one in (longer, state.guess)
     )
@@ -151,7 +151,7 @@ def elastic_first(state: State, guess: Trajectories, keep_time: bool = False) ->
 def hard_won(state: State) -> bool:
     """True if more iterations were spent than most problems need in all, without a user's guess."""
     spent, method = sum(one.record.iterations for one in state.passes), state.method
-    guessed = state.given or has_user_guess(state.context.form)
+    guessed = state.given or has_user_guess(state.context.stated)
     return spent > method.search.long_iterations and method.mesh is None and not guessed
 
 

@@ -219,8 +219,8 @@ class PhaseValues:
 def unpack(ph: PhaseLayout, y: Array) -> PhaseValues:
     """The values of a phase from the unknowns."""
     # A program ends within a tolerance of its bounds: a phase that collapses may end before it
-    # begins, by round-off, and a trajectory does not.
-    spans = np.maximum.accumulate(ph.span_times(y))
+    # begins, by round-off, and a trajectory does not. Sorted, it keeps a positive duration.
+    spans = np.sort(ph.span_times(y))
     breaks = np.interp(ph.mesh.breaks, ph.mesh.spans[0], spans)
     return PhaseValues(
         spans, breaks, ph.states(y), ph.algebraics(y), ph.controls(y), ph.integral_values(y)

@@ -128,7 +128,8 @@ def _relaxed_state(state: State, mixture: Mixture, others: tuple[OtherMinimum, .
     the best others.
     """
     old, solution = state.context, state.solution
-    context = replace(old, form=mixture.form, kernels=make_kernels(mixture.form), interim=None)
+    kernels = make_kernels(mixture.form)
+    context = replace(old, stated=mixture.form, form=mixture.form, kernels=kernels, interim=None)
     pairs = [
         _ordered(v, other, copies)
         for v, other, copies in zip(solution.phases, others, mixture.copies, strict=True)

@@ -145,7 +145,7 @@ def _poor_mesh(state: State) -> bool:
 
 def _finer_mesh(state: State) -> State:
     context = replace(state.context, finer=FINER)
-    guess = start_guess(context.form, context.parameters)
+    guess = start_guess(context.stated, context.parameters)
     found = refine(first_solution(State(context, guess, False)))
     found = replace(found, passes=state.passes + found.passes, events=state.events + found.events)
     return replace(found, context=state.context)

@@ -25,6 +25,7 @@ from trajopt.direct.samples import sample_jumps, with_sample_breaks
 from trajopt.direct.scaling import cost_unit, scales
 from trajopt.direct.transcription import transcribe
 from trajopt.direct.undetermined import Settling, settled
+from trajopt.direct.whole_turns import without_angle_bounds
 from trajopt.nlp.backends import COLD, Effort, Outcome, Result
 from trajopt.nlp.loosening import Loosening
 from trajopt.nlp.program import Program, arguments, cost_at, scaled, with_cost_times, without_cost
@@ -42,6 +43,7 @@ SLACK = float(np.sqrt(np.finfo(float).eps))
 class Context:
     """What all meshes of a solve share."""
 
+    stated: NormalForm  # before presolve: where starts come from
     form: NormalForm
     kernels: Kernels
     method: Collocation
@@ -65,9 +67,16 @@ class Context:
         progress: Progress,
         deadline: Deadline = UNLIMITED,
     ) -> Context:
-        form = presolve(form, parameters)
-        budget = Budget(method.max_work, deadline)
-        return Context(form, make_kernels(form, parameters), method, parameters, progress, budget)
+        solved = presolve(without_angle_bounds(form), parameters)
+        kernels, budget = make_kernels(solved, parameters), Budget(method.max_work, deadline)
+        return Context(form, solved, kernels, method, parameters, progress, budget)
+
+    def with_angle_bounds(self) -> Context | None:
+        """With the stated bounds of angles; None if there are none."""
+        if without_angle_bounds(self.stated) is self.stated:
+            return None
+        form = presolve(self.stated, self.parameters)
+        return replace(self, form=form, kernels=make_kernels(form, self.parameters))
 
     def solve(self, program: Program, effort: Effort) -> Result:
         effort = replace(effort, iterations=self.iterations, log=self.method.verbose)

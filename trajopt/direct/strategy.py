@@ -21,7 +21,7 @@ from trajopt.direct.collocation import Collocation
 from trajopt.direct.first_solution import ATTEMPTS, first_solution
 from trajopt.direct.hamiltonian_minimum import with_excess
 from trajopt.direct.mesh_solution import MeshSolution
-from trajopt.direct.other_starts import OTHER_STARTS
+from trajopt.direct.other_starts import OTHER_STARTS, unsolved
 from trajopt.direct.positive_parts import LiftedForm, without_kinks
 from trajopt.direct.refinement_loop import refine
 from trajopt.direct.relaxation import MIXTURE
@@ -112,9 +112,25 @@ def found(
     first = start if guess is None else guess
     begin = start_guess(form, values) if first is None else first
     state = search(State(context, begin, guess is not None), lifted is not None)
+    if lifted is None and unsolved(state) and state.stopped is None:
+        state = _with_angle_bounds(state)
     if not state.chattering and any(event.name == MIXTURE for event in state.events):
         state = state.corrected(with_excess(state.solution))
     return state
+
+
+def _with_angle_bounds(state: State) -> State:
+    """The search with the stated bounds of angles, if they were removed and it succeeds with them:
+    they keep an angle without much effect in the middle.
+    """
+    context = state.context.with_angle_bounds()
+    if context is None:
+        return state
+    state.context.progress("the problem is solved again with the bounds of its angles")
+    again = search(State(context, state.guess, state.given))
+    passes, events = state.passes + again.passes, state.events + again.events
+    found = again if again.solution.solved else state
+    return replace(found, passes=passes, events=events, stopped=again.stopped)
 
 
 def search(state: State, lifted: bool = False) -> State:

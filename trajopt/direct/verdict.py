@@ -20,6 +20,7 @@ from trajopt.direct.interpolation import point_curve
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.search import State
+from trajopt.direct.whole_turns import within_bounds
 from trajopt.nlp.backends import Outcome
 from trajopt.statement.normal_form import NormalForm
 from trajopt.trajectory.arcs import SIDES, Arc
@@ -40,12 +41,13 @@ def verdict(state: State, form: NormalForm, seconds: float) -> Solution:
     history = tuple(one.record for one in state.passes)
     status = _status(state)
     solving = sum(record.seconds for record in history)
+    stated = state.context.form if state.chattering else form
     answer = Solution(
         problem=form.name,
         method="direct",
         status=status,
         objective=solution.objective,
-        phases=_PhaseSolutions(solution),
+        phases=_PhaseSolutions(solution, stated),
         variables={q.name: statics[q.rows] for q in layout.form.statics},
         parameters=form.named_parameters(state.context.parameters),
         multipliers=dict(zip(layout.form.b_names, conditions.tolist(), strict=False)),
@@ -67,7 +69,7 @@ def verdict(state: State, form: NormalForm, seconds: float) -> Solution:
             "backend": method.backend.name,
         },
         versions=dict(_versions()),
-        form=state.context.form if state.chattering else form,
+        form=stated,
         program=None if state.chattering else (state.context, solution),
     )
     return with_outputs(answer)
@@ -101,10 +103,13 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 class _PhaseSolutions(Mapping[str, PhaseSolution]):
-    """The phases of a mesh solution by name, each made at its first use; a copy is a dictionary."""
+    """The phases of a mesh solution by name, each made at its first use; a copy is a dictionary.
 
-    def __init__(self, solution: MeshSolution) -> None:
-        self._solution = solution
+    ``form``: the problem as it was stated, before presolve.
+    """
+
+    def __init__(self, solution: MeshSolution, form: NormalForm) -> None:
+        self._solution, self._form = solution, form
         self._places = {view.layout.form.name: i for i, view in enumerate(solution.phases)}
         self._made: dict[str, PhaseSolution] = {}
 
@@ -113,7 +118,9 @@ class _PhaseSolutions(Mapping[str, PhaseSolution]):
             i = self._places[name]
             view, estimate = self._solution.phases[i], self._solution.estimates[i]
             trajectory = _with_costates(self._solution, view, estimate)
-            self._made[name] = phase_solution(view.layout.form, trajectory)
+            stated, solved = self._form.phases[i], view.layout.form
+            u = within_bounds(trajectory.u, stated.u_bound, solved.u_bound)
+            self._made[name] = phase_solution(stated, replace(trajectory, u=u))
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
