@@ -27,7 +27,7 @@ def test_constants_and_the_order_of_inputs_matter():
 
 
 def test_other_functions_are_not_compared():
-    shared, x = SharedByStructure(), casadi.MX.sym("x")
+    shared, x = SharedByStructure(2), casadi.MX.sym("x")
     assert [shared.get([x], [x * x], lambda k=k: k) for k in (1, 2)] == [1, 2]
 
 

@@ -14,9 +14,9 @@ Value = TypeVar("Value")
 
 class SharedByStructure(Generic[Value]):
     """Values built once for all SX functions with the same instructions; other functions are not
-    compared.
+    compared. ``count``: of functions; a single one needs no comparison.
 
-    >>> shared = SharedByStructure[str]()
+    >>> shared = SharedByStructure[str](2)
     >>> for name in ("a", "b"):
     ...     x = casadi.SX.sym(name)
     ...     print(shared.get([x], [x * x], lambda: "built for " + name))
@@ -24,11 +24,11 @@ class SharedByStructure(Generic[Value]):
     built for a
     """
 
-    def __init__(self) -> None:
-        self._values: dict[str, Value] = {}
+    def __init__(self, count: int) -> None:
+        self._count, self._values = count, dict[str, Value]()
 
     def get(self, inputs: list[Any], outputs: list[Any], build: Callable[[], Value]) -> Value:
-        if not all(isinstance(e, casadi.SX) for e in (*inputs, *outputs)):
+        if self._count == 1 or not all(isinstance(e, casadi.SX) for e in (*inputs, *outputs)):
             return build()
         key = structure(casadi.Function("f", inputs, outputs))
         if key not in self._values:

@@ -182,7 +182,8 @@ def _losses_between(view: PhaseView) -> Array:
     # Losses are of second order in the error of a control: where its last Legendre coefficient is
     # small they vanish.
     least = np.sqrt(view.method.tolerance) / DECADE
-    where = np.flatnonzero((last_coefficients(view) > least) & view.free_intervals)
+    last = (np.abs(_last_coefficients(view)) / view.u_size).max(axis=1, initial=0.0)
+    where = np.flatnonzero((last > least) & view.free_intervals)
     if not where.size:
         return np.zeros(ph.mesh.intervals)
     rules = [gauss_quadrature(ph.grid.rules[k].points.size + 2) for k in where]
@@ -217,16 +218,11 @@ def _losses_at_limits(view: PhaseView) -> Array:
     return np.asarray(np.where(inside & smooth & busy[:, None], losses, 0.0).sum(axis=1))
 
 
-def last_coefficients(view: PhaseView) -> Array:
-    """(intervals,): the largest last Legendre coefficient of a control, relative to its size."""
-    return np.asarray((np.abs(_last_coefficients(view)) / view.u_size).max(axis=1, initial=0.0))
-
-
 def _last_coefficients(view: PhaseView) -> Array:
-    """(intervals, controls)"""
+    """(intervals, controls): the last Legendre coefficient of each control."""
     ph, result = view.layout, np.zeros((view.layout.mesh.intervals, view.layout.nu))
     for rule, here in ph.grid.groups if ph.nu else ():
-        U = view.values.U[ph.grid.first_point[here][:, None] + np.arange(rule.points.size)]
+        U = view.values.U[ph.grid.points_in(here)]
         result[here] = inverse_legendre(tuple(rule.points.tolist()))[-1] @ U
     return result
 

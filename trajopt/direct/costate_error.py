@@ -130,7 +130,7 @@ def _equation_errors(of: LimitMultipliers, least: float) -> Array:
     rows = []
     for rule, here in groups:
         between = rule.between
-        points = ph.grid.first_point[here][:, None] + np.arange(rule.points.size)
+        points = ph.grid.points_in(here)
         costates = lagrange_basis(curve.nodes[int(here[0])], between.at) @ np.stack(
             [curve.values[k] for k in here]
         )

@@ -93,7 +93,7 @@ def _integrals_by_interval(view: PhaseView) -> Array:
     integrals = np.zeros((ph.mesh.intervals, values.shape[1]))
     for rule, here in ph.grid.groups if values.shape[1] else ():
         # (intervals, points, integrals)
-        at_points = values[ph.grid.first_point[here][:, None] + np.arange(rule.points.size)]
+        at_points = values[ph.grid.points_in(here)]
         integrals[here] = ph.grid.widths[here][:, None] * np.einsum(
             "p,kpi->ki", rule.weights, at_points
         )

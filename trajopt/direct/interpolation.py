@@ -37,7 +37,7 @@ def sampled_between(
     x, z, u, times, intervals = [], [], [], [], []
     for here, to in where:
         count = here.size * to.at.size
-        points = ph.grid.first_point[here][:, None] + np.arange(to.from_points.shape[1])
+        points = ph.grid.points_in(here)
         nodes = node_values(view, here, to.from_nodes.shape[1])
         x.append(np.einsum("mn,kni->kmi", to.from_nodes, nodes).reshape(count, ph.nx))
         z.append(
@@ -109,8 +109,5 @@ def _pieces(view: PhaseView, of: Array) -> list[tuple[Array, NDArray[np.int_], A
     """Of each degree: points, intervals, and the values (intervals, points, size) from those at all
     collocation points.
     """
-    first = view.layout.grid.first_point
-    return [
-        (rule.points, here, of[first[here][:, None] + np.arange(rule.points.size)])
-        for rule, here in view.layout.grid.groups
-    ]
+    grid = view.layout.grid
+    return [(rule.points, here, of[grid.points_in(here)]) for rule, here in grid.groups]

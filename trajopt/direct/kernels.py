@@ -58,7 +58,7 @@ def make_kernels(form: NormalForm, parameters: NDArray[np.float64] | None = None
     """
     ends = [part for ph in form.phases for part in ph.ends]
     samples = [sample.x for ph in form.phases for sample in ph.samples]
-    shared = SharedByStructure[Kernel]()  # identical phases have one kernel
+    shared = SharedByStructure[Kernel](len(form.phases))  # identical phases have one kernel
     phases, integrals, unknown_integrals = [], [], []
     for i, phase in enumerate(form.phases):
         weights = casadi.gradient(form.phi, phase.ends.q) if phase.l.numel() else form.symbols(0, 1)
@@ -124,13 +124,11 @@ def _phase_kernels(
     def at_points(free: bool) -> Kernel:
         w = [*local, start, end] if free else local
         data = [theta] if free else [theta, start, end]
-        name, inputs = "free" if free else "fixed", [*w, casadi.vertcat(*data), form.p]
-
-        def build() -> Kernel:
-            return _kernel(sym, name, w, data, form.p, constraints, objective)
-
-        return (
-            shared.get(inputs, [constraints, objective], build) if len(form.phases) > 1 else build()
+        name = "free" if free else "fixed"
+        return shared.get(
+            [*w, casadi.vertcat(*data), form.p],
+            [constraints, objective],
+            lambda: _kernel(sym, name, w, data, form.p, constraints, objective),
         )
 
     affine = _affine(phase.rows, phase.u)

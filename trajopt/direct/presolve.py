@@ -435,7 +435,9 @@ def _integrals(
     x = _within(phase.x_bound, x, scales)
     z = _within(phase.z_bound, z)
     u = _within(phase.u_bound, u)
-    t = _within(_time_range(phase), t)
+    begin, end = phase.start_time.lower, phase.end_time.upper
+    begin = np.where(np.isfinite(begin), begin, 0.0)
+    t = _within(Bound(begin, np.where(np.isfinite(end), end, begin + 1.0)), t)
     s = _within(stacked_bounds([q.bound for q in form.statics]), s)
     rates = np.asarray(form.models[index](t, x, z, u, s, parameters))[states] / sizes[:, None]
     x = x[states] / sizes[:, None]
@@ -446,13 +448,6 @@ def _integrals(
     lengths = np.linalg.norm(changes, axis=0)
     lengths = np.where(lengths > 0, lengths, 1.0)
     return np.asarray(_null(changes / lengths) / lengths[:, None])
-
-
-def _time_range(phase: PhaseForm) -> Bound:
-    """When the phase may be under way."""
-    lower, upper = phase.start_time.lower, phase.end_time.upper
-    lower = np.where(np.isfinite(lower), lower, 0.0)
-    return Bound(lower, np.where(np.isfinite(upper), upper, lower + 1.0))
 
 
 def _within(bound: Bound, values: Array, sizes: Array | float = 1.0) -> Array:

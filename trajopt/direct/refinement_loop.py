@@ -55,7 +55,9 @@ def refine(state: State) -> State:
     while state.may_continue and current.usable and not _on_arcs(current):
         state = _with_other_starts(state, solutions[0])
         if state.solution is not current:
-            later = _joined(state, refine(replace(state, passes=state.passes[-1:])))
+            # The refinement of another start has a budget of its own; the records are joined.
+            later = refine(replace(state, passes=state.passes[-1:]))
+            later = replace(later, passes=state.passes[:-1] + later.passes)
             # What is cheap on the first mesh may cost more on a finer one.
             known = current.solved and current.error <= method.tolerance
             worse = not later.solution.solved or costs_more(later.solution, current)
@@ -122,11 +124,6 @@ def _with_other_starts(state: State, first: MeshSolution) -> State:
 CHEAPEST = Remedy(
     OTHER_STARTS, hard_won, cheapest, lambda trial, state: trial.best is not state.best
 )
-
-
-def _joined(state: State, later: State) -> State:
-    """The refinement of another start, with a budget of its own, and the records of both."""
-    return replace(later, passes=state.passes[:-1] + later.passes)
 
 
 def _cheaper_start(trial: State, state: State) -> str:

@@ -69,16 +69,10 @@ class State:
         return self.best
 
     @property
-    def meshes_left(self) -> int:
-        return self.method.max_passes - len(self.passes)
-
-    @property
     def may_continue(self) -> bool:
         """One budget for all loops: meshes, work, and the user's patience."""
-        return self.stopped is None and self.meshes_left > 0 and not self.context.budget.over
-
-    def with_method(self, method: Collocation) -> State:
-        return replace(self, context=replace(self.context, method=method))
+        meshes_left = self.method.max_passes - len(self.passes)
+        return self.stopped is None and meshes_left > 0 and not self.context.budget.over
 
     def with_best(self, solution: MeshSolution) -> State:
         return replace(self, best=solution)
@@ -126,15 +120,15 @@ def run_remedies(
         outcome = Outcome.FAILED if trial.best is None else trial.best.outcome
         event = Trial(remedy.name, outcome, adopted, describe(trial, state))
         state.context.progress(event.line)
-        best, context = (trial.best, trial.context) if adopted else (state.best, state.context)
+        kept = trial if adopted else state
         state = replace(
             trial,
-            best=best,
-            context=context,
+            best=kept.best,
+            context=kept.context,
             guess=state.guess,
             given=state.given,
+            events=(*trial.events, event),
         )
-        state = replace(state, events=(*state.events, event))
     return state
 
 

@@ -139,7 +139,8 @@ def search(state: State, lifted: bool = False) -> State:
     A ``lifted`` problem whose first program fails ends there: it is solved as it was stated.
     """
     without = state.method.without | (AFTER_THE_FIRST if lifted else frozenset())
-    state = first_solution(state.with_method(replace(state.method, without=without)))
+    context = replace(state.context, method=replace(state.method, without=without))
+    state = first_solution(replace(state, context=context))
     if lifted and not state.solution.solved:
         return state
     state = run_remedies(state, BEFORE_REFINEMENT, compared_objectives)

@@ -97,6 +97,10 @@ class TimeGrid:
         first = int(self.first_point[interval])
         return slice(first, first + int(self.sizes[interval]))
 
+    def points_in(self, intervals: Index) -> Index:
+        """(intervals, points): the collocation points of intervals of one degree."""
+        return self.first_point[intervals][:, None] + np.arange(self.sizes[intervals[0]])
+
     @cached_property
     def groups(self) -> tuple[tuple[Rule, Index], ...]:
         """The intervals of each degree, with their rule: arrays of one shape

@@ -133,7 +133,7 @@ def _scatter(ph: PhaseLayout, layout: Layout) -> SparseRows:
                 (ph.grid.widths[here][:, None] * rule.Q[a, e])[..., None], row.shape
             ).ravel()
         )
-        points = ph.grid.first_point[here][:, None] + np.arange(rule.points.size)
+        points = ph.grid.points_in(here)
         for j, integral in enumerate(ph.integral_rows(number)):
             columns.append(output[points, integrands.start + j].ravel())
             rows.append(np.full(points.size, integral))

@@ -12,7 +12,7 @@ import enum
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import casadi
@@ -384,17 +384,12 @@ class NormalForm:
         """For each phase, the function (t, x, z, u, s, p) -> rows f, g, c, l; identical phases
         share it.
         """
-        shared = SharedByStructure[Pointwise]()
-
-        def model(phase: PhaseForm) -> Pointwise:
+        shared, found = SharedByStructure[Pointwise](len(self.phases)), list[Pointwise]()
+        for phase in self.phases:
             inputs = [phase.t, phase.x, phase.z, phase.u, self.s, self.p]
-
-            def build() -> Pointwise:
-                return Pointwise(casadi.Function("model", inputs, [phase.rows]))
-
-            return shared.get(inputs, [phase.rows], build) if len(self.phases) > 1 else build()
-
-        return tuple(model(phase) for phase in self.phases)
+            model = casadi.Function("model", inputs, [phase.rows])
+            found.append(shared.get(inputs, [phase.rows], partial(Pointwise, model)))
+        return tuple(found)
 
     @cached_property
     def static_sizes(self) -> StatedSizes:
