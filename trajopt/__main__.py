@@ -730,6 +730,27 @@ def gallery(
     return run_gallery(folder, GalleryOptions(tuple(names or ()), family, again, films, quiet))
 
 
+@app.command(epilog="Example: trajopt export cart-pole -o cart-pole-in-c")
+@reported
+def export(
+    name: Name,
+    folder: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FOLDER", help="An empty folder, or a new one."),
+    ],
+    settings: Set = None,
+    parameters: ParametersOption = None,
+    tolerance: Tolerance = None,
+    verbose: Traces = False,
+    quiet: Quiet = False,
+) -> int:
+    """Solve a problem and write a C program that solves it again for other values."""
+    from trajopt.commands.building import given_settings
+    from trajopt.commands.export import run_export
+
+    return run_export(name, given_settings(settings, parameters), folder, tolerance, quiet)
+
+
 @app.command(epilog="Example: trajopt new mine.py && trajopt solve ./mine.py:build --plot mine.png")
 @reported
 def new(

@@ -257,7 +257,8 @@ int session_solve(session *t, const session_options *o, session_report *report) 
         const int chord = may_chord(t, rate, o->rate);
         report->chords += chord;
         while (!chord) {
-            if (report->factorizations++ >= o->factorizations) return (int)(report->status = SESSION_SLOW);
+            if (report->factorizations >= o->factorizations) return (int)(report->status = SESSION_SLOW);
+            report->factorizations++;
             t->shift = 0;
             if (factor(t, &found)) return (int)(report->status = SESSION_FAILED);
             const int status = judge(t, &found, report);
@@ -288,7 +289,7 @@ double session_answer(session *t, const interior_point_answer *answer) {
     scaled_program *s = &t->s;
     const placement *j = &s->e->jacobian;
     const int64_t all = s->p->unknowns;
-    double f = 0, *gradient = s->y + all;
+    double *gradient = s->y + all;
     for (int64_t i = 0; i < s->free; i++) s->y[s->unknown[i]] = t->x[i];
     memcpy(answer->y, s->y, (size_t)all * sizeof(double));
     memcpy(answer->g, t->g, (size_t)s->rows * sizeof(double));
@@ -297,8 +298,12 @@ double session_answer(session *t, const interior_point_answer *answer) {
     for (int64_t k = 0; k < j->nonzeros; k++) answer->bound[j->column[k]] -= s->jacobian[k] * t->lambda[j->row[k]];
     for (int64_t i = 0; i < s->free; i++)
         if (t->active[i] == FREE) answer->bound[s->unknown[i]] = 0;
-    if (evaluation_objective(s->e, s->y, &f)) f = NAN;
-    return f;
+    return session_cost(t, s->p->blocks);
+}
+
+double session_cost(session *t, int64_t blocks) {
+    double f;
+    return evaluation_part_of_objective(t->s.e, t->s.y, blocks, &f) ? NAN : f;
 }
 
 /* ---- derivatives by parameters --------------------------------------------------------------------------------------------------- */

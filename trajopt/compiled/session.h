@@ -52,6 +52,8 @@ void session_begin(session *t, const interior_point_answer *from);
 int session_solve(session *t, const session_options *options, session_report *report);
 /* The point, its rows and multipliers; returns the objective. */
 double session_answer(session *t, const interior_point_answer *answer);
+/* What the first `blocks` blocks contribute to the objective at the point of `session_answer`. */
+double session_cost(session *t, int64_t blocks);
 
 /* Roles of unknowns (unknowns,): -1 at the lower bound, 1 at the upper, 0 free, 2 fixed; of rows: -1, 1, 0 inactive, 2 equation. */
 void session_active(const session *t, int8_t *unknowns, int8_t *rows);

@@ -163,6 +163,11 @@ def _instruction(function: casadi.Function, k: int) -> bytes:
     return INSTRUCTION.pack(operation, to[0], given[0], given[-1])
 
 
+def operation_code(operation: int) -> int:
+    """Return the code of tape.c for an operation of CasADi."""
+    return int(_operations()[operation])
+
+
 @cache
 def _operations() -> NDArray[np.int32]:
     """(CasADi's operation codes + 1,): the codes of tape.c, -1 where it has none."""

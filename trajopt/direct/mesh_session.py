@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,6 +40,8 @@ from trajopt.statement.normal_form import NormalForm
 from trajopt.statement.stated_bounds import bounds_of, with_bounds
 
 Array = NDArray[np.float64]
+
+OTHER_STRUCTURE = "other values are fixed than in the prepared program"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,22 +89,25 @@ class MeshSession:
         """In physical units, with the numbers of the last solve."""
         return self._current[1]
 
+    @property
+    def scaled_program(self) -> Program:
+        """In the units in which it is solved, with the regularization of its controls."""
+        return self._program
+
+    def twin(self) -> MeshSession:
+        """The same program and last answer, with numbers and a solver's memory of its own."""
+        other = copy(self)
+        other._program = independent(self._program)
+        other.session = None if self.session is None else Session(other._program, self.last)
+        return other
+
     def solve(
         self, form: NormalForm, p: Array, settings: SessionSettings, certified: bool = True
     ) -> Attempt:
         """Solve for the bounds of ``form``, which is as stated, and for parameters ``p``."""
-        began = time.perf_counter()
         if not self._set(form, p):
-            return Attempt(None, "other values are fixed than in the prepared program")
-        attempt = Attempt(None, "without the compiled core")
-        if self.session is not None:
-            self.session.begin(self.last)
-            report = self.session.solve(settings, certified)
-            if report.status is SessionStatus.SOLVED:
-                result = self.session.result(report.iterations, time.perf_counter() - began)
-                attempt = Attempt(self._with_own_cost(result), _line(report), report.error)
-            else:
-                attempt = Attempt(None, f"Newton's method: {report.status.value}")
+            return Attempt(None, OTHER_STRUCTURE)
+        attempt = self._by_newton(settings, certified)
         if not attempt.solved:
             after = self._interior_point()
             attempt = Attempt(
@@ -114,6 +120,26 @@ class MeshSession:
         if attempt.solved and attempt.result is not None:
             self.last = attempt.result
         return attempt
+
+    def solve_by_newton(self, form: NormalForm, p: Array, settings: SessionSettings) -> Attempt:
+        """The same without the interior-point method, and not certified."""
+        if not self._set(form, p):
+            return Attempt(None, OTHER_STRUCTURE)
+        attempt = self._by_newton(settings, certified=False)
+        if attempt.result is not None:
+            self.last = attempt.result
+        return attempt
+
+    def _by_newton(self, settings: SessionSettings, certified: bool) -> Attempt:
+        began = time.perf_counter()
+        if self.session is None:
+            return Attempt(None, "without the compiled core")
+        self.session.begin(self.last)
+        report = self.session.solve(settings, certified)
+        if report.status is not SessionStatus.SOLVED:
+            return Attempt(None, f"Newton's method: {report.status.value}")
+        result = self.session.result(report.iterations, time.perf_counter() - began)
+        return Attempt(self._with_own_cost(result), _line(report), report.error)
 
     def read(self, attempt: Attempt) -> MeshSolution:
         """The answer in physical units, without its estimated error."""

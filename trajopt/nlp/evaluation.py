@@ -99,20 +99,8 @@ class CoreKernel:
             kernel.objective_rows,
         )
         self.has_tapes = True
-        patterns = (
-            None,
-            None,
-            kernel.constraint_pattern,
-            kernel.objective_pattern,
-            kernel.hessian_pattern,
-        )
-        sizes = (
-            kernel.constraint_rows,
-            kernel.objective_rows,
-            *(0 if p is None else p[0].size for p in patterns[2:]),
-        )
         for i, (function, pattern, size) in enumerate(
-            zip(functions(kernel), patterns, sizes, strict=True)
+            zip(functions(kernel), patterns(kernel), sizes(kernel), strict=True)
         ):
             self.c.nonzeros[i] = size
             if pattern is not None:
@@ -292,6 +280,18 @@ def functions(kernel: Kernel) -> tuple[Pointwise, ...]:
         kernel.objective_jacobian,
         kernel.hessian,
     )
+
+
+def patterns(kernel: Kernel) -> tuple[tuple[Index, Index] | None, ...]:
+    """Return rows and columns of the nonzeros of these functions; None for columns."""
+    matrices = (kernel.constraint_pattern, kernel.objective_pattern, kernel.hessian_pattern)
+    return None, None, *matrices
+
+
+def sizes(kernel: Kernel) -> tuple[int, ...]:
+    """Return how many numbers each of these functions gives."""
+    rows = kernel.constraint_rows, kernel.objective_rows
+    return *rows, *(0 if pattern is None else pattern[0].size for pattern in patterns(kernel)[2:])
 
 
 def has_tapes(program: Program) -> bool:

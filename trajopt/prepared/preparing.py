@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -25,6 +26,7 @@ from trajopt.errors import UsageError, check_type
 from trajopt.guess.plain import guess_from_solution
 from trajopt.nlp.session import SessionSettings
 from trajopt.prepared.batch import run_batch
+from trajopt.prepared.exporting import export_prepared
 from trajopt.statement.normal_form import NormalForm
 from trajopt.statement.problem import Problem
 from trajopt.statement.stated_bounds import bounds_of, with_boundary
@@ -236,7 +238,7 @@ class Prepared:
         if self._kept is None:
             first = None if self._given is None else guess_from_solution(form, self._given)
             return self._anew(form, p, first, (), began)
-        attempt = self._kept.solve(form, p, self._settings, certified=not fixed)
+        attempt = self._kept.solve(form, p, self.session_settings, certified=not fixed)
         if fixed:
             return self._iterate(attempt, form, time.perf_counter() - began)
         if not attempt.solved:
@@ -294,13 +296,38 @@ class Prepared:
         """
         return run_batch(self, parameters, processes, outputs)
 
+    def export(self, folder: str | Path) -> list[str]:
+        """Write the problem as a program in C11 that solves it again as ``fixed=True`` does.
+
+        The program begins at the last answer, with its parameters and boundary values, and needs
+        nothing but a C compiler and its mathematical library; ``README.md`` in the folder says how
+        to compile it, ``trajopt.h`` how to call it.
+
+        Parameters
+        ----------
+        folder : str or Path
+            An empty folder, or a new one.
+
+        Returns
+        -------
+        list of str
+            The names of the files.
+        """
+        return export_prepared(self, Path(folder))
+
     @property
     def is_new(self) -> bool:
         """True if nothing was solved yet."""
         return self._kept is None
 
     @property
-    def _settings(self) -> SessionSettings:
+    def kept(self) -> MeshSession | None:
+        """The program of the last answer, with its session."""
+        return self._kept
+
+    @property
+    def session_settings(self) -> SessionSettings:
+        """When the session stops."""
         return SessionSettings(tolerance=CLOSE * self.method.tolerance)
 
     def _at(
