@@ -6,7 +6,7 @@ import pytest
 
 from tests.benchmarks.kinks.problems import PROBLEMS, least_fuel, smallest_peak
 from trajopt import Problem, solve
-from trajopt.direct.positive_parts import without_kinks
+from trajopt.direct.lifted_form import without_kinks
 
 NONE = np.zeros(0)
 OBJECTIVES = {

@@ -20,15 +20,18 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.direct.kernels import Kernels
+from trajopt.direct.instructions import (
+    appended,
+    expanded_rows,
+    has_operation,
+    input_columns,
+    rebuilt,
+)
+from trajopt.direct.kernels import PhaseKernels
 from trajopt.statement.bounds import Bound
 from trajopt.statement.normal_form import NamedVector, NormalForm, PhaseForm
-from trajopt.trajectory.arcs import Arc
-from trajopt.trajectory.curve import Curve, NamedCurves
-from trajopt.trajectory.naming import known_columns, trajectory_of
-from trajopt.trajectory.output_curves import with_outputs
-from trajopt.trajectory.solution import PhaseSolution, Solution
-from trajopt.trajectory.trajectory import Trajectories, Trajectory
+from trajopt.trajectory.curve import Curve
+from trajopt.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 
@@ -86,67 +89,13 @@ class PositiveParts:
         values = tuple(joined(v) for v in u.values)
         return Curve(u.breaks, u.nodes, values, bound.lower, bound.upper)
 
-
-@dataclass(frozen=True, eq=False)
-class LiftedForm:
-    """A problem without kinks, and the way back."""
-
-    form: NormalForm
-    own: NormalForm
-    parts: Mapping[str, PositiveParts] = field(default_factory=dict)
-
-    def lifted(self, guess: Trajectories, p: Array) -> Trajectories:
-        """A guess in the controls of the lifted problem."""
-        phases = [
-            self.parts[form.name].lifted(self.own, start, guess.s, p)
-            if form.name in self.parts
-            else start
-            for form, start in zip(self.own.phases, guess.phases, strict=True)
-        ]
-        return Trajectories(tuple(phases), guess.s)
-
-    def restored(self, answer: Solution) -> Solution:
-        """The answer in the names of the statement."""
-        phases = {name: self._restored(phase) for name, phase in answer.phases.items()}
-        arcs = tuple(self._restored_arc(arc) for arc in answer.arcs)
-        restored = replace(answer, phases=phases, arcs=arcs, form=self.own, program=None)
-        return with_outputs(restored)
-
-    def with_free_parts(self, kernels: Kernels) -> Kernels:
-        """Kernels for which, among smooth controls, a part that follows a term has a value of its
-        own at every point; constant on an interval it would be the largest value of its term.
-        """
-        phases = []
-        for form, one in zip(self.form.phases, kernels.phases, strict=True):
-            parts = self.parts.get(form.name)
-            if parts is not None:
-                first = parts.own.u.numel() + len(parts.split)
-                if not one.affine[:first].any():
-                    one = replace(one, affine=np.zeros_like(one.affine))
-            phases.append(one)
-        return replace(kernels, phases=tuple(phases))
-
-    def _restored(self, phase: PhaseSolution) -> PhaseSolution:
-        parts = self.parts.get(phase.name)
-        if parts is None:
-            return phase
-        default = Curve.linear(np.array([phase.t0, phase.tf]), np.zeros((2, 0)))
-        u = parts.own_controls(known_columns(parts.phase.controls, phase.controls, default))
-        own = {q.name: (q.rows, q.unit, q.names) for q in parts.own.controls}
-        path = {name: phase.path_multipliers[name] for name in parts.own.c_names}
-        controls = NamedCurves(u, own, phase.time_unit)
-        return replace(phase, controls=controls, path_multipliers=path)
-
-    def _restored_arc(self, arc: Arc) -> Arc:
-        """An arc with the roles of the controls of the statement."""
-        parts = self.parts.get(arc.phase)
-        if parts is None:
-            return arc
-        roles, nu = dict(arc.roles), parts.own.u.numel()
-        names = parts.phase.u_names
-        for k, i in enumerate(parts.split):
-            above, below = roles[names[i]], roles[names[nu + k]]
-            roles[names[i]] = (
+    def own_roles(self, roles: Mapping[str, str]) -> dict[str, str]:
+        """The roles of an arc for the controls of the statement."""
+        found, nu = dict(roles), self.own.u.numel()
+        names = self.phase.u_names
+        for k, i in enumerate(self.split):
+            above, below = found[names[i]], found[names[nu + k]]
+            found[names[i]] = (
                 "lower"
                 if below == "upper"
                 else above
@@ -155,70 +104,16 @@ class LiftedForm:
                 if "singular" in (above, below)
                 else "interior"
             )
-        known = {*names[:nu], *parts.own.x_names, *parts.own.c_names}
-        return replace(arc, roles={name: role for name, role in roles.items() if name in known})
+        return found
 
-    def gap(self, answer: Solution, restored: Solution, p: Array) -> float:
-        """The largest difference between the rows of both problems along an answer, relative to the
-        largest value of each row; 0 where every part is a positive part.
+    def with_free_parts(self, kernels: PhaseKernels) -> PhaseKernels:
+        """Kernels for which, among smooth controls, a part that follows a term has a value of its
+        own at every point; constant on an interval it would be the largest value of its term.
         """
-        largest = 0.0
-        s = np.concatenate([np.zeros(0), *[answer.variables[q.name] for q in self.own.statics]])
-        for i, phase in enumerate(self.own.phases):
-            if phase.name not in self.parts:
-                continue
-            rows = [
-                _rows_along(form, i, of.phases[phase.name], s, p)
-                for form, of in ((self.own, restored), (self.form, answer))
-            ]
-            sizes = [phase.f, phase.g, phase.c]
-            count, last = sum(part.numel() for part in sizes), phase.l.numel()
-            a, b = (np.concatenate([r[:count], r[r.shape[0] - last :]]) for r in rows)
-            size = np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))
-            off = np.abs(a - b).mean(axis=1)
-            largest = max(largest, float((off[size > 0] / size[size > 0]).max(initial=0.0)))
-        return largest
-
-
-def _rows_along(form: NormalForm, index: int, phase: PhaseSolution, s: Array, p: Array) -> Array:
-    """The rows of the model at the nodes of the controls."""
-    of = form.phases[index]
-    along = trajectory_of(of, replace(phase, costates=phase.states))
-    t = along.u.t
-    x, z, u = along.x.evaluate(t).T, along.z.evaluate(t).T, np.concatenate(along.u.values).T
-    return np.asarray(form.models[index](t[None, :], x, z, u, s, p))
-
-
-def without_kinks(form: NormalForm, parameters: Array) -> LiftedForm | None:
-    """The problem without the kinks of its terms; None where it has none that can be lifted."""
-    phases, found = list(form.phases), dict[str, PositiveParts]()
-    for i, phase in enumerate(form.phases):
-        parts = _parts_of(form, phase, parameters)
-        if parts is not None:
-            found[phase.name] = parts
-            phases[i] = parts.phase
-    if not found:
-        return None
-    # The values of controls at the ends are other symbols where columns are MX.
-    pairs = [
-        (getattr(old.ends, name), getattr(new.ends, name)[: old.u.numel()])
-        for old, new in zip(form.phases, phases, strict=True)
-        for name in ("u0", "uf")
-        if old is not new and form.symbols is casadi.MX and old.u.numel()
-    ]
-    phi, b = (
-        casadi.substitute([form.phi, form.b], *map(list, zip(*pairs, strict=True)))
-        if pairs
-        else (form.phi, form.b)
-    )
-    return LiftedForm(replace(form, phases=tuple(phases), phi=phi, b=b), form, found)
-
-
-def _appended(sym: Any, column: Any, name: str, count: int) -> Any:
-    """A column with further symbols; its own are kept where a column is made of symbols."""
-    if sym is casadi.SX:
-        return casadi.vertcat(column, sym.sym(name, count))
-    return sym.sym(name, column.numel() + count)
+        first = self.own.u.numel() + len(self.split)
+        if kernels.affine[:first].any():
+            return kernels
+        return replace(kernels, affine=np.zeros_like(kernels.affine))
 
 
 @dataclass
@@ -231,31 +126,15 @@ class _Walk:
     terms: list[Any] = field(default_factory=list)
     places: list[int] = field(default_factory=list)  # the instruction of each part
 
-    def rows(self, function: casadi.Function) -> Any:
-        values, out = dict[int, Any](), [casadi.SX(0)] * function.numel_out(0)
-        for k in range(function.n_instructions()):
-            op = function.instruction_id(k)
-            read, write = function.instruction_input(k), function.instruction_output(k)
-            if op == casadi.OP_INPUT:
-                values[write[0]] = self.inputs[read[0]][read[1]]
-            elif op == casadi.OP_OUTPUT:
-                out[write[1]] = values[read[0]]
-            elif op == casadi.OP_CONST:
-                values[write[0]] = casadi.SX(function.instruction_constant(k))
-            elif op in KINDS and k not in self.kept:
-                values[write[0]] = self._lifted(k, op, [values[i] for i in read])
-            elif len(read) == 2:
-                values[write[0]] = casadi.SX.binary(op, values[read[0]], values[read[1]])
-            else:
-                values[write[0]] = casadi.SX.unary(op, values[read[0]])
-        return casadi.vertcat(*out)
+    def replacement(self, k: int, op: int, of: list[Any]) -> Any | None:
+        return self._lifted(k, op, of) if op in KINDS and k not in self.kept else None
 
-    def _lifted(self, k: int, op: int, of: list[Any]) -> Any:
+    def _lifted(self, k: int, op: int, of: list[Any]) -> Any | None:
         a, b = (of[0], -of[0]) if op == casadi.OP_FABS else (of[0], of[1])
         e = of[0] if op == casadi.OP_FABS else a - b
         q = self._part(k, e)
         if q is None:
-            return casadi.SX.unary(op, a) if op == casadi.OP_FABS else casadi.SX.binary(op, a, b)
+            return None
         # |e| = 2 q - e, max(a, b) = b + q, min(a, b) = a - q
         return 2 * q - e if op == casadi.OP_FABS else b + q if op == casadi.OP_FMAX else a - q
 
@@ -275,22 +154,16 @@ class _Walk:
         return q
 
 
-def _parts_of(form: NormalForm, phase: PhaseForm, parameters: Array) -> PositiveParts | None:
-    symbols = [phase.t, phase.x, phase.z, phase.u, form.s, form.p]
-    function = casadi.Function("rows", symbols, [casadi.densify(phase.rows)])
-    try:
-        function = function if function.is_a("SXFunction") else function.expand()
-    except RuntimeError:  # calls of external functions
+def parts_of(form: NormalForm, phase: PhaseForm, parameters: Array) -> PositiveParts | None:
+    """The positive parts of a phase; None where it has none that can be lifted."""
+    function = expanded_rows(form, phase)
+    if function is None or not has_operation(function, KINDS):
         return None
-    if not any(function.instruction_id(k) in KINDS for k in range(function.n_instructions())):
-        return None
-    inputs = [
-        casadi.SX.sym(name, part.numel()) for name, part in zip("txzusp", symbols, strict=True)
-    ]
+    inputs = input_columns(form, phase)
     kept = set[int]()
     while True:
         walk = _Walk(inputs, kept)
-        rows = walk.rows(function)
+        rows = rebuilt(function, inputs, walk.replacement)
         unfit = _unfit(form, phase, walk, rows, parameters)
         if not unfit:
             break
@@ -397,7 +270,8 @@ def _split(form: NormalForm, phase: PhaseForm, walk: _Walk) -> dict[int, tuple[i
     if needed or any(casadi.depends_on(i.expression, phase.u) for i in phase.invariants):
         return {}
     u, bound, split = walk.inputs[3], phase.u_bound, dict[int, tuple[int, int]]()
-    guessed = {i for q in phase.controls if q.guess is not None for i in range(q.size)[q.rows]}
+    columns = range(phase.u.numel())
+    guessed = {i for q in phase.controls if q.guess is not None for i in columns[q.rows]}
     for k, term in enumerate(walk.terms):
         for i in range(u.numel()):
             taken = i in guessed or any(i == j for j, _ in split.values())
@@ -429,7 +303,7 @@ def _with_controls(
     """The phase with its parts as controls."""
     sym, nu, kinds = form.symbols, phase.u.numel(), len(split)
     count = kinds + scale.size
-    u = _appended(sym, phase.u, "u", count)
+    u = appended(sym, phase.u, "u", count)
     own_u, extra = casadi.vertsplit(u, [0, nu, nu + count])
     arguments = [phase.t, phase.x, phase.z, own_u, form.s, form.p, extra]
     rows, terms = lifted.call(arguments, True, False)  # inlined: no row depends on all of them
@@ -465,7 +339,7 @@ def _with_controls(
         np.concatenate([phase.c_bound.upper, np.full(scale.size, np.inf)]),
     )
     ends = phase.ends
-    u0, uf = (_appended(sym, part, n, count) for part, n in ((ends.u0, "u0"), (ends.uf, "uf")))
+    u0, uf = (appended(sym, part, n, count) for part, n in ((ends.u0, "u0"), (ends.uf, "uf")))
     return replace(
         phase,
         u=u,

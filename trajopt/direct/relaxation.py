@@ -129,7 +129,10 @@ def _relaxed_state(state: State, mixture: Mixture, others: tuple[OtherMinimum, .
     """
     old, solution = state.context, state.solution
     kernels = make_kernels(mixture.form)
-    context = replace(old, stated=mixture.form, form=mixture.form, kernels=kernels, interim=None)
+    # the controls of a mixture are others than those that were settled
+    context = replace(
+        old, stated=mixture.form, form=mixture.form, kernels=kernels, interim=None, settling=None
+    )
     pairs = [
         _ordered(v, other, copies)
         for v, other, copies in zip(solution.phases, others, mixture.copies, strict=True)

@@ -20,9 +20,9 @@ from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.first_solution import ATTEMPTS, first_solution
 from trajopt.direct.hamiltonian_minimum import with_excess
+from trajopt.direct.lifted_form import LiftedForm, without_kinks
 from trajopt.direct.mesh_solution import MeshSolution
 from trajopt.direct.other_starts import OTHER_STARTS, unsolved
-from trajopt.direct.positive_parts import LiftedForm, without_kinks
 from trajopt.direct.refinement_loop import refine
 from trajopt.direct.relaxation import MIXTURE
 from trajopt.direct.remedies import AFTER_REFINEMENT, BEFORE_REFINEMENT
@@ -67,7 +67,7 @@ def solve_directly(
         state = found(lifted.form, method, starts[0], values, progress, deadline, starts[1], lifted)
         answer = verdict(state, lifted.form, time.perf_counter() - began)
         restored = lifted.restored(answer)
-        holds = _holds(lifted, answer, restored, values)
+        holds = _holds(lifted, answer, values)
         if state.stopped is not None or (holds and answer.success):
             return restored
         progress("the problem is solved as it stands, with its kinks")
@@ -76,11 +76,11 @@ def solve_directly(
     return restored if lifted is not None and holds and not stated.success else stated
 
 
-def _holds(lifted: LiftedForm, answer: Solution, restored: Solution, values: Array) -> bool:
+def _holds(lifted: LiftedForm, answer: Solution, values: Array) -> bool:
     """True if an answer of the lifted problem is one of the problem."""
     feasible = answer.success or answer.status is Status.COARSE
     exact = max(answer.tolerance, answer.error if np.isfinite(answer.error) else 0.0)
-    return feasible and lifted.gap(answer, restored, values) <= exact
+    return feasible and lifted.gap(answer, values) <= exact
 
 
 def found(
@@ -111,7 +111,7 @@ def found(
     context = replace(context, interim=partial(_interim, form, guess))
     first = start if guess is None else guess
     begin = start_guess(form, values) if first is None else first
-    state = search(State(context, begin, guess is not None), lifted is not None)
+    state = search(State(context, begin, guess is not None), lifted)
     if lifted is None and unsolved(state) and state.stopped is None:
         state = _with_angle_bounds(state)
     if not state.chattering and any(event.name == MIXTURE for event in state.events):
@@ -133,15 +133,17 @@ def _with_angle_bounds(state: State) -> State:
     return replace(found, passes=passes, events=events, stopped=again.stopped)
 
 
-def search(state: State, lifted: bool = False) -> State:
+def search(state: State, lifted: LiftedForm | None = None) -> State:
     """First solution, refinement, remedies.
 
-    A ``lifted`` problem whose first program fails ends there: it is solved as it was stated.
+    A ``lifted`` problem without lengths whose first program fails ends there: it is solved as it
+    was stated.
     """
-    without = state.method.without | (AFTER_THE_FIRST if lifted else frozenset())
+    once = lifted is not None and not lifted.has_lengths
+    without = state.method.without | (AFTER_THE_FIRST if once else frozenset())
     context = replace(state.context, method=replace(state.method, without=without))
     state = first_solution(replace(state, context=context))
-    if lifted and not state.solution.solved:
+    if lifted is not None and not state.solution.solved:
         return state
     state = run_remedies(state, BEFORE_REFINEMENT, compared_objectives)
     state = refine(state)

@@ -384,7 +384,7 @@ def _state_line(
     the end of the phase before.
     """
     if q.guess is not None:
-        return _user_line(q)
+        return user_line(q)
     if before is not None and before.size == q.size:
         start = np.where(np.isnan(start), before, start)
     end = np.where(np.isnan(end) & (start == 0) & ~np.isfinite(q.bound.upper), lift, end)
@@ -412,7 +412,7 @@ def _end_value(boundary: Bound) -> Array:
 
 def _constant_line(q: NamedVector, bend: float, inside: float) -> Array:
     if q.guess is not None:
-        return _user_line(q)
+        return user_line(q)
     value = _middle(q.bound, inside)
     finite = np.isfinite(q.bound.lower) & np.isfinite(q.bound.upper)
     width = np.where(
@@ -422,7 +422,7 @@ def _constant_line(q: NamedVector, bend: float, inside: float) -> Array:
     return np.stack([value, value])
 
 
-def _user_line(q: NamedVector) -> Array:
+def user_line(q: NamedVector) -> Array:
     """Return the values of the user's guess: (2, size) of a number, (points of FINE, size) of a
     function.
     """

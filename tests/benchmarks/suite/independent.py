@@ -73,11 +73,9 @@ def table(*grids: Any, values: Any, name: str = "table") -> Any:
 
 
 def column(value: Any, size: int, default: float) -> np.ndarray:
-    return (
-        np.full(size, default)
-        if value is None
-        else np.broadcast_to(np.asarray(value, float), (size,)).copy()
-    )
+    """A limit of every component; None, also in a list, is the default."""
+    given = np.broadcast_to(np.asarray(np.nan if value is None else value, float), (size,))
+    return np.where(np.isnan(given), default, given)
 
 
 @dataclass
