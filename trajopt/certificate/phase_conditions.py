@@ -185,7 +185,9 @@ class PhaseConditions:
         jacobian, gradient = jacobian * size[None, None, :], gradient * size[:, None]
         found = np.zeros((total, count))
         for _ in range(1 + self.ham.mixed.size):
-            matrix = jacobian * free.T[:, None, :] * used.T[:, :, None]  # (N, rows, nu + nz)
+            # (N, rows, nu + nz); away from its limit a constraint may have no derivative
+            chosen = free.T[:, None, :] & used.T[:, :, None]
+            matrix = np.where(chosen, jacobian, 0.0)
             length = np.sqrt((matrix**2).sum(axis=2, keepdims=True))
             matrix = matrix / np.where(length > 0, length, 1.0)
             solved = np.einsum(

@@ -105,7 +105,8 @@ class ControlLengths:
 
 def lengths_of(form: NormalForm, phase: PhaseForm, parameters: Array) -> ControlLengths | None:
     """The vectors of a phase whose lengths its rates or its cost contain; None without any, or
-    where values of controls at the ends or an invariant count.
+    where one of them enters with other powers, or values of controls at the ends or an invariant
+    count.
     """
     ends = casadi.vertcat(phase.ends.u0, phase.ends.uf)
     needed = casadi.depends_on(casadi.vertcat(form.phi, form.b), ends)
@@ -118,12 +119,27 @@ def lengths_of(form: NormalForm, phase: PhaseForm, parameters: Array) -> Control
     rows = rebuilt(function, found.inputs, found.replacement)
     if not found.known:
         return None
-    first, nc = phase.f.numel() + phase.g.numel(), phase.c.numel()
-    costly = casadi.vertcat(rows[:first], rows[first + nc :])
-    lengths = casadi.vertcat(*[length for _, length in found.known])
-    if not all(casadi.which_depends(costly, lengths, 1, False)):
+    if not all(_decided_by_lengths(phase, found, rows)):
         return None
     return _phase_with_lengths(form, phase, found, rows)
+
+
+def _decided_by_lengths(phase: PhaseForm, found: _Lengths, rows: Any) -> list[bool]:
+    """Whether rates or integrands contain each length, and are affine in it for a constant
+    direction. A length that enters with other powers too is often between its limits, and becomes
+    zero together with its direction: a stationary point of any problem, at which a program ends.
+    """
+    first, nc = phase.f.numel() + phase.g.numel(), phase.c.numel()
+    costly = casadi.vertcat(rows[:first], rows[first + nc :])
+    lengths, u = casadi.vertcat(*[length for _, length in found.known]), found.inputs[3]
+    own = casadi.vertsplit(u)
+    for vector, length in found.known:
+        for i in vector.rows:
+            own[i] = length * own[i]
+    directed = casadi.substitute(costly, u, casadi.vertcat(*own))
+    used = casadi.which_depends(costly, lengths, 1, False)
+    curved = casadi.which_depends(directed, lengths, 2, False)
+    return [here and not bent for here, bent in zip(used, curved, strict=True)]
 
 
 @dataclass
