@@ -255,3 +255,17 @@ def test_a_jump_of_a_temperature_and_kinks_beside_it():
     solution = solve(oil_shale())
     assert solution.objective == pytest.approx(0.35382116, rel=1e-6)
     assert solution.error < 1e-5
+
+
+def test_a_mixture_after_settled_controls():
+    """The controls of the mixture are others than those that were settled."""
+    ocp = Problem("settled and mixed")
+    ph = ocp.phase()
+    ph.time(end=1)
+    x, y = ph.state("x", start=0.3), ph.state("y", start=0)
+    u, w = ph.control("u", lower=-2, upper=2), ph.control("w", lower=-3, upper=3)
+    ph.dynamics({x: u, y: casadi.sin(w)})
+    ocp.minimize(ph.integral(x**2 + (u**2 - 1) ** 2))
+    solution = solve(ocp, Collocation(max_passes=4))
+    assert any(line.startswith("settled controls") for line in solution.log)
+    assert any(line.startswith("a mixture of two controls") for line in solution.log)
