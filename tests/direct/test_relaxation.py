@@ -4,7 +4,7 @@ chattering.
 
 import numpy as np
 import pytest
-from casadi import exp
+from casadi import exp, sin
 from scipy.integrate import quad
 
 from trajopt import Problem, Status, free, solve
@@ -264,7 +264,7 @@ def test_a_mixture_after_settled_controls():
     ph.time(end=1)
     x, y = ph.state("x", start=0.3), ph.state("y", start=0)
     u, w = ph.control("u", lower=-2, upper=2), ph.control("w", lower=-3, upper=3)
-    ph.dynamics({x: u, y: casadi.sin(w)})
+    ph.dynamics({x: u, y: sin(w)})
     ocp.minimize(ph.integral(x**2 + (u**2 - 1) ** 2))
     solution = solve(ocp, Collocation(max_passes=4))
     assert any(line.startswith("settled controls") for line in solution.log)
