@@ -340,3 +340,8 @@ def test_a_jump_may_use_final_values_and_is_checked():
     solution = solve(ocp).check()
     before, after = solution["down", "v"], solution["up", "v"]
     assert after(after.breaks[0]) == pytest.approx(-0.8 * before(before.breaks[-1]), rel=1e-6)
+
+
+def test_none_is_no_bound_of_a_free_value():
+    assert free(0, None) == free(0)
+    assert free(None, 3) == free(upper=3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.errors import GuessError, warn
+from trajopt.guess.durations import time_to_arrive
 from trajopt.guess.targets import Targets, targets
 from trajopt.statement.bounds import Bound
 from trajopt.statement.endpoint_links import EndpointValues
@@ -45,7 +47,8 @@ def plain_guess(
     Parameters
     ----------
     duration : float
-        Factor of free durations without a guess.
+        Factor of free durations without a guess. Those without an upper bound last as long as the
+        dynamics need.
     bend : float
         Shift of controls without a guess from the midpoint of their range, as a fraction of half
         the range.
@@ -60,13 +63,22 @@ def plain_guess(
     values = form.parameter_values() if parameters is None else parameters
     wanted = targets(form, values)
     known = stated_ends(form, values, wanted)
+    statics = [
+        np.broadcast_to(
+            _number(q, q.guess) if q.guess is not None else _middle(q.bound, inside), (q.size,)
+        )
+        for q in form.statics
+    ]
+    s = np.concatenate([np.zeros(0), *statics])
     for i, phase in enumerate(form.phases):
         t0 = _start_time(phase, clock, known.of(i, "t0"))
         known.set(i, "t0", np.array([t0]))
         known.complete()
-        clock = tf = _end_time(phase, t0, duration, known.of(i, "tf"))
         starts = _known_or_stated(known.of(i, "x0"), [q.start for q in phase.states])
         ends = _known_or_stated(known.of(i, "xf"), [q.end for q in phase.states])
+        begin = _begin(phase, starts, reached)
+        needed = partial(time_to_arrive, form, i, t0, begin, ends, s, values)
+        clock = tf = _end_time(phase, t0, duration, known.of(i, "tf"), needed)
         lift = _lift(starts, ends, tf - t0)
         lines = [
             _state_line(q, starts[q.rows], ends[q.rows], lift, reached.get(q.name), inside)
@@ -88,13 +100,7 @@ def plain_guess(
         )
         x, z, u = (through(t0, tf, columns) for columns in (lines, *constant))
         phases.append(Trajectory(x, z, u))
-    s = [
-        np.broadcast_to(
-            _number(q, q.guess) if q.guess is not None else _middle(q.bound, inside), (q.size,)
-        )
-        for q in form.statics
-    ]
-    return Trajectories(tuple(phases), np.concatenate([np.zeros(0), *s]))
+    return Trajectories(tuple(phases), s)
 
 
 def guess_from_solution(form: NormalForm, solution: Solution) -> Trajectories:
@@ -347,7 +353,18 @@ def _start_time(phase: PhaseForm, clock: float, known: Array) -> float:
     )
 
 
-def _end_time(phase: PhaseForm, t0: float, factor: float, known: Array) -> float:
+def _begin(phase: PhaseForm, starts: Array, reached: dict[str, Array]) -> Array:
+    """Return the initial states: as known, else as the phase before ended, else NaN."""
+    before = starts.copy()
+    for q in phase.states:
+        if q.name in reached and reached[q.name].size == q.size:
+            before[q.rows] = reached[q.name]
+    return np.where(np.isnan(starts), before, starts)
+
+
+def _end_time(
+    phase: PhaseForm, t0: float, factor: float, known: Array, needed: Callable[[], float | None]
+) -> float:
     bound = phase.end_time
     if bound.guess is not None:
         return float(bound.guess[0])
@@ -362,7 +379,7 @@ def _end_time(phase: PhaseForm, t0: float, factor: float, known: Array) -> float
     elif np.isfinite(high):
         length = low + 0.5 * (high - low)
     else:
-        length = max(2 * low, 1.0)
+        length = max(2 * low, needed() or 1.0)
     return t0 + float(np.clip(length * factor, low, high))
 
 

@@ -36,11 +36,12 @@ class Free:
 
 
 def free(lower: Any = -INFINITY, upper: Any = INFINITY, guess: Any = None) -> Free:
-    """Return a boundary value that is free between two bounds.
+    """Return a boundary value that is free between two bounds; None is no bound.
 
     >>> free(0.05, 10)
     Free(lower=0.05, upper=10, guess=None)
     """
+    lower, upper = _limited(lower, -INFINITY), _limited(upper, INFINITY)
     try:
         empty = bool(np.any(np.asarray(lower, dtype=float) > np.asarray(upper, dtype=float)))
     except Exception:  # an expression in parameters, or what is no number at all
