@@ -73,7 +73,7 @@ def fitted(e: PhaseConditions) -> Fit:
     controls that would move.
     """
     ph = e.phase
-    given = e.augmented(e.given, e.multipliers)
+    given = e.generalized(e.given, e.multipliers)
     require_finite(e.given[0][0], given["x"])
     rates = given["x"].reshape(-1, *ph.times.shape)
     starts, ends = costates_at_breaks(e)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HALVINGS = 60  # of the time between two points, to round-off
 
-# What an operation branches on, from its arguments; operations of rounding are not listed.
+# What an operation branches on, from its arguments: zero where it is not smooth.
 BRANCHES: dict[int, Callable[..., Any]] = {
     casadi.OP_FABS: lambda a: a,
     casadi.OP_SIGN: lambda a: a,
@@ -27,7 +27,14 @@ BRANCHES: dict[int, Callable[..., Any]] = {
     casadi.OP_EQ: lambda a, b: a - b,
     casadi.OP_NE: lambda a, b: a - b,
     casadi.OP_COPYSIGN: lambda a, b: b,
+    casadi.OP_IF_ELSE_ZERO: lambda a, b: a,
+    casadi.OP_FLOOR: lambda a: casadi.sin(casadi.pi * a),
+    casadi.OP_CEIL: lambda a: casadi.sin(casadi.pi * a),
+    casadi.OP_FMOD: lambda a, b: casadi.sin(casadi.pi * a / b),
+    casadi.OP_REMAINDER: lambda a, b: casadi.cos(casadi.pi * a / b),
 }
+# What is true or not, and was found where it was decided.
+TRUTH = {getattr(casadi, f"OP_{name}") for name in ("LT", "LE", "EQ", "NE", "NOT", "AND", "OR")}
 
 
 def branches(expression: Any, symbols: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -54,7 +61,9 @@ def branches(expression: Any, symbols: Sequence[Any]) -> tuple[list[Any], list[A
             work[target[0]] = casadi.SX(function.instruction_constant(k))
         elif operation != casadi.OP_OUTPUT:
             own = [work[i] for i in places]
-            if operation in BRANCHES:
+            selects = operation == casadi.OP_IF_ELSE_ZERO
+            decided = selects and own[0].n_dep() and own[0].op() in TRUTH
+            if operation in BRANCHES and not decided:
                 found.append(BRANCHES[operation](*own))
             operate = casadi.SX.unary if len(own) == 1 else casadi.SX.binary
             work[target[0]] = operate(operation, *own)

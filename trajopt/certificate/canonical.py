@@ -37,7 +37,7 @@ def costate_motions(
     """
     run = [Reintegration(canonical(e), scheme) for e in phases if not _constrained(e)]
     if not run:
-        return [skipped(COSTATES.plain, "constraints act on the costates", OF_COSTATES)]
+        return [skipped(COSTATES.plain, "constraints or kinks act on the costates", OF_COSTATES)]
     # A stiff motion has costates that only an integration backwards would follow.
     run = [motion for motion in run if motion.linear.fastest_growth < LOST]
     if not run:
@@ -95,5 +95,7 @@ def _name(state: str) -> str:
 
 
 def _constrained(e: PhaseConditions) -> bool:
-    form = e.phase.form
+    form, kinks = e.phase.form, e.kinks
+    if kinks is not None and kinks.on.any():
+        return True
     return bool(casadi.depends_on(casadi.vertcat(form.g, form.c), form.x) or e.fit.strength > 0)

@@ -11,7 +11,13 @@ import numpy as np
 from trajopt.certificate.abnormal import Abnormality, abnormal_rows
 from trajopt.certificate.agreement import agreement, published
 from trajopt.certificate.canonical import costate_motions
-from trajopt.certificate.extremal_rows import along_time, conserved, costate_equation, gains
+from trajopt.certificate.extremal_rows import (
+    along_time,
+    conserved,
+    costate_equation,
+    gains,
+    size_of_cost,
+)
 from trajopt.certificate.feasibility_rows import (
     between_nodes,
     boundary,
@@ -329,7 +335,12 @@ def _groups(
     yield (
         "dual bound",
         SCOPE,
-        lambda: global_scope(refined[0] if refined else computed, asked.gain, bounds),
+        lambda: global_scope(
+            refined[0] if refined else computed,
+            size_of_cost(computed, phases),
+            asked.gain,
+            bounds,
+        ),
     )
 
 

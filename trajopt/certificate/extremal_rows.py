@@ -108,15 +108,15 @@ def gains(
     ``held`` are ends that act as given: phase, 0 for the first or 1 for the last state, its row.
     """
     controls, on_arcs, worst_at, parts, proved = 0.0, 0.0, (0.0, ""), [], True
-    size = min(whole.sizes.cost, _effect_of_controls(phases))
+    cost = size_of_cost(whole, phases)
     for e in phases:
         search = HamiltonianMinimization(e)
         proved &= search.proved
         gap = search.gap
         share = np.where(np.isfinite(gap), gap, np.inf) * e.phase.quadrature.ravel()
         by_interval = share.reshape(e.phase.times.shape).sum(axis=1)
-        on_arcs += float(by_interval[e.fit.active].sum()) / e.cost
-        by_interval = np.where(e.fit.active, 0.0, by_interval) / size
+        on_arcs += float(by_interval[e.fit.active].sum()) / cost
+        by_interval = np.where(e.fit.active, 0.0, by_interval) / cost
         controls += float(by_interval.sum())
         top = int(np.argmax(by_interval))
         worst_at = max(
@@ -126,11 +126,11 @@ def gains(
                 f"most around t = {e.phase.starts[top]:.6g}{_label(phases, e)}",
             ),
         )
-        parts.append((e.fit.slack / e.cost, f"state constraints{_label(phases, e)}"))
-        parts.append((_mixed_slack(e), f"path constraints{_label(phases, e)}"))
+        parts.append((e.fit.slack / cost, f"state constraints{_label(phases, e)}"))
+        parts.append((_mixed_slack(e) / cost, f"path constraints{_label(phases, e)}"))
     slack = sum(value for value, _ in parts)
-    ends = _ends(whole, phases, held)
-    switches = _switches(phases)
+    ends = _ends(whole, phases, held, cost)
+    switches = _switches(phases, cost)
     at_ends, at_switches = (sum(value for value, _ in part) for part in (ends, switches))
     total = controls + on_arcs + slack + at_ends + at_switches
     biggest = max(
@@ -175,27 +175,27 @@ def gains(
     ]
 
 
-def _effect_of_controls(phases: Sequence[PhaseConditions]) -> float:
-    """What the controls can change of the cost: the integral of how much H changes where each moves
-    by its size. A term of the cost that no motion changes is no part of it.
+def size_of_cost(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> float:
+    """What gains are relative to: the size of the cost, or what the controls can change of it where
+    that is less.
 
-    Infinite where algebraic variables follow the controls, so that H does not show their effect.
+    That is the integral of how much H changes where each control moves by its size. A term of the
+    cost that no motion changes is no part of it.
     """
     total = 0.0
     for e in phases:
-        if e.phase.form.z.numel():
-            return np.inf
         t, x, z, u, costate = e.points
-        here = e.values(e.ham.H)[0]
+        here = e.lagrangian(constraints=False)
         for i in range(u.shape[0]):
             changes = []
             for side in (-1.0, 1.0):
                 moved = u.copy()
                 moved[i] += side * e.phase.spans[i]
-                changes.append(np.abs(e.values(e.ham.H, (t, x, z, moved, costate))[0] - here))
+                value = e.lagrangian((t, x, z, moved, costate), constraints=False)
+                changes.append(np.abs(value - here))
             most = np.nanmax(np.nan_to_num(np.array(changes), nan=np.inf), axis=0)
             total += float((most * e.phase.quadrature.ravel()).sum())
-    return total if total > 0 else np.inf
+    return min(whole.sizes.cost, total) if total > 0 else whole.sizes.cost
 
 
 def _mixed_slack(e: PhaseConditions) -> float:
@@ -205,12 +205,10 @@ def _mixed_slack(e: PhaseConditions) -> float:
         return 0.0
     distance, side = e.distances(rows, e.points)
     multipliers = np.where(side == 2, 0.0, e._multipliers(e.points[4])[e.phase.form.g.numel() :])
-    return float(
-        (np.abs(multipliers) * distance * e.phase.quadrature.ravel()[None, :]).sum() / e.cost
-    )
+    return float((np.abs(multipliers) * distance * e.phase.quadrature.ravel()[None, :]).sum())
 
 
-def _switches(phases: Sequence[PhaseConditions]) -> list[tuple[float, str]]:
+def _switches(phases: Sequence[PhaseConditions], cost: float) -> list[tuple[float, str]]:
     """Where one control jumps from one of its bounds to the other, H must not jump: else the switch
     moves.
     """
@@ -255,7 +253,7 @@ def _switches(phases: Sequence[PhaseConditions]) -> list[tuple[float, str]]:
         ]
         slope = H[0] - H[1]
         width = np.full(here.size, ph.measure.time)
-        gain = first_order_gain(slope, width, width, width, e.cost)
+        gain = first_order_gain(slope, width, width, width, cost)
         found += [
             (float(v), f"in the switch at t = {before[0][0, k]:.6g}{_label(phases, e)}")
             for v, k in zip(gain, here, strict=True)
@@ -269,7 +267,10 @@ def _sides(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _ends(
-    whole: SampledSolution, phases: Sequence[PhaseConditions], held: frozenset[tuple[int, int, int]]
+    whole: SampledSolution,
+    phases: Sequence[PhaseConditions],
+    held: frozenset[tuple[int, int, int]],
+    cost: float,
 ) -> list[tuple[float, str]]:
     """Gains promised by end values, end times, static variables and inequality conditions that are
     free to move.
@@ -277,11 +278,10 @@ def _ends(
     ends, statics = endpoint_gradient(whole)
     found: list[tuple[float, str]] = []
     first, by_static = 0, statics.copy()
-    cost = whole.sizes.cost
     for k, e in enumerate(phases):
         ph, nx, label = e.phase, e.phase.form.x.numel(), _label(phases, e)
         given = np.array([[(k, which, i) in held for i in range(nx)] for which in (0, 1)])
-        more, limits = _end_states(e, ends[first + 2 : first + 2 + 2 * nx], label, given)
+        more, limits = _end_states(e, ends[first + 2 : first + 2 + 2 * nx], label, (given, cost))
         found += more
         begin, end = (
             H + sign * limit.by_time
@@ -312,7 +312,7 @@ def _ends(
             cost,
         )
         found += [(float(v), f"{n}") for v, n in zip(gain, q.components, strict=True)]
-    return found + _condition_gains(whole)
+    return found + _condition_gains(whole, cost)
 
 
 @dataclass(frozen=True)
@@ -327,13 +327,14 @@ class _EndLimits:
 
 
 def _end_states(
-    e: PhaseConditions, ends: Array, label: str, given: NDArray[np.bool_]
+    e: PhaseConditions, ends: Array, label: str, of: tuple[NDArray[np.bool_], float]
 ) -> tuple[list[tuple[float, str]], tuple[_EndLimits, _EndLimits]]:
     """Slopes of the cost by the first and the last state, up to multipliers of constraints that are
     active there.
 
-    ``given`` (2, nx) are those that cannot move.
+    ``of`` are those (2, nx) that cannot move, and the size of the cost.
     """
+    given, cost = of
     ph, nx = e.phase, e.phase.form.x.numel()
     costates = (
         ph.costate(np.array([ph.given.t0]))[:, 0],
@@ -346,7 +347,7 @@ def _end_states(
         down, up = np.maximum(x[which] - bound.lower, 0.0), np.maximum(bound.upper - x[which], 0.0)
         down, up = np.where(given[which], 0.0, down), np.where(given[which], 0.0, up)
         limits.append(_limits_at_end(e, slope, which, (down, up)))
-        gain = first_order_gain(slope + limits[-1].by_state, down, up, ph.sizes, e.cost)
+        gain = first_order_gain(slope + limits[-1].by_state, down, up, ph.sizes, cost)
         word = ("initial", "final")[which]
         found += [
             (float(v), f"the {word} {name}{label}")
@@ -387,13 +388,13 @@ def _limits_at_end(
     return _EndLimits(total[:n], total[n:-1], float(total[-1]))
 
 
-def _condition_gains(whole: SampledSolution) -> list[tuple[float, str]]:
+def _condition_gains(whole: SampledSolution, cost: float) -> list[tuple[float, str]]:
     """Multipliers of inequality conditions: none inside, of the right sign at a limit."""
     if not whole.form.b.numel():
         return []
     value, bound = conditions(whole), whole.form.b_bound
     down, up = np.maximum(value - bound.lower, 0.0), np.maximum(bound.upper - value, 0.0)
-    gain = first_order_gain(-whole.multipliers, down, up, whole.sizes.b, whole.sizes.cost)
+    gain = first_order_gain(-whole.multipliers, down, up, whole.sizes.b, cost)
     gain = np.where(bound.lower == bound.upper, 0.0, gain)
     return [(float(v), f"'{name}'") for v, name in zip(gain, whole.form.b_names, strict=True)]
 

@@ -92,6 +92,11 @@ class HeldPhase:
         form = self.e.phase.form
         if form.z.numel() and self._together:
             found.append("several controls switch together beside algebraic variables")
+        if any(
+            place not in self.orders or not np.isfinite(moved).all()
+            for place, moved in self._appearing.items()
+        ):
+            found.append("the slope of H by a control at its bound goes to zero at an end")
         if any(len(some) > MOST_TOGETHER for _, some in self._together):
             found.append(f"more than {MOST_TOGETHER} controls switch together")
         if self.rows.active and self.rows.curved_by_statics:
@@ -289,12 +294,14 @@ class HeldPhase:
         return found
 
     @cached_property
-    def orders(self) -> dict[float, tuple[tuple[Array, ...], ...]]:
-        """The controls between jumps of several at one time, for each order of them."""
+    def orders(self) -> dict[tuple[float, bool], tuple[tuple[Array, ...], ...]]:
+        """The controls of arcs of length zero, before (False) or after (True) a time, for each
+        order of them: between jumps of several controls, and where an arc may appear at an end.
+        """
         if self.e.phase.form.z.numel():
             return {}
         count, u = self.e.phase.widths.size, self.e.at_breaks[3]
-        found = {}
+        found: dict[tuple[float, bool], tuple[tuple[Array, ...], ...]] = {}
         for k, controls in self._together:
             if len(controls) > MOST_TOGETHER:
                 continue
@@ -305,7 +312,38 @@ class HeldPhase:
                     now[i] += self._step[i, k]
                     passed.append(now.copy())
                 ways.append(tuple(passed))
-            found[float(self.e.phase.breaks[k + 1])] = tuple(ways)
+            found[float(self.e.phase.breaks[k + 1]), True] = tuple(ways)
+        for place, moved in self._appearing.items():
+            if len(moved) <= MOST_TOGETHER and place not in found:
+                found[place] = tuple(permutations(moved))
+        return found
+
+    @cached_property
+    def _appearing(self) -> dict[tuple[float, bool], list[Array]]:
+        """Controls of arcs that may appear at the ends of the phase, and beside a jump of data: an
+        affine control at its other bound, where the slope of H that holds it goes to zero.
+        """
+        ph, form = self.e.phase, self.e.phase.form
+        slopes, found = self._interpolated(self._pressed), {}
+        given = ph.breaks[1:-1][self.e.given_breaks]
+        t = self.e.points[0][0]
+        beside = [(g, after) for g in given for after in (False, True)]
+        for place in [(ph.breaks[0], True), *beside, (ph.breaks[-1], False)]:
+            at = np.nextafter(place[0], np.inf if place[1] else -np.inf)
+            point = int(np.searchsorted(t, at)) - (not place[1])
+            point = int(np.clip(point, 0, t.size - 1))
+            now, out = self.e.points[3][:, point], slopes(np.array([at]))[:, 0]
+            moved = []
+            for i in np.flatnonzero(self.held_controls[:, point] & self._straight[:, point]):
+                largest = float(np.abs(self._pressed[i]).max())
+                if self._given[i] or abs(out[i]) > TOUCH * largest:
+                    continue
+                other = now.copy()
+                low, high = form.u_bound.lower[i], form.u_bound.upper[i]
+                other[i] = high if now[i] - low < high - now[i] else low
+                moved.append(other)
+            if moved:
+                found[float(place[0]), bool(place[1])] = moved
         return found
 
     # Curves

@@ -81,8 +81,8 @@ def _clips(curve: Curve) -> tuple[Array, Array]:
     if not curve.clips:
         return -none, none
     return (
-        -none if curve.lower is None else np.asarray(curve.lower, dtype=float),
-        none if curve.upper is None else np.asarray(curve.upper, dtype=float),
+        -none if curve.lower is None else np.broadcast_to(curve.lower, none.shape),
+        none if curve.upper is None else np.broadcast_to(curve.upper, none.shape),
     )
 
 

@@ -17,6 +17,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.certificate.box_search import better_controls, groups
 from trajopt.certificate.branches import smooth_in
 from trajopt.certificate.sampled_solution import beyond
 from trajopt.compiled.pointwise import Pointwise
@@ -28,10 +29,11 @@ Array = NDArray[np.float64]
 BEYOND = 3.0  # sizes of a control without bounds that are searched beyond its range
 # of the size of a control without bounds: distances at which it is tried alone
 DISTANCES = 2.0 ** np.arange(2, 20.25, 0.25)
-# of the size of an algebraic variable: distances from which Newton's method looks for another
-# solution of the algebraic equations, and its rounds
-BRANCHES, FARTHER = (0.5, 1.0, 2.0, 4.0), 12
-MOST_DISTANT = 6  # controls, each of which is tried at all distances
+# of the sizes of the algebraic variables: distances from which Newton's method looks for another
+# solution of the algebraic equations, its rounds, and directions in which several are moved
+BRANCHES, FARTHER, DIRECTIONS = 2.0 ** np.arange(-1, 21), 12, 8
+# points of a phase at which boxes of controls, and other solutions of the equations, are looked for
+BOXED, SOME = 8, 32
 PENALTY = 100.0  # of a constraint missed by its size, in units of H
 WORK = 3e8  # instructions spent on candidates
 CANDIDATES = (8, 256)
@@ -76,8 +78,12 @@ class HamiltonianMinimization:
 
     @cached_property
     def smooth(self) -> bool:
-        """Whether H has no kinks or steps in the controls, of which derivatives know nothing."""
-        return smooth_in(self.e.ham.H, self.e.symbols, (2, 3))
+        """Whether H, the equations and the mixed constraints have no kinks or steps in the controls
+        and algebraic variables, of which derivatives know nothing.
+        """
+        e = self.e
+        rows = casadi.vertcat(e.ham.H, e.phase.form.g, e.ham.mixed.expression)
+        return smooth_in(rows, e.symbols, (2, 3))
 
     @cached_property
     def hessian(self) -> Any:
@@ -282,11 +288,29 @@ class HamiltonianMinimization:
         return best_y
 
     def _distant(self, part: NDArray[np.intp]) -> list[Array]:
+        """Starts from what interval bounds find at some points, in each group of controls that H
+        does not separate; with constraints, the best minimum along each control without bounds.
+        """
+        if not self.plain:
+            return self._along_each(part)
+        starts = []
+        for group in groups(self.e):
+            some = part[np.unique(np.linspace(0, part.size - 1, BOXED).astype(int))]
+            found = better_controls(self.e, group, some, self.box)
+            if np.array_equal(found, self.y[:, some]):
+                continue
+            nearest = np.argmin(np.abs(part[:, None] - some[None, :]), axis=1)
+            y = self.y[:, part].copy()
+            y[group] = found[group][:, nearest]
+            starts.append(y)
+        return starts
+
+    def _along_each(self, part: NDArray[np.intp]) -> list[Array]:
         """For each control without a bound the best minimum of H along it alone, at distances that
         grow to a million of its size; where there is none, the answer itself.
         """
         nu, starts = self.e.phase.form.u.numel(), []
-        for i in range(nu if nu <= MOST_DISTANT else 0):
+        for i in range(nu):
             for side, limit in ((-1.0, self.limits[0][i, 0]), (1.0, self.limits[1][i, 0])):
                 if np.isfinite(limit):
                     continue
@@ -314,21 +338,31 @@ class HamiltonianMinimization:
 
     def _branches(self, part: NDArray[np.intp]) -> Array:
         """The least value of H at other solutions of the algebraic equations for the same controls:
-        Newton's method from other algebraic variables.
+        Newton's method from other algebraic variables; first at some points, then at all those
+        where it found a better one.
         """
         form, found = self.e.phase.form, np.full(part.size, np.inf)
-        nu = form.u.numel()
-        if not form.z.numel() or not casadi.depends_on(casadi.jacobian(form.g, form.z), form.z):
+        nz, nu = form.z.numel(), form.u.numel()
+        if not nz or not casadi.depends_on(casadi.jacobian(form.g, form.z), form.z):
             return found
-        for i in range(form.z.numel()):
+        some = part[np.unique(np.linspace(0, part.size - 1, SOME).astype(int))]
+        here = self.value(self.y[:, some], some)
+        mixed = 2 * np.modf(np.outer(np.arange(1, DIRECTIONS + 1), _irrational(nz)))[0] - 1
+        directions = np.vstack([np.eye(nz), mixed] if nz > 1 else [np.eye(nz)])
+        for direction in np.vstack([directions, -directions]):
             for distance in BRANCHES:
-                for side in (-1.0, 1.0):
-                    y = self.y[:, part].copy()
-                    y[nu + i] += side * distance * self.size[nu + i]
-                    y = self._onto_equations(y, part, FARTHER)
-                    value = np.where(self._kept(y, part), self.value(y, part), np.inf)
-                    found = np.minimum(found, value)
+                self.e.phase.deadline.check()
+                shift = distance * direction * self.size[nu:]
+                if (self._other_branch(shift, some) < here - FLAT * self.e.power).any():
+                    found = np.minimum(found, self._other_branch(shift, part))
         return found
+
+    def _other_branch(self, shift: Array, part: NDArray[np.intp]) -> Array:
+        """H where Newton's method ends from shifted algebraic variables, if that is admissible."""
+        y = self.y[:, part].copy()
+        y[-shift.size :] += shift[:, None]
+        y = self._onto_equations(y, part, FARTHER)
+        return np.where(self._kept(y, part), self.value(y, part), np.inf)
 
     def _kept(self, y: Array, part: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Where controls and algebraic variables satisfy bounds, equations and constraints."""

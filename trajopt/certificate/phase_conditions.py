@@ -25,6 +25,7 @@ from trajopt.compiled.pointwise import Pointwise
 
 if TYPE_CHECKING:
     from trajopt.certificate.adjoint import Fit
+    from trajopt.certificate.kink_rows import KinksAlong
 
 Array = NDArray[np.float64]
 # of a constraint's size: so close to its limit it may have a multiplier; what that is worth counts
@@ -315,7 +316,49 @@ class PhaseConditions:
     @cached_property
     def gradients(self) -> dict[str, Array]:
         """``augmented`` at the quadrature points."""
-        return self.augmented(self.points, self._multipliers(self.points[4]))
+        return self.generalized(self.points, self._multipliers(self.points[4]))
+
+    def generalized(self, at: tuple[Array, ...], multipliers: Array) -> dict[str, Array]:
+        """The same, with generalized gradients where the motion stays on a kink."""
+        from trajopt.certificate.kink_rows import with_generalized  # which evaluates this phase
+
+        return with_generalized(self, self.augmented(at, multipliers), at, multipliers)
+
+    @cached_property
+    def kinks(self) -> KinksAlong | None:
+        """Where the motion stays on a kink of the states, or crosses one."""
+        from trajopt.certificate.kink_rows import KinksAlong  # which evaluates this phase
+
+        return KinksAlong.of(self)
+
+    def lagrangian(
+        self,
+        at: tuple[Array, ...] | None = None,
+        which: NDArray[np.intp] | None = None,
+        statics: Array | None = None,
+        constraints: bool = True,
+    ) -> Array:
+        """H with the algebraic equations and, unless told not, mixed constraints, at values moved
+        from the quadrature points ``which``: H as algebraic variables and constraints follow, to
+        first order.
+        """
+        points = self.points if at is None else at
+        fixed = self.weight, self.phase.s if statics is None else statics, self.phase.p
+        multipliers = self._multipliers(self.points[4])
+        multipliers = multipliers if which is None else multipliers[:, which]
+        if not constraints:
+            multipliers = multipliers.copy()
+            multipliers[self.phase.form.g.numel() :] = 0.0
+        with np.errstate(all="ignore"):
+            found = self._lagrangian(*points, *fixed, multipliers)
+        return np.asarray(found[0], dtype=float)
+
+    @cached_property
+    def _lagrangian(self) -> Pointwise:
+        rows = casadi.vertcat(self.phase.form.g, self.ham.mixed.expression)
+        m = self.ham.symbols.sym("multipliers", rows.numel())
+        whole = casadi.densify(self.ham.H + casadi.dot(m, rows))
+        return Pointwise(casadi.Function("lagrangian", [*self.symbols, m], [whole]))
 
     def values(self, expression: Any, at: tuple[Array, ...] | None = None) -> Array:
         """An expression at the quadrature points, or at others."""
@@ -347,14 +390,15 @@ def endpoint_gradient(whole: SampledSolution) -> tuple[Array, Array]:
     total = form.phi + (
         casadi.dot(form.b, casadi.DM(whole.multipliers)) if whole.multipliers.size else 0
     )
-    symbols = [*[e for ph in form.phases for e in ph.ends], form.s, form.p]
-    by_end = casadi.vertcat(
-        *[casadi.gradient(total, e) if e.numel() else e for ph in form.phases for e in ph.ends]
-    )
-    by_static = casadi.gradient(total, form.s) if form.s.numel() else form.s
-    function = casadi.Function(
-        "gradient", symbols, [casadi.densify(by_end), casadi.densify(by_static)]
-    )
-    sizes = np.cumsum([e.numel() for ph in form.phases for e in ph.ends])[:-1]
-    ends, statics = function(*np.split(whole.endpoints, sizes), whole.s, whole.p)
-    return np.asarray(ends.full()).ravel(), np.asarray(statics.full()).ravel()
+    ends = [e for ph in form.phases for e in ph.ends]
+    slopes = [casadi.gradient(total, e) if e.numel() else e for e in (*ends, form.s)]
+    column = casadi.densify(casadi.vertcat(*slopes))
+    function = casadi.Function("gradient", [*ends, form.s, form.p], [column])
+
+    def gradient(*at: Array) -> Array:
+        return np.asarray(function(*at).full()).ravel()
+
+    from trajopt.certificate.kink_rows import generalized_at_ends  # which evaluates phases
+
+    found = generalized_at_ends(whole, gradient)
+    return found[: found.size - whole.s.size], found[found.size - whole.s.size :]

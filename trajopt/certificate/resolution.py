@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import comb
+from typing import Any
 
 import casadi
 import numpy as np
@@ -30,6 +31,7 @@ CONVERGED = 0.03  # of the size of a row: the last coefficients where a series c
 TAIL = 3  # so many coefficients
 MOST_ROUGH = 40  # intervals that are halved in a round: more are a property of the answer
 SHORTEST = 1e-5  # of the duration
+SAMPLES = 4096  # of a phase, whose tape may have no bounds
 INNER = 9  # breaks in a stretch that the points do not resolve
 
 
@@ -78,8 +80,10 @@ def resolved(whole: SampledSolution) -> SampledSolution:
                 if not 0 < rough.size <= MOST_ROUGH:
                     break
                 ph = replace(ph, further=np.concatenate([ph.further, rough]))
-            found = model.missed(ph)
-            ph = replace(ph, further=np.concatenate([ph.further, found])) if found.size else ph
+            for one in (model, model.slopes(ph)):
+                found = one.missed(ph) if one else np.zeros(0)
+                ph = _with_breaks(ph, found)
+        ph = _with_breaks(ph, _missed_by_samples(ph))
         phases.append(ph)
     return replace(whole, phases=tuple(phases))
 
@@ -92,11 +96,17 @@ class _Model:
     function: Pointwise
     passes: int
 
+    least: float = 0.0  # what counts in every row
+
     @staticmethod
     def of(ph: SampledPhase) -> _Model | None:
-        """None where the tape cannot be read, is too long, or has no values."""
         form = ph.form
-        rows = casadi.densify(casadi.vertcat(form.f, form.l, form.c))
+        return _Model.of_rows(ph, casadi.vertcat(form.f, form.l, form.c))
+
+    @staticmethod
+    def of_rows(ph: SampledPhase, expression: Any, least: float = 0.0) -> _Model | None:
+        """None where the tape cannot be read, is too long, or has no values."""
+        form, rows = ph.form, casadi.densify(expression)
         symbols = [form.t, form.x, form.z, form.u, ph.symbols_s, ph.symbols_p]
         try:
             enclosure = Enclosure(rows, symbols)
@@ -104,20 +114,36 @@ class _Model:
             return None
         passes = min(PASSES, WORK // max(len(enclosure.steps), 1))
         function = Pointwise(casadi.Function("model", symbols, [rows]))
-        found = _Model(enclosure, function, passes)
+        found = _Model(enclosure, function, passes, least)
         return found if passes and np.isfinite(found.values(ph)).all() else None
+
+    def slopes(self, ph: SampledPhase) -> _Model | None:
+        """First and second derivatives of rates and integrands, in which a model may do what they
+        do not show along this motion: the power of a control that is zero, say.
+
+        All rows are added with different weights, and so are the first derivatives for the second:
+        what is brief in one of them is so in the sum.
+        """
+        form, size = ph.form, self.sizes(ph, self.values(ph))
+        rows = casadi.vertcat(form.f, form.l)
+        variables = [v for v in (form.x, form.z, form.u) if v.numel()]
+        if not variables or not rows.numel():
+            return None
+        units = casadi.DM(np.concatenate([ph.sizes, ph.measure.z, ph.spans]))
+        total = casadi.dot(casadi.DM(_weights(rows.numel()) / size[: rows.numel()]), rows)
+        first = units * casadi.vertcat(*[casadi.gradient(total, v) for v in variables])
+        mixed = casadi.dot(casadi.DM(_weights(units.numel())), first)
+        second = units * casadi.vertcat(*[casadi.gradient(mixed, v) for v in variables])
+        return _Model.of_rows(ph, casadi.vertcat(first, second), 1.0)
 
     def values(self, ph: SampledPhase) -> Array:
         return evaluated(self.function, *ph.sampled, ph.s, ph.p)
 
     def sizes(self, ph: SampledPhase, values: Array) -> Array:
         """What counts in each row."""
-        nx, nl = ph.form.x.numel(), ph.form.l.numel()
-        size = np.median(np.abs(values), axis=1)
-        size[:nx] = np.maximum(size[:nx], ph.sizes / ph.measure.time)
-        size[nx + nl :] = CONSTRAINT * np.maximum(size[nx + nl :], ph.measure.c)
-        largest = np.abs(values).max(axis=1, initial=0.0)
-        return np.where(size > 0, size, np.where(largest > 0, largest, 1.0))
+        if self.least:
+            return np.asarray(np.maximum(np.median(np.abs(values), axis=1), self.least))
+        return _sizes(ph, values)
 
     def rough(self, ph: SampledPhase) -> Array:
         """The middles of intervals in which the polynomials do not converge."""
@@ -159,6 +185,49 @@ class _Model:
                 break
             boxes = boxes.some(open_).halved()
         return _breaks(ph, missed)
+
+
+def _sizes(ph: SampledPhase, values: Array) -> Array:
+    """What counts of rates, integrands and path constraints."""
+    nx, nl = ph.form.x.numel(), ph.form.l.numel()
+    size = np.median(np.abs(values), axis=1)
+    size[:nx] = np.maximum(size[:nx], ph.sizes / ph.measure.time)
+    size[nx + nl :] = CONSTRAINT * np.maximum(size[nx + nl :], ph.measure.c)
+    largest = np.abs(values).max(axis=1, initial=0.0)
+    return np.where(size > 0, size, np.where(largest > 0, largest, 1.0))
+
+
+def _with_breaks(ph: SampledPhase, breaks: Array) -> SampledPhase:
+    return replace(ph, further=np.concatenate([ph.further, breaks])) if breaks.size else ph
+
+
+def _missed_by_samples(ph: SampledPhase) -> Array:
+    """Breaks where a model is far from its polynomials at many times: for tapes that have no
+    bounds, as those of tables. What is shorter than the time between them is not seen.
+    """
+    form, count = ph.form, ph.widths.size
+    rows = casadi.densify(casadi.vertcat(form.f, form.l, form.c))
+    symbols = [form.t, form.x, form.z, form.u, ph.symbols_s, ph.symbols_p]
+    function = Pointwise(casadi.Function("model", symbols, [rows]))
+    values = evaluated(function, *ph.sampled, ph.s, ph.p)
+    if not np.isfinite(values).all():
+        return np.zeros(0)
+    each = -(-SAMPLES // count)
+    places = (np.arange(each) + 0.5) / each
+    times = ph.inside(np.tile(places, (count, 1)), np.arange(count)).ravel()
+    found = evaluated(function, times[None, :], ph.x(times), ph.z(times), ph.u(times), ph.s, ph.p)
+    basis = np.polynomial.chebyshev.chebvander(2 * places - 1, POINTS.size - 1) @ _to_series()
+    smooth = values.reshape(-1, count, POINTS.size) @ basis.T
+    size = _sizes(ph, values)[:, None, None]
+    far = np.abs(found.reshape(smooth.shape) - smooth) > APART * size
+    interval, place = np.nonzero(far.any(axis=0))
+    start, end = (place - 1) / each, (place + 2) / each
+    return _breaks(ph, [Boxes(interval, np.maximum(start, 0.0), np.minimum(end, 1.0))])
+
+
+def _weights(count: int) -> Array:
+    """Different weights between one and two."""
+    return np.asarray(1 + np.modf(np.arange(1, count + 1) * 0.5 * (np.sqrt(5) - 1))[0])
 
 
 def _to_series() -> Array:

@@ -13,9 +13,11 @@ from trajopt.certificate.sampled_solution import SampledSolution
 from trajopt.certificate.table import DUAL_BOUND, SCOPE, Check, judged, skipped
 
 
-def global_scope(whole: SampledSolution, tolerance: float, bounds: list[float]) -> list[Check]:
-    """The gap between the cost and the dual bound, which is added to ``bounds``; a gap too large is
-    given for information.
+def global_scope(
+    whole: SampledSolution, cost: float, tolerance: float, bounds: list[float]
+) -> list[Check]:
+    """The gap between the cost and the dual bound, which is added to ``bounds``, relative to the
+    size of the ``cost``; a gap too large is given for information.
     """
     found = convexity(whole)
     if found.reason:
@@ -26,7 +28,7 @@ def global_scope(whole: SampledSolution, tolerance: float, bounds: list[float]) 
     sense = whole.form.sense
     value = sense * bound.cost
     bounds.append(value)
-    gap = max(sense * objective(whole) - bound.cost, 0.0) / whole.sizes.cost
+    gap = max(sense * objective(whole) - bound.cost, 0.0) / cost
     kind = "quasiconvex" if found.minimum_time else "convex"
     remark = (
         f"{kind}: no admissible motion has an objective {'below' if sense > 0 else 'above'} "

@@ -246,7 +246,8 @@ def _variation(
         elif constrained:
             undecided = "not positive on the tangent of the active state constraints"
         elif not variation.every_order:
-            undecided = "not positive where several controls switch together"
+            where = "several controls switch together, or where arcs may appear"
+            undecided = f"not positive where {where}"
     if undecided:
         return [*normality, skipped(VARIATION, undecided, FAMILY)]
     remark = f"a variation makes the cost smaller: {remark}, {found.index} negative"

@@ -219,6 +219,9 @@ def _reaching(size: Array, model: _Effects, group: int, x: Array, time: float) -
         if np.isnan(size).any() or group == 3
         else np.full(size.size, np.nan)
     )
+    # No further than from one of its bounds to the other, where data make it powerless here.
+    bound = model.phase.u_bound if group == 3 else model.phase.z_bound
+    needed = np.where(needed > (width := _width(bound)), width, needed)
     known = np.where(np.isnan(size), needed, size)
     return np.where(np.nan_to_num(needed) * STILL > known, needed, known)
 

@@ -42,8 +42,8 @@ class PhaseData:
     sizes : of states, controls, and the duration
     tangents : (time, row): what variations of (x, t, integrals, static variables) obey at a time
     bends : times -> (N, nx + 1, nx + 1), what state constraints add to the second derivatives of H
-    orders : time of an arc's end -> the orders in which several controls jump there, each a list of
-    the controls between the jumps
+    orders : time, and whether after it -> the orders of arcs of length zero there, each a list of
+    controls: between several jumps, or where an arc may appear
     """
 
     form: PhaseForm
@@ -57,7 +57,7 @@ class PhaseData:
     deadline: Deadline = UNLIMITED
     tangents: tuple[tuple[float, Array], ...] = ()
     bends: Callable[[Array], Array] | None = None
-    orders: Mapping[float, tuple[tuple[Array, ...], ...]] = field(default_factory=dict)
+    orders: Mapping[tuple[float, bool], tuple[tuple[Array, ...], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,7 +120,7 @@ class SecondVariation:
             found.append((linearized, flow))
         return found
 
-    def _orders(self) -> list[dict[tuple[int, float], tuple[Array, ...]]]:
+    def _orders(self) -> list[dict[tuple[int, tuple[float, bool]], tuple[Array, ...]]]:
         """Every choice of an order at each time at which several controls jump."""
         keys = [(k, t) for k, data in enumerate(self.phases) for t in data.orders]
         choices = [self.phases[k].orders[t] for k, t in keys]
@@ -129,15 +129,17 @@ class SecondVariation:
     @property
     def every_order(self) -> bool:
         """Whether all orders are tried, and their durations are free on a half-space, so that a
-        form that is not positive on the whole space is not on it either.
+        form that is not positive on the whole space is not on it either. Without another order that
+        has the other half, that is so for one duration alone.
         """
         counts = [len(o) for data in self.phases for o in data.orders.values()]
-        return int(np.prod(counts)) <= MOST_ORDERS and all(c <= 2 for c in counts)
+        halves = len(counts) == 1 or 1 not in counts
+        return int(np.prod(counts)) <= MOST_ORDERS and all(c <= 2 for c in counts) and halves
 
     def quadratic_forms(
         self,
         flows: Sequence[tuple[Linearized, Flow]],
-        orders: dict[tuple[int, float], tuple[Array, ...]] | None = None,
+        orders: dict[tuple[int, tuple[float, bool]], tuple[Array, ...]] | None = None,
         sign: float = 1.0,
     ) -> list[QuadraticForm]:
         """The forms from the flows of the phases, on halved steps and on whole ones."""
@@ -223,7 +225,10 @@ class _PhaseRows:
 
     @staticmethod
     def of(
-        linearized: Linearized, flow: Flow, orders: dict[float, tuple[Array, ...]], sign: float
+        linearized: Linearized,
+        flow: Flow,
+        orders: dict[tuple[float, bool], tuple[Array, ...]],
+        sign: float,
     ) -> tuple[_PhaseRows, _PhaseRows]:
         """On halved steps, and on whole ones."""
         fine, coarse = Stages.of(flow.fine), Stages.of(flow.coarse)
@@ -242,7 +247,7 @@ class _PhaseRows:
     def _from(
         linearized: Linearized,
         flow: Flow,
-        orders: dict[float, tuple[Array, ...]],
+        orders: dict[tuple[float, bool], tuple[Array, ...]],
         sign: float,
         joined: tuple[Stages, list[Array], NDArray[np.intp]],
     ) -> _PhaseRows:
@@ -261,8 +266,9 @@ class _PhaseRows:
         begins = flow.edges[np.concatenate([[0], last[:-1] + 1])]
         ends = flow.edges[last + 1]
         for i, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-            for controls in orders.get(begin, ()):
-                X = _inserted(linearized, begin, controls, X, Q, zero, sign)
+            for controls in orders.get((begin, True), ()):
+                after = np.nextafter(begin, np.inf)
+                X = _inserted(linearized, after, controls, X, Q, zero, sign)
                 zero += 1
             arc = int(np.searchsorted(data.arcs, 0.5 * (begin + end), side="right")) - 1
             Y = np.zeros((flow.scale.size, count + ns))
@@ -274,6 +280,10 @@ class _PhaseRows:
             place += w.shape[0]
             Q += flow.unit * (Y.T @ stages.Y[i] @ Y + w.T @ w)
             X = (stages.Phi[i] @ Y + roots[i] @ w)[:nX] * flow.scale[:nX, None]
+            for controls in orders.get((end, False), ()):
+                before = np.nextafter(end, -np.inf)
+                X = _inserted(linearized, before, controls, X, Q, zero, sign)
+                zero += 1
             for t, row in data.tangents:
                 if t == end:
                     held = row[:nX] @ X

@@ -7,6 +7,7 @@ from . import (  # noqa: F401  # each adds its cases
     controls,
     ends,
     files,
+    further_hypotheses,
     hypotheses,
     motion,
     presented,
