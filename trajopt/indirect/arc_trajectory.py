@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import casadi
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,20 +62,11 @@ class ArcTrace:
 
     def of(self, expression: Any) -> Array:
         """An expression of the law at all nodes: (pieces, nodes, n)."""
-        law, ham = self.law, self.law.hamiltonian
-        symbols = [
-            ham.phase.t,
-            casadi.vertcat(ham.phase.x, ham.costate, law.v),
-            ham.weight,
-            ham.s,
-            ham.p,
-        ]
-        function = casadi.Function("along", symbols, [casadi.densify(expression)])
+        law = self.law
+        function = Pointwise(law.function(expression))
         nodes = self.values[:, :, : law.node_size].reshape(self.times.size, -1)
-        weight, s = np.split(self.numbers[2:], [ham.weight.numel()])
-        found = np.asarray(
-            Pointwise(function)(self.times.reshape(1, -1), nodes.T, weight, s, self.p)
-        )
+        weight, s = np.split(self.numbers[2:], [law.hamiltonian.weight.numel()])
+        found = np.asarray(function(self.times.reshape(1, -1), nodes.T, weight, s, self.p))
         return np.broadcast_to(found.T, (self.times.size, expression.numel())).reshape(
             *self.times.shape, expression.numel()
         )

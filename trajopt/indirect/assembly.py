@@ -21,6 +21,7 @@ from trajopt.indirect.equations import (
     Equations,
     PhaseEnds,
     Replacement,
+    Row,
     boundary_conditions,
     continuity_names,
     entrance_by_static,
@@ -150,13 +151,10 @@ class ShootingSystem:
         """
         functions = {}
         for k, arc in enumerate(self.arcs):
-            law, ham = arc.law, arc.law.hamiltonian
+            law = arc.law
             if law.v.numel():
-                y = casadi.vertcat(ham.phase.x, ham.costate, law.v)
-                symbols = [ham.phase.t, y, ham.weight, ham.s, ham.p]
-                functions[k] = with_derivatives(
-                    "consistency", symbols, [("control law", law.residual)]
-                )
+                rows: list[Row] = [("control law", law.residual)]
+                functions[k] = with_derivatives("consistency", law.arguments, rows)
         return functions
 
     def numbers(self, k: int, unknowns: Array) -> tuple[Array, Index]:

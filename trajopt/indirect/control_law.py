@@ -88,8 +88,23 @@ class ArcLaw:
         return [i for i, role in enumerate(self.mode.roles) if role == "singular"].index(component)
 
     @property
+    def y(self) -> Any:
+        """The column of x, costate and v, the values at a node."""
+        return casadi.vertcat(self.hamiltonian.phase.x, self.hamiltonian.costate, self.v)
+
+    @property
+    def arguments(self) -> list[Any]:
+        """t, y, weight, s, p: what all its expressions depend on."""
+        ham = self.hamiltonian
+        return [ham.phase.t, self.y, ham.weight, ham.s, ham.p]
+
+    def function(self, *expressions: Any) -> casadi.Function:
+        """Expressions as a function of ``arguments``."""
+        return casadi.Function("law", self.arguments, [casadi.densify(e) for e in expressions])
+
+    @property
     def node_size(self) -> int:
-        """x, costate and v."""
+        """The size of y."""
         return int(2 * self.hamiltonian.phase.x.numel() + self.v.numel())
 
     @property
@@ -186,11 +201,9 @@ class ArcParts:
         """
         if samples is None:
             return []
-        ham, ph = self.ham, self.ph
-        symbols = (ph.t, ph.x, ham.costate, ham.weight, ham.s, ham.p)
-        pairs = list(zip(symbols, samples.points, strict=True))
+        pairs = list(zip(self.ham.arguments, samples.points, strict=True))
         if with_v:
-            pairs += [(self.u_free, samples.u[self.free]), (ph.z, samples.z)]
+            pairs += [(self.u_free, samples.u[self.free]), (self.ph.z, samples.z)]
         return pairs
 
     def equations(self) -> Any:
@@ -335,10 +348,9 @@ def _where_zero(
         return None
     ham, ph = arc.ham, arc.ph
     column = casadi.vertcat(*vanishing)
-    symbols = [ph.t, ph.x, ham.costate, ham.weight, ham.s, ham.p]
     slope = casadi.densify(casadi.jacobian(column, casadi.vertcat(ph.x, ham.costate)))
     function = casadi.Function(
-        "vanishing", symbols, [casadi.densify(column), slope], {"allow_free": True}
+        "vanishing", ham.arguments, [casadi.densify(column), slope], {"allow_free": True}
     )
     if function.get_free():
         return samples
@@ -382,12 +394,8 @@ def _acts(strength: Any, arc: ArcParts, samples: GuessPoints | None, whole: bool
         return False
     if samples is None:
         return True
-    ham, ph = arc.ham, arc.ph
     f = casadi.Function(
-        "strength",
-        [ph.t, ph.x, ham.costate, ham.weight, ham.s, ham.p],
-        [casadi.densify(strength)],
-        {"allow_free": True},
+        "strength", arc.ham.arguments, [casadi.densify(strength)], {"allow_free": True}
     )
     if f.get_free():
         return True  # depends on a control: no bracket that vanishes identically

@@ -136,12 +136,12 @@ def conserved_integrals(
     rate = law.rate[: z.numel()]
     slopes = casadi.horzcat(casadi.jacobian(y, z), casadi.jacobian(y, ph.t))
     rates = casadi.vertcat(rate, 1)
-    symbols = [ph.t, casadi.vertcat(z, law.v), ham.weight, ham.s, ham.p]
-    outputs = [casadi.mtimes(slopes, rates), casadi.mtimes(casadi.fabs(slopes), casadi.fabs(rates))]
-    function = casadi.Function("tried", symbols, [casadi.densify(o) for o in outputs])
+    size = casadi.mtimes(casadi.fabs(slopes), casadi.fabs(rates))
+    function = law.function(casadi.mtimes(slopes, rates), size)
     with np.errstate(all="ignore"):
-        change, size = (np.asarray(o.full()) for o in function(times[None, :], nodes.T, *fixed))
-    constant = np.all(np.abs(change) <= LAWS.constant * size.max(axis=1, keepdims=True), axis=1)
+        change, sizes_of = (np.asarray(o.full()) for o in function(times[None, :], nodes.T, *fixed))
+    largest = sizes_of.max(axis=1, keepdims=True)
+    constant = np.all(np.abs(change) <= LAWS.constant * largest, axis=1)
     return ConservedIntegrals(tuple(i.name for i in found), y, sizes).some(
         tuple(i.name for i, c in zip(found, constant, strict=True) if c)
     )
@@ -177,10 +177,8 @@ def decisive(
     else is known.
     """
     z = casadi.vertcat(ham.phase.x, ham.costate)
-    symbols = [ham.phase.t, ham.phase.x, ham.costate, ham.weight, ham.s, ham.p]
-    found = casadi.Function("slopes", symbols, [casadi.densify(casadi.jacobian(kept.y, z))])(
-        t, x, costate, *fixed
-    )
+    slope = casadi.densify(casadi.jacobian(kept.y, z))
+    found = casadi.Function("slopes", ham.arguments, [slope])(t, x, costate, *fixed)
     slopes = np.asarray(found.full()) * kept.sizes[None, :]
     length = np.linalg.norm(slopes, axis=1, keepdims=True)
     left = slopes[:, x.size :] / np.where(length > 0, length, 1.0)

@@ -78,6 +78,11 @@ class PhaseHamiltonian:
     def costate(self) -> Any:
         return self.phase.costate
 
+    @property
+    def arguments(self) -> list[Any]:
+        """t, x, costate, weight, s, p: what expressions with a law inserted depend on."""
+        return [self.phase.t, self.phase.x, self.costate, self.weight, self.s, self.p]
+
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
         """Path constraints, then bounds of states, row by row."""

@@ -64,7 +64,7 @@ class Minimizer:
     def __init__(self, ham: PhaseHamiltonian, varied: tuple[int, ...] | None = None) -> None:
         self.ham, ph = ham, ham.phase
         self.varied = tuple(range(ph.u.numel())) if varied is None else varied
-        fixed = [ph.t, ph.x, ham.costate, ham.weight, ham.s, ham.p]
+        fixed = ham.arguments
         hessian, gradient = casadi.hessian(ham.H, ph.u)
         self.coupled = bool(ph.z.numel()) or any(c.equality for c in ham.constraints)
         self.affine = not self.coupled and hessian.nnz() == 0

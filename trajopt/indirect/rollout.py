@@ -184,33 +184,18 @@ class _PhaseIntegrator:
 
     def function(self, law: ArcLaw, expression: Any) -> Callable[[Array, Array], Array]:
         """An expression of a law as a function of times (N,) and node values (node size, N)."""
-        ham = self.ham
-        symbols = [
-            ham.phase.t,
-            casadi.vertcat(ham.phase.x, ham.costate, law.v),
-            ham.weight,
-            ham.s,
-            ham.p,
-        ]
-        f = casadi.Function("along", symbols, [casadi.densify(expression)])
+        f = law.function(expression)
         return lambda t, y: np.asarray(f(t[None, :], y, *self.fixed).full())
 
     def watches(self, law: ArcLaw) -> list[_SwitchingEvent]:
         """Functions whose zeros end an arc."""
         ham, bound, watches = self.ham, self.ham.phase.u_bound, []
-        symbols = [
-            ham.phase.t,
-            casadi.vertcat(ham.phase.x, ham.costate, law.v),
-            ham.weight,
-            ham.s,
-            ham.p,
-        ]
         for i, role in enumerate(law.mode.roles):
             if role in ("lower", "upper"):
                 other = "upper" if role == "lower" else "lower"
                 watches.append(
                     _SwitchingEvent(
-                        casadi.Function("s", symbols, [law.stationarity[i]]),
+                        law.function(law.stationarity[i]),
                         self.fixed,
                         i,
                         other if ham.affine[i] else "interior",
@@ -225,7 +210,7 @@ class _PhaseIntegrator:
                     if np.isfinite(limit):
                         watches.append(
                             _SwitchingEvent(
-                                casadi.Function("d", symbols, [law.u[i] - limit]),
+                                law.function(law.u[i] - limit),
                                 self.fixed,
                                 i,
                                 side,

@@ -231,10 +231,8 @@ def node_variables(arc: StartArc, law: ArcLaw, weight: Array, s: Array, p: Array
         return lambda tau: np.concatenate(
             [arc.x(arc.times(tau)), arc.costate(arc.times(tau))], axis=1
         )
-    inputs = [law.v, ham.phase.t, ham.phase.x, ham.costate, ham.weight, ham.s, ham.p]
-    equations = casadi.Function(
-        "equations", inputs, [law.residual, casadi.densify(casadi.jacobian(law.residual, law.v))]
-    )
+    by_v = casadi.densify(casadi.jacobian(law.residual, law.v))
+    equations = casadi.Function("equations", [law.v, *ham.arguments], [law.residual, by_v])
 
     decided = _decided(arc, law, (weight, s, p)) if law.idle else None
 

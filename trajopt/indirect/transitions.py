@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import casadi
 import numpy as np
 from numpy.typing import NDArray
 
@@ -157,10 +156,8 @@ def _relative(values: Array, end: int) -> float:
 
 def _law_values(arc: StartArc, law: ArcLaw, fixed: tuple[Array, ...]) -> _LawValues:
     """Controls, multipliers and slopes of H by a law along an arc."""
-    ham, tau = law.hamiltonian, np.linspace(0.0, 1.0, START.trials)
-    y = casadi.vertcat(ham.phase.x, ham.costate, law.v)
-    outputs = [casadi.densify(e) for e in (law.u, law.multipliers, law.stationarity)]
-    function = casadi.Function("law", [ham.phase.t, y, ham.weight, ham.s, ham.p], outputs)
+    tau = np.linspace(0.0, 1.0, START.trials)
+    function = law.function(law.u, law.multipliers, law.stationarity)
     found = function(arc.times(tau)[None, :], node_variables(arc, law, *fixed)(tau).T, *fixed)
     sizes = (law.u.numel(), len(law.mode.active), law.u.numel())
     return _LawValues(
