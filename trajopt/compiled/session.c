@@ -232,6 +232,16 @@ static int step(session *t, int chord) {
     return 0;
 }
 
+/* Factor at the point, of which the derivatives are there. */
+static int factor_here(session *t, session_report *report) {
+    factorization_report found = {0, 0, 0, 0};
+    if (factor_dependent(t, &found, report)) return (int)(report->status = SESSION_FAILED);
+    report->factorizations++;
+    report->status = judge(t, &found, report);
+    if (report->status != SESSION_SOLVED) t->fresh = 0;
+    return (int)report->status;
+}
+
 static const double GREATEST_GROWTH = 100; /* of the residual over its first value: beyond, the method diverges */
 enum { MOST_SLOW_STEPS = 2 };              /* in a row that do not halve the residual */
 
@@ -271,18 +281,13 @@ int session_solve(session *t, const session_options *o, session_report *report) 
         }
         if (step(t, chord)) return (int)(report->status = SESSION_FAILED);
     }
-    const int status = o->certified ? session_factor(t, report) : SESSION_SOLVED;
+    const int status = o->certified ? factor_here(t, report) : SESSION_SOLVED;
     report->dependent |= released;
     return (int)(report->status = status);
 }
 
 int session_factor(session *t, session_report *report) {
-    factorization_report found = {0, 0, 0, 0};
-    if (derivatives(t) || factor_dependent(t, &found, report)) return (int)(report->status = SESSION_FAILED);
-    report->factorizations++;
-    report->status = judge(t, &found, report);
-    if (report->status != SESSION_SOLVED) t->fresh = 0;
-    return (int)report->status;
+    return derivatives(t) ? (int)(report->status = SESSION_FAILED) : factor_here(t, report);
 }
 
 double session_answer(session *t, const interior_point_answer *answer) {

@@ -19,6 +19,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum trajopt_status {
     TRAJOPT_SOLVED,
     TRAJOPT_SLOW,       /* a limit of iterations or factorizations, or the residual does not fall */
@@ -83,5 +87,9 @@ int trajopt_times(const trajopt *t, int phase);
 double trajopt_time(const trajopt *t, int phase, int which);
 double trajopt_start_time(const trajopt *t, int phase);
 double trajopt_end_time(const trajopt *t, int phase);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
