@@ -294,41 +294,26 @@ class ShootingSystem:
         return [(self.layout.nodes[k][-1], run.by_start[-1]), (columns, run.by_numbers[-1])]
 
     def _ends(self, out: _Rows, runs: list[FlowResult], unknowns: Array) -> None:
-        layout, inputs = self.layout, []
-        # for each input, its dependence on the unknowns
-        places: list[list[tuple[Index, Array]]] = []
+        layout = self.layout
+        # the inputs of the conditions, and for each of them its dependence on the unknowns
+        inputs, places = list[Array](), list[list[tuple[Index, Array]]]()
+
+        def take(*parts: Index) -> None:
+            """Unknowns that are inputs themselves."""
+            inputs.extend(unknowns[columns] for columns in parts)
+            places.extend([(columns, np.eye(columns.size))] for columns in parts)
+
         for i, numbers in enumerate(self.of_phase):
             first, last = numbers[0], numbers[-1]
             size, nq, ns = self.arcs[last].law.node_size, layout.integrals[i].size, layout.s.size
             end = self._end_columns(last, runs[last])
             found, by_s, by_found, by_by_s = self._quadratures(numbers, runs, nq, ns)
             by_s = by_s + self._at_entrances(i, numbers, unknowns, by_by_s)
-            inputs += [
-                unknowns[layout.times[i][0]],
-                unknowns[layout.times[i][-1]],
-                unknowns[layout.nodes[first][0]],
-                runs[last].end[-1, :size],
-            ]
-            inputs += [
-                found,
-                by_s,
-                unknowns[layout.integrals[i]],
-                unknowns[layout.weights[i]],
-                unknowns[layout.jumps[first]],
-            ]
-            places += [
-                _itself(layout.times[i][:1]),
-                _itself(layout.times[i][-1:]),
-                _itself(layout.nodes[first][0]),
-            ]
+            take(layout.times[i][:1], layout.times[i][-1:], layout.nodes[first][0])
+            inputs += [runs[last].end[-1, :size], found, by_s]
             places += [[(columns, matrix[:size]) for columns, matrix in end], by_found, by_by_s]
-            places += [
-                _itself(layout.integrals[i]),
-                _itself(layout.weights[i]),
-                _itself(layout.jumps[first]),
-            ]
-        inputs += [unknowns[layout.s], unknowns[layout.nu]]
-        places += [_itself(layout.s), _itself(layout.nu)]
+            take(layout.integrals[i], layout.weights[i], layout.jumps[first])
+        take(layout.s, layout.nu)
         value, *derivatives = self._boundary(*inputs, self.p)
         rows = out.add(value.full(), self._boundary.names)
         for place, derivative in zip(places, derivatives, strict=True):
@@ -443,7 +428,3 @@ class _Rows:
     def matrix(self) -> Any:
         r, c, v = (np.concatenate([triple[i] for triple in self.triples]) for i in range(3))
         return sparse.coo_matrix((v, (r, c)), shape=(self.count, self.columns)).tocsr()
-
-
-def _itself(columns: Index) -> list[tuple[Index, Array]]:
-    return [(columns, np.eye(columns.size))]

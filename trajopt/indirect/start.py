@@ -106,29 +106,19 @@ class Start:
     def of_phase(self, i: int) -> list[StartArc]:
         return [arc for arc in self.arcs if arc.phase == i]
 
-    def endpoints(self, form: NormalForm) -> list[tuple[float, float, Array, Array]]:
-        """t0, tf, x0, xf of each phase."""
-        ends = []
-        for i in range(len(form.phases)):
-            first, last = self.of_phase(i)[0], self.of_phase(i)[-1]
-            zero, one = np.zeros(1), np.ones(1)
-            ends.append(
-                (first.start, last.end, first.x(first.times(zero))[0], last.x(last.times(one))[0])
-            )
-        return ends
-
 
 def endpoint_values(form: NormalForm, start: Start, p: Array) -> Array:
     """The column of endpoint values and integrals of all phases; integrals that the start does not
     have come by quadrature.
     """
-    values = []
-    for i, (ph, (t0, tf, x0, xf)) in enumerate(
-        zip(form.phases, start.endpoints(form), strict=True)
-    ):
+    values = list[Array]()
+    for i, ph in enumerate(form.phases):
+        arcs = start.of_phase(i)
+        times = np.array([arcs[0].start, arcs[-1].end])
+        x0, xf = arcs[0].x(times[:1])[0], arcs[-1].x(times[1:])[0]
         q = start.integrals[i] if start.integrals is not None else _integrals(form, i, start, p)
-        rest = ph.ends.column.numel() - 2 - 2 * x0.size - q.size
-        values.append(np.concatenate([[t0, tf], x0, xf, np.zeros(rest), q]))
+        others = np.zeros(ph.ends.column.numel() - 2 - 2 * x0.size - q.size)
+        values += [times, x0, xf, others, q]
     return np.concatenate(values)
 
 

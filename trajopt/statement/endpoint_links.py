@@ -4,15 +4,13 @@ a value in other units.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.statement.normal_form import NormalForm, PhaseForm
+from trajopt.statement.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int_]
@@ -59,7 +57,7 @@ def endpoint_links(form: NormalForm, parameters: Array) -> EndpointLinks | None:
     sampled = casadi.vertcat(*[sample.x for ph in form.phases for sample in ph.samples])
     if sampled.numel():
         equal = equal[~np.array(casadi.which_depends(form.b[equal.tolist()], sampled, 1, True))]
-    b, unknowns = form.b[equal.tolist()], _unknowns(form)
+    b, unknowns = form.b[equal.tolist()], casadi.vertcat(form.endpoint_column, form.s)
     affine = np.flatnonzero(~np.array(casadi.which_depends(b, unknowns, 2, True), dtype=bool))
     b, equal = b[affine.tolist()], equal[affine]
     if not equal.size:
@@ -83,12 +81,16 @@ class EndpointValues:
 
     def __init__(self, form: NormalForm, parameters: Array) -> None:
         self._links = endpoint_links(form, parameters)
-        first = _first(form)
-        self._phases = [
-            _places(phase, start) for phase, start in zip(form.phases, first, strict=False)
-        ]
-        self._statics = slice(first[-1], None)
-        self._values = np.full(first[-1] + form.s.numel(), np.nan)
+        self._places = dict[tuple[int, str], slice]()
+        first = 0
+        for i, phase in enumerate(form.phases):
+            end = first
+            for name in ("t0", "tf", "x0", "xf"):
+                start, end = end, end + getattr(phase.ends, name).numel()
+                self._places[i, name] = slice(start, end)
+            first += phase.ends.column.numel()
+        self._statics = slice(first, None)
+        self._values = np.full(first + form.s.numel(), np.nan)
 
     @property
     def linked(self) -> bool:
@@ -97,11 +99,11 @@ class EndpointValues:
 
     def of(self, phase: int, name: str) -> Array:
         """Return the values of "t0", "tf", "x0" or "xf" of a phase."""
-        return self._values[self._phases[phase][name]].copy()
+        return self._values[self._places[phase, name]].copy()
 
     def set(self, phase: int, name: str, values: Array) -> None:
         """Set values that are unknown so far; NaN sets none."""
-        self._set(self._phases[phase][name], values)
+        self._set(self._places[phase, name], values)
 
     def set_statics(self, values: Array) -> None:
         self._set(self._statics, values)
@@ -114,27 +116,3 @@ class EndpointValues:
     def _set(self, places: slice, values: Array) -> None:
         old = self._values[places]
         self._values[places] = np.where(np.isnan(old), values, old)
-
-
-def _unknowns(form: NormalForm) -> Any:
-    return casadi.vertcat(form.endpoint_column, form.s)
-
-
-def _first(form: NormalForm) -> list[int]:
-    """Return where the endpoint values of each phase begin, and where those of the last end."""
-    return list(
-        itertools.accumulate(
-            (sum(part.numel() for part in phase.ends) for phase in form.phases), initial=0
-        )
-    )
-
-
-def _places(phase: PhaseForm, first: int) -> dict[str, slice]:
-    ends = phase.ends
-    bounds = itertools.accumulate(
-        (part.numel() for part in (ends.t0, ends.tf, ends.x0, ends.xf)), initial=first
-    )
-    return {
-        name: slice(a, b)
-        for name, (a, b) in zip(("t0", "tf", "x0", "xf"), itertools.pairwise(bounds), strict=True)
-    }
