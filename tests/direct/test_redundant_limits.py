@@ -204,3 +204,25 @@ def train_with_buffer():
 def test_what_is_constant_in_one_region_only_is_no_integral():
     before, after = limits_before_and_after(train_with_buffer())
     assert after is before
+
+
+def test_rates_of_very_different_sizes_are_no_integral():
+    """Far below the ground the air of an exponential atmosphere is denser by a hundred decades."""
+    ocp = Problem("ascent")
+    ph = ocp.phase()
+    t = ph.time(start=0, end=free(0))
+    y, vx = ph.state("y", start=0, end=185e3), ph.state("vx", start=0, end=7800)
+    vy, m = ph.state("vy", start=0, end=0), ph.state("m", start=117e3)
+    angle = ph.control("angle", lower=-1.57, upper=1.57)
+    drag = casadi.exp(-y / 8440) * casadi.sqrt(vx**2 + vy**2 + 1e-12)
+    ph.dynamics(
+        {
+            y: vy,
+            vx: (2.1e6 * casadi.cos(angle) - drag * vx) / m,
+            vy: (2.1e6 * casadi.sin(angle) - drag * vy) / m - 9.81,
+            m: -800,
+        }
+    )
+    ocp.minimize(ph.final(t))
+    before, after = limits_before_and_after(ocp)
+    assert after is before

@@ -445,9 +445,16 @@ def _integrals(
     if regular.sum() <= count:
         return np.zeros((count, 0))
     changes = _changes(x[:, regular], rates[:, regular])
-    lengths = np.linalg.norm(changes, axis=0)
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    return np.asarray(_null(changes / lengths) / lengths[:, None])
+    # Each place counts the same: rates of an exponential law may differ by a hundred decades.
+    changes = changes / _lengths(changes, axis=1)
+    lengths = _lengths(changes, axis=0)
+    return np.asarray(_null(changes / lengths) / lengths.T)
+
+
+def _lengths(matrix: Array, axis: int) -> Array:
+    """The lengths of the columns (axis 0) or of the rows (axis 1); 1 for those of zeros."""
+    lengths = np.linalg.norm(matrix, axis=axis, keepdims=True)
+    return np.where(lengths > 0, lengths, 1.0)
 
 
 def _within(bound: Bound, values: Array, sizes: Array | float = 1.0) -> Array:
