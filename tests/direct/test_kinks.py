@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from trajopt import Problem, solve
+from tests.benchmarks.fresh import families as fresh
+from trajopt import Problem, certify, solve
 from trajopt.direct.collocation import Collocation
 
 
@@ -71,3 +72,10 @@ def test_two_kinks_in_one_interval():
     assert solution["u"](0.55) == pytest.approx(0.9, abs=1e-7)
     # The part that is cut off: (0.1 (1 - s^2))^2, s from -1 to 1, in units of 0.03.
     assert solution.objective == pytest.approx(0.01 * 0.03 * 16 / 15, rel=1e-6)
+
+
+def test_the_estimate_counts_what_a_bound_cuts_off_a_control():
+    """The polynomial of a control leaves its bound between the end of an interval and the nearest
+    point; the motion by the control within its bounds misses the states by more than the defects.
+    """
+    assert certify(solve(fresh.build(780, 3)).check()).claim == "minimum"

@@ -13,7 +13,7 @@ from trajopt.direct.interpolation import node_values, sampled_between
 from trajopt.direct.mesh_solution import Estimate, MeshSolution
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.schemes import gauss_quadrature
-from trajopt.trajectory.curve import inverse_legendre
+from trajopt.trajectory.curve import inverse_legendre, lagrange_basis
 
 Array = NDArray[np.float64]
 
@@ -58,11 +58,43 @@ def error_estimate(solution: MeshSolution, view: PhaseView) -> Estimate:
             )
             gaps[here] = np.abs(widths[:, None] * (weights @ finer) - integrals[here])
         decay[here] = _decay(rule.nodes, X, size)
+    errors = errors + _overshoots(view)
     in_gaps = _residuals_in_gaps(view)
     errors, violation = np.maximum(errors, in_gaps), max(violation, float(in_gaps.max()))
     return Estimate(
         np.maximum(errors, _quadrature_errors(solution, view, integrals, gaps)), decay, violation
     )
+
+
+def _overshoots(view: PhaseView) -> Array:
+    """(intervals,): what the states miss because a control is cut off at its bound.
+
+    The polynomial of a smooth control may leave its bounds between the ends of an interval and the
+    nearest collocation point. There the control that a user gets is the bound, which is beyond the
+    polynomial by a triangle in time, too short for the points between.
+    """
+    ph, bound = view.layout, view.layout.form.u_bound
+    errors = np.zeros(ph.mesh.intervals)
+    if not (np.isfinite(bound.lower).any() or np.isfinite(bound.upper).any()):
+        return errors
+    for rule, here in ph.grid.groups:
+        points = ph.grid.first_point[here][:, None] + np.arange(rule.points.size)
+        U = view.values.U[points]
+        for end, nearest in ((0.0, 0), (1.0, -1)):
+            distance = abs(end - rule.points[nearest])
+            at_end = lagrange_basis(rule.points, np.array([end]))[0]
+            u = np.einsum("p,kpi->ki", at_end, U)
+            excess = np.maximum(np.maximum(u - bound.upper, bound.lower - u), 0.0)
+            if distance == 0 or not excess.any():
+                continue
+            # On a line to the nearest point, the share of the distance that is beyond the bound.
+            change = np.maximum(np.abs(u - U[:, nearest]), excess)
+            share = np.divide(excess, change, out=np.zeros_like(excess), where=excess > 0)
+            area = 0.5 * excess * share * distance * ph.grid.widths[here][:, None]
+            slopes = view.derivatives[0][points[:, nearest]][:, : ph.nx, ph.control_inputs]
+            missed = np.einsum("kiu,ku->ki", np.abs(slopes), area)
+            errors[here] += (missed / view.x_size).max(axis=1, initial=0.0)
+    return errors
 
 
 def _quadrature_errors(

@@ -34,7 +34,37 @@ def kinks(view: PhaseView, where: NDArray[np.bool_]) -> list[float]:
         places = [_bends(view, k, j, at_bound[here, j]) for j in changing]
         if places:
             found += places[int(np.argmax([len(p) for p in places]))]
+        else:
+            found += _beside_ends(view, k, at_bound)
     return found
+
+
+def _beside_ends(view: PhaseView, k: int, at_bound: NDArray[np.int_]) -> list[float]:
+    """The kinks between an end of the interval and its nearest point.
+
+    A control is at its bound on one side of the end and free on the other; the polynomial of the
+    free side meets the bound within this interval, beside its end.
+    """
+    ph = view.layout
+    start, end = ph.mesh.breaks[k : k + 2]
+    places = []
+    for other, point, beside in ((k - 1, 0, start), (k + 1, -1, end)):
+        if not 0 <= other < ph.mesh.intervals:
+            continue
+        own = at_bound[ph.grid.points_of(k)][point]
+        theirs = at_bound[ph.grid.points_of(other)][-1 - point]
+        near = start + (end - start) * ph.grid.rules[k].points[point]
+        for j in np.flatnonzero((own != theirs) & ((own == 0) | (theirs == 0))).tolist():
+            free = _continued(view, k if own[j] == 0 else other, j)
+            bound = _limit(view, int(own[j] or theirs[j]), j)
+            places += _meetings(min(beside, near), max(beside, near), free, bound)
+    return places
+
+
+def _limit(view: PhaseView, sign: int, j: int) -> Side:
+    bound = view.layout.form.u_bound
+    limit = float((bound.lower if sign < 0 else bound.upper)[j])
+    return lambda at: np.full(at.shape, limit)
 
 
 def _at_bound(view: PhaseView) -> NDArray[np.int_]:
@@ -51,8 +81,7 @@ def _bends(view: PhaseView, k: int, j: int, at_bound: NDArray[np.int_]) -> list[
 
     def side(sign: int, neighbour: int) -> Side | None:
         if sign:
-            limit = float((ph.form.u_bound.lower if sign < 0 else ph.form.u_bound.upper)[j])
-            return lambda at: np.full(at.shape, limit)
+            return _limit(view, sign, j)
         return _continued(view, neighbour, j) if 0 <= neighbour < ph.mesh.intervals else None
 
     changes = np.flatnonzero(np.diff(at_bound))
