@@ -171,35 +171,36 @@ def shooting_problem(
 ) -> ShootingProblem:
     """Laws, flows and grids for the arcs of a start, and all unknowns read off it."""
     weights = weights_at(form, start, p)
-    laws = _laws(hams, start, weights, p, options)
+    # by phase: what laws depend on besides time and the values at nodes
+    fixed = [(weight, start.s, p) for weight in weights]
+    laws = _laws(hams, start, fixed, options)
     enough = np.inf if start.own_costates else float(np.sqrt(options.tolerance))
     if not start.own_costates:
-        start = _with_own_costates(start, laws, weights, p)
+        start = _with_own_costates(start, laws, fixed)
     for k, (one, two) in enumerate(pairwise(start.arcs)):
         if one.phase == two.phase:
-            refuse_chattering((one, two), laws[k], laws[k + 1], (weights[one.phase], start.s, p))
+            refuse_chattering((one, two), laws[k], laws[k + 1], fixed[one.phase])
     sizes, conditions = shooting_scales(form, start), independent_rows(form, hams, start, p)
     arcs: list[ShootingArc] = []
     nodes, flow_scales = [], []
     for arc, law in zip(start.arcs, laws, strict=True):
-        values = node_variables(arc, law, weights[arc.phase], start.s, p)
+        size, here = sizes[arc.phase], fixed[arc.phase]
+        values = node_variables(arc, law, *here)
         flow = ArcFlow(law, budget or Budget())
         numbers = np.concatenate([[arc.start, arc.end], weights[arc.phase], start.s])
-        scale = _flow_scale(flow, values, sizes[arc.phase], numbers, p)
+        scale = _flow_scale(flow, values, size, numbers, p)
         grid = choose_grid(flow, _probe(arc, values, scale), numbers, p, 0.01 * options.tolerance)
-        fixed = (weights[arc.phase], start.s, p)
         if options.use_integrals:
-            tau, size = np.linspace(0.0, 1.0, START.trials), sizes[arc.phase]
-            kept = conserved_integrals(
-                law, arc.times(tau), values(tau), fixed, np.concatenate([size.x, size.costate])
-            )
+            tau = np.linspace(0.0, 1.0, START.trials)
+            of_nodes = np.concatenate([size.x, size.costate])
+            kept = conserved_integrals(law, arc.times(tau), values(tau), here, of_nodes)
             flow = replace(flow, kept=kept)
         before = arcs[-1].law if arcs and arcs[-1].phase == arc.phase else None
         entry = entrance(before, law, arc.touched, conditions.implied[arc.phase])
         smooth = arc.continuous
         if smooth is None:
             smooth = before is None or continuous(
-                (start.arcs[len(arcs) - 1], arc), before, law, fixed
+                (start.arcs[len(arcs) - 1], arc), before, law, here
             )
         arcs.append(ShootingArc(arc.phase, flow, grid, entry, smooth))
         nodes.append(values(grid.starts))
@@ -223,7 +224,7 @@ def shooting_problem(
     prepared = _with_multipliers(prepared, sizes, enough)
     # Multipliers are linear in transversality, but not in the integrals that replace it: those come
     # last.
-    replaced = tuple(_replaced(i, start, arcs, (weights[i], start.s, p)) for i in range(len(hams)))
+    replaced = tuple(_replaced(i, start, arcs, here) for i, here in enumerate(fixed))
     return replace(prepared, system=replace(prepared.system, replaced=replaced))
 
 
@@ -268,8 +269,7 @@ def _replaced(
 def _laws(
     hams: tuple[PhaseHamiltonian, ...],
     start: Start,
-    weights: list[Array],
-    p: Array,
+    fixed: list[tuple[Array, Array, Array]],
     options: Options,
 ) -> list[ArcLaw]:
     found: dict[tuple[int, object], ArcLaw] = {}
@@ -277,7 +277,7 @@ def _laws(
         key = (arc.phase, arc.mode)
         if key not in found:
             given = options.law_of(hams[arc.phase].phase.name)
-            samples = samples_of(arc, weights[arc.phase], start.s, p)
+            samples = samples_of(arc, *fixed[arc.phase])
             found[key] = (
                 arc_law(hams[arc.phase], arc.mode, samples)
                 if given is None
@@ -286,7 +286,9 @@ def _laws(
     return [found[arc.phase, arc.mode] for arc in start.arcs]
 
 
-def _with_own_costates(start: Start, laws: list[ArcLaw], weights: list[Array], p: Array) -> Start:
+def _with_own_costates(
+    start: Start, laws: list[ArcLaw], fixed: list[tuple[Array, Array, Array]]
+) -> Start:
     """Costates on state-constrained arcs in the convention of the flow."""
     arcs: list[StartArc] = []
     for i in {arc.phase: None for arc in start.arcs}:
@@ -297,10 +299,9 @@ def _with_own_costates(start: Start, laws: list[ArcLaw], weights: list[Array], p
         ]
         trajectory = own[0][0].trajectory
         if any(follows):
-            fixed = (weights[i], start.s, p)
             assert trajectory.costate is not None
             parts = [
-                flow_costate(arc, law, fixed)
+                flow_costate(arc, law, fixed[i])
                 if follow
                 else trajectory.costate.part(arc.start, arc.end)
                 for (arc, law), follow in zip(own, follows, strict=True)
