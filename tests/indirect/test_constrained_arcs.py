@@ -8,10 +8,10 @@ import pytest
 import trajopt.indirect.initial_system
 from trajopt import Problem, solve
 from trajopt.deadline import Budget
-from trajopt.indirect.control_law import Mode
 from trajopt.indirect.costate_convention import flow_costate
 from trajopt.indirect.hamiltonian import boundary_rows, phase_hamiltonians
 from trajopt.indirect.initial_system import shooting_problem
+from trajopt.indirect.modes import Mode
 from trajopt.indirect.settings import READING, START
 from trajopt.indirect.shooting import Shooting, _Run
 from trajopt.indirect.start import StartArc, endpoint_values

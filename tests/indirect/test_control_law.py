@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from trajopt import Problem
-from trajopt.indirect.control_law import Mode, arc_law
+from trajopt.indirect.control_law import arc_law
 from trajopt.indirect.first_integrals import first_integrals
 from trajopt.indirect.hamiltonian import UnsupportedError, boundary_rows, phase_hamiltonians
 from trajopt.indirect.minimize import Minimizer
+from trajopt.indirect.modes import Mode
 
 
 def hamiltonian(name):

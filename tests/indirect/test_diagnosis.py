@@ -11,12 +11,13 @@ import scipy.sparse as sparse
 
 from trajopt import Problem, builder, solve
 from trajopt.errors import GuessError
-from trajopt.indirect.control_law import Mode, arc_law
+from trajopt.indirect.control_law import arc_law
 from trajopt.indirect.diagnosis import ADVICE, diagnose
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
 from trajopt.indirect.hamiltonian import phase_hamiltonians
 from trajopt.indirect.initial_system import shooting_problem
+from trajopt.indirect.modes import Mode
 from trajopt.indirect.newton import NewtonEnd, NewtonResult, solve_by_newton
 from trajopt.indirect.rollout import rollout
 from trajopt.indirect.shooting import Shooting

@@ -5,10 +5,11 @@ import importlib
 import numpy as np
 import pytest
 
-from trajopt.indirect.control_law import Mode, arc_law
+from trajopt.indirect.control_law import arc_law
 from trajopt.indirect.flow import ArcFlow
 from trajopt.indirect.grid import Probe, choose_grid
 from trajopt.indirect.hamiltonian import phase_hamiltonians
+from trajopt.indirect.modes import Mode
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,9 @@ import pytest
 from casadi import cos, sin
 
 from trajopt import Problem, certify, solve
-from trajopt.indirect.control_law import Mode, arc_law
+from trajopt.indirect.control_law import arc_law
 from trajopt.indirect.hamiltonian import phase_hamiltonians
+from trajopt.indirect.modes import Mode
 from trajopt.indirect.shooting import Shooting
 
 THRUST, EXHAUST, RADIUS, DURATION = 0.2, 2.0, 1.3, 3.2

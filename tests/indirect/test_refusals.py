@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from trajopt import Problem, solve
-from trajopt.indirect.control_law import GuessPoints, Mode, arc_law
+from trajopt.indirect.control_law import GuessPoints, arc_law
 from trajopt.indirect.hamiltonian import UnsupportedError, phase_hamiltonians
+from trajopt.indirect.modes import Mode
 from trajopt.indirect.shooting import Shooting
 
 

@@ -6,8 +6,9 @@ from casadi import cos, sin
 
 from trajopt import Problem, free, solve
 from trajopt.indirect import control_law
-from trajopt.indirect.control_law import GuessPoints, Mode, arc_law
+from trajopt.indirect.control_law import GuessPoints, arc_law
 from trajopt.indirect.hamiltonian import phase_hamiltonians
+from trajopt.indirect.modes import Mode
 from trajopt.indirect.shooting import Shooting
 
 

@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 
 from trajopt import Problem, solve
 from trajopt.indirect import initial_system, shooting, transitions
-from trajopt.indirect.control_law import Mode
+from trajopt.indirect.modes import Mode
 from trajopt.indirect.shooting import Shooting
 from trajopt.indirect.start import StartArc
 from trajopt.trajectory.arcs import Arc

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import casadi
@@ -14,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.indirect.arc_trajectory import ArcTrace
-from trajopt.indirect.control_law import Mode
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, involves
 from trajopt.indirect.held_by_bounds import HeldConstraint, held_by_bounds, values_along
 from trajopt.indirect.initial_system import ShootingProblem
+from trajopt.indirect.modes import Mode
 from trajopt.indirect.settings import CHECK
 from trajopt.indirect.start import Start, StartArc, merged_arcs
 from trajopt.indirect.transitions import may_do_otherwise
@@ -106,7 +107,8 @@ def _controls(trace: ArcTrace, k: int, held: list[HeldConstraint]) -> list[Findi
             other = ("upper" if role == "lower" else "lower") if affine[i] else "interior"
             slack = CHECK.slack * (1e-300 + float(np.abs(slopes[:, :, i]).max()))
             text = f"control '{name}' is at its {role} bound, but H decreases away from it"
-            found += _where(trace, k, wrong, slack * 10, text, _with_role(i, other))
+            change = partial(Mode.with_role, component=i, role=other)
+            found += _where(trace, k, wrong, slack * 10, text, change)
     return found
 
 
@@ -131,7 +133,7 @@ def _constraints(trace: ArcTrace, k: int) -> list[Finding]:
                 values,
                 CHECK.slack * 10 * (1e-300 + float(np.abs(values).max())),
                 text,
-                _without(j),
+                partial(Mode.without_active, numbers=(j,)),
             )
             left = (j, held[j]) if constraint.order is not None and constraint.order > 1 else None
             found += [replace(f, left=left) for f in wrong]
@@ -142,7 +144,8 @@ def _constraints(trace: ArcTrace, k: int) -> list[Finding]:
             ("lower", constraint.lower - values),
             ("upper", values - constraint.upper),
         ):
-            change = _with_constraint(j, side) if constraint.order is not None else None
+            held_there = partial(Mode.with_active, number=j, side=side)
+            change = held_there if constraint.order is not None else None
             touch = (j, side) if constraint.order is not None and constraint.order > 1 else None
             text = f"constraint '{constraint.name}' is beyond its {side} limit"
             found += [
@@ -254,15 +257,11 @@ def _where(
     ]
 
 
-def _with_role(i: int, role: str) -> Callable[[Mode], Mode]:
-    return lambda mode: Mode((*mode.roles[:i], role, *mode.roles[i + 1 :]), mode.active)
-
-
 def _at_bound(ham: PhaseHamiltonian, i: int, side: str) -> Callable[[Mode], Mode]:
     """A control at its bound; a mixed constraint that it alone has held is left."""
 
     def change(mode: Mode) -> Mode:
-        mode = _with_role(i, side)(mode)
+        mode = mode.with_role(i, side)
         left = [k for k, role in enumerate(mode.roles) if role not in ("lower", "upper")]
         acts = {
             j: ham.constraints[j].derivatives[-1]
@@ -274,17 +273,9 @@ def _at_bound(ham: PhaseHamiltonian, i: int, side: str) -> Callable[[Mode], Mode
             for j, e in acts.items()
             if involves(e, ham.phase.u, i) and not any(involves(e, ham.phase.u, k) for k in left)
         ]
-        return Mode(mode.roles, tuple(a for a in mode.active if a[0] not in gone))
+        return mode.without_active(gone)
 
     return change
-
-
-def _without(j: int) -> Callable[[Mode], Mode]:
-    return lambda mode: Mode(mode.roles, tuple(a for a in mode.active if a[0] != j))
-
-
-def _with_constraint(j: int, side: str) -> Callable[[Mode], Mode]:
-    return lambda mode: Mode(mode.roles, tuple(sorted((*mode.active, (j, side)))))
 
 
 def revised_structures(

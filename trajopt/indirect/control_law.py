@@ -23,21 +23,12 @@ from numpy.typing import NDArray
 
 from trajopt.indirect.elimination import Known, is_zero, solved_linear
 from trajopt.indirect.hamiltonian import Constraint, PhaseHamiltonian, UnsupportedError, involves
+from trajopt.indirect.modes import Mode
 from trajopt.indirect.settings import LAWS
 
 Array = NDArray[np.float64]
 # -> column of controls in t, x, costate, weight, s, p of the phase
 UserLaw = Callable[[PhaseHamiltonian], Any]
-
-
-@dataclass(frozen=True)
-class Mode:
-    """What holds on an arc: a role for each control component, and active constraints as (number,
-    "lower" | "upper").
-    """
-
-    roles: tuple[str, ...]
-    active: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.errors import GuessError
-from trajopt.indirect.control_law import ArcLaw, ArcParts, Mode
+from trajopt.indirect.control_law import ArcLaw, ArcParts
 from trajopt.indirect.hamiltonian import PhaseHamiltonian
+from trajopt.indirect.modes import Mode
 from trajopt.indirect.settings import START
 
 Array = NDArray[np.float64]

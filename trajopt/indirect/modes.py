@@ -1,15 +1,35 @@
-"""Between the roles of an ``Arc``, in the user's names, and the ``Mode`` of a law."""
+"""The mode of an arc, its changes, and the roles of an ``Arc`` in the user's names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from trajopt.errors import GuessError, suggest
-from trajopt.indirect.control_law import Mode
 from trajopt.indirect.hamiltonian import PhaseHamiltonian
 from trajopt.trajectory.arcs import Arc
 
 ROLES = ("lower", "upper", "interior", "singular")
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What holds on an arc: a role for each control component, and active constraints as (number,
+    "lower" | "upper").
+    """
+
+    roles: tuple[str, ...]
+    active: tuple[tuple[int, str], ...] = ()
+
+    def with_role(self, component: int, role: str) -> Mode:
+        roles = (*self.roles[:component], role, *self.roles[component + 1 :])
+        return replace(self, roles=roles)
+
+    def with_active(self, number: int, side: str) -> Mode:
+        return replace(self, active=tuple(sorted((*self.active, (number, side)))))
+
+    def without_active(self, numbers: Collection[int]) -> Mode:
+        return replace(self, active=tuple(a for a in self.active if a[0] not in numbers))
 
 
 def mode_of_roles(ham: PhaseHamiltonian, roles: Mapping[str, str]) -> Mode:

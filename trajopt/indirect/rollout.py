@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from trajopt.errors import GuessError, suggest
-from trajopt.indirect.control_law import ArcLaw, Mode, UserLaw, arc_law, user_law
+from trajopt.indirect.control_law import ArcLaw, UserLaw, arc_law, user_law
 from trajopt.indirect.hamiltonian import PhaseHamiltonian
 from trajopt.indirect.minimize import Minimizer, idle_minimizer
-from trajopt.indirect.modes import mode_of_roles, touched_of
+from trajopt.indirect.modes import Mode, mode_of_roles, touched_of
 from trajopt.indirect.settings import CHECK, START
 from trajopt.indirect.start import Start, StartArc
 from trajopt.statement.normal_form import NormalForm, PhaseForm
@@ -155,7 +155,7 @@ class _PhaseIntegrator:
         found = solve_ivp(
             slope, (t, end), y0, method="DOP853",
             rtol=START.tolerance, atol=1e-12 * (1 + np.abs(y0)),
-            dense_output=True, events=[w.event for w in watches] or None,
+            dense_output=True, events=[event for event, _, _ in watches] or None,
         )  # fmt: skip
         if not found.success:
             raise GuessError(
@@ -179,64 +179,44 @@ class _PhaseIntegrator:
         )
         trajectory = Trajectory(x_curve, z_curve, u_curve, costate_curve, breaks=knots)
         arc = StartArc(self.phase, mode, t, stop, trajectory)
-        fired = [w for w, hits in zip(watches, found.t_events or [], strict=False) if len(hits)]
-        return arc, fired[0].next_mode(mode) if fired and stop < end else None
+        changes = zip(watches, found.t_events or [], strict=False)
+        fired = [(i, role) for (_, i, role), hits in changes if len(hits)]
+        return arc, mode.with_role(*fired[0]) if fired and stop < end else None
 
     def function(self, law: ArcLaw, expression: Any) -> Callable[[Array, Array], Array]:
         """An expression of a law as a function of times (N,) and node values (node size, N)."""
         f = law.function(expression)
         return lambda t, y: np.asarray(f(t[None, :], y, *self.fixed).full())
 
-    def watches(self, law: ArcLaw) -> list[_SwitchingEvent]:
-        """Functions whose zeros end an arc."""
-        ham, bound, watches = self.ham, self.ham.phase.u_bound, []
+    def watches(self, law: ArcLaw) -> list[tuple[Any, int, str]]:
+        """Events whose zeros end an arc, with the component and the role that it has from there."""
+        ham, bound, found = self.ham, self.ham.phase.u_bound, []
         for i, role in enumerate(law.mode.roles):
             if role in ("lower", "upper"):
                 other = "upper" if role == "lower" else "lower"
-                watches.append(
-                    _SwitchingEvent(
-                        law.function(law.stationarity[i]),
-                        self.fixed,
-                        i,
-                        other if ham.affine[i] else "interior",
-                        -1 if role == "lower" else 1,
-                    )
-                )
+                direction = -1 if role == "lower" else 1
+                event = _event(law.function(law.stationarity[i]), self.fixed, direction)
+                found.append((event, i, other if ham.affine[i] else "interior"))
             elif role == "interior":
-                for side, limit, sign in (
+                for side, limit, direction in (
                     ("lower", bound.lower[i], -1),
                     ("upper", bound.upper[i], 1),
                 ):
                     if np.isfinite(limit):
-                        watches.append(
-                            _SwitchingEvent(
-                                law.function(law.u[i] - limit),
-                                self.fixed,
-                                i,
-                                side,
-                                sign,
-                            )
-                        )
-        return watches
+                        distance = law.function(law.u[i] - limit)
+                        found.append((_event(distance, self.fixed, direction), i, side))
+        return found
 
 
-class _SwitchingEvent:
-    def __init__(
-        self, function: Any, fixed: tuple[Array, ...], component: int, role: str, direction: int
-    ) -> None:
-        self.component, self.role = component, role
+def _event(function: Any, fixed: tuple[Array, ...], direction: int) -> Any:
+    """A function of time and node values whose zero ends an integration by SciPy."""
 
-        def event(t: float, y: Array) -> float:
-            return float(function(t, y, *fixed))
+    def event(t: float, y: Array) -> float:
+        return float(function(t, y, *fixed))
 
-        event.terminal = True  # type: ignore[attr-defined]  # how scipy marks events
-        event.direction = direction  # type: ignore[attr-defined]
-        self.event = event
-
-    def next_mode(self, mode: Mode) -> Mode:
-        roles = list(mode.roles)
-        roles[self.component] = self.role
-        return Mode(tuple(roles), mode.active)
+    event.terminal = True  # type: ignore[attr-defined]  # how scipy marks events
+    event.direction = direction  # type: ignore[attr-defined]
+    return event
 
 
 def _check_names(form: NormalForm, guess: Mapping[Any, Any]) -> None:

@@ -12,8 +12,9 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.indirect.control_law import ArcLaw, GuessPoints, Mode
+from trajopt.indirect.control_law import ArcLaw, GuessPoints
 from trajopt.indirect.minimize import idle_minimizer
+from trajopt.indirect.modes import Mode
 from trajopt.indirect.settings import READING, START
 from trajopt.statement.normal_form import NamedVector, NormalForm
 from trajopt.trajectory.arcs import together

@@ -13,9 +13,8 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.indirect.control_law import Mode
 from trajopt.indirect.hamiltonian import PhaseHamiltonian, boundary_rows, involves
-from trajopt.indirect.modes import mode_of_roles, touched_of
+from trajopt.indirect.modes import Mode, mode_of_roles, touched_of
 from trajopt.indirect.settings import READING
 from trajopt.indirect.start import (
     Start,
