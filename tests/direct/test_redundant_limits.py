@@ -1,5 +1,7 @@
 """End values and bounds that integrals of motion give already."""
 
+from dataclasses import replace
+
 import casadi
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from trajopt import Problem, free, solve
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.presolve import without_redundant_limits
+from trajopt.statement.bounds import Bound
 
 HALF = np.sqrt(0.5)
 
@@ -226,3 +229,22 @@ def test_rates_of_very_different_sizes_are_no_integral():
     ocp.minimize(ph.final(t))
     before, after = limits_before_and_after(ocp)
     assert after is before
+
+
+def test_an_end_value_that_presolve_loses_is_kept(monkeypatch):
+    """An integral that is none would leave a stated end value to itself."""
+
+    def wrong(form, parameters):
+        phase = form.phases[0]
+        end = Bound(phase.x_end.lower - 0.1, phase.x_end.upper + 0.1)
+        states = (replace(phase.states[0], end=end),)
+        return replace(form, phases=(replace(phase, states=states),))
+
+    ocp = Problem("kept")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=0, end=1), ph.control("u")
+    ph.dynamics({x: u})
+    ocp.minimize(ph.integral(u**2))
+    monkeypatch.setattr("trajopt.direct.solve_mesh.presolve", wrong)
+    assert solve(ocp).check()["x"](1.0) == pytest.approx(1.0, abs=1e-9)

@@ -78,6 +78,10 @@ class Context:
         form = presolve(self.stated, self.parameters)
         return replace(self, form=form, kernels=make_kernels(form, self.parameters))
 
+    def as_stated(self) -> Context:
+        """Without presolve."""
+        return replace(self, form=self.stated, kernels=make_kernels(self.stated, self.parameters))
+
     def solve(self, program: Program, effort: Effort) -> Result:
         effort = replace(effort, iterations=self.iterations, log=self.method.verbose)
         result = self.method.backend.solve(program, effort, self.budget.deadline)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.deadline import UNLIMITED, Deadline
-from trajopt.direct.collocation import Collocation
+from trajopt.direct.collocation import DECADE, Collocation
 from trajopt.direct.first_solution import ATTEMPTS, first_solution
 from trajopt.direct.hamiltonian_minimum import with_excess
 from trajopt.direct.lifted_form import LiftedForm, without_kinks
@@ -114,6 +114,9 @@ def found(
     state = search(State(context, begin, guess is not None), lifted)
     if lifted is None and unsolved(state) and state.stopped is None:
         state = _with_angle_bounds(state)
+    if state.solution.solved and _misses_stated_ends(state.solution, form):
+        progress("the problem is solved again without presolve, which lost an end value")
+        state = _again(state, state.context.as_stated())
     if not state.chattering and any(event.name == MIXTURE for event in state.events):
         state = state.corrected(with_excess(state.solution))
     return state
@@ -127,6 +130,23 @@ def _with_angle_bounds(state: State) -> State:
     if context is None:
         return state
     state.context.progress("the problem is solved again with the bounds of its angles")
+    return _again(state, context)
+
+
+def _misses_stated_ends(solution: MeshSolution, form: NormalForm) -> bool:
+    """True if a stated boundary value does not follow from what presolve put in its place."""
+    allowed = DECADE * max(solution.error, solution.phases[0].method.tolerance)
+    for view, stated in zip(solution.phases, form.phases, strict=True):
+        X = view.values.X
+        for bound, x in ((stated.x_start, X[0]), (stated.x_end, X[-1])):
+            excess = np.maximum(np.maximum(bound.lower - x, x - bound.upper), 0.0)
+            if np.any(excess > allowed * view.x_size):
+                return True
+    return False
+
+
+def _again(state: State, context: Context) -> State:
+    """The search in another form of the problem, if that succeeds, with the records of both."""
     again = search(State(context, state.guess, state.given))
     passes, events = state.passes + again.passes, state.events + again.events
     found = again if again.solution.solved else state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +21,18 @@ Array = NDArray[np.float64]
 def phase_solution(form: PhaseForm, trajectory: Trajectory) -> PhaseSolution:
     """Return the solution of a phase: its curves by the names of the statement."""
     multipliers = {name: (slice(row, row + 1), "", ()) for row, name in enumerate(form.c_names)}
-    path, time, states = trajectory.path_multipliers, form.time_unit, form.states
+    path, time, cost = trajectory.path_multipliers, form.time_unit, form.cost_unit
 
-    def by_name(quantities: tuple[NamedVector, ...], curve: Curve) -> Mapping[str, Curve]:
-        return NamedCurves(curve, {q.name: (q.rows, q.unit, q.names) for q in quantities}, time)
+    def by_name(
+        quantities: tuple[NamedVector, ...], curve: Curve, unit: Callable[[str], str] = str
+    ) -> Mapping[str, Curve]:
+        names = {q.name: (q.rows, unit(q.unit), q.names) for q in quantities}
+        return NamedCurves(curve, names, time)
 
-    def costates(curve: Curve) -> Mapping[str, Curve]:
-        cost = form.cost_unit
-        of = {q.name: product(cost or "cost", q.unit, -1) if cost or q.unit else "" for q in states}
-        return NamedCurves(
-            curve, {q.name: (q.rows, of[q.name], q.names) for q in form.states}, time
-        )
+    def of_costate(unit: str) -> str:
+        return product(cost or "cost", unit, -1) if cost or unit else ""
+
+    costate = trajectory.costate
 
     return PhaseSolution(
         name=form.name,
@@ -40,7 +41,7 @@ def phase_solution(form: PhaseForm, trajectory: Trajectory) -> PhaseSolution:
         states=by_name(form.states, trajectory.x),
         controls=by_name(form.controls, trajectory.u),
         algebraics=by_name(form.algebraics, trajectory.z),
-        costates={} if trajectory.costate is None else costates(trajectory.costate),
+        costates={} if costate is None else by_name(form.states, costate, of_costate),
         path_multipliers={} if path is None else NamedCurves(path, multipliers, time),
         integrals=trajectory.integrals,
         breaks=trajectory.breaks,
