@@ -784,3 +784,19 @@ def test_a_feasible_motion_needs_no_costates_and_an_infeasible_one_is_not_global
     assert certify(solution).scope == "global"
     moved = with_curves(solution, "states", lambda v, t: v + 1e-3 * t)
     assert (certify(moved).claim, certify(moved).scope) == ("none", "local")
+
+
+def test_every_row_is_one_entry_of_the_registry():
+    """Which says its family and what a failure means; the keys are the names in the table."""
+    from trajopt.certificate.rows import BY_KEY, ROWS
+    from trajopt.certificate.table import CLAIM_OF
+
+    assert len(BY_KEY) == len(ROWS)
+    certificate = certify(solve(block_move.build()))
+    for check in certificate.checks:
+        assert BY_KEY[check.name].family == check.family
+    assert {row.family for row in ROWS} >= set(CLAIM_OF)
+    silent = {row.key for row in ROWS if CLAIM_OF.get(row.family) == "feasible" and not row.advice}
+    assert not silent
+    named = {row["name"]: row["theorem"] for row in certificate.to_json()["checks"]}
+    assert "Zeidan" in named["second variation"]

@@ -254,7 +254,7 @@ def abnormal_rows(
         ]
         return [
             *replaced,
-            Check(COST_MULTIPLIER, 0.0, np.inf, True, f"{ABNORMAL}; {why}", "normality"),
+            Check(COST_MULTIPLIER, 0.0, np.inf, True, f"{ABNORMAL}; {why}"),
         ]
     if found.held:
         ends = [
@@ -262,5 +262,5 @@ def abnormal_rows(
             for k, which, i in sorted(found.held)
         ]
         remark = f"{ABNORMAL}; other conditions hold {', '.join(ends)} at its limit"
-        return [*gains(found), Check(COST_MULTIPLIER, 0.0, np.inf, True, remark, "normality")]
-    return [Check(COST_MULTIPLIER, 0.0, np.inf, True, ABNORMAL, "normality")] if found.count else []
+        return [*gains(found), Check(COST_MULTIPLIER, 0.0, np.inf, True, remark)]
+    return [Check(COST_MULTIPLIER, 0.0, np.inf, True, ABNORMAL)] if found.count else []

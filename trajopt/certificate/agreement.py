@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trajopt.certificate.table import AGREEMENT, Check, failed, judged, skipped
+from trajopt.certificate.table import Check, failed, judged, skipped
 from trajopt.statement.normal_form import NormalForm
 from trajopt.statement.reference import Reference
 from trajopt.trajectory.solution import Solution
@@ -30,13 +30,11 @@ def agreement(
         return []
     if not other.success:
         reason = other.explanation[0] if other.explanation else other.status.value
-        return [
-            failed(OBJECTIVES, f"the {other.method} method gave no answer: {reason}", AGREEMENT)
-        ]
+        return [failed(OBJECTIVES, f"the {other.method} method gave no answer: {reason}")]
     gap = abs(solution.objective - other.objective) / cost
     remark = f"{solution.objective:.12g} and {other.objective:.12g}"
     return [
-        judged(OBJECTIVES, gap, max(1e-9, 0.1 * tolerance), remark, AGREEMENT),
+        judged(OBJECTIVES, gap, max(1e-9, 0.1 * tolerance), remark),
         _initial_costates(form, solution, other, tolerance, unique),
         _switches(form, solution, other, tolerance),
     ]
@@ -48,19 +46,17 @@ def _initial_costates(
     name, gaps = "direct and indirect initial costates", [0.0]
     if not unique:
         return skipped(
-            name,
-            "the multipliers are not unique: two right answers may have different ones",
-            AGREEMENT,
+            name, "the multipliers are not unique: two right answers may have different ones"
         )
     ph = form.phases[0]
     both = [s.phase(ph.name) for s in (a, b)]
     if any(q.name not in one.costates for q in ph.states for one in both):
-        return skipped(name, "one answer has no costates", AGREEMENT)
+        return skipped(name, "one answer has no costates")
     for q in ph.states:
         first, second = (one.costates[q.name].evaluate(np.array([one.t0]))[0] for one in both)
         size = np.abs(both[0].costates[q.name].points).max()
         gaps.append(float(np.abs(first - second).max()) / max(float(size), 1e-12))
-    return judged(name, max(gaps), max(1e-7, 100 * tolerance), "", AGREEMENT)
+    return judged(name, max(gaps), max(1e-7, 100 * tolerance), "")
 
 
 def _switches(form: NormalForm, a: Solution, b: Solution, tolerance: float) -> Check:
@@ -73,10 +69,10 @@ def _switches(form: NormalForm, a: Solution, b: Solution, tolerance: float) -> C
     ]
     listed = [(x, y) for x, y in ends if x and y]
     if not listed:
-        return skipped(name, "one answer does not list its arcs", AGREEMENT)
+        return skipped(name, "one answer does not list its arcs")
     for x, y in listed:
         if len(x) != len(y):
-            return failed(name, f"{len(x)} and {len(y)} arcs", AGREEMENT)
+            return failed(name, f"{len(x)} and {len(y)} arcs")
     duration = max(ph.tf for ph in a.phases.values()) - min(ph.t0 for ph in a.phases.values())
     gap = (
         max(
@@ -85,7 +81,7 @@ def _switches(form: NormalForm, a: Solution, b: Solution, tolerance: float) -> C
         )
         / duration
     )
-    return judged(name, gap, max(1e-7, 10 * tolerance), "", AGREEMENT)
+    return judged(name, gap, max(1e-7, 10 * tolerance), "")
 
 
 def published(
@@ -102,8 +98,8 @@ def published(
         f"{reference.objective:.10g}, {reference.source}",
     )
     if reference.improved_by(solution.objective, form.sense):
-        return [judged(f"{word} objective", gap, np.inf, f"better than {remark}", "reference")]
-    rows = [judged(f"{word} objective", gap, reference.tolerance, remark, "reference")]
+        return [judged(f"{word} objective", gap, np.inf, f"better than {remark}")]
+    rows = [judged(f"{word} objective", gap, reference.tolerance, remark)]
     ph = solution.phases.get(form.phases[0].name)
     if (
         ph is not None
@@ -118,9 +114,5 @@ def published(
             abs(float(ph.costates[n](ph.t0)) - value) / sizes[n]
             for n, value in reference.costates.items()
         ]
-        rows.append(
-            judged(
-                f"{word} initial costates", max(gaps), max(DIGITS, 10 * tolerance), "", "reference"
-            )
-        )
+        rows.append(judged(f"{word} initial costates", max(gaps), max(DIGITS, 10 * tolerance), ""))
     return rows

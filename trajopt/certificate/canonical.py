@@ -15,7 +15,7 @@ from trajopt.certificate.linearized_motion import LOST
 from trajopt.certificate.motion import Reintegration
 from trajopt.certificate.phase_conditions import PhaseConditions
 from trajopt.certificate.sampled_solution import SampledPhase
-from trajopt.certificate.table import OF_COSTATES, Check, skipped
+from trajopt.certificate.table import Check, skipped
 from trajopt.integrate.tableaus import Tableau
 from trajopt.statement.bounds import Bound
 
@@ -37,18 +37,12 @@ def costate_motions(
     """
     run = [Reintegration(canonical(e), scheme) for e in phases if not _constrained(e)]
     if not run:
-        return [skipped(COSTATES.plain, "constraints or kinks act on the costates", OF_COSTATES)]
+        return [skipped(COSTATES.plain, "constraints or kinks act on the costates")]
     # A stiff motion has costates that only an integration backwards would follow.
     run = [motion for motion in run if motion.linear.fastest_growth < LOST]
     if not run:
-        return [
-            skipped(
-                COSTATES.plain,
-                "costates grow beyond any precision within one interval",
-                OF_COSTATES,
-            )
-        ]
-    return [replace(row, family=OF_COSTATES) for row in whole_motions(run, tolerance, COSTATES)]
+        return [skipped(COSTATES.plain, "costates grow beyond any precision within one interval")]
+    return whole_motions(run, tolerance, COSTATES)
 
 
 def canonical(e: PhaseConditions) -> SampledPhase:

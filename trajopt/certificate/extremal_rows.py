@@ -70,28 +70,19 @@ def costate_equation(phases: Sequence[PhaseConditions], tolerance: float) -> lis
     remark = "up to multipliers of active state constraints" if constrained else ""
     inside = [(e.fit.mismatch, _label(phases, e).strip()) for e in phases]
     arcs = (
-        [
-            worst(
-                "costates on constrained arcs",
-                inside,
-                ON_ARCS,
-                "that make H stationary",
-                "costates",
-            )
-        ]
+        [worst("costates on constrained arcs", inside, ON_ARCS, "that make H stationary")]
         if constrained
         else []
     )
     return [
         *arcs,
-        worst("costate equation", found, tolerance, remark, "costates"),
-        worst("sum of the defects of the costates", sums, tolerance, "", "costates"),
+        worst("costate equation", found, tolerance, remark),
+        worst("sum of the defects of the costates", sums, tolerance, ""),
         worst(
             "costates inside intervals",
             between,
             INSIDE * tolerance,
             "against the integral of their rates",
-            "costates",
         ),
     ]
 
@@ -108,7 +99,7 @@ def gains(
     ``held`` are ends that act as given: phase, 0 for the first or 1 for the last state, its row.
     """
     controls, on_arcs, worst_at, parts, proved = 0.0, 0.0, (0.0, ""), [], True
-    cost = size_of_cost(whole, phases)
+    cost, size = whole.sizes.cost, size_of_cost(whole, phases)
     for e in phases:
         search = HamiltonianMinimization(e)
         proved &= search.proved
@@ -116,7 +107,7 @@ def gains(
         share = np.where(np.isfinite(gap), gap, np.inf) * e.phase.quadrature.ravel()
         by_interval = share.reshape(e.phase.times.shape).sum(axis=1)
         on_arcs += float(by_interval[e.fit.active].sum()) / cost
-        by_interval = np.where(e.fit.active, 0.0, by_interval) / cost
+        by_interval = np.where(e.fit.active, 0.0, by_interval) / size
         controls += float(by_interval.sum())
         top = int(np.argmax(by_interval))
         worst_at = max(
@@ -147,40 +138,31 @@ def gains(
             + (
                 "proved: closed form, or convex" if proved else "sampled: a search from many starts"
             ),
-            "optimality",
         ),
-        judged(
-            "minimum of H on constrained arcs",
-            on_arcs,
-            tolerance,
-            "with fitted multipliers",
-            "optimality",
-        ),
+        judged("minimum of H on constrained arcs", on_arcs, tolerance, "with fitted multipliers"),
         judged(
             "complementarity",
             slack,
             tolerance,
             "multipliers of limits times the distance from them",
-            "optimality",
         ),
         worst(
             "transversality",
             ends,
             tolerance,
             "gain promised by free ends, times and static variables",
-            "optimality",
         ),
-        worst("switching times", switches, tolerance, "gain promised by moving them", "optimality"),
-        judged(SUBOPTIMALITY, total, tolerance, remark, "optimality"),
+        worst("switching times", switches, tolerance, "gain promised by moving them"),
+        judged(SUBOPTIMALITY, total, tolerance, remark),
     ]
 
 
 def size_of_cost(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> float:
-    """What gains are relative to: the size of the cost, or what the controls can change of it where
-    that is less.
+    """What gains of controls are relative to: the size of the cost, or what the controls can change
+    of it where that is less.
 
-    That is the integral of how much H changes where each control moves by its size. A term of the
-    cost that no motion changes is no part of it.
+    That is the integral of how much H changes where each control moves by its size: an exact
+    differential in the cost, which no motion changes, is no part of it.
     """
     total = 0.0
     for e in phases:
@@ -415,11 +397,7 @@ def along_time(phases: Sequence[PhaseConditions], tolerance: float) -> Check:
         top = int(np.argmax(gap))
         found.append((float(gap[top]), f"at t = {e.at_breaks[0][0, top]:.6g}{_label(phases, e)}"))
     return worst(
-        "constancy of H",
-        found,
-        tolerance,
-        "H minus the integral of its partial derivative by time",
-        "time",
+        "constancy of H", found, tolerance, "H minus the integral of its partial derivative by time"
     )
 
 
@@ -487,5 +465,4 @@ def conserved(phases: Sequence[PhaseConditions], tolerance: float) -> Check:
         found,
         tolerance,
         f"{count} in addition to H" if count else "none in addition to H",
-        "time",
     )

@@ -100,7 +100,7 @@ def boundary(whole: SampledSolution, tolerance: float) -> Check:
         found += [
             (float(v), f"in '{name}'") for v, name in zip(gap, whole.form.b_names, strict=True)
         ]
-    return worst("boundary conditions", found, tolerance, family="ends")
+    return worst("boundary conditions", found, tolerance)
 
 
 def conditions(whole: SampledSolution) -> Array:
@@ -125,7 +125,7 @@ def between_nodes(whole: SampledSolution, tolerance: float) -> Check:
             / whole.sizes.s[q.rows]
         )
         found += [(float(v), f"in {name}") for v, name in zip(gap, q.components, strict=True)]
-    row = worst("bounds and path constraints", found, tolerance, family="limits")
+    row = worst("bounds and path constraints", found, tolerance)
     if not row.ok:
         return row
     points = sum(ph.widths.size * (POINTS.size + 2) for ph in whole.phases)
@@ -222,14 +222,10 @@ def motions_between_nodes(motions: Sequence[Reintegration], tolerance: float) ->
         curves.append(_between(ph, label))
     scheme = ", ".join(sorted({m.scheme_name for m in motions}))
     return [
-        worst("re-integration of intervals", ends, tolerance, scheme, "motion"),
-        worst("sum of the defects of all intervals", sums, 10 * tolerance, "", "motion"),
+        worst("re-integration of intervals", ends, tolerance, scheme),
+        worst("sum of the defects of all intervals", sums, 10 * tolerance, ""),
         worst(
-            "states inside intervals",
-            curves,
-            10 * tolerance,
-            "against the integral of their rates",
-            "motion",
+            "states inside intervals", curves, 10 * tolerance, "against the integral of their rates"
         ),
     ]
 
@@ -309,7 +305,6 @@ def costs(whole: SampledSolution, tolerance: float) -> list[Check]:
             gap,
             tolerance,
             f"{value:.10g}, the file says {whole.solution.objective:.10g}",
-            "cost",
         )
     ]
     found = []
@@ -319,6 +314,4 @@ def costs(whole: SampledSolution, tolerance: float) -> list[Check]:
             found += [(float(v), f"in integral {i + 1}{label}") for i, v in enumerate(off)]
         elif q.size and ph.given.integrals.size:
             found.append((np.inf, f"in the number of integrals{label}"))
-    return (
-        [*rows, worst("integrals of the file", found, tolerance, family="cost")] if found else rows
-    )
+    return [*rows, worst("integrals of the file", found, tolerance)] if found else rows

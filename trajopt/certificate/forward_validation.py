@@ -73,7 +73,7 @@ def whole_motions(
     return [
         plain,
         drift,
-        *(replace(row, family="validation") for row in _rows(kept, names, tolerance, True)),
+        *_rows(kept, names, tolerance, True),
     ]
 
 
@@ -92,8 +92,7 @@ def redundant_motions(motions: Sequence[Reintegration], tolerance: float) -> lis
             )
             plain.append(_Run(first))
             stabilized.append(_stabilized(m, first, system))
-    found = [*_rows(plain, REDUNDANT, tolerance), *_rows(stabilized, REDUNDANT, tolerance, True)]
-    return [replace(row, family="validation") for row in found]
+    return [*_rows(plain, REDUNDANT, tolerance), *_rows(stabilized, REDUNDANT, tolerance, True)]
 
 
 def _stabilized(m: Reintegration, plain: Reintegration, system: System) -> _Run:
@@ -160,8 +159,8 @@ def _rows(
     name = names.stabilized if stabilized else names.plain
     drift = f"{names.drift}, stabilized" if stabilized else names.drift
     return [
-        worst(name, ends, tolerance, ", ".join(part for part in (how, remark) if part), "motion"),
-        worst(drift, drifts, tolerance if stabilized else np.inf, how, "validation"),
+        worst(name, ends, tolerance, ", ".join(part for part in (how, remark) if part)),
+        worst(drift, drifts, tolerance if stabilized else np.inf, how),
     ]
 
 

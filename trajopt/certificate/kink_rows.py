@@ -20,6 +20,7 @@ from trajopt.certificate.branches import branches
 from trajopt.certificate.feasibility_rows import labels
 from trajopt.certificate.phase_conditions import PhaseConditions
 from trajopt.certificate.sampled_solution import SampledSolution
+from trajopt.certificate.sizes import reached
 from trajopt.certificate.table import Check, judged, skipped
 
 Array = NDArray[np.float64]
@@ -62,7 +63,9 @@ class KinksAlong:
         columns = casadi.horzcat(stacked, casadi.jacobian(stacked, inputs[1]))
         found = _at(columns, inputs, e).reshape(columns.shape[1], len(moved), -1)
         values, every = found[0], found[1:] * e.phase.sizes[:, None, None]
-        slopes = np.nan_to_num(every * _reached(e)[:, None, None]).transpose(1, 0, 2)
+        slopes = np.nan_to_num(every * reached(e.phase.form, e.ham.s)[:, None, None]).transpose(
+            1, 0, 2
+        )
         # of what changes it: the argument over the distances that the states travel
         scale = np.abs(slopes).sum(axis=1)
         near = (scale > 0) & (np.abs(values) <= ON_KINK * scale)
@@ -92,19 +95,19 @@ def kink_rows(whole: SampledSolution, phases: Sequence[PhaseConditions]) -> list
     if not bends:
         crossed = any(bend < -COUNTS for e in phases for bend in _bends_across(e))
         reason = "the motion crosses a concave kink or a step: no sufficient condition is checked"
-        return [skipped("second variation", reason, "second order")] if crossed else []
+        return [skipped("second variation", reason)] if crossed else []
     bend, where = min(bends, key=lambda pair: pair[0])
     if max(abs(b) for b, _ in bends) <= COUNTS:
         reason = "second derivatives jump along the motion: no sufficient condition is checked"
-        return [skipped("second variation", reason, "second order")]
+        return [skipped("second variation", reason)]
     shape = "convex"
-    row = judged(KINKS, 0.0, COUNTS, f"the motion stays on a convex kink {where}", "optimality")
+    row = judged(KINKS, 0.0, COUNTS, f"the motion stays on a convex kink {where}")
     if bend < -COUNTS:
         shape = "concave"
         remark = f"the cost falls to both sides of a kink on which the motion stays {where}"
-        row = skipped(KINKS, remark, "optimality")
+        row = skipped(KINKS, remark)
     remark = f"the motion stays on a {shape} kink: no sufficient condition is checked"
-    return [row, skipped("second variation", remark, "second order")]
+    return [row, skipped("second variation", remark)]
 
 
 def _bend(value: Callable[[float], Array]) -> tuple[Array, Mask]:
@@ -196,27 +199,6 @@ def _bends_of_statics(e: PhaseConditions) -> Iterator[float]:
         bend = float(_bend(value)[0][0])
         if abs(bend) > COUNTS:
             yield bend
-
-
-def _reached(e: PhaseConditions) -> Mask:
-    """(nx,): states that controls, static variables or a free start can change."""
-    form = e.phase.form
-    found = ~np.asarray(form.x_start.fixed)
-    for v in (form.u, e.ham.s, form.z):
-        if v.numel():
-            found |= _pattern(casadi.jacobian(form.f, v)).any(axis=1)
-    by_states = _pattern(casadi.jacobian(form.f, form.x))
-    for _ in range(found.size):
-        found = found | (by_states & found[None, :]).any(axis=1)
-    return np.asarray(found)
-
-
-def _pattern(matrix: Any) -> Mask:
-    """Which entries are not structurally zero."""
-    found = np.zeros(matrix.shape, dtype=bool)
-    rows, columns = matrix.sparsity().get_triplet()
-    found[rows, columns] = True
-    return found
 
 
 def _at(expression: Any, inputs: Sequence[Any], e: PhaseConditions) -> Array:

@@ -37,11 +37,7 @@ def path_multipliers(phases: Sequence[PhaseConditions], tolerance: float) -> lis
                 mixed = np.flatnonzero(e.ham.mixed.of_path == k)
                 off = _mixed(e, int(mixed[0])) if mixed.size else _of_states(e, k)
                 found.append((off / e.cost, f"in {name}{label}"))
-    return (
-        [worst("path multipliers of the file", found, tolerance, family="costates")]
-        if found
-        else []
-    )
+    return [worst("path multipliers of the file", found, tolerance)] if found else []
 
 
 def _mixed(e: PhaseConditions, row: int) -> float:

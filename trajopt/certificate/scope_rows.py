@@ -4,45 +4,49 @@ admissible motions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from trajopt.certificate.convexity import convexity
 from trajopt.certificate.dual_bound import dual_bound
+from trajopt.certificate.extremal_rows import size_of_cost
 from trajopt.certificate.feasibility_rows import objective
+from trajopt.certificate.phase_conditions import PhaseConditions
 from trajopt.certificate.sampled_solution import SampledSolution
-from trajopt.certificate.table import DUAL_BOUND, SCOPE, Check, judged, skipped
+from trajopt.certificate.table import DUAL_BOUND, Check, judged, skipped
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The row, and the bound in the sense of the objective if there is one."""
+
+    row: Check
+    bound: float | None = None
 
 
 def global_scope(
-    whole: SampledSolution, cost: float, tolerance: float, bounds: list[float]
-) -> list[Check]:
-    """The gap between the cost and the dual bound, which is added to ``bounds``, relative to the
-    size of the ``cost``; a gap too large is given for information.
+    whole: SampledSolution,
+    measured: SampledSolution,
+    phases: Sequence[PhaseConditions],
+    tolerance: float,
+) -> Scope:
+    """The gap between the cost and the dual bound; one that is too large is given for
+    information.
     """
     found = convexity(whole)
     if found.reason:
-        return [skipped(DUAL_BOUND, f"not known to be convex: {found.reason}", SCOPE)]
+        return Scope(skipped(DUAL_BOUND, f"not known to be convex: {found.reason}"))
     bound = dual_bound(whole, found)
     if not np.isfinite(bound.cost):
-        return [skipped(DUAL_BOUND, f"convex, but there is no bound: {bound.reason}", SCOPE)]
+        return Scope(skipped(DUAL_BOUND, f"convex, but there is no bound: {bound.reason}"))
     sense = whole.form.sense
     value = sense * bound.cost
-    bounds.append(value)
-    gap = max(sense * objective(whole) - bound.cost, 0.0) / cost
+    gap = max(sense * objective(whole) - bound.cost, 0.0) / size_of_cost(measured, phases)
     kind = "quasiconvex" if found.minimum_time else "convex"
-    remark = (
-        f"{kind}: no admissible motion has an objective {'below' if sense > 0 else 'above'} "
-        f"{value:.10g}"
-    )
+    side = "below" if sense > 0 else "above"
+    remark = f"{kind}: no admissible motion has an objective {side} {value:.10g}"
     if gap > tolerance:
-        return [
-            Check(
-                DUAL_BOUND,
-                gap,
-                np.inf,
-                True,
-                f"{remark}; the gap is too large for a global claim",
-                SCOPE,
-            )
-        ]
-    return [judged(DUAL_BOUND, gap, tolerance, remark, SCOPE)]
+        remark += "; the gap is too large for a global claim"
+    return Scope(judged(DUAL_BOUND, gap, tolerance if gap <= tolerance else np.inf, remark), value)

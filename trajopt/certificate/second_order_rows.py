@@ -46,23 +46,19 @@ def second_order(
         found = [curvatures(e, one.data, whole) for e, one in zip(phases, held, strict=True)]
     except np.linalg.LinAlgError:
         return [
-            skipped(
-                VARIATION,
-                "the algebraic equations do not determine the algebraic variables",
-                FAMILY,
-            )
+            skipped(VARIATION, "the algebraic equations do not determine the algebraic variables")
         ]
     worst_curvature = [
         (max(0.0, -float(c.min(initial=0.0))), f"at t = {t:.6g}") for c, t, _ in found
     ]
-    rows = [worst("Legendre-Clebsch", worst_curvature, tolerance, "", FAMILY)]
+    rows = [worst("Legendre-Clebsch", worst_curvature, tolerance, "")]
     data = [one.data for one in held]
     kelley, singular = _kelley(phases, data, [flat for _, _, flat in found])
     rows += kelley
     if not rows[0].ok:
-        return [*rows, failed(VARIATION, "H is not convex along free controls", FAMILY)]
+        return [*rows, failed(VARIATION, "H is not convex along free controls")]
     if reason or singular:
-        return [*rows, skipped(VARIATION, reason or singular, FAMILY)]
+        return [*rows, skipped(VARIATION, reason or singular)]
     return [*rows, *_variation(whole, phases, held)]
 
 
@@ -131,25 +127,17 @@ def _kelley(
             reason = f"{names} is singular: no sufficient condition is checked"
             if form.z.numel():
                 return [
-                    skipped(
-                        "Kelley's condition",
-                        f"{names} is singular beside algebraic variables",
-                        FAMILY,
-                    )
+                    skipped("Kelley's condition", f"{names} is singular beside algebraic variables")
                 ], reason
             result = kelley_matrices(
                 e.ham.H, (form.t, form.x, e.ham.costate, form.u), form.f, [int(i) for i in controls]
             )
             if result is None:
                 return [
-                    skipped(
-                        "Kelley's condition", f"{names} is singular of an order above two", FAMILY
-                    )
+                    skipped("Kelley's condition", f"{names} is singular of an order above two")
                 ], reason
             found.append(_kelley_value(e, _stations(one)[here], result, [int(i) for i in controls]))
-    return (
-        [worst("Kelley's condition", found, 1e-6, "on singular arcs", FAMILY)] if found else []
-    ), reason
+    return ([worst("Kelley's condition", found, 1e-6, "on singular arcs")] if found else []), reason
 
 
 def _repeated(here: NDArray[np.bool_]) -> bool:
@@ -199,13 +187,12 @@ def _normality(problem: QuadraticForm) -> Check:
             0.0,
             np.inf,
             "normal: variations change all conditions, multipliers are unique",
-            FAMILY,
         )
     remark = (
         f"variations change only {count - dependent} of {count} conditions independently: "
         "multipliers are not unique"
     )
-    return judged(NORMALITY, float(dependent), np.inf, remark, FAMILY)
+    return judged(NORMALITY, float(dependent), np.inf, remark)
 
 
 def _variation(
@@ -226,17 +213,17 @@ def _variation(
     flows = variation.flows()
     if flows is None:
         reason = "H is not strictly convex along free controls: no sufficient condition is checked"
-        return [skipped(VARIATION, reason, FAMILY)]
+        return [skipped(VARIATION, reason)]
     constrained = any(one.rows.active for one in held)
     normality = [] if constrained else [_normality(variation.quadratic_forms(flows)[0])]
     found = variation.inertia_of(flows)
     if not found.dimension:
         remark = "the conditions leave nothing to vary"
-        return [*normality, judged(VARIATION, 0.0, 0.0, remark, FAMILY)]
+        return [*normality, judged(VARIATION, 0.0, 0.0, remark)]
     remark = f"least of {found.dimension} eigenvalues {found.least:.2g}"
     undecided = next((one.undecided for one in held if one.undecided), "")
     if found.positive and not undecided:
-        return [*normality, judged(VARIATION, 0.0, 0.0, remark, FAMILY)]
+        return [*normality, judged(VARIATION, 0.0, 0.0, remark)]
     if not found.positive and not found.negative:
         undecided = f"not strict: {remark}, which the accuracy changes by {found.change:.1g}"
     elif found.negative and not undecided:
@@ -249,6 +236,6 @@ def _variation(
             where = "several controls switch together, or where arcs may appear"
             undecided = f"not positive where {where}"
     if undecided:
-        return [*normality, skipped(VARIATION, undecided, FAMILY)]
+        return [*normality, skipped(VARIATION, undecided)]
     remark = f"a variation makes the cost smaller: {remark}, {found.index} negative"
-    return [*normality, judged(VARIATION, -found.least, 0.0, remark, FAMILY)]
+    return [*normality, judged(VARIATION, -found.least, 0.0, remark)]

@@ -139,6 +139,9 @@ def _phase(form: NormalForm, k: int, at: Samples, s: Array, p: Array, statics: A
         for quantities, v in ((ph.states, x), (ph.algebraics, z), (ph.controls, u))
     )
     effect = model.effects([x, z, u, statics])
+    # What nothing free can change adds nothing that an integral may vary by.
+    if ph.start_time.fixed.all() and ph.end_time.fixed.all():
+        effect[nx + ng + nc :, np.flatnonzero(~reached(ph, form.s))] = 0.0
     reach = model.reach(effect, rates, x)
     if ph.start_time.fixed.all() and ph.end_time.fixed.all():
         # What an integrand has by itself stays as it is over a given time; its variables contribute
@@ -510,8 +513,34 @@ def _end_values(
         of += [np.full(2, size.time), size.x, size.x, size.z, size.z, size.u, size.u, size.q]
         open_times = np.array([~ph.start_time.fixed[0], ~ph.end_time.fixed[0]])
         inputs = np.ones(2 * (ph.z.numel() + ph.u.numel()) + ph.l.numel(), dtype=bool)
-        free += [open_times, ~ph.x_start.fixed, ~ph.x_end.fixed, inputs]
+        moving = reached(ph, form.s) | open_times.any()
+        varied = casadi.vertcat(ph.z, ph.u, form.s, *[ph.x[i] for i in np.flatnonzero(moving)])
+        if not open_times.any():
+            inputs[inputs.size - ph.l.numel() :] = pattern(casadi.jacobian(ph.l, varied)).any(
+                axis=1
+            )
+        free += [open_times, ~ph.x_start.fixed, ~ph.x_end.fixed & moving, inputs]
     return (np.concatenate(values), np.concatenate(of)), np.concatenate(free)
+
+
+def reached(ph: PhaseForm, statics: Any) -> NDArray[np.bool_]:
+    """(nx,): states that controls, algebraic or static variables or a free start can change."""
+    found = ~np.asarray(ph.x_start.fixed)
+    for v in (ph.u, ph.z, statics):
+        if v.numel():
+            found = found | pattern(casadi.jacobian(ph.f, v)).any(axis=1)
+    by_states = pattern(casadi.jacobian(ph.f, ph.x))
+    for _ in range(found.size):
+        found = found | (by_states & found[None, :]).any(axis=1)
+    return np.asarray(found)
+
+
+def pattern(matrix: Any) -> NDArray[np.bool_]:
+    """Which entries are not structurally zero."""
+    found = np.zeros(matrix.shape, dtype=bool)
+    rows, columns = matrix.sparsity().get_triplet()
+    found[rows, columns] = True
+    return found
 
 
 def _end_effects(

@@ -202,14 +202,14 @@ class Certificate:
                 f"  {check.name.ljust(width)}  "
                 f"{'  '.join(cell.rjust(9) for cell in figures(check))}  {verdict(check)}"
             )
-        from trajopt.certificate.advice import advice  # which is about rows
+        from trajopt.certificate.rows import advice  # which computes rows
 
         lines += [f"  {name}: {text}" for name, text in advice(self.checks)]
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """What ``trajopt certify --json -`` prints."""
-        from trajopt.certificate.advice import advice
+        from trajopt.certificate.rows import BY_KEY, advice
 
         rows = [
             {
@@ -220,6 +220,7 @@ class Certificate:
                 "remark": c.remark,
                 "family": c.family,
                 "claim": CLAIM_OF.get(c.family),
+                "theorem": BY_KEY[c.name].theorem if c.name in BY_KEY else "",
                 "skipped": not c.applies,
             }
             for c in self.checks

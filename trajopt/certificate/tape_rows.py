@@ -41,7 +41,7 @@ def compiled_tapes(whole: SampledSolution) -> list[Check]:
         if count
         else "CasADi evaluates all models"
     )
-    return [judged(TAPES, worst, 0.0, remark, "motion")]
+    return [judged(TAPES, worst, 0.0, remark)]
 
 
 def _slopes(ph: SampledPhase) -> Pointwise:
