@@ -28,7 +28,7 @@ START = np.array([2.0, 0.5])
 
 @pytest.mark.parametrize(("start", "end"), [(0.0, 8.0), (3.0, -5.0)])
 def test_same_steps_and_dense_output_as_scipy(start, end):
-    ours = list(Dop853(1e-9).pieces(PENDULUM, start, START, end))
+    ours = list(Dop853(1e-9).pieces(PENDULUM, (start, START, end)))
     theirs = list(
         _scipy_pieces(scipy.integrate.DOP853, 1e-9, PENDULUM, (start, START, end), None, {})
     )
@@ -44,13 +44,13 @@ def test_same_steps_and_dense_output_as_scipy(start, end):
 
 def test_a_projection_acts_after_each_step():
     project = casadi.Function("project", [t, x], [x / casadi.norm_2(x)])
-    for piece in Dop853(1e-9).pieces(PENDULUM, 0.0, START, 3.0, project):
+    for piece in Dop853(1e-9).pieces(PENDULUM, (0.0, START, 3.0), project):
         assert np.linalg.norm(piece.x[-1]) == pytest.approx(1.0, abs=1e-15)
 
 
 def test_a_singularity_is_an_error_in_the_names_of_the_states():
     with pytest.raises(SimulationError) as error:
-        list(Dop853(1e-9).pieces(BLOW_UP, 0.0, START, 1.0))
+        list(Dop853(1e-9).pieces(BLOW_UP, (0.0, START, 1.0)))
     assert "a =" in str(error.value)
     with pytest.raises(SimulationError) as by_scipy:
         list(_scipy_pieces(scipy.integrate.DOP853, 1e-9, BLOW_UP, (0.0, START, 1.0), None, {}))

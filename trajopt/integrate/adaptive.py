@@ -16,7 +16,7 @@ import numpy as np
 
 from trajopt.errors import SimulationError, UsageError
 from trajopt.integrate.dense_output import Segment, hermite_piece
-from trajopt.integrate.fixed_step import Integrator, combine, positive, runge_kutta
+from trajopt.integrate.fixed_step import Integrator, Leg, combine, positive, runge_kutta
 from trajopt.integrate.rates import Rate, check_finite, numpy_callable, spelled
 from trajopt.integrate.tableaus import DOPRI5, FEHLBERG, Tableau
 
@@ -59,12 +59,7 @@ class Embedded(Integrator):
         return self.tableau
 
     def pieces(
-        self,
-        rate: Rate,
-        t0: float,
-        x0: np.ndarray,
-        t1: float,
-        project: casadi.Function | None = None,
+        self, rate: Rate, leg: Leg, project: casadi.Function | None = None
     ) -> Iterator[Segment]:
         trial = rate.cached(("trial", self.tableau.name), lambda: trial_step(rate, self.tableau))
         projected = (
@@ -72,7 +67,7 @@ class Embedded(Integrator):
             if project is None
             else rate.cached(("project", rate.kept(project)), lambda: numpy_callable(project))
         )
-        for t, x in adaptive_steps(self, trial, rate, (t0, x0, t1), projected):
+        for t, x in adaptive_steps(self, trial, rate, leg, projected):
             yield hermite_piece(rate, t, x)
 
 
@@ -111,10 +106,10 @@ def adaptive_steps(
     method: Embedded,
     trial: Trial,
     rate: Rate,
-    leg: tuple[float, np.ndarray, float],
+    leg: Leg,
     projected: Callable[..., np.ndarray] | None = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield times and states of the accepted steps of a leg (t0, x0, t1)."""
+    """Yield times and states of the accepted steps of a leg."""
     t, x, end = leg
     check_finite(rate, t, x, "start from finite values")
     direction = 1.0 if end >= t else -1.0

@@ -18,7 +18,7 @@ import scipy.optimize
 from trajopt.compiled.pointwise import Pointwise
 from trajopt.errors import SimulationError
 from trajopt.integrate.dense_output import Path, Segment
-from trajopt.integrate.fixed_step import Integrator, advance, runge_kutta
+from trajopt.integrate.fixed_step import Integrator, Leg, advance, runge_kutta
 from trajopt.integrate.rates import (
     Rate,
     evaluate,
@@ -87,12 +87,12 @@ def _reset(system: System, event: Event) -> Callable[..., np.ndarray] | None:
 def run(
     rate: Rate,
     integrator: Integrator,
-    leg: tuple[float, np.ndarray, float],
+    leg: Leg,
     watched: Watch = NOTHING,
     project: casadi.Function | None = None,
     progress: Progress | None = None,
 ) -> tuple[Path, tuple[Occurrence, ...]]:
-    """Integrate over a leg (t0, x0, t1); return the motion and its events."""
+    """Integrate over a leg; return the motion and its events."""
     t0, x0, t1 = leg
     t, x = t0, np.asarray(x0, dtype=float)
     pieces: list[Segment] = []
@@ -106,7 +106,7 @@ def run(
             break
         signs, fresh = _starting_signs(watched, t, x, fired)
         for piece, quiet in _watched_pieces(
-            integrator.pieces(rate, t, x, t1, project), watched, signs
+            integrator.pieces(rate, (t, x, t1), project), watched, signs
         ):
             crossings = [] if quiet else _crossings(watched, piece, signs, fresh)
             stop = _first_stop(rate, integrator, watched, piece, crossings, happened)
@@ -289,7 +289,7 @@ def _polish(
         - 1
     )
     i = min(max(i, 0), len(piece.t) - 2)
-    x = advance(integrator, rate, float(piece.t[i]), piece.x[i], time)
+    x = advance(integrator, rate, (float(piece.t[i]), piece.x[i], time))
     for _ in range(10):
         slope = watched.slope(time, x)[j]
         if slope == 0:

@@ -28,6 +28,7 @@ CHUNK = 1000
 SMALL = 16  # up to this many steps no chunk is compiled
 
 Step = Callable[[Any, Any, Any], Any]  # (x, t, h) -> x at t + h
+Leg = tuple[float, np.ndarray, float]  # start time, the state there, end time
 
 
 class Integrator(abc.ABC):
@@ -35,14 +36,9 @@ class Integrator(abc.ABC):
 
     @abc.abstractmethod
     def pieces(
-        self,
-        rate: Rate,
-        t0: float,
-        x0: np.ndarray,
-        t1: float,
-        project: casadi.Function | None = None,
+        self, rate: Rate, leg: Leg, project: casadi.Function | None = None
     ) -> Iterator[Segment]:
-        """Yield the motion from (t0, x0) to t1 in segments."""
+        """Yield the motion over a leg in segments."""
 
     @property
     @abc.abstractmethod
@@ -60,13 +56,13 @@ class Integrator(abc.ABC):
         return None
 
 
-def advance(integrator: Integrator, rate: Rate, t0: float, x0: np.ndarray, t1: float) -> np.ndarray:
-    """Return the state at t1."""
-    end = x0
-    if t1 != t0:
-        for piece in integrator.pieces(rate, t0, x0, t1):
-            end = piece.x[-1]
-    return end
+def advance(integrator: Integrator, rate: Rate, leg: Leg) -> np.ndarray:
+    """Return the state at the end of a leg."""
+    start, state, end = leg
+    if end != start:
+        for piece in integrator.pieces(rate, leg):
+            state = piece.x[-1]
+    return state
 
 
 def positive(value: float, what: str) -> float:
@@ -112,12 +108,7 @@ class RungeKutta(Integrator):
         return self.step
 
     def pieces(
-        self,
-        rate: Rate,
-        t0: float,
-        x0: np.ndarray,
-        t1: float,
-        project: casadi.Function | None = None,
+        self, rate: Rate, leg: Leg, project: casadi.Function | None = None
     ) -> Iterator[Segment]:
         def build() -> Step | casadi.Function:
             if rate.function is None:
@@ -129,7 +120,7 @@ class RungeKutta(Integrator):
             )
 
         step = rate.cached((self.tableau.name, rate.kept(project)), build)
-        yield from march(rate, step, self.step, t0, x0, t1)
+        yield from march(rate, step, self.step, leg)
 
 
 def runge_kutta(
@@ -161,10 +152,9 @@ def _plain_step(rate: Rate, tableau: Tableau, project: casadi.Function | None) -
     return step
 
 
-def march(
-    rate: Rate, step: Step | casadi.Function, size: float, t0: float, x0: np.ndarray, t1: float
-) -> Iterator[Segment]:
-    """Yield segments of equal steps from t0 to t1; the last step may be shorter."""
+def march(rate: Rate, step: Step | casadi.Function, size: float, leg: Leg) -> Iterator[Segment]:
+    """Yield segments of equal steps over a leg; the last step may be shorter."""
+    t0, x0, t1 = leg
     check_finite(rate, t0, x0, "start from finite values")
     direction = 1.0 if t1 >= t0 else -1.0
     whole = int(np.floor(abs(t1 - t0) / size * (1 + 1e-12) + 1e-9))

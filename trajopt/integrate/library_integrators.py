@@ -15,7 +15,7 @@ from trajopt.compiled.tapes import Tape
 from trajopt.errors import ModelError, SimulationError, UsageError
 from trajopt.integrate.adaptive import NEAR_SINGULAR
 from trajopt.integrate.dense_output import Segment, hermite_piece
-from trajopt.integrate.fixed_step import Integrator, positive
+from trajopt.integrate.fixed_step import Integrator, Leg, positive
 from trajopt.integrate.rates import DIVERGED, Rate, check_finite, numpy_callable, spelled
 from trajopt.integrate.tableaus import DOP853, Tableau
 
@@ -46,19 +46,12 @@ class Dop853(Integrator):
         return DOP853
 
     def pieces(
-        self,
-        rate: Rate,
-        t0: float,
-        x0: np.ndarray,
-        t1: float,
-        project: casadi.Function | None = None,
+        self, rate: Rate, leg: Leg, project: casadi.Function | None = None
     ) -> Iterator[Segment]:
         if rate.tape is None:
-            yield from _scipy_pieces(
-                scipy.integrate.DOP853, self.tolerance, rate, (t0, x0, t1), project, {}
-            )
+            yield from _scipy_pieces(scipy.integrate.DOP853, self.tolerance, rate, leg, project, {})
         else:
-            yield from _tape_pieces(self.tolerance, rate, rate.tape, (t0, x0, t1), project)
+            yield from _tape_pieces(self.tolerance, rate, rate.tape, leg, project)
 
 
 @dataclass(frozen=True)
@@ -77,21 +70,14 @@ class RadauIIA(Integrator):
         return f"radau, tolerance {self.tolerance:g}"
 
     def pieces(
-        self,
-        rate: Rate,
-        t0: float,
-        x0: np.ndarray,
-        t1: float,
-        project: casadi.Function | None = None,
+        self, rate: Rate, leg: Leg, project: casadi.Function | None = None
     ) -> Iterator[Segment]:
         options = (
             {}
             if rate.function is None
             else {"jac": rate.cached("jacobian", lambda: _jacobian(rate))}
         )
-        yield from _scipy_pieces(
-            scipy.integrate.Radau, self.tolerance, rate, (t0, x0, t1), project, options
-        )
+        yield from _scipy_pieces(scipy.integrate.Radau, self.tolerance, rate, leg, project, options)
 
 
 def _jacobian(rate: Rate) -> Callable[[float, np.ndarray], np.ndarray]:
@@ -109,7 +95,7 @@ def _scipy_pieces(
     solver_class: Any,
     tolerance: float,
     rate: Rate,
-    leg: tuple[float, np.ndarray, float],
+    leg: Leg,
     project: casadi.Function | None,
     options: dict[str, Any],
 ) -> Iterator[Segment]:
@@ -141,7 +127,7 @@ def _tape_pieces(
     tolerance: float,
     rate: Rate,
     tape: Tape,
-    leg: tuple[float, np.ndarray, float],
+    leg: Leg,
     project: casadi.Function | None,
 ) -> Iterator[Segment]:
     """Run the compiled steps of DOP853, from the first step size of SciPy."""
@@ -219,13 +205,9 @@ class Sundials(Integrator):
         return f"{name}, tolerance {self.tolerance:g}"
 
     def pieces(
-        self,
-        rate: Rate,
-        t0: float,
-        x0: np.ndarray,
-        t1: float,
-        project: casadi.Function | None = None,
+        self, rate: Rate, leg: Leg, project: casadi.Function | None = None
     ) -> Iterator[Segment]:
+        t0, x0, t1 = leg
         check_finite(rate, t0, x0, "start from finite values")
         grid = np.linspace(t0, t1, self.samples + 1)
         # A projection acts after each sample, which is then integrated separately.

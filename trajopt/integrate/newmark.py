@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import casadi
-import numpy as np
 
 from trajopt.errors import ModelError, UsageError
 from trajopt.integrate.dense_output import Segment
-from trajopt.integrate.fixed_step import Integrator, march, positive
+from trajopt.integrate.fixed_step import Integrator, Leg, march, positive
 from trajopt.integrate.rates import Rate
 
 
@@ -44,18 +43,13 @@ class Newmark(Integrator):
         return self.step
 
     def pieces(
-        self,
-        rate: Rate,
-        t0: float,
-        x0: np.ndarray,
-        t1: float,
-        project: casadi.Function | None = None,
+        self, rate: Rate, leg: Leg, project: casadi.Function | None = None
     ) -> Iterator[Segment]:
         step = rate.cached(
             ("newmark", self.beta, self.gamma, rate.kept(project)),
             lambda: self._step(rate, project),
         )
-        yield from march(rate, step, self.step, t0, x0, t1)
+        yield from march(rate, step, self.step, leg)
 
     def _step(self, rate: Rate, project: casadi.Function | None) -> casadi.Function:
         positions, velocities = position_velocity_pairs(rate)
