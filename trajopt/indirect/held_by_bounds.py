@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajopt.indirect.arc_trajectory import ArcTrace
-from trajopt.indirect.hamiltonian import PhaseHamiltonian, involves
+from trajopt.indirect.hamiltonian import involves
 from trajopt.indirect.initial_system import ShootingProblem
 from trajopt.indirect.settings import CHECK
 
@@ -53,12 +53,6 @@ class HeldConstraint:
         return np.asarray(self.multiplier[:, :, None] * values_along(trace, normal))
 
 
-def controls_of(ham: PhaseHamiltonian, number: int) -> tuple[int, ...]:
-    """The controls that enter the rate of a constraint of order one."""
-    rate = ham.constraints[number].derivatives[-1]
-    return tuple(i for i in range(ham.phase.u.numel()) if involves(rate, ham.phase.u, i))
-
-
 def values_along(trace: ArcTrace, expression: Any) -> Array:
     """An expression of the phase, with the law of an arc inserted, at all nodes."""
     ph = trace.law.hamiltonian.phase
@@ -77,7 +71,9 @@ def held_by_bounds(prepared: ShootingProblem, unknowns: Array) -> dict[int, list
             ham = arc.law.hamiltonian
             if ham.constraints[number].order != 1:
                 continue
-            controls = controls_of(ham, number)
+            # the controls that enter the rate of the constraint
+            rate, u = ham.constraints[number].derivatives[-1], ham.phase.u
+            controls = tuple(i for i in range(u.numel()) if involves(rate, u, i))
             roles = [arc.law.mode.roles[i] for i in controls]
             if not set(roles) <= {"lower", "upper"}:
                 continue

@@ -95,6 +95,7 @@ def run(
     """Integrate over a leg; return the motion and its events."""
     t0, x0, t1 = leg
     t, x = t0, np.asarray(x0, dtype=float)
+    report = progress or (lambda fraction: None)
     pieces: list[Segment] = []
     happened: list[Occurrence] = []
     fired: frozenset[int] = frozenset()
@@ -114,13 +115,13 @@ def run(
             if stop is None:
                 pieces.append(piece)
                 t, x = float(piece.t[-1]), piece.x[-1]
-                _report(progress, t, t0, t1)
+                report((t - t0) / (t1 - t0))
                 continue
             at, before, firing = stop
             pieces.append(piece.cut(at, before))
             t, x = at, _fire(watched, at, before, firing, happened)
             fired = frozenset(firing)
-            _report(progress, t, t0, t1)
+            report((t - t0) / (t1 - t0))
             done = any(watched.events[j].terminal for j in firing)
             _check_crowding(happened, abs(t1 - t0))
             break
@@ -172,11 +173,6 @@ def _stays(watched: Watch, batch: list[Segment], signs: np.ndarray) -> bool:
         [part for piece, t in zip(batch, times, strict=True) for part in (t, piece.t[1:])]
     )
     return bool((evaluate(watched.values, samples, np.concatenate(states)) * signs > 0).all())
-
-
-def _report(progress: Progress | None, t: float, t0: float, t1: float) -> None:
-    if progress is not None:
-        progress((t - t0) / (t1 - t0))
 
 
 def _starting_signs(

@@ -209,9 +209,7 @@ class Endpoints:
 
     @property
     def column(self) -> Any:
-        return casadi.vertcat(
-            self.t0, self.tf, self.x0, self.xf, self.z0, self.zf, self.u0, self.uf, self.q
-        )
+        return casadi.vertcat(*self)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(
