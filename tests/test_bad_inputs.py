@@ -17,6 +17,7 @@ from problems.robots import ARM
 from trajopt import (
     Both,
     Collocation,
+    Compiled,
     Curve,
     Ipopt,
     Mesh,
@@ -550,7 +551,7 @@ DATA = {
     "an answer with a short row": (read("t,x,v,u\n0,1\n"), ["row 2", "2 values"]),
     "an empty answer": (read(""), ["a.csv", "column"]),
     "an answer that is half JSON": (read("{", "json"), ["a.json", "numbers"]),
-    "an answer as a list": (lambda f: answer_from(bench().ocp, [1, 2]), ["values", "mapping"]),
+    "an answer as a list": (lambda f: answer_from(bench().ocp, [1, 2]), ["values", "dictionary"]),
     "an answer of letters": (
         lambda f: answer_from(bench().ocp, {"t": ["a", "b"], "x": [0, 1], "v": [0, 1], "u": [0]}),
         ["times", "numbers"],
@@ -611,7 +612,127 @@ AGAIN = {
     ),
 }
 
+
+def linked(use):
+    """A case: two phases with a state and a control each, and what is done with them."""
+
+    def case(folder):
+        ocp = Problem("two")
+        a, b = ocp.phase("a"), ocp.phase("b")
+        a.time(start=0, end=1)
+        b.time(end=2)
+        for ph in (a, b):
+            x, u = ph.state("x", start=0), ph.control("u")
+            ph.dynamics({x: u})
+        ocp.minimize(a.final(a.declared["x"].symbol))
+        use(ocp, a, b)
+        return solve(ocp)
+
+    return case
+
+
+def foreign_table(folder):
+    (folder / "family.csv").write_text("mine")
+    try:
+        sweep(builder("moon-lander"), {"height": [5.0]}, folder=folder)
+    finally:
+        assert (folder / "family.csv").read_text() == "mine"
+
+
+STATED = {
+    "a phase with itself": (linked(lambda p, a, b: p.connect(a, a)), ["'a'", "itself"]),
+    "a phase of another problem": (
+        linked(lambda p, a, b: p.connect(a, Problem("other").phase("b"))),
+        ["'b'", "'other'"],
+    ),
+    "phases twice": (linked(lambda p, a, b: (p.connect(a, b), p.connect(a, b))), ["'x'", "twice"]),
+    "a jump as a list": (linked(lambda p, a, b: p.connect(a, b, jump=[1])), ["jump", "dictionary"]),
+    "states as text": (linked(lambda p, a, b: p.connect(a, b, states="x")), ["['x']"]),
+    "phases that share nothing": (linked(lambda p, a, b: None), ["'b'", "ocp.connect(a, b)"]),
+    "an output at the end": (
+        on_bench(lambda b: (b.ph.output("p", b.ph.final(b.x)), solve(b.ocp))),
+        ["output 'p'", "x(tf)"],
+    ),
+    "an output with a wrong unit": (
+        on_bench(lambda b: (b.ph.output("p", b.x, unit="Newtonz"), solve(b.ocp))),
+        ["'p'", "Newtonz"],
+    ),
+    "a path with a number as name": (on_bench(lambda b: b.ph.path(b.x, upper=1, name=3)), ["3"]),
+    "an invariant with a number as name": (on_bench(lambda b: b.ph.invariant(3, b.x)), ["3"]),
+    "text as an expression": (on_bench(lambda b: b.ph.output("p", "u*v")), ["'u*v'"]),
+    "nan in dynamics": (
+        on_bench(lambda b: b.ph.dynamics({b.x: math.nan, b.v: b.u}), finished=False),
+        ["'x'", "finite"],
+    ),
+    "an expression in a loop": (on_bench(lambda b: sum(b.x)), ["casadi.sum1"]),
+    "a matrix as parameter": (lambda f: Problem("p").parameter("m", np.eye(2)), ["(2, 2)"]),
+    "a range as text": (lambda f: Problem("p").parameter("m", 1, lower="a"), ["'m'", "number"]),
+    "an empty range": (lambda f: Problem("p").parameter("m", 1, lower=2, upper=0), ["'m'", "2"]),
+    "an unused variable": (on_bench(lambda b: (b.ocp.variable("p"), solve(b.ocp))), ["'p'"]),
+    "a table without values": (lambda f: table([0, 1, 2, 3]), ["values", "grids"]),
+}
+
+KINDS = {
+    "a setting of IPOPT": (lambda f: Ipopt(max_iter=3), ["max_iter", "max_iterations="]),
+    "a tolerance of the core as text": (lambda f: Compiled(tolerance="a"), ["tolerance", "'a'"]),
+    "a degree as text": (lambda f: Radau("three"), ["degree", "'three'"]),
+    "intervals as text": (lambda f: Mesh.uniform("20", 3), ["intervals", "'20'"]),
+    "a mesh of a billion": (lambda f: Mesh.uniform(10**9, 3), ["1000000000", "linspace"]),
+    "agreement as text": (lambda f: Both(agreement="a"), ["agreement", "'a'"]),
+    "shooting with text": (lambda f: Shooting(tolerance="a"), ["tolerance", "'a'"]),
+    "progress of two arguments": (
+        on_bench(lambda b: solve(b.ocp, progress=lambda a, b: None)),
+        ["progress", "1 argument"],
+    ),
+    "verify as text": (on_bench(lambda b: solve(b.ocp, verify="no")), ["verify", "True or False"]),
+    "a costate as text": (
+        on_bench(lambda b: solve(b.ocp, "indirect", guess={"x": "a", "v": 0}).check()),
+        ["'x'", "number"],
+    ),
+    "a slice of a solution": (lambda f: solved(f)[:], ["x, v, u"]),
+    "an argument of a derivative": (lambda f: solved(f)["x"].derivative(2), ["derivative"]),
+    "a plot in a number": (lambda f: solved(f).plot(path=3), ["path", "3"]),
+    "save to nothing": (lambda f: solved(f).save(None), ["path", "None"]),
+    "a name that is too long": (lambda f: solved(f).save(f / (300 * "a")), ["too long"]),
+    "a null character": (lambda f: solved(f).save(f"{f}/a\0.nc"), ["null"]),
+    "a trillion points": (lambda f: solved(f).to_csv(f / "a.csv", 10**12), ["points"]),
+    "points as text": (lambda f: solved(f).to_xarray(points="x"), ["points"]),
+    "an unknown claim": (lambda f: certify(solved(f), claim="best"), ["claim", "tolerance"]),
+    "an unknown keyword of prepare": (lambda f: prepare(bench().ocp, tol=1), ["tolerance="]),
+    "a final value as text": (
+        lambda f: prepare(bench().ocp).solve(final={"x": "one"}),
+        ["'x'", "'one'", "finite"],
+    ),
+    "nothing to fit": (
+        on_bench(
+            lambda b: (b.ph.dynamics({b.x: b.v, b.v: 1}), fit(b.ocp, MEASURED)), finished=False
+        ),
+        ["'bench'", "ocp.variable"],
+    ),
+    "deviations as text": (lambda f: fitted(MEASURED, deviations={"x": "low"}), ["deviations"]),
+    "a folder with another table": (foreign_table, ["family.csv", "no sweep"]),
+    "workers as text": (
+        lambda f: sweep(builder("moon-lander"), {"height": [5.0]}, workers="all"),
+        ["workers", "integer"],
+    ),
+    "an integrator as a class": (lambda f: simulate(builder("pendulum")(), Rk4), ["integrator"]),
+    "a tiny step": (lambda f: simulate(builder("pendulum")(), Rk4(1e-12)), ["1e-12", "steps"]),
+    "an unknown keyword of simulate": (
+        lambda f: simulate(builder("pendulum")(), time=3),
+        ["time", "until="],
+    ),
+    "a robot file as a number": (lambda f: read_robot(3), ["path", "3"]),
+    "limits the wrong way round": (
+        lambda f: read_robot(ARM).with_limits({"elbow": {"effort": -1.0}}),
+        ["'elbow'", "effort"],
+    ),
+    "a negative radius": (moved(avoid=[("tool", (0, 0, 1), -0.2)]), ["radius above 0"]),
+    "half a level": (moved(level=("tool", "z")), ["level", "tilt"]),
+}
+
 GROUPS = {
+    "stated": STATED,
+    "kinds": KINDS,
     "expressions": EXPRESSIONS,
     "names": NAMES,
     "bounds": BOUNDS,

@@ -15,7 +15,7 @@ PACKAGE = Path(trajopt.__file__).parent
 
 # From the bottom to the top; a module may import its own layer and those below.
 LAYERS = (
-    {"errors", "deadline", "displays", "compiled"},
+    {"errors", "arguments", "deadline", "displays", "compiled"},
     {"system", "catalogue", "nlp"},
     {"statement", "integrate"},
     {"trajectory", "guess", "files", "parameters"},

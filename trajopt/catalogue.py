@@ -16,7 +16,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from trajopt.errors import UsageError, check_type, suggest
+from trajopt.arguments import checked_arguments
+from trajopt.errors import UsageError, suggest
 
 GROUP = "trajopt.problems"
 OWN = "problems:CATALOGUE"  # the entry point of this distribution
@@ -77,6 +78,7 @@ def _own_catalogue() -> dict[str, Entry]:
     return found
 
 
+@checked_arguments
 def builder(name: str, kind: str | None = None) -> Callable[..., Any]:
     """Return the function that builds a named problem or system; ``./mine.py:build`` is a function
     in a file, ``arm.urdf`` the motions of a robot.
@@ -88,7 +90,6 @@ def builder(name: str, kind: str | None = None) -> Callable[..., Any]:
     trajopt.errors.UsageError: unknown problem or system 'brachistochron'
       hint:     did you mean 'brachistochrone'?
     """
-    check_type("builder: the name", name, str, "the name of a problem, as in 'brachistochrone'")
     if name.endswith(ROBOT_FILES):
         named_problems()  # makes the module importable
         return importlib.import_module(OF_ROBOT_FILES).builder(name)  # type: ignore[no-any-return]
@@ -109,6 +110,12 @@ def builder(name: str, kind: str | None = None) -> Callable[..., Any]:
             if Path(f"{name}.py").is_file()
             else None
         )
+        if name.endswith(".nc"):
+            raise UsageError(
+                f"'{name}' is the file of a solution, not the name of a {kind or 'problem'}",
+                expected="a name of 'trajopt list', or ./mine.py:build",
+                hint=f"trajopt certify {name}, or --guess {name}",
+            )
         hint = file or suggest(name, known) or "'trajopt list' shows the names"
         raise UsageError(f"unknown {kind or 'problem or system'} '{name}'", hint=hint)
     module, function = known[name].target.split(":")
@@ -141,9 +148,13 @@ def _from_file(name: str) -> Callable[..., Any]:
         names = [
             key
             for key, value in vars(module).items()
-            if callable(value) and not key.startswith("_")
+            if getattr(value, "__module__", "") == module.__name__ and not key.startswith("_")
         ]
+        found = getattr(module, function, None)
         raise UsageError(
-            f"'{path_text}' has no function '{function}'", hint=suggest(function, names)
+            f"'{path_text}' has no function '{function}'",
+            got=None if found is None else f"an object of {type(found).__name__}",
+            expected="one of " + ", ".join(names) if names else "def build() -> Problem: ...",
+            hint=suggest(function, names),
         )
     return getattr(module, function)  # type: ignore[no-any-return]

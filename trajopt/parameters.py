@@ -162,7 +162,9 @@ class Setting:
         out of range.
         """
         if not math.isfinite(value):
-            raise UsageError(f"'{self.name}' must be a finite number", got=value)
+            raise UsageError(
+                f"'{self.name}' must be a finite number", got=value, expected=self._example()
+            )
         whole = self.declared and isinstance(self.default, int) and not self.unit
         if whole and value != int(value):
             raise UsageError(f"'{self.name}' must be an integer", got=value)
@@ -356,7 +358,12 @@ def load_parameters(path: str | Path) -> dict[str, Any]:
         with Path(path).open("rb") as file:
             content = tomllib.load(file)
     except OSError as error:
-        raise FileError(f"cannot read '{path}'", got=error.strerror) from error
+        raise FileError(
+            f"cannot read '{path}'",
+            got=error.strerror,
+            expected="a parameter file (TOML)",
+            hint="trajopt show NAME --write-parameters FILE.toml writes one",
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FileError(
             f"'{path}' is not a parameter file",

@@ -145,9 +145,11 @@ class System:
                     expected=", ".join(names),
                     hint=suggest(name, names),
                 )
-            if not np.isfinite(float(values[name])):
+            if not _is_finite(values[name]):
                 raise UsageError(
-                    f"'{name}' of system '{self.name}' is not a finite number", got=values[name]
+                    f"'{name}' of system '{self.name}'",
+                    got=repr(values[name]),
+                    expected="a finite number",
                 )
         return replace(
             self,
@@ -156,3 +158,10 @@ class System:
                 replace(s, value=float(values.get(s.name, s.value))) for s in self.parameters
             ),
         )
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except (TypeError, ValueError):
+        return False

@@ -91,9 +91,10 @@ def test_a_phase_that_collapses_within_the_solvers_tolerance_does_not_run_backwa
 
 def test_every_static_variable_has_the_size_of_its_own_guess():
     ocp = Problem("design")
-    ocp.variable("length", lower=0.0, upper=2.0, guess=1.0)
-    ocp.variable("stiffness", lower=0.0, upper=1e6, guess=2e5)
-    ocp.variable("forces", 2, lower=-1e4, upper=3e4, guess=[1e4, -2e3])
+    length = ocp.variable("length", lower=0.0, upper=2.0, guess=1.0)
+    stiffness = ocp.variable("stiffness", lower=0.0, upper=1e6, guess=2e5)
+    forces = ocp.variable("forces", 2, lower=-1e4, upper=3e4, guess=[1e4, -2e3])
+    ocp.require(length * stiffness >= forces[0] + forces[1])
     ph = ocp.phase()
     ph.time(start=0, end=1)
     ph.dynamics({ph.state("x", start=0): ph.control("u", lower=-1, upper=1)})

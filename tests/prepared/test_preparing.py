@@ -203,7 +203,7 @@ def test_wrong_arguments_are_errors_in_the_users_names(prepared):
         prepared.solve({"mas": 1.0})
     with pytest.raises(UsageError, match="has no such state"):
         prepared.solve(initial={"b": 1.0})
-    with pytest.raises(UsageError, match="prepare: not a problem"):
+    with pytest.raises(UsageError, match="prepare: problem"):
         prepare("cart-pole")
     with pytest.raises(UsageError, match="prepare: method"):
         prepare(swing(), method="indirect")

@@ -142,10 +142,10 @@ def test_least_time_without_limits_of_acceleration_is_refused(arm):
         ({"start": {"elbo": 1.0}}, "did you mean 'elbow'"),
         ({"end": (0, 3.0, 0, 0)}, "'shoulder' is outside its limits"),
         ({"end": START}, "the start is the end"),
-        ({"cost": "energy"}, "effort or time"),
-        ({"by": "both"}, "inverse or forward"),
+        ({"cost": "energy"}, "'effort' or 'time'"),
+        ({"by": "both"}, "'inverse' or 'forward'"),
         ({"avoid": [("tol", (0, 0, 0), 0.1)]}, "did you mean 'tool'"),
-        ({"level": ("tool", "w", 0.1)}, "the axis x, y or z"),
+        ({"level": ("tool", "w", 0.1)}, "its axis x, y or z"),
     ],
 )
 def test_wrong_arguments_are_rejected_in_the_robots_names(arm, arguments, words):

@@ -90,7 +90,7 @@ def test_a_saved_solution_is_a_guess_too(earlier, tmp_path):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda p: solve("cart-pole"), ["not a problem", "str", "Problem"]),
+        (lambda p: solve("cart-pole"), ["problem", "cart-pole", "a Problem"]),
         (lambda p: solve(p, "magic"), ["method", "magic", "direct", "Collocation"]),
         (lambda p: solve(p, guess=[1, 2]), ["guess", "list", "Solution"]),
         (lambda p: solve(p, tolerance=0), ["tolerance", "0"]),

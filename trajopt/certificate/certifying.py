@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Real
 
 import numpy as np
 
+from trajopt.arguments import Fraction, Positive, checked_arguments
 from trajopt.certificate.evidence import Evidence, Tolerances
 from trajopt.certificate.resolution import resolved
 from trajopt.certificate.rows import BY_KEY, ROWS
@@ -15,7 +15,6 @@ from trajopt.certificate.sampled_solution import along
 from trajopt.certificate.table import DUAL_BOUND, Certificate, Check, failed, judged, skipped
 from trajopt.certificate.well_formed import misfit, not_finite
 from trajopt.deadline import Deadline, OutOfTime, OutOfWork
-from trajopt.errors import UsageError, check_type
 from trajopt.files.named import with_form
 from trajopt.statement.normal_form import NormalForm
 from trajopt.statement.problem import Problem
@@ -25,13 +24,14 @@ from trajopt.trajectory.solution import Solution
 TOLERANCE = 1e-6
 
 
+@checked_arguments
 def certify(
     solution: Solution,
     problem: Problem | NormalForm | None = None,
     reference: Reference | None = None,
     other: Solution | None = None,
-    tolerance: float | None = None,
-    time_limit: float | None = None,
+    tolerance: Fraction | None = None,
+    time_limit: Positive | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certificate:
     """Check an answer independently of how it was found.
@@ -62,22 +62,6 @@ def certify(
     >>> certificate.ok, certificate.claim
     (True, 'minimum')
     """
-    if not isinstance(solution, Solution):
-        raise UsageError(
-            "certify: what is to be certified", got=type(solution).__name__, expected="a Solution"
-        )
-    for name, given, kind, expected in (
-        ("problem", problem, (Problem, NormalForm), "a Problem"),
-        ("reference", reference, Reference, "Reference(objective, source)"),
-        ("other", other, Solution, "a Solution, as of load('b.nc')"),
-        ("tolerance", tolerance, Real, "a number between 0 and 1, as in 1e-6"),
-    ):
-        if given is not None:
-            check_type(f"certify: {name}", given, kind, expected)
-    if tolerance is not None and not 0 < tolerance < 1:
-        raise UsageError(
-            "certify: tolerance", got=tolerance, expected="a number between 0 and 1, as in 1e-6"
-        )
     form = problem.finish() if isinstance(problem, Problem) else problem
     form = form or with_form(solution, "certify").form
     form.refuse_samples("certify")

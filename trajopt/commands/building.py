@@ -54,7 +54,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
                 got=f"{values[key.strip()]} and {text.strip()}",
                 expected="one value",
             )
-        values[key.strip()] = finite_setting(_value(text.strip()), f"--set {setting}")
+        values[key.strip()] = finite_setting(read_value(text.strip()), f"--set {setting}")
     return values
 
 
@@ -108,7 +108,8 @@ def read_settings(build: Callable[..., Any], settings: Mapping[str, Any]) -> dic
     }
 
 
-def _value(text: str) -> Any:
+def read_value(text: str) -> Any:
+    """Return the number, tuple or word that a text says."""
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     for read in (ast.literal_eval, float):

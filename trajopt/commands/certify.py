@@ -42,6 +42,7 @@ def run_certify(
 
     what = what or CertifyOptions()
     outputs.check()
+    options.check()
     from trajopt.files.answers import SUFFIXES
 
     saved = Path(name).suffix == ".nc"

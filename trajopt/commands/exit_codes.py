@@ -57,6 +57,13 @@ def reported(command: Callable[P, int]) -> Callable[P, None]:
         except Exception as error:  # a message instead of a traceback
             if isinstance(error, OSError) and error.errno in NO_ROOM:
                 return _full(error)
+            if isinstance(error, MemoryError):
+                _say(
+                    f"error: not enough memory\n  got:      {error or 'an allocation that failed'}"
+                    "\n  hint:     a smaller mesh, problem or table",
+                    verbose,
+                )
+                return NOT_SOLVED
             if stop.number:  # libraries turn an interruption into errors of their own
                 _say(f"interrupted by {stop.name}; nothing more was written", False)
                 return INTERRUPTED

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
+import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 from trajopt.commands.exit_codes import SOLVED
@@ -60,10 +63,16 @@ def run_new(path: Path) -> int:
             expected="a name that ends in .py",
             hint=f"trajopt new {path.stem}.py",
         )
-    if not path.stem.isidentifier():
+    if not path.stem.isidentifier() or keyword.iskeyword(path.stem):
         raise UsageError(
             f"'{path.name}' cannot be imported",
-            expected="letters, digits and underscores before .py",
+            expected="letters, digits and underscores before .py, and no keyword of Python",
+        )
+    if path.stem in sys.stdlib_module_names or path.stem in packages_distributions():
+        raise UsageError(
+            f"'{path.name}' would hide the module '{path.stem}' from programs beside it",
+            expected="a name that no installed module has",
+            hint=f"trajopt new my_{path.stem}.py",
         )
     if path.exists() and not path.is_dir():
         raise FileError(f"'{path}' already exists", hint="choose another name; nothing was written")

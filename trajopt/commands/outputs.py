@@ -52,6 +52,12 @@ class Outputs:
         for option, path in self.named.items():
             if path.suffix.lower() not in USUAL_ENDINGS.get(option, (path.suffix.lower(),)):
                 expected = USUAL_ENDINGS[option][0]
+                if path.is_file():
+                    raise UsageError(
+                        f"{option} would replace a file of another kind",
+                        got=str(path),
+                        expected=f"a name with {expected}, or of a new file",
+                    )
                 warn(
                     f"{option} writes another kind of file than its name says",
                     got=str(path),

@@ -222,6 +222,10 @@ def run_plot(files: Sequence[Path], output: Path, options: PlotOptions, quiet: b
     from trajopt.files.storage import load
 
     check_writable(output, PICTURES)
+    if options.pairs and options.kind != "phase":
+        raise UsageError(
+            "--axes is an option of phase portraits", got=options.kind, expected="--kind phase"
+        )
     if any(output.resolve() == file.resolve() for file in files):
         raise UsageError(f"'{output}' is the input file", hint="-o plot.png")
     solutions = [load(file) for file in files]
@@ -229,8 +233,8 @@ def run_plot(files: Sequence[Path], output: Path, options: PlotOptions, quiet: b
     built, subject = found.built, Subject(found.name, found.settings)
     if built is not None:
         subject.check(options.kind)
-        for solution in solutions[1:]:
-            check_belongs(built, solution, found.name)
+        for file, solution in zip(files[1:], solutions[1:], strict=True):
+            check_belongs(built, solution, found.name, file)
         form = built.problem.finish()
         solutions = [
             replace(solution, form=form.of_solution(solution.parameters)) for solution in solutions

@@ -83,13 +83,13 @@ def rebuilt(
     return Recalled(name, whole, built)
 
 
-def check_belongs(built: Built, solution: Solution, name: str) -> None:
+def check_belongs(built: Built, solution: Solution, name: str, file: object = "the file") -> None:
     """Raise if a solution does not have the phases and states of the problem."""
     for phase, stated in built.problem.phases.items():
         names = {d.name for d in stated.of_kind("state")}
         if phase not in solution.phases or names != set(solution.phases[phase].states):
             raise UsageError(
-                f"the file is not a solution of problem '{name}'",
+                f"{file} is not a solution of problem '{name}'",
                 got=f"phases {', '.join(solution.phases)} with states "
                 + ", ".join(n for ph in solution.phases.values() for n in ph.states),
                 hint="give its problem by --problem",

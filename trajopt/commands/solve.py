@@ -100,6 +100,17 @@ class SolveOptions:
             method = replace(method, backend=_backend(self.backend, method.backend))
         return replace(method, verbose=self.verbose)
 
+    def check(self) -> None:
+        """Raise if a number is out of range."""
+        if self.tolerance is not None and not 0 < self.tolerance < 1:
+            raise UsageError(
+                "--tolerance", got=self.tolerance, expected="a number between 0 and 1, as in 1e-6"
+            )
+        if self.time_limit is not None and not 0 < self.time_limit < float("inf"):
+            raise UsageError(
+                "--time-limit", got=self.time_limit, expected="a positive number of seconds"
+            )
+
     def earlier(self) -> Solution | None:
         """Load the saved solution that serves as initial guess."""
         from trajopt.files.storage import load
@@ -186,14 +197,7 @@ def solve_name(
     name: str, settings: Mapping[str, Any], options: SolveOptions, best: BestSolution | None = None
 ) -> Answer:
     """Solve a named problem; ``best`` receives the solution on each mesh."""
-    if options.tolerance is not None and not 0 < options.tolerance < 1:
-        raise UsageError(
-            "--tolerance", got=options.tolerance, expected="a number between 0 and 1, as in 1e-6"
-        )
-    if options.time_limit is not None and not 0 < options.time_limit < float("inf"):
-        raise UsageError(
-            "--time-limit", got=options.time_limit, expected="a positive number of seconds"
-        )
+    options.check()
     guess = options.earlier()
     built = build_problem(name, settings)
     with (

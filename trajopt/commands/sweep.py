@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajopt.commands.building import build_problem, check_settings, finite_setting, parse_settings
+from trajopt.commands.building import build_problem, check_settings, finite_setting, read_value
 from trajopt.commands.exit_codes import NOT_SOLVED, SOLVED
 from trajopt.commands.outputs import Outputs
 from trajopt.commands.solve import SolveOptions
@@ -83,6 +83,12 @@ def parse_over(options: Sequence[str]) -> dict[str, Sequence[Any]]:
             raise UsageError(
                 f"--over {option}", expected="--over name=from:to:count or --over name=a,b,c"
             )
+        if name.strip() in values:
+            raise UsageError(
+                f"--over {name.strip()} is given twice",
+                got=f"--over {option}",
+                expected=f"all values in one option, as in --over {name.strip()}=1,2,3",
+            )
         found: Sequence[Any] = _range(option, text) if ":" in text else _listed(text)
         if isinstance(found, Uniform) and len(found):
             values[name.strip()] = found
@@ -126,7 +132,7 @@ class Uniform(Sequence[float]):
 
 def _listed(text: str) -> tuple[Any, ...]:
     parts = [part for part in text.split(";" if ";" in text else ",") if part.strip()]
-    return tuple(parse_settings([f"value={part}"])["value"] for part in parts)
+    return tuple(read_value(part.strip()) for part in parts)
 
 
 def run_sweep(

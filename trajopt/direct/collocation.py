@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from trajopt.arguments import Count, Positive, named_settings
 from trajopt.direct.mesh import Mesh
 from trajopt.direct.schemes import Radau, Scheme
 from trajopt.errors import UsageError
 from trajopt.nlp.backends import Backend
 from trajopt.nlp.interior_point import Compiled
-from trajopt.statement.keywords import named_settings
 
 # Sums over a trajectory carry some ten rounding errors, of the last decimal digit.
 LEAST_TOLERANCE = float(10 * np.finfo(float).resolution)
@@ -168,10 +168,10 @@ class Collocation:
     scheme: Scheme = field(default_factory=Radau)
     mesh: Mesh | None = None
     backend: Backend = field(default_factory=Compiled)
-    tolerance: float = 1e-6
-    max_passes: int = 20
-    max_work: float = 3e7
-    round_off: float = 1e-6
+    tolerance: Positive = 1e-6
+    max_passes: Count = 20
+    max_work: Positive = 3e7
+    round_off: Positive = 1e-6
     refinement: Refinement = Refinement()
     arcs: ArcDetection = ArcDetection()
     search: Search = Search()
@@ -187,7 +187,6 @@ class Collocation:
         return math.sqrt(self.round_off)
 
     def __post_init__(self) -> None:
-        _check_positive("tolerance", self.tolerance, "a number above 0, as in 1e-6")
         if self.tolerance < LEAST_TOLERANCE:
             raise UsageError(
                 "Collocation: tolerance",
@@ -195,17 +194,6 @@ class Collocation:
                 expected=f"at least {LEAST_TOLERANCE:g}",
                 hint="no mesh brings the rounding of double precision below that",
             )
-        _check_positive("max_work", self.max_work, "a number above 0, as in 1e8")
-        if (
-            not isinstance(self.max_passes, int)
-            or isinstance(self.max_passes, bool)
-            or self.max_passes < 1
-        ):
-            raise UsageError(
-                "Collocation: "
-                "max_passes", got=repr(self.max_passes), expected="an integer of at least 1",
-                hint="1 keeps the first mesh",
-            )  # fmt: skip
         if not callable(getattr(self.scheme, "rule", None)) or isinstance(self.scheme, type):
             raise UsageError(
                 "Collocation: scheme",
@@ -216,14 +204,3 @@ class Collocation:
             raise UsageError(
                 "Collocation: backend", got=repr(self.backend), expected="Compiled() or Ipopt()"
             )
-        if self.mesh is not None and not isinstance(self.mesh, Mesh):
-            raise UsageError(
-                "Collocation: mesh",
-                got=repr(self.mesh),
-                expected="a mesh, such as Mesh.uniform(20, 5)",
-            )
-
-
-def _check_positive(name: str, value: object, expected: str) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
-        raise UsageError(f"Collocation: {name}", got=repr(value), expected=expected)

@@ -8,11 +8,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arguments import named_methods
 from trajopt.errors import UsageError
 
 Array = NDArray[np.float64]
+# Of a mesh that is asked for by a number of intervals: a program with so many points takes tens of
+# gigabytes, and a larger number is probably a mistake.
+MOST_POINTS = 1_000_000
 
 
+@named_methods
 @dataclass(frozen=True, eq=False)
 class Mesh:
     """The intervals of one phase.
@@ -73,9 +78,18 @@ class Mesh:
     @staticmethod
     def uniform(intervals: int, degree: int) -> Mesh:
         """Intervals of equal width and degree."""
-        if intervals < 1:
+        if intervals < 1 or degree < 0:
             raise UsageError(
-                "the number of intervals of a mesh", got=intervals, expected="at least 1"
+                "a uniform mesh",
+                got=f"{intervals} intervals of degree {degree}",
+                expected="at least 1 interval, of a degree of 0 or more",
+            )
+        if intervals * max(degree, 1) > MOST_POINTS:
+            raise UsageError(
+                "a uniform mesh",
+                got=f"{intervals} intervals of degree {degree}",
+                expected=f"at most {MOST_POINTS} points",
+                hint="if they are all meant: Mesh(numpy.linspace(0, 1, n + 1), degree)",
             )
         return Mesh(np.linspace(0.0, 1.0, intervals + 1), np.full(intervals, degree, dtype=int))
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
+from trajopt.arguments import Count, named_settings
 from trajopt.errors import UsageError
 from trajopt.trajectory.curve import lagrange_basis
 
@@ -124,11 +125,12 @@ class Scheme(Protocol):
     def rule(self, degree: int) -> Rule: ...
 
 
+@named_settings
 @dataclass(frozen=True)
 class Radau:
     """Radau IIA: collocation at the right end and inside; order 2 d - 1. Damps what is stiff."""
 
-    degree: int = 4
+    degree: Count = 4
     name: str = "radau"
     shares_nodes: bool = False
 
@@ -136,11 +138,12 @@ class Radau:
         return _radau(_at_least(degree, 1, "Radau"))
 
 
+@named_settings
 @dataclass(frozen=True)
 class Gauss:
     """Gauss-Legendre: collocation inside only; order 2 d, the highest possible."""
 
-    degree: int = 4
+    degree: Count = 4
     name: str = "gauss"
     shares_nodes: bool = False
 
@@ -148,6 +151,7 @@ class Gauss:
         return _gauss(_at_least(degree, 1, "Gauss"))
 
 
+@named_settings
 @dataclass(frozen=True)
 class Lobatto:
     """Lobatto IIIA: collocation at both ends and inside, controls continuous.
@@ -156,7 +160,7 @@ class Lobatto:
     to order 4.
     """
 
-    degree: int = 3
+    degree: Count = 3
     name: str = "lobatto"
     shares_nodes: bool = True
 
@@ -164,6 +168,7 @@ class Lobatto:
         return _lobatto(_at_least(degree, 1, "Lobatto"))
 
 
+@named_settings
 @dataclass(frozen=True)
 class Trapezoidal:
     """The trapezoidal rule; order 2."""
@@ -176,6 +181,7 @@ class Trapezoidal:
         return _lobatto(1)  # the degree is the scheme's own; only widths can be refined
 
 
+@named_settings
 @dataclass(frozen=True)
 class HermiteSimpson:
     """Hermite-Simpson: Lobatto IIIA with a midpoint; order 4."""

@@ -21,7 +21,8 @@ import casadi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trajopt.errors import FileError, UsageError, check_type
+from trajopt.arguments import checked_arguments
+from trajopt.errors import FileError, UsageError
 from trajopt.statement.normal_form import NamedVector, NormalForm, PhaseForm
 from trajopt.statement.problem import Problem
 from trajopt.trajectory.curve import Curve
@@ -34,6 +35,7 @@ SUFFIXES = (".csv", ".npz", ".json", ".sto")
 NODES = 0.5 - 0.5 * np.cos(np.pi * (np.arange(4) + 0.5) / 4)  # inside an interval: cubics
 
 
+@checked_arguments
 def answer_from(
     problem: Problem | NormalForm,
     values: Mapping[str, Any],
@@ -67,9 +69,6 @@ def answer_from(
     >>> certify(answer_from(builder("block-move")(), values)).claim
     'minimum'
     """
-    check_type("answer_from: the problem", problem, (Problem, NormalForm), "a Problem")
-    expected = "a mapping of names to arrays, as in {'t': times}"
-    check_type("answer_from: the values", values, Mapping, expected)
     form = problem.finish() if isinstance(problem, Problem) else problem
     by_phase = {ph.name: values.get(ph.name, values) for ph in form.phases}
     statics = {q.name: _static(q, values) for q in form.statics}
@@ -90,6 +89,7 @@ def answer_from(
     return replace(solution, objective=own_cost if objective is None else float(objective))
 
 
+@checked_arguments
 def read_answer(path: str | Path, problem: Problem | NormalForm) -> Solution:
     """Read an answer to a problem from a table of another tool, by the suffix of its name."""
     path = Path(path)

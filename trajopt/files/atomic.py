@@ -16,6 +16,7 @@ from trajopt.errors import FileError
 
 LEFTOVER = ".trajopt-"  # prefix of partial files; followed by host, process and a random number
 HOST = hashlib.blake2b(platform.node().encode("utf-8", "replace"), digest_size=4).hexdigest()
+LONGEST = 200  # characters of a name in a message
 _looked_at: set[Path] = set()
 _parts: set[Path] = set()  # partial files of this process
 
@@ -30,7 +31,16 @@ def check_writable(path: str | Path, endings: tuple[str, ...] = (), text: bool =
       got:      folder 'no-such-folder' does not exist
       hint:     create it first
     """
+    try:
+        _check(path, endings, text)
+    except (OSError, ValueError) as error:  # names that are too long, or have a null character
+        raise _cannot_write(path, error) from error
+
+
+def _check(path: str | Path, endings: tuple[str, ...], text: bool) -> None:
     target = Path(path)
+    if "\0" in str(path):
+        raise ValueError("a null character in the name")
     if target.is_dir():
         raise FileError(
             f"cannot write '{path}'", got="it is a directory", expected="the name of a file"
@@ -50,11 +60,27 @@ def check_writable(path: str | Path, endings: tuple[str, ...] = (), text: bool =
     if not os.access(target.parent, os.W_OK) or (
         target.exists() and not os.access(target, os.W_OK)
     ):
-        raise FileError(f"cannot write '{path}'", got="no permission")
+        raise FileError(
+            f"cannot write '{path}'", got="no permission", hint="choose another folder or name"
+        )
     if endings and target.suffix.lower() not in endings:
         raise FileError(
             f"cannot write '{path}'", got=f"ending '{target.suffix}'", expected=" or ".join(endings)
         )
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _cannot_write(path: str | Path, error: Exception) -> FileError:
+    """The message for an error of the operating system."""
+    full = getattr(error, "errno", None) in NO_ROOM
+    text = str(path)
+    return FileError(
+        f"cannot write '{text if len(text) <= LONGEST else text[:LONGEST] + '...'}'",
+        got=getattr(error, "strerror", None) or str(error),
+        hint="free some space, then try again" if full else "choose another folder or name",
+    )
 
 
 def _is_stream(path: Path) -> bool:
@@ -71,7 +97,7 @@ def make_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"cannot create the folder '{folder}'", got=error.strerror) from error
+        raise _cannot_write(folder, error) from error
     return folder
 
 
@@ -96,7 +122,7 @@ def replacing(path: str | Path, synced: bool = True) -> Iterator[Path]:
         if synced:
             _sync(target.parent)
     except OSError as error:
-        raise FileError(f"cannot write '{path}'", got=error.strerror or str(error)) from error
+        raise _cannot_write(path, error) from error
     finally:
         part.unlink(missing_ok=True)
         _parts.discard(part)
@@ -115,7 +141,7 @@ def sync_files(folder: Path, names: Iterable[str]) -> None:
             _sync(folder / name)
         _sync(folder)
     except OSError as error:
-        raise FileError(f"cannot write '{folder}'", got=error.strerror or str(error)) from error
+        raise _cannot_write(folder, error) from error
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -124,7 +150,7 @@ def write_text(path: str | Path, text: str) -> None:
         try:
             Path(path).write_text(text, encoding="utf-8")
         except OSError as error:
-            raise FileError(f"cannot write '{path}'", got=error.strerror or str(error)) from error
+            raise _cannot_write(path, error) from error
         return
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
 

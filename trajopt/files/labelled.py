@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.errors import UsageError
 from trajopt.files.netcdf import NetcdfVariable
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from trajopt.trajectory.solution import PhaseSolution, Solution
 
 Array = NDArray[np.float64]
+MOST_POINTS = 10**7  # of a table: gigabytes
 
 # PhaseSolution field -> prefix of the names of its curves
 PREFIXES = {
@@ -120,5 +122,11 @@ def to_dataframe(solution: Solution, points: int | None = None) -> Any:
 def times_of(phase: PhaseSolution, points: int | None) -> Array:
     """Return the times of the nodes of a phase, or ``points`` times at equal distances."""
     if points is not None:
+        if not isinstance(points, int) or not 2 <= points <= MOST_POINTS:
+            raise UsageError(
+                "points of a table",
+                got=repr(points),
+                expected=f"an integer of at least 2, at most {MOST_POINTS}",
+            )
         return np.linspace(phase.t0, phase.tf, points)
     return phase.t if phase.breaks.size else np.linspace(phase.t0, phase.tf, 101)

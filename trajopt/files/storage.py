@@ -10,15 +10,14 @@ import csv
 import io
 import math
 from collections.abc import Mapping
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trajopt.errors import UsageError, check_type
+from trajopt.arguments import checked_arguments
 from trajopt.files.atomic import write_bytes, write_text
-from trajopt.files.labelled import PREFIXES
+from trajopt.files.labelled import PREFIXES, times_of
 from trajopt.files.netcdf import Reader, encode
 from trajopt.files.solution_files import KINDS, groups_of, solution_of
 from trajopt.trajectory.solution import PhaseSolution, Solution
@@ -34,6 +33,7 @@ def save(solution: Solution, path: str | Path, synced: bool = True) -> None:
     write_bytes(path, encode(groups_of(solution)), synced)
 
 
+@checked_arguments
 def load(path: str | Path) -> Solution:
     """Read a solution that ``save`` wrote; curves are read from it when they are asked for.
 
@@ -44,7 +44,6 @@ def load(path: str | Path) -> Solution:
     trajopt.errors.FileError: file 'nowhere.nc' does not exist
       expected: a netCDF file from 'save'
     """
-    check_type("load: the file", path, (str, PathLike), "a path, as in 'a.nc'")
     return solution_of(Reader(path))
 
 
@@ -52,14 +51,12 @@ def to_csv(solution: Solution, path: str | Path, points: int = 201) -> None:
     """Write the trajectories as a table, sampled uniformly in each phase; the header has names and
     units.
     """
-    if not isinstance(points, int) or points < 2:
-        raise UsageError("points of a table", got=repr(points), expected="an integer of at least 2")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns: dict[str, None] = {}  # an ordered set: phases may have different variables
     sampled = []
     for phase in solution.phases.values():
-        times = np.linspace(phase.t0, phase.tf, points)
+        times = times_of(phase, points)
         table = {f"t [{phase.time_unit}]" if phase.time_unit else "t": times}
         for field, kind in KINDS.items():
             for name, curve in getattr(phase, field).items():

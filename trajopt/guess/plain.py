@@ -140,7 +140,10 @@ def guess_from_solution(form: NormalForm, solution: Solution) -> Trajectories:
     for q in form.statics:
         if q.name in solution.variables and solution.variables[q.name].size == q.size:
             if not np.all(np.isfinite(solution.variables[q.name])):
-                raise GuessError(f"the guess has a value of '{q.name}' that is not a finite number")
+                raise GuessError(
+                    f"the guess has a value of '{q.name}' that is not a finite number",
+                    expected="a solution with finite values",
+                )
             s[q.rows] = solution.variables[q.name]
     return Trajectories(tuple(phases), s)
 

@@ -273,7 +273,15 @@ def _read_guess(
         )
         x0.append(np.where(fixed, q.start.lower, before))
         carried = end[2][q.rows] if end is not None and key not in guess else guess.get(key)
-        costate.append(np.broadcast_to(np.asarray(carried, dtype=float).ravel(), (q.size,)))
+        try:
+            given = np.asarray(carried, dtype=float).ravel()
+            costate.append(np.broadcast_to(given, (q.size,)))
+        except (TypeError, ValueError) as error:
+            raise GuessError(
+                f"the initial costate of '{q.name}' in the guess",
+                got=repr(carried),
+                expected="a number" if q.size == 1 else f"{q.size} numbers",
+            ) from error
     return _Guess(t0, tf, np.concatenate(x0), np.concatenate(costate), tuple(arcs))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arguments import Count, Natural, Positive, named_settings
 from trajopt.deadline import UNLIMITED, Budget, Deadline, OutOfTime, OutOfWork
 from trajopt.errors import GuessError, TrajoptError
 from trajopt.indirect.answer import failed_solution, read_solution
@@ -27,7 +28,6 @@ from trajopt.indirect.rollout import rollout
 from trajopt.indirect.settings import CHECK, GRID, READING
 from trajopt.indirect.start import Start
 from trajopt.indirect.structure_detection import start_of_solution
-from trajopt.statement.keywords import named_settings
 from trajopt.statement.normal_form import NormalForm
 from trajopt.trajectory.solution import Solution, Status
 
@@ -79,10 +79,10 @@ class Shooting:
     (12.0, -24.0)
     """
 
-    tolerance: float = 1e-10
-    iterations: int = 60
-    structures: int = 5
-    operations: float = 1e11
+    tolerance: Positive = 1e-10
+    iterations: Natural = 60
+    structures: Count = 5
+    operations: Positive = 1e11
     law: UserLaw | Mapping[str, UserLaw] | None = None
     use_integrals: bool = True
     verbose: bool = False

@@ -25,6 +25,7 @@ from trajopt.integrate.tableaus import EULER, GILL, HEUN, RK4, Tableau, second_o
 
 # steps in one compiled call; between calls, progress is reported and a run can be interrupted
 CHUNK = 1000
+MOST_STEPS = 10**8  # all are kept: some gigabytes
 SMALL = 16  # up to this many steps no chunk is compiled
 
 Step = Callable[[Any, Any, Any], Any]  # (x, t, h) -> x at t + h
@@ -158,6 +159,13 @@ def march(rate: Rate, step: Step | casadi.Function, size: float, leg: Leg) -> It
     check_finite(rate, t0, x0, "start from finite values")
     direction = 1.0 if t1 >= t0 else -1.0
     whole = int(np.floor(abs(t1 - t0) / size * (1 + 1e-12) + 1e-9))
+    if whole > MOST_STEPS:
+        raise UsageError(
+            "the step is too small for this run",
+            got=f"{whole} steps of {size:g}",
+            expected=f"at most {MOST_STEPS} steps",
+            hint=f"a step of {abs(t1 - t0) / MOST_STEPS:.1g} or more, or a shorter run",
+        )
     for first in range(0, whole + 1, CHUNK):
         last = min(first + CHUNK, whole)
         t = t0 + direction * size * np.arange(first, last + 1)

@@ -10,6 +10,7 @@ from typing import TypeVar
 import casadi
 import numpy as np
 
+from trajopt.arguments import named_arguments
 from trajopt.compiled.pointwise import Pointwise
 from trajopt.displays import display
 from trajopt.errors import UsageError, suggest
@@ -140,6 +141,7 @@ class Simulation:
         return {s.name: float(v) for s, v in zip(self.system.states, self.x[-1], strict=True)}
 
 
+@named_arguments
 def simulate(
     system: System,
     integrator: Integrator | None = None,

@@ -91,7 +91,11 @@ def _from_file(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"cannot read the limits '{path}'", got=str(error)) from error
+        raise FileError(
+            f"cannot read the limits '{path}'",
+            got=str(error),
+            expected="a TOML file, or a joint_limits.yaml",
+        ) from error
     if path.suffix in (".yaml", ".yml"):
         return _from_moveit(read_yaml(text, str(path)), path)
     try:

@@ -11,6 +11,7 @@ from typing import Any
 import casadi
 import numpy as np
 
+from trajopt.arguments import named_arguments, named_methods
 from trajopt.errors import ModelError, UsageError, suggest
 from trajopt.mechanics.chains import GROUND, Link, Tree
 from trajopt.mechanics.formulations import solve_symmetric
@@ -65,6 +66,7 @@ class Visual:
     rotation: Any = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
+@named_methods
 @dataclass(frozen=True, eq=False)
 class Robot:
     """A tree of links, the limits of its joints by name, and shapes to draw.
@@ -87,8 +89,9 @@ class Robot:
     visuals: tuple[Visual, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in self.limits:
+        for name, limits in self.limits.items():
             _require_joint(self, name)
+            _check_limits(self.name, name, limits)
         complete = {c.name: self.limits.get(c.name, JointLimits()) for c in self.coordinates}
         object.__setattr__(self, "limits", complete)
 
@@ -253,6 +256,23 @@ class Robot:
         return casadi.Function("mass", [self.tree.q], [casadi.cse(M)])
 
 
+def _check_limits(robot: str, joint: str, limits: JointLimits) -> None:
+    """Raise where no motion is within the limits of a joint."""
+    if limits.lower > limits.upper:
+        raise ModelError(
+            f"robot '{robot}': the lower limit of joint '{joint}' exceeds the upper limit",
+            got=f"{limits.lower:g} to {limits.upper:g}",
+            expected="lower <= upper",
+        )
+    for name in ("speed", "effort", "acceleration", "rotor", "damping", "friction", "stiffness"):
+        if not getattr(limits, name) >= 0:
+            raise ModelError(
+                f"robot '{robot}': {name} of joint '{joint}'",
+                got=getattr(limits, name),
+                expected="a number of at least 0",
+            )
+
+
 def _require_joint(robot: Robot, joint: str) -> None:
     if joint not in robot.joints:
         raise ModelError(
@@ -280,6 +300,7 @@ def _loads(robot: Robot, contacts: Sequence[str], forces: casadi.SX) -> list[Loa
     return [Load(mounts[n], forces[3 * i : 3 * i + 3]) for i, n in enumerate(contacts)]
 
 
+@named_arguments
 def read_robot(
     path: str | Path,
     payload: tuple[str, float, Sequence[float]] | None = None,

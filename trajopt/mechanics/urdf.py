@@ -100,6 +100,7 @@ def _check_names(reading: _UrdfReading, links: list[Element], joints: list[Eleme
                 raise reading.error(
                     f"the {end} of joint '{_name(joint)}' does not exist",
                     got=link or "nothing",
+                    expected=", ".join(reading.links),
                     hint=suggest(link, reading.links),
                 )
         if joint.get("type") not in KINDS:
@@ -239,7 +240,7 @@ def _steps(reading: _UrdfReading, joint: Element) -> tuple[Step, ...]:
         return (placed, free)
     axis = _vector(reading, joint.find("axis"), "xyz", "1 0 0")
     if not np.any(axis):
-        raise reading.error(f"joint '{name}' has no axis", got="0 0 0")
+        raise reading.error(f"joint '{name}' has no axis", got="0 0 0", expected="a vector")
     step = Slide if kind == "prismatic" else Turn
     x, y, z = (float(c) for c in axis)
     return (placed, step((x, y, z), _moved_by(reading, name)))

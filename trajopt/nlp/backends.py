@@ -14,6 +14,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arguments import Count, Positive, named_settings
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.errors import UsageError
 from trajopt.nlp.callbacks import core_functions
@@ -110,14 +111,15 @@ _IPOPT_OUTCOMES = {
 }
 
 
+@named_settings
 @dataclass(frozen=True)
 class Ipopt:
     """Interior point with a filter line search (Wächter and Biegler 2006), sparse linear algebra by
     MUMPS.
     """
 
-    tolerance: float = 1e-11
-    max_iterations: int = 1000
+    tolerance: Positive = 1e-11
+    max_iterations: Count = 1000
     options: dict[str, Any] = field(default_factory=dict)  # options of IPOPT, which take precedence
     name: str = "ipopt"
 

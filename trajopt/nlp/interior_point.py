@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from trajopt.arguments import Count, Positive, named_settings
 from trajopt.compiled.library import library
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.nlp.backends import (
@@ -101,6 +102,7 @@ FINAL = (
 GIVEN_MULTIPLIERS = 2  # IP_GIVEN_MULTIPLIERS of interior_point.h
 
 
+@named_settings
 @dataclass(frozen=True)
 class Compiled:
     """IPOPT's algorithm in the compiled core. If it fails, IPOPT continues from its last point.
@@ -110,8 +112,8 @@ class Compiled:
     (tables, external functions).
     """
 
-    tolerance: float = 1e-11
-    max_iterations: int = 1000
+    tolerance: Positive = 1e-11
+    max_iterations: Count = 1000
     options: dict[str, Any] = field(default_factory=dict)
     name: str = "compiled"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajopt.arguments import named_methods
 from trajopt.direct.neighbours import Measurement, Neighbours
 from trajopt.errors import SolveError, UsageError
 from trajopt.prepared.sensitivity import session_of
@@ -37,6 +38,7 @@ class Correction:
         return phases[index].control(self._y, t)
 
 
+@named_methods
 class Feedback:
     """Feedback about a solution: made by ``solution.feedback()``.
 

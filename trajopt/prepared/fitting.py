@@ -7,7 +7,6 @@ import csv
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,10 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arguments import Count, Fraction, Natural, checked_arguments, named_methods
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.tangents import Tangents
-from trajopt.errors import FileError, UsageError, check_type, suggest
+from trajopt.errors import FileError, UsageError, suggest
 from trajopt.nlp.shifts import Shift
 from trajopt.prepared.preparing import Prepared, prepare
 from trajopt.prepared.sensitivity import session_of
@@ -44,6 +44,7 @@ class Estimated:
     remark: str = ""
 
 
+@named_methods
 @dataclass(frozen=True, eq=False)
 class ModelFit:
     """A model fitted to measurements. Made by ``fit``; ``refit`` fits the same model to others."""
@@ -93,16 +94,17 @@ class ModelFit:
         return _fitted(solution, data, self._prepared, self.confidence)
 
 
+@checked_arguments
 def fit(
     problem: Problem,
     table: Any,
     deviations: float | Mapping[str, float] | None = None,
     outputs: Mapping[str, Any] | None = None,
     phase: str | None = None,
-    confidence: float = 0.95,
+    confidence: Fraction = 0.95,
     method: Collocation | None = None,
-    starts: int = STARTS,
-    seed: int = 0,
+    starts: Count = STARTS,
+    seed: Natural = 0,
 ) -> ModelFit:
     """Estimate the static variables and free initial values of a model by least squares.
 
@@ -147,18 +149,19 @@ def fit(
     >>> round(found["rate"].value, 6)
     1.5
     """
-    if not isinstance(problem, Problem):
-        raise UsageError("fit: not a problem", got=type(problem).__name__, expected="a Problem")
     if problem.objective is not None:
         raise UsageError(
             f"fit: problem '{problem.name}' has a cost",
             expected="a model without ocp.minimize(...): the cost is the sum of squares",
         )
-    check_type("fit: confidence", confidence, Real, "between 0 and 1, as in 0.95")
-    if not 0 < confidence < 1:
-        raise UsageError("fit: confidence", got=confidence, expected="between 0 and 1, as in 0.95")
     own = copy.deepcopy(problem)
     measured = _phase(own, phase)
+    if not own.variables and not _has_free_ends(measured):
+        raise UsageError(
+            f"fit: problem '{problem.name}' has nothing to estimate",
+            got="given initial values, and no static variable",
+            expected="ocp.variable(...) in the model, or a free initial value",
+        )
     data = _measurements(own, measured, _columns(table), deviations, dict(outputs or {}))
     data.state(own, measured)
     solution = solve(own, method, starts=starts, seed=seed)
@@ -249,6 +252,10 @@ def _phase(problem: Problem, name: str | None) -> Phase:
             expected=f"phase= one of {', '.join(problem.phases)}",
         )
     return problem.phases[name]
+
+
+def _has_free_ends(phase: Phase) -> bool:
+    return not all(d.start.fixed.all() for d in phase.of_kind("state"))
 
 
 def _ends(phase: Phase) -> tuple[float, float]:

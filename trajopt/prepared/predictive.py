@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trajopt.errors import UsageError, check_type
+from trajopt.arguments import Finite, checked_arguments, named_methods
+from trajopt.errors import UsageError
 from trajopt.prepared.preparing import Iterate, Prepared, prepare
 from trajopt.trajectory.solution import Solution, Status
 
@@ -39,6 +39,7 @@ class Prediction:
         return self._answer.times(phase) + self._shift
 
 
+@named_methods
 class ModelPredictive:
     """Solve a prepared problem from each measured state, and apply the first of its controls.
 
@@ -64,14 +65,14 @@ class ModelPredictive:
     ('SOLVED', (1,))
     """
 
+    @checked_arguments
     def __init__(
         self,
         prepared: Prepared,
-        rate: float,
-        horizon: float | None = None,
+        rate: Finite,
+        horizon: Finite | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
-        check_type("ModelPredictive: prepared", prepared, Prepared, "prepare(problem)")
         form = prepared.form
         if len(form.phases) != 1:
             raise UsageError(
@@ -80,11 +81,6 @@ class ModelPredictive:
                 expected="one phase",
                 hint="solution.feedback() corrects motions of several phases",
             )
-        for name, value in (("rate", rate), ("horizon", horizon)):
-            if value is not None or name == "rate":
-                check_type(f"ModelPredictive: {name}", value, Real, "a number above 0")
-            if value is not None and not 0 < value < np.inf:
-                raise UsageError(f"ModelPredictive: {name}", got=value, expected="above 0")
         self.prepared, self.rate, self.horizon = prepared, rate, horizon
         self.parameters = parameters
         self._phase = form.phases[0]

@@ -14,6 +14,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arguments import Fraction, checked_arguments, named_methods
 from trajopt.direct.collocation import Collocation
 from trajopt.direct.mesh_session import Attempt, MeshSession
 from trajopt.direct.mesh_solution import MeshSolution
@@ -42,11 +43,12 @@ Boundary = Mapping[Any, Any]
 CLOSE = 1e-3
 
 
+@checked_arguments
 def prepare(
     problem: Problem | NormalForm,
     solution: Solution | None = None,
     method: Collocation | None = None,
-    tolerance: float | None = None,
+    tolerance: Fraction | None = None,
 ) -> Prepared:
     """Prepare a problem for solving it again.
 
@@ -84,18 +86,6 @@ def prepare(
     >>> round(prepared.solve(initial={"x": 0.5}).objective, 9)
     3.0
     """
-    if not isinstance(problem, (Problem, NormalForm)):
-        raise UsageError(
-            "prepare: not a problem", got=type(problem).__name__, expected="a trajopt.Problem"
-        )
-    if solution is not None and not isinstance(solution, Solution):
-        raise UsageError(
-            "prepare: solution", got=type(solution).__name__, expected="an earlier Solution"
-        )
-    if method is not None and not isinstance(method, Collocation):
-        raise UsageError("prepare: method", got=repr(method), expected="Collocation(...)")
-    if tolerance is not None and not 0 < tolerance < 1:
-        raise UsageError("tolerance", got=tolerance, expected="a number between 0 and 1")
     chosen = method or Collocation()
     if tolerance is not None:
         chosen = replace(
@@ -152,6 +142,7 @@ class Iterate:
         )
 
 
+@named_methods
 class Prepared:
     """A problem and the mesh, the kernels and the solver's memory of its last answer. Made by
     ``prepare``.

@@ -8,12 +8,14 @@ from typing import Any
 
 import casadi
 
+from trajopt.arguments import named_arguments
 from trajopt.mechanics import Robot
 from trajopt.statement.problem import Phase
 
 INF = float("inf")
 
 
+@named_arguments
 def contact_forces(phase: Phase, robot: Robot, contacts: Sequence[str]) -> Any:
     """Return the forces of the ground, three for each contact, as a control."""
     if not contacts:
@@ -30,6 +32,7 @@ def contact_forces(phase: Phase, robot: Robot, contacts: Sequence[str]) -> Any:
     )
 
 
+@named_arguments
 def add_contacts(
     phase: Phase,
     robot: Robot,

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import casadi
 import numpy as np
 
-from trajopt.errors import UsageError, check_type
+from trajopt.arguments import Finite, Positive, checked_arguments
+from trajopt.errors import UsageError
 from trajopt.mechanics import Quaternion, Robot
 from trajopt.robots.postures import posture_values
 from trajopt.robots.robot_motion import Motion, motion
@@ -26,13 +27,14 @@ DEFAULT_SPEED = 1.0  # rad/s or m/s, to estimate durations where there is no lim
 Sphere = tuple[str, Sequence[float], float]
 
 
+@checked_arguments
 def reach(
     robot: Robot,
     start: Any,
     end: Any,
     cost: Literal["effort", "time"] = "effort",
-    duration: float | None = None,
-    acceleration: float | None = None,
+    duration: Finite | None = None,
+    acceleration: Positive | None = None,
     avoid: Sequence[Sphere] = (),
     level: tuple[str, str, float] | None = None,
     by: Literal["inverse", "forward"] = "inverse",
@@ -59,13 +61,6 @@ def reach(
     >>> solve(problem).success
     True
     """
-    if cost not in ("effort", "time"):
-        raise UsageError("'cost' of reach", got=cost, expected="effort or time")
-    check_type("reach: the robot", robot, Robot, "a Robot, as of read_robot('arm.urdf')")
-    if duration is not None:
-        check_type("reach: duration", duration, Real, "seconds, above 0")
-        if not 0 < duration < float("inf"):
-            raise UsageError("reach: duration", got=duration, expected="seconds, above 0")
     if acceleration is not None:
         robot = robot.with_limits(acceleration=acceleration)
     first = posture_values(robot, start, "the start")
@@ -138,15 +133,30 @@ def _stay_outside(phase: Phase, m: Motion, sphere: Sphere) -> None:
             got=repr(sphere),
             expected="a link, a centre and a radius, as in avoid=[('tool', (0, 0, 1), 0.2)]",
         ) from error
+    if not all(isinstance(one, Real) for one in (x, y, z, radius)) or not 0 < radius < np.inf:
+        raise UsageError(
+            "reach: a sphere to avoid",
+            got=repr(sphere),
+            expected="three numbers for the centre (m), and a radius above 0 (m)",
+        )
     gap = m.point(link) - casadi.DM([x, y, z])
     # Relative to the radius, so that the constraint is of order one.
     phase.path(casadi.sumsqr(gap) / radius**2, lower=1.0, name=f"clear of {link}")
 
 
 def _stay_upright(phase: Phase, m: Motion, level: tuple[str, str, float]) -> None:
-    link, axis, tilt = level
-    if axis not in ("x", "y", "z"):
-        raise UsageError("'level' of reach", got=axis, expected="the axis x, y or z of the link")
+    try:
+        link, axis, tilt = level
+        known = axis in ("x", "y", "z") and 0 < tilt < np.pi
+    except (TypeError, ValueError):
+        known = False
+    if not known:
+        raise UsageError(
+            "reach: level",
+            got=repr(level),
+            expected="a link, its axis x, y or z, and the greatest tilt (rad), as in "
+            "('tool', 'z', 0.1)",
+        )
     up = m.rotation(link)[2, "xyz".index(axis)]
     phase.path(up, lower=cos(tilt), name=f"{link} level")
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import casadi
 import numpy as np
 
+from trajopt.arguments import named_arguments
 from trajopt.errors import ModelError, UsageError
 from trajopt.mechanics import Robot
 from trajopt.robots.contacts import add_contacts, contact_forces
@@ -66,6 +67,7 @@ class Motion:
         return casadi.sumsqr(self.torque[motors.tolist()] / casadi.DM(sizes))
 
 
+@named_arguments
 def motion(
     phase: Phase,
     robot: Robot,

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-import numpy as np
-
+from trajopt.arguments import Count, Fraction, Natural, Positive, checked_arguments, named_settings
 from trajopt.deadline import UNLIMITED, Deadline
 from trajopt.direct.collocation import LEAST_TOLERANCE, Collocation
 from trajopt.direct.strategy import solve_directly
@@ -18,7 +17,6 @@ from trajopt.nlp.backends import Ipopt
 from trajopt.nlp.interior_point import Compiled
 from trajopt.solving.both import Confirming
 from trajopt.solving.progress import EachMesh, Progress, followed
-from trajopt.statement.keywords import named_arguments
 from trajopt.statement.normal_form import NormalForm
 from trajopt.statement.problem import Problem
 from trajopt.trajectory.comparison import Comparison, Verdict, compare_methods
@@ -45,6 +43,7 @@ def _shooting() -> Shooting:
     return Shooting()
 
 
+@named_settings
 @dataclass(frozen=True)
 class Both:
     """Collocation, then shooting from its solution. Returns the solution of shooting if the two
@@ -63,12 +62,11 @@ class Both:
         default_factory=lambda: Collocation(tolerance=3e-9, backend=Compiled(tolerance=1e-13))
     )
     indirect: Shooting = field(default_factory=_shooting)
-    agreement: float = 1e-6
+    agreement: Positive = 1e-6
 
     def __post_init__(self) -> None:
         from trajopt.indirect.shooting import Shooting
 
-        check_type("Both: direct", self.direct, Collocation, "Collocation(...)")
         check_type("Both: indirect", self.indirect, Shooting, "Shooting(...)")
 
 
@@ -142,18 +140,18 @@ class _Task:
         return answer
 
 
-@named_arguments
+@checked_arguments
 def solve(
     problem: Problem,
     method: Method | str | None = None,
     guess: Any = None,
     parameters: Mapping[str, Any] | None = None,
-    tolerance: float | None = None,
+    tolerance: Fraction | None = None,
     progress: Progress | bool | None = None,
-    time_limit: float | None = None,
+    time_limit: Positive | None = None,
     verify: bool = False,
-    starts: int = 1,
-    seed: int = 0,
+    starts: Count = 1,
+    seed: Natural = 0,
     each_mesh: EachMesh | None = None,
 ) -> Solution:
     """Solve an optimal-control problem.
@@ -208,12 +206,14 @@ def solve(
     >>> round(solution.objective, 9)
     12.0
     """
-    if not isinstance(problem, Problem):
-        raise UsageError(
-            "solve: not a problem", got=type(problem).__name__, expected="a trajopt.Problem"
-        )
     chosen = _chosen(method)
-    _check_arguments(tolerance, time_limit, starts, seed, parameters, each_mesh)
+    if tolerance is not None and tolerance < LEAST_TOLERANCE:
+        raise UsageError(
+            "solve: tolerance",
+            got=repr(tolerance),
+            expected=f"at least {LEAST_TOLERANCE:g}",
+            hint="no mesh brings the rounding of double precision below that",
+        )
     if problem.objective is None:
         warn(
             f"problem '{problem.name}' has no objective",
@@ -230,40 +230,6 @@ def solve(
     if solution.status is Status.INTERRUPTED:
         raise Interrupted(solution)
     return solution
-
-
-def _check_arguments(
-    tolerance: Any, time_limit: Any, starts: Any, seed: Any, parameters: Any, each_mesh: Any
-) -> None:
-    for name, number, expected in (
-        ("tolerance", tolerance, "a number between 0 and 1, as in 1e-6"),
-        ("time_limit", time_limit, "a positive number of seconds"),
-    ):
-        limit = 1.0 if name == "tolerance" else float("inf")
-        if number is not None and not (_is_number(number) and 0 < number < limit):
-            raise UsageError(name, got=repr(number), expected=expected)
-    if tolerance is not None and tolerance < LEAST_TOLERANCE:
-        raise UsageError(
-            "tolerance",
-            got=repr(tolerance),
-            expected=f"at least {LEAST_TOLERANCE:g}",
-            hint="no mesh brings the rounding of double precision below that",
-        )
-    for name, value, least in (("starts", starts, 1), ("seed", seed, 0)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UsageError(name, got=repr(value), expected=f"an integer of at least {least}")
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise UsageError(
-            "parameters",
-            got=repr(parameters),
-            expected="a dictionary of values by name, as in {'mass': 70}",
-        )
-    if each_mesh is not None and not callable(each_mesh):
-        raise UsageError("each_mesh", got=repr(each_mesh), expected="a function of one Solution")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _by_method(task: _Task, chosen: Method, guess: Any, verify: bool) -> Solution:

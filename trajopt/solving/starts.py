@@ -4,11 +4,12 @@ the distinct optima.
 
 from __future__ import annotations
 
+import itertools
 import math
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import replace
 
 from trajopt.deadline import Deadline
@@ -104,7 +105,9 @@ def _solved(solve: Solve, starts: int, deadline: Deadline) -> Iterator[tuple[int
     )
     if workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
         for k in range(starts):
-            solution = None if k and deadline.over else _attempt(solve, k)
+            if k and deadline.over:
+                return
+            solution = _attempt(solve, k)
             if solution is not None:
                 yield k, solution
         return
@@ -113,12 +116,20 @@ def _solved(solve: Solve, starts: int, deadline: Deadline) -> Iterator[tuple[int
         with ProcessPoolExecutor(
             workers, multiprocessing.get_context("fork"), end_with_parent, (os.getpid(),)
         ) as pool:
-            waiting = {pool.submit(_in_process, k, deadline): k for k in range(starts)}
+            numbers = iter(range(starts))
+            waiting: dict[Future[Solution | None], int] = {}
             try:
-                for done in as_completed(waiting):
-                    solution = done.result()
-                    if solution is not None:
-                        yield waiting[done], solution
+                while True:
+                    for k in itertools.islice(numbers, 2 * workers - len(waiting)):
+                        if k and deadline.over:
+                            break
+                        waiting[pool.submit(_in_process, k, deadline)] = k
+                    if not waiting:
+                        return
+                    for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                        k, solution = waiting.pop(done), done.result()
+                        if solution is not None:
+                            yield k, solution
             except BaseException:
                 running = list((pool._processes or {}).values())  # shutdown would wait for them
                 pool.shutdown(wait=False, cancel_futures=True)

@@ -12,6 +12,7 @@ import casadi
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arguments import named_arguments
 from trajopt.errors import ProblemError
 
 INFINITY = float("inf")
@@ -35,6 +36,7 @@ class Free:
     guess: Any = None
 
 
+@named_arguments
 def free(lower: Any = -INFINITY, upper: Any = INFINITY, guess: Any = None) -> Free:
     """Return a boundary value that is free between two bounds; None is no bound.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import casadi
@@ -9,6 +10,7 @@ import numpy as np
 
 from trajopt.errors import ProblemError
 from trajopt.statement.bounds import Bound
+from trajopt.statement.connected import check_connected, identities, inner_expressions
 from trajopt.statement.units import check_units
 
 if TYPE_CHECKING:
@@ -26,10 +28,11 @@ def check_statement(problem: Problem) -> None:
         for declared in phase.declared.values():
             _check_bounds(declared, phase)
         _check_symbols_of_phase(problem, phase)
-        _check_controls_used(phase)
     for variable in problem.variables.values():
         _check_scale(variable)
     _check_symbols_of_problem(problem)
+    _check_all_used(problem)
+    check_connected(problem)
     check_units(problem)
 
 
@@ -134,6 +137,7 @@ def _check_symbols_of_phase(problem: Problem, phase: Phase) -> None:
     users += [(f"algebraic equation '{name}'", g) for name, g in phase.algebraic_residuals]
     users += [(f"path constraint '{c.name}'", c.expression) for c in phase.paths]
     users += [("an integral", l) for _, l in phase.integrals]
+    users += [(f"output '{o.name}'", o.expression) for o in phase.outputs]
     _check_known(
         [(f"{what} in phase '{phase.name}'", expression) for what, expression in users],
         [*own, *shared],
@@ -185,13 +189,13 @@ def _check_known(users: list[tuple[str, Any]], known: list[Any], expected: str) 
     """
     if not users:
         return
-    identities = {identity for symbol in known for identity in _identities(symbol)}
+    declared = {identity for symbol in known for identity in identities(symbol)}
     everything = casadi.symvar(casadi.vertcat(*[expression for _, expression in users]))
-    if all(identities.issuperset(_identities(s)) for s in everything):
+    if all(declared.issuperset(identities(s)) for s in everything):
         return
     for what, expression in users:
         undeclared = [
-            s for s in casadi.symvar(expression) if not identities.issuperset(_identities(s))
+            s for s in casadi.symvar(expression) if not declared.issuperset(identities(s))
         ]
         if undeclared:
             raise ProblemError(
@@ -199,21 +203,27 @@ def _check_known(users: list[tuple[str, Any]], known: list[Any], expected: str) 
             )
 
 
-def _identities(symbol: Any) -> list[int]:
-    """Return hashes that identify the symbols independently of their names."""
-    if isinstance(symbol, casadi.SX):
-        elements: list[Any] = symbol.elements()
-        return [element.element_hash() for element in elements]
-    return [casadi.MX.__hash__(symbol)]
-
-
-def _check_controls_used(phase: Phase) -> None:
-    users = [d.rate for d in phase.of_kind("state")] + [g for _, g in phase.algebraic_residuals]
-    users += [c.expression for c in phase.paths] + [l for _, l in phase.integrals]
-    everything = casadi.vertcat(*users)
-    for declared in phase.of_kind("control"):
-        if not casadi.depends_on(everything, declared.symbol):
+def _check_all_used(problem: Problem) -> None:
+    """Raise if a control or a static variable is not used: nothing would determine it."""
+    everywhere = [c.expression for c in problem.conditions]
+    everywhere += [] if problem.objective is None else [problem.objective]
+    everywhere += [jump for link in problem.links for jump in link.jumps.values()]
+    for phase in problem.phases.values():
+        inside = inner_expressions(phase)
+        everywhere += inside
+        for control in _unused(phase.of_kind("control"), inside):
             raise ProblemError(
-                f"control '{declared.name}' of phase '{phase.name}' is not used",
+                f"control '{control.name}' of phase '{phase.name}' is not used",
                 expected="a control in the dynamics, a constraint or an integral",
             )
+    for variable in _unused(problem.variables.values(), everywhere):
+        raise ProblemError(
+            f"static variable '{variable.name}' is not used",
+            expected="a variable in the dynamics, a constraint, a condition or the cost",
+        )
+
+
+def _unused(declared: Iterable[Declared], users: list[Any]) -> Iterator[Declared]:
+    if declared:
+        everything = casadi.vertcat(*users)
+        yield from (d for d in declared if not casadi.depends_on(everything, d.symbol))

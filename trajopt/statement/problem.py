@@ -7,19 +7,20 @@
 from __future__ import annotations
 
 import copy
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import casadi
 import numpy as np
 
+from trajopt.arguments import named_methods, named_settings
 from trajopt.compiled.pickling import packed, unpacked
 from trajopt.displays import display
 from trajopt.errors import ProblemError, check_type, warn
 from trajopt.statement.bounds import Bound, Free, bound_between, bound_of
 from trajopt.statement.expression_text import Writer, elements
-from trajopt.statement.keywords import named_arguments
 from trajopt.statement.labels import component_labels
 from trajopt.statement.normal_form import (
     Condition,
@@ -89,6 +90,7 @@ class RedundantModel:
     inputs: Mapping[str, Any]
 
 
+@named_methods
 class Phase:
     """A phase with its own time interval, states, controls, dynamics and constraints. Created by
     ``Problem.phase``.
@@ -124,7 +126,6 @@ class Phase:
         """The problem that the phase belongs to."""
         return self._problem
 
-    @named_arguments
     def time(
         self, start: Limit | Free | None = None, end: Limit | Free | None = None, unit: str = "s"
     ) -> Symbol:
@@ -145,7 +146,6 @@ class Phase:
         self.end_time = self._bound_of(end, 1, f"end time of phase '{self.name}'")
         return symbol
 
-    @named_arguments
     def state(
         self,
         name: str,
@@ -174,7 +174,6 @@ class Phase:
         declared.end = self._bound_of(end, size, f"end of state '{name}'")
         return declared.symbol
 
-    @named_arguments
     def control(
         self, name: str, size: int | None = None, *, lower: Values = None, upper: Values = None,
         guess: Guess = None, unit: str = "", scale: Values = None, components: Sequence[str] = (),
@@ -185,7 +184,6 @@ class Phase:
             "control", name, size, lower, upper, guess, unit, scale, components
         ).symbol
 
-    @named_arguments
     def algebraic(
         self, name: str, size: int | None = None, *, lower: Values = None, upper: Values = None,
         guess: Guess = None, unit: str = "", scale: Values = None, components: Sequence[str] = (),
@@ -196,7 +194,6 @@ class Phase:
             "algebraic", name, size, lower, upper, guess, unit, scale, components
         ).symbol
 
-    @named_arguments
     def dynamics(self, rates: Mapping[Any, Expression]) -> None:
         """State the time derivatives of states: ``{x: v, v: u}``."""
         self._open()
@@ -227,7 +224,6 @@ class Phase:
                 rate, declared.size, f"the derivative of state '{declared.name}'"
             )
 
-    @named_arguments
     def require(self, expression: Expression, name: str | None = None) -> None:
         """State an equation for the algebraic variables: 0 = expression, or a relation such as
         ``z**2 == x``.
@@ -237,7 +233,6 @@ class Phase:
         column = self._column(expression, None, "an algebraic equation")
         self.algebraic_residuals.append((name or _short(column), column))
 
-    @named_arguments
     def path(
         self,
         expression: Expression,
@@ -256,11 +251,10 @@ class Phase:
         """
         self._open()
         condition = _condition(
-            expression, (lower, upper, equals), name, self._problem, "path constraint"
+            expression, (lower, upper, equals), name, self._problem, "path constraint", unit
         )
-        self.paths.append(replace(condition, unit=unit))
+        self.paths.append(condition)
 
-    @named_arguments
     def output(
         self,
         name: str,
@@ -299,19 +293,16 @@ class Phase:
         bound = bound_between(lower, upper, None, column.numel(), what, True, parameters)
         self.outputs.append(OutputForm(name, column, unit, bound))
 
-    @named_arguments
     def initial(self, expression: Expression) -> Computed:
         """Return the value of an expression at the start of the phase."""
         value: Computed = self._at(expression, "at_start", self.t_start)
         return value
 
-    @named_arguments
     def final(self, expression: Expression) -> Computed:
         """Return the value of an expression at the end of the phase."""
         value: Computed = self._at(expression, "at_end", self.t_end)
         return value
 
-    @named_arguments
     def at(self, time: float, expression: Expression) -> Computed:
         """Return the value of an expression of states and time at a time inside the phase, whose
         start and end are given numbers.
@@ -356,7 +347,6 @@ class Phase:
         ]
         return value
 
-    @named_arguments
     def integral(self, expression: Expression) -> Computed:
         """Return the integral of a scalar expression over the phase."""
         self._open()
@@ -380,12 +370,12 @@ class Phase:
             expected="one of " + ", ".join(d.name for d in self.of_kind("state")),
         )
 
-    @named_arguments
     def invariant(self, name: str, expression: Expression, order: int = 0) -> None:
         """Declare an invariant of the motion: a first integral (order 0), a velocity (1) or a
         position condition (2).
         """
         self._open()
+        _check_name(name, "an invariant")
         if order not in (0, 1, 2):
             raise ProblemError(
                 f"invalid order of invariant '{name}'", got=order, expected="0, 1 or 2"
@@ -509,6 +499,8 @@ class Phase:
         self._problem._open()
 
 
+@named_settings
+@named_methods
 @dataclass(eq=False)
 class Problem:
     """An optimal-control problem under construction.
@@ -531,15 +523,15 @@ class Problem:
 
     name: str
     symbols: Any = casadi.SX
-    phases: dict[str, Phase] = field(default_factory=dict)
-    parameters: dict[str, Parameter] = field(default_factory=dict)
-    variables: dict[str, Declared] = field(default_factory=dict)
-    conditions: list[Condition] = field(default_factory=list)
-    links: list[Linkage] = field(default_factory=list)
-    objective: Any = None
-    sense: int = 1  # -1 for maximize
     largest: int = 10_000  # components of a variable: more are probably a mistake
-    _form: NormalForm | None = None
+    phases: dict[str, Phase] = field(default_factory=dict, init=False)
+    parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
+    variables: dict[str, Declared] = field(default_factory=dict, init=False)
+    conditions: list[Condition] = field(default_factory=list, init=False)
+    links: list[Linkage] = field(default_factory=list, init=False)
+    objective: Any = field(default=None, init=False)
+    sense: int = field(default=1, init=False)  # -1 for maximize
+    _form: NormalForm | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         _check_name(self.name, "a problem")
@@ -551,7 +543,6 @@ class Problem:
                 hint="import casadi; Problem(name, symbols=casadi.MX)",
             )
 
-    @named_arguments
     def phase(self, name: str = "main") -> Phase:
         """Create a phase."""
         self._open()
@@ -561,7 +552,6 @@ class Problem:
         self.phases[name] = Phase(self, name)
         return self.phases[name]
 
-    @named_arguments
     def connect(
         self,
         before: Phase,
@@ -588,13 +578,27 @@ class Problem:
         self._open()
         for which, phase in (("before", before), ("after", after)):
             check_type(f"connect: {which}", phase, Phase, "a phase, as in ph = ocp.phase('ascent')")
-        jumps = {getattr(key, "label", key): value for key, value in (jump or {}).items()}
+            if phase.problem is not self:
+                raise ProblemError(
+                    f"connect: phase '{phase.name}' is not a phase of problem '{self.name}'",
+                    got=f"a phase of problem '{phase.problem.name}'",
+                    expected=", ".join(self.phases),
+                )
+        if before is after:
+            raise ProblemError(
+                f"connect: phase '{before.name}' is connected with itself",
+                expected="two phases",
+                hint="ocp.require(ph.final(x) == ph.initial(x)) states a periodic motion",
+            )
+        if isinstance(states, str):
+            raise ProblemError("connect: states", got=repr(states), expected=f"[{states!r}]")
+        jumps = {_name_of(key): value for key, value in (jump or {}).items()}
         common = [
             d.name
             for d in before.of_kind("state")
             if d.name in after.declared and after.declared[d.name].kind == "state"
         ]
-        chosen = tuple(states if states is not None else common)
+        chosen = tuple(common if states is None else map(_name_of, states))
         for name in (*chosen, *jumps):
             if name not in common:
                 raise ProblemError(
@@ -620,6 +624,15 @@ class Problem:
             for name, value in jumps.items()
         }
         linked = (*chosen, *(name for name in jumps if name not in chosen))
+        for link in self.links:
+            twice = [name for name in linked if name in link.states]
+            if (link.before, link.after) == (before.name, after.name) and twice:
+                raise ProblemError(
+                    f"connect: state '{twice[0]}' of phases '{before.name}' and '{after.name}' is "
+                    "connected twice",
+                    expected="one connection of a state",
+                    hint="ocp.connect(a, b) connects all states of the same name",
+                )
         self.links.append(Linkage(before.name, after.name, linked, time, columns))
 
     def _jump(self, name: str, value: Expression, size: int) -> Any:
@@ -642,7 +655,6 @@ class Problem:
             )
         return column
 
-    @named_arguments
     def require(
         self,
         expression: Expression,
@@ -662,19 +674,16 @@ class Problem:
             _condition(expression, (lower, upper, equals), name, self, "condition")
         )
 
-    @named_arguments
     def minimize(self, expression: Expression) -> None:
         """State the cost as an expression of initial, final and integral values."""
         self._set_objective(expression, 1)
 
-    @named_arguments
     def maximize(self, expression: Expression) -> None:
         """State the objective to maximize as an expression of initial, final
         and integral values.
         """
         self._set_objective(expression, -1)
 
-    @named_arguments
     def parameter(
         self,
         name: str,
@@ -689,18 +698,26 @@ class Problem:
         ``lower`` and ``upper`` limit the values that it may be given.
         """
         try:
-            values = np.atleast_1d(np.asarray(value, dtype=float)).ravel()
+            given = np.atleast_1d(np.asarray(value, dtype=float))
         except (TypeError, ValueError) as error:
             raise ProblemError(
                 f"the value of parameter '{name}'", got=repr(value), expected="a number or numbers"
             ) from error
+        values = given.ravel()
+        if values.size > max(given.shape):
+            raise ProblemError(
+                f"the value of parameter '{name}'",
+                got=f"an array of shape {given.shape}",
+                expected="a number or a column of numbers",
+                hint="casadi.reshape makes a matrix of a column in expressions, by columns",
+            )
+        bound_between(lower, upper, None, 1, f"parameter '{name}'", True)
         symbol = self._new(name, values.size, unit)
         parameter = Parameter(name, values, unit, symbol, lower, upper)
         parameter.check(values, ProblemError)
         self.parameters[name] = parameter
         return symbol
 
-    @named_arguments
     def variable(
         self, name: str, size: int = 1, *, lower: Values = None, upper: Values = None,
         guess: Guess = None, unit: str = "", scale: Values = None,
@@ -810,6 +827,11 @@ def _check_name(name: Any, what: str, unit: Any = "") -> None:
         )
 
 
+def _name_of(state: Any) -> Any:
+    """The name of a state that is given by its symbol or by its name."""
+    return getattr(state, "label", state)
+
+
 def _states_of(phase: Phase) -> str:
     names = ", ".join(d.name for d in phase.of_kind("state"))
     return f"'{phase.name}' has {names or 'no states'}"
@@ -838,10 +860,13 @@ def _condition(
     name: str | None,
     problem: Problem,
     what: str,
+    unit: str = "",
 ) -> Condition:
     """Return a condition from an expression and its limits (lower, upper, equals), or from a
     relation without them.
     """
+    if name is not None:
+        _check_name(name, f"a {what}", unit)
     relation = limits_of(expression, f"a {what}")
     if relation is not None:
         if any(limit is not None for limit in limits):
@@ -858,6 +883,7 @@ def _condition(
         label,
         column,
         bound_between(*limits, column.numel(), f"{what} '{label}'", parameters=parameters),
+        unit=unit,
     )
 
 
@@ -886,8 +912,9 @@ def as_column(expression: Expression, symbols: Any, size: int | None, what: str)
         mixed = any(isinstance(part, other) for part in listed)
         raise ProblemError(
             f"{what} is not an expression of this problem",
-            got=type(expression).__name__,
-            expected=symbols.__name__,
+            got=reprlib.repr(expression),
+            expected=f"an expression in symbols of the problem (casadi.{symbols.__name__}), or a "
+            "number",
             hint=f"Problem(name, symbols=casadi.{other.__name__})" if mixed else None,
         ) from error
     columns = [
@@ -900,7 +927,12 @@ def as_column(expression: Expression, symbols: Any, size: int | None, what: str)
     if symbols is casadi.SX and any(
         e.is_constant() and not np.isfinite(float(e)) for e in column.elements()
     ):
-        raise ProblemError(f"{what} contains a number that is not finite", got=str(column))
+        raise ProblemError(
+            f"{what} contains a number that is not finite",
+            got=str(column),
+            expected="finite numbers",
+            hint="a calculation before the statement gave it",
+        )
     return column
 
 

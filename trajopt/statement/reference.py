@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from trajopt.arguments import named_settings
 
+
+@named_settings
 @dataclass(frozen=True)
 class Reference:
     """The known optimum of a problem.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -137,10 +138,12 @@ def _timed(phase: PhaseForm, which: str, value: Any) -> PhaseForm:
     except (TypeError, ValueError):
         time = np.full(1, np.nan)
     if not np.isfinite(time[0]):
-        raise UsageError(f"the {which} time is not a finite number", got=value)
+        raise UsageError(f"the {which} time", got=reprlib.repr(value), expected="a finite number")
     if phase.samples:
         raise UsageError(
-            f"the times of phase '{phase.name}' cannot change: it has values at given times (ph.at)"
+            f"the times of phase '{phase.name}' cannot change",
+            got="values at given times (ph.at)",
+            hint="end a phase at such a time, and connect another one to it",
         )
     bound = Bound(time, time)
     return replace(phase, start_time=bound) if which == "start" else replace(phase, end_time=bound)
@@ -169,20 +172,16 @@ def _found(form: NormalForm, key: Any, which: str) -> tuple[int, NamedVector]:
 
 
 def _moved(q: NamedVector, which: str, value: Any) -> NamedVector:
-    given = np.asarray(
-        [
-            np.nan if v is None else v
-            for v in np.atleast_1d(np.asarray(value, dtype=object)).ravel()
-        ],
-        dtype=float,
-    )
-    what = "initial" if which == "start" else "final"
+    what = f"{'initial' if which == 'start' else 'final'} value of '{q.name}'"
+    plain = np.atleast_1d(np.asarray(value, dtype=object)).ravel()
+    try:
+        given = np.asarray([np.nan if v is None else v for v in plain], dtype=float)
+    except (TypeError, ValueError):
+        given = np.full(1, np.nan)
     if given.size not in (1, q.size):
-        raise UsageError(
-            f"{what} value of '{q.name}' has the wrong size", got=given.size, expected=q.size
-        )
+        raise UsageError(f"{what} has the wrong size", got=given.size, expected=q.size)
     if np.any(np.isinf(given)) or np.all(np.isnan(given)):
-        raise UsageError(f"{what} value of '{q.name}' is not a finite number", got=value)
+        raise UsageError(what, got=reprlib.repr(value), expected="finite numbers")
     old: Bound = getattr(q, which)
     kept = np.isnan(np.broadcast_to(given, (q.size,)))
     bound = Bound(np.where(kept, old.lower, given), np.where(kept, old.upper, given), old.guess)

@@ -216,6 +216,15 @@ def _value(original: Callable[..., float]) -> Callable[..., float]:
     return value
 
 
+def _no_iteration(self: Any) -> Any:
+    raise SymbolError(
+        "an expression is not a sequence",
+        got=_shortened(self),
+        expected="its components, as in x[0], x[1]",
+        hint="casadi.vertsplit(x) lists them, casadi.sum1(x) adds them",
+    )
+
+
 def _mixed(original: Callable[..., Any], other: type) -> Callable[..., Any]:
     def reflected(self: Any, left: Any) -> Any:
         found = original(self, left)
@@ -272,7 +281,11 @@ def _parsed(line: str) -> ast.AST | None:
 def _guard() -> None:
     replaced: dict[str, Callable[..., Any]]
     for symbols, other in ((casadi.SX, casadi.MX), (casadi.MX, casadi.SX)):
-        replaced = {"__bool__": _truth(symbols.__bool__), "__float__": _value(symbols.__float__)}
+        replaced = {
+            "__bool__": _truth(symbols.__bool__),
+            "__float__": _value(symbols.__float__),
+            "__iter__": _no_iteration,
+        }
         if hasattr(symbols, "__int__"):  # only SX has it
             replaced["__int__"] = _value(symbols.__int__)  # type: ignore[union-attr]
         for name in ("__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rpow__"):
@@ -282,3 +295,14 @@ def _guard() -> None:
 
 
 _guard()
+
+
+def _quiet_numpy() -> None:
+    """Functions of NumPy of an expression are the functions of CasADi. CasADi 3.8 warns at the
+    first one, unless a mode is chosen; -1 is what it does without a choice.
+    """
+    if hasattr(casadi.GlobalOptions, "getNumpyMode") and casadi.GlobalOptions.getNumpyMode() == 0:
+        casadi.GlobalOptions.setNumpyMode(-1)
+
+
+_quiet_numpy()

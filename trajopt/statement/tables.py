@@ -10,11 +10,13 @@ import casadi
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trajopt.arguments import named_arguments
 from trajopt.errors import ProblemError
 
 REACH = 1e6  # widths of a grid up to which its table is continued
 
 
+@named_arguments
 def table(*grids: ArrayLike, values: ArrayLike, name: str = "table") -> Callable[..., Any]:
     """Return a twice differentiable interpolant of tabular data, continued linearly along each
     argument outside its grid.

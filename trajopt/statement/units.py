@@ -201,6 +201,8 @@ def check_units(problem: Problem) -> None:
     constants: list[Any] = [*problem.variables.values(), *problem.parameters.values()]
     units = [(q.name, q.unit) for q in (*declared, *constants)]
     units += [("time", phase.t.unit) for phase in problem.phases.values() if phase.t is not None]
+    units += [(q.name, q.unit) for phase in problem.phases.values() for q in phase.outputs]
+    units += [(q.name, q.unit) for phase in problem.phases.values() for q in phase.paths]
     for name, unit in dict.fromkeys(units):
         if unit and unit_of(unit) is None:
             hint = (

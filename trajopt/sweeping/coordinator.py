@@ -17,6 +17,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from trajopt.arguments import named_arguments
 from trajopt.catalogue import builder, named_problems
 from trajopt.errors import FileError, SweepError, TrajoptError, UsageError
 from trajopt.files.atomic import make_folder, remove_leftovers, sync_files, write_text
@@ -53,11 +54,13 @@ from trajopt.sweeping.workers import (
 from trajopt.trajectory.solution import Solution, Status
 
 TABLE = "family.csv"  # in a sweep's folder
+STATUS = b"status"  # a column of it
 FLUSH = 0.3  # seconds: longest time from the file of a finished row to its entry in the journal
 GO_ON = "the same command goes on from here, where a folder was given"
 AHEAD = 100  # rows that are submitted to an executor in advance
 
 
+@named_arguments
 def sweep(
     build: Build,
     over: Mapping[str, Iterable[Any]],
@@ -126,7 +129,7 @@ def sweep(
     limits = Limits(row_time_limit, memory_limit, workers)
     limits.check(executor is not None)
     plan = make_plan(build, over, settings or {}, method, tolerance, guess, chained)
-    kept = None if folder is None else make_folder(Path(folder))
+    kept = None if folder is None else _own_folder(Path(folder))
     statement = plan.statement(kept, limits, synced=workers is None or executor is not None)
     with ExitStack() as stack:
         journal = None if kept is None else stack.enter_context(_journal(kept))
@@ -154,6 +157,19 @@ def sweep(
             raise SweepError(error.what, family=family, **said) from error  # type: ignore[arg-type]
         run.finish()
         return run.family
+
+
+def _own_folder(folder: Path) -> Path:
+    """Create the folder of a sweep; raise ``FileError`` where its table would replace another."""
+    made = make_folder(folder)
+    table = made / TABLE
+    if table.is_file() and STATUS not in table.read_bytes().split(b"\n", 1)[0].split(b","):
+        raise FileError(
+            f"the folder '{folder}' has a file '{TABLE}' that no sweep wrote",
+            got=f"no column '{STATUS.decode()}'",
+            expected="a new folder, or that of an earlier sweep",
+        )
+    return made
 
 
 @contextmanager

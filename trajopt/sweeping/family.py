@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arguments import named_methods
 from trajopt.displays import display
 from trajopt.errors import UsageError, suggest
 from trajopt.files.atomic import write_text
@@ -101,6 +102,7 @@ def column_names(problem: Problem) -> list[str]:
     return names + [label for q in problem.variables.values() for label in q.labels]
 
 
+@named_methods
 @dataclass(frozen=True, eq=False)
 class Family:
     """Solutions over a grid of settings, the last of which changes fastest.
@@ -135,7 +137,11 @@ class Family:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if self.members and name not in self.columns:
-            raise UsageError(f"a family has no column '{name}'", hint=suggest(name, self.columns))
+            raise UsageError(
+                f"a family has no column '{name}'",
+                expected=", ".join(self.columns),
+                hint=suggest(name, self.columns),
+            )
         column = [member.row.get(name, np.nan) for member in self.members]
         return np.array(column)
 

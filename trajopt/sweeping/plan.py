@@ -225,11 +225,17 @@ def _check(build: Build, grid: Mapping[str, tuple[Any, ...]], settings: Mapping[
                 f"a sweep over '{name}' needs values", got="none", expected="as in [60, 70, 80]"
             )
         if name in settings:
-            raise UsageError(f"'{name}' is both swept over and set")
+            raise UsageError(
+                f"'{name}' is both swept over and set",
+                got=f"{len(values)} values to sweep over, and {word(settings[name])}",
+                expected="one of the two",
+            )
     for name, values in {**grid, **{name: (value,) for name, value in settings.items()}}.items():
         if any(_not_finite(value) for value in values):
             raise UsageError(
-                f"a value of '{name}' is not a finite number", got=", ".join(map(word, values))
+                f"a value of '{name}' is not a finite number",
+                got=", ".join(map(word, values)),
+                expected="finite numbers",
             )
     function = builder(build, "problem") if isinstance(build, str) else build
     taken = arguments_of(function)

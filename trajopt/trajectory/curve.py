@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajopt.arguments import named_methods
 from trajopt.displays import display
 from trajopt.errors import UsageError, suggest
 from trajopt.statement.labels import component_labels
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 ROUND_OFF = 8 * float(np.finfo(float).eps)  # relative, of times that several sums and products gave
 
 
+@named_methods
 @dataclass(frozen=True, eq=False)
 class Curve:
     """Piecewise polynomial in time, interpolating values at the nodes of each piece.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from trajopt.arguments import named_methods
 from trajopt.displays import display
 from trajopt.errors import SolveError, UsageError, suggest
 from trajopt.trajectory.arcs import Arc
@@ -87,6 +88,7 @@ class CurvesByName:
         return self.keys()
 
 
+@named_methods
 @dataclass(frozen=True, eq=False)
 class PhaseSolution(CurvesByName):
     """The trajectories of one phase. Names are the user's; a costate has its state's name.
@@ -126,7 +128,7 @@ class PhaseSolution(CurvesByName):
 
     def __getitem__(self, name: str) -> Curve:
         for group in (self.states, self.controls, self.algebraics, self.outputs):
-            if name in group:
+            if isinstance(name, str) and name in group:
                 return group[name]
         known = self.keys()
         raise UsageError(
@@ -143,6 +145,7 @@ class PhaseSolution(CurvesByName):
         )
 
 
+@named_methods
 @dataclass(frozen=True, eq=False)
 class Solution(CurvesByName):
     """The solution of a problem.
