@@ -149,9 +149,17 @@ class LiftedForm:
             inside = np.clip(limited, bound.lower[:, None], bound.upper[:, None])
             a, b = np.concatenate([a, limited]), np.concatenate([b, inside])
             size = np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))
-            off = np.abs(a - b).mean(axis=1)
+            off = np.abs(a - b) @ _weights(answer.phases[phase.name].controls)
             largest = max(largest, float((off[size > 0] / size[size > 0]).max(initial=0.0)))
         return largest if self.before is None else max(largest, self.before.gap(restored, p))
+
+
+def _weights(controls: Mapping[str, Curve]) -> Array:
+    """The weights of the nodes of controls in a mean over time: those of an interval share it."""
+    curve = next(iter(controls.values()))
+    counts = np.array([nodes.size for nodes in curve.nodes])
+    widths = np.diff(curve.breaks)
+    return np.asarray(np.repeat(widths / counts, counts) / widths.sum())
 
 
 def _rows_along(form: NormalForm, index: int, phase: PhaseSolution, s: Array, p: Array) -> Array:
