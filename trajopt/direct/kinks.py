@@ -1,12 +1,14 @@
 """Kinks: where smooth controls bend, as they do when a bound becomes active or inactive.
 
-On an interval with a kink inside, neither a higher degree nor narrower pieces pay. The polynomials
-of its neighbours, continued into it, meet each other, or the bound, where the kink is; a break put
-there makes both sides smooth, and the next solution shows the place more exactly.
+On an interval with a kink inside, neither a higher degree nor narrower pieces pay. The polynomial
+through the points on one side of the kink, or else that of the neighbour, meets the bound where the
+kink is; a break put there makes both sides smooth, and the next solution shows the place more
+exactly.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -76,33 +78,39 @@ def _at_bound(view: PhaseView) -> NDArray[np.int_]:
 
 
 def _bends(view: PhaseView, k: int, j: int, at_bound: NDArray[np.int_]) -> list[float]:
-    """The kinks of a control that is at its bound on a part of the interval."""
-    ph = view.layout
+    """The kinks of a control that is at its bound on a part of the interval.
 
-    def side(sign: int, neighbour: int) -> Side | None:
-        if sign:
-            return _limit(view, sign, j)
-        return _continued(view, neighbour, j) if 0 <= neighbour < ph.mesh.intervals else None
-
+    The points say between which two of them a kink must be. Where its sides meet beyond them, it is
+    at the nearer, which may be an end of the interval.
+    """
+    mesh, rule = view.layout.mesh, view.layout.grid.rules[k]
     changes = np.flatnonzero(np.diff(at_bound))
     if changes.size > 2:
         return []
-    points = (
-        ph.mesh.breaks[k] + (ph.mesh.breaks[k + 1] - ph.mesh.breaks[k]) * ph.grid.rules[k].points
-    )
-    places = []
-    for i in changes.tolist():
-        left, right = side(int(at_bound[i]), k - 1), side(int(at_bound[i + 1]), k + 1)
-        met = (
-            _meetings(ph.mesh.breaks[k], ph.mesh.breaks[k + 1], left, right)
-            if left and right
-            else []
-        )
-        # The points themselves say between which two of them it must be.
-        places.append(
-            float(np.clip(met[0] if met else points[i : i + 2].mean(), points[i], points[i + 1]))
-        )
+    points = mesh.breaks[k] + (mesh.breaks[k + 1] - mesh.breaks[k]) * rule.points
+    parts, places = np.split(np.arange(points.size), changes + 1), list[float]()
+    for i, (before, after) in zip(changes.tolist(), itertools.pairwise(parts), strict=True):
+        left = _sides(view, k, j, int(at_bound[i]), before, k - 1)
+        right = _sides(view, k, j, int(at_bound[i + 1]), after, k + 1)
+        start, end = points[i : i + 2].tolist()
+        around = 2 * start - end, 2 * end - start
+        met = [place for a in left for b in right for place in _meetings(*around, a, b)]
+        places.append(float(np.clip(met[0] if met else 0.5 * (start + end), start, end)))
     return places
+
+
+def _sides(
+    view: PhaseView, k: int, j: int, sign: int, own: NDArray[np.intp], neighbour: int
+) -> list[Side]:
+    """The control on one side of a kink in interval ``k``, the best first: the bound; else the
+    polynomial through its ``own`` points there, which are the nearest, and that of the neighbour.
+    """
+    if sign:
+        return [_limit(view, sign, j)]
+    found = [_continued(view, k, j, own)] if own.size > 1 else []
+    if 0 <= neighbour < view.layout.mesh.intervals:
+        found.append(_continued(view, neighbour, j))
+    return found
 
 
 def _meetings(start: float, end: float, left: Side, right: Side) -> list[float]:
@@ -117,8 +125,12 @@ def _meetings(start: float, end: float, left: Side, right: Side) -> list[float]:
     return [float(at[i] + (at[i + 1] - at[i]) * share)]
 
 
-def _continued(view: PhaseView, k: int, j: int) -> Side:
-    """The polynomial of a control on an interval, for times outside it too."""
+def _continued(view: PhaseView, k: int, j: int, own: NDArray[np.intp] | None = None) -> Side:
+    """The polynomial of a control through all points of an interval, or through its ``own``, for
+    times outside it too.
+    """
     a, b = view.layout.mesh.breaks[k : k + 2]
-    rule, u = view.layout.grid.rules[k], view.values.U[view.layout.grid.points_of(k), j]
-    return lambda at: np.asarray(lagrange_basis(rule.points, (at - a) / (b - a)) @ u)
+    points, u = view.layout.grid.rules[k].points, view.values.U[view.layout.grid.points_of(k), j]
+    if own is not None:
+        points, u = points[own], u[own]
+    return lambda at: np.asarray(lagrange_basis(points, (at - a) / (b - a)) @ u)
