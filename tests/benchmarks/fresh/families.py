@@ -151,9 +151,9 @@ def swing_up(rng: Rng, by_hand: bool, unit: float) -> Problem:
     """A pendulum with a weak motor brought upright in a given time."""
     ocp = Problem("swing up")
     ph = ocp.phase()
-    ph.time(start=0, end=rng.uniform(5, 9))
+    drawn, limit = rng.uniform(5, 9), rng.uniform(0.5, 0.9)
+    ph.time(start=0, end=max(drawn, 4.8 / limit))  # the least time is below 4.7 / limit
     a, w = ph.state("a", start=0, end=np.pi), ph.state("w", start=0, end=0)
-    limit = rng.uniform(0.5, 0.9)
     u = ph.control("u", lower=-limit, upper=limit)
     ph.dynamics({a: w, w: u - casadi.sin(a) - rng.uniform(0, 0.05) * w})
     ocp.minimize(unit * ph.integral(u**2))
