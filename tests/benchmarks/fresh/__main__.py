@@ -76,7 +76,7 @@ def main() -> None:
         family = names[number % len(names)]
         if family not in chosen:
             continue
-        key = f"{arguments.seed} {number}"
+        key = f"{arguments.seed} {number} {family}"
         if key not in known:
             known[key] = run(sys.executable, str(arguments.seed), str(number), "100", "--reference")
             if path is not None:

@@ -40,6 +40,17 @@ class Kinks:
     def absolute(self, a: Any) -> Any:
         return self.maximum(a, -a) if self.by_hand else casadi.fabs(a)
 
+    def length(self, T: Any, lower: float, upper: float) -> Any:
+        """The length of a vector of controls, within limits."""
+        if not self.by_hand:
+            size = casadi.norm_2(T)
+            self.phase.path(size, lower=lower, upper=upper)
+            return size
+        self.count += 1
+        size = self.phase.control(f"size{self.count}", lower=max(lower, 1e-9), upper=upper)
+        self.phase.path(size**2 - casadi.sumsqr(T), lower=0)
+        return size
+
     def parts(self, u: Any, limit: float) -> tuple[Any, Any]:
         """The positive and the negative part of a control."""
         if not self.by_hand:
@@ -136,14 +147,41 @@ def thrust_vector(rng: Rng, by_hand: bool, unit: float) -> Problem:
     v = ph.state("v", 2, start=[rng.uniform(-1, 1), rng.uniform(-1.5, 0)], end=[0, 0])
     m = ph.state("m", start=2, lower=0.5)
     T = ph.control("T", 2, lower=-6, upper=6)
-    size = casadi.norm_2(T)
-    if by_hand:
-        size = ph.control("size", lower=1e-9, upper=6)
-        ph.path(size**2 - casadi.sumsqr(T), lower=0)
-    else:
-        ph.path(size, upper=6)
+    size = Kinks(ph, by_hand).length(T, 0, 6)
     ph.dynamics({r: v, v: T / m - casadi.vertcat(0, 1), m: -rng.uniform(0.05, 0.1) * size})
     ocp.maximize(unit * ph.final(m))
+    return ocp
+
+
+def powered_descent(rng: Rng, by_hand: bool, unit: float) -> Problem:
+    """A landing in space above a glide slope; the engine cannot be switched off."""
+    ocp = Problem("powered descent")
+    ph = ocp.phase()
+    ph.time(start=0, end=free(5, 60))
+    at = [rng.uniform(-3, 3), rng.uniform(-3, 3), rng.uniform(6, 10)]
+    r = ph.state("r", 3, start=at, end=np.zeros(3))
+    v = ph.state("v", 3, start=[*rng.uniform(-0.5, 0.5, 2), rng.uniform(-1, 0)], end=np.zeros(3))
+    m = ph.state("m", start=2, lower=0.8)
+    T = ph.control("T", 3)
+    size = Kinks(ph, by_hand).length(T, rng.uniform(0.3, 1.0), 5)
+    ph.path(3 * r[2] ** 2 - r[0] ** 2 - r[1] ** 2, lower=0)
+    ph.dynamics({r: v, v: T / m - casadi.vertcat(0, 0, 1), m: -0.06 * size})
+    ocp.maximize(unit * ph.final(m))
+    return ocp
+
+
+def rendezvous(rng: Rng, by_hand: bool, unit: float) -> Problem:
+    """Hill's equations; the fuel is the length of the thrust."""
+    ocp = Problem("rendezvous")
+    ph = ocp.phase()
+    ph.time(start=0, end=rng.uniform(3, 7))
+    r = ph.state("r", 3, start=rng.uniform(-1, 1, 3), end=np.zeros(3))
+    v = ph.state("v", 3, start=rng.uniform(-0.3, 0.3, 3), end=np.zeros(3))
+    u = ph.control("u", 3)
+    size = Kinks(ph, by_hand).length(u, 0, rng.uniform(1.2, 2))
+    hill = casadi.vertcat(3 * r[0] + 2 * v[1], -2 * v[0], -r[2])
+    ph.dynamics({r: v, v: hill + u})
+    ocp.minimize(unit * ph.integral(size))
     return ocp
 
 
@@ -400,6 +438,45 @@ def speed_limit(rng: Rng, by_hand: bool, unit: float) -> Problem:
     return ocp
 
 
+def hopper(rng: Rng, by_hand: bool, unit: float) -> Problem:
+    """A mass on a spring of variable length leaves the ground and reaches a height."""
+    ocp = Problem("hopper")
+    stance, flight = ocp.phase("stance"), ocp.phase("flight")
+    stance.time(start=0, end=free(0.05, 2))
+    flight.time(end=free(0.1, 4))
+    stiffness, height = rng.uniform(40, 80), rng.uniform(1.15, 1.35)
+    z = stance.state("z", start=1, end=1, lower=0.5, upper=1)
+    v = stance.state("v", start=rng.uniform(-2, -1.3))
+    u = stance.control("u", lower=-0.2, upper=0.2)
+    stance.dynamics({z: v, v: stiffness * (1 + u - z) - 9.81})
+    z, v = flight.state("z", end=height, lower=1), flight.state("v", end=0)
+    flight.dynamics({z: v, v: -9.81})
+    ocp.connect(stance, flight)
+    ocp.minimize(unit * stance.integral(u**2))
+    return ocp
+
+
+def fermenter(rng: Rng, by_hand: bool, unit: float) -> Problem:
+    """A fed batch with inhibition by the substrate: bang, singular and boundary arcs."""
+    ocp = Problem("fermenter")
+    ph = ocp.phase()
+    ph.time(start=0, end=rng.uniform(8, 14))
+    X, S = ph.state("X", start=0.5, lower=0), ph.state("S", start=5, lower=0)
+    P, V = ph.state("P", start=0, lower=0), ph.state("V", start=1, lower=1, upper=rng.uniform(3, 6))
+    F = ph.control("F", lower=0, upper=1)
+    growth = 0.5 * S / (0.3 + S + S**2 / 20) * X
+    ph.dynamics(
+        {
+            X: growth - F / V * X,
+            S: -2 * growth + F / V * (20 - S),
+            P: 0.2 * growth + 0.02 * X - F / V * P,
+            V: F,
+        }
+    )
+    ocp.maximize(unit * ph.final(P * V))
+    return ocp
+
+
 def draining_tank(rng: Rng, by_hand: bool, unit: float) -> Problem:
     """Two tanks: outflow by the root of the level, which begins at zero."""
     ocp = Problem("draining tank")
@@ -466,6 +543,10 @@ FAMILIES: tuple[Callable[[Rng, bool, float], Problem], ...] = (
     draining_tank,
     epidemic,
     car_in_least_time,
+    powered_descent,
+    rendezvous,
+    hopper,
+    fermenter,
 )
 
 
