@@ -1,5 +1,6 @@
 """Kinks of smooth controls: breaks go where a bound begins or ceases to hold."""
 
+import casadi
 import numpy as np
 import pytest
 
@@ -79,3 +80,17 @@ def test_the_estimate_counts_what_a_bound_cuts_off_a_control():
     point; the motion by the control within its bounds misses the states by more than the defects.
     """
     assert certify(solve(fresh.build(780, 3)).check()).claim == "minimum"
+
+
+def test_the_points_of_a_short_interval_show_a_kink_better_than_a_wide_neighbour():
+    """A temperature leaves its upper bound after a hundredth of the time."""
+    ocp = Problem("reactor")
+    ph = ocp.phase()
+    ph.time(start=0, end=1.11591)
+    a, b = ph.state("a", start=1, lower=0), ph.state("b", start=0, lower=0)
+    T = ph.control("T", lower=298, upper=398)
+    k1, k2 = 2251.21 * casadi.exp(-2500 / T), 426880 * casadi.exp(-5000 / T)
+    ph.dynamics({a: -k1 * a**2, b: k1 * a**2 - k2 * b})
+    ocp.maximize(ph.final(b))
+    solution = solve(ocp).check()
+    assert len(solution.history) <= 6

@@ -102,3 +102,19 @@ def test_path_constraints_keep_their_multipliers():
     phase = solution.phase("main")
     assert list(phase.path_multipliers) == ["peak"]
     assert list(phase.outputs) == ["peak"]
+
+
+def test_differences_of_both_problems_count_by_their_time():
+    """A store whose lifted answer differs from the statement at three points beside its knots."""
+    ocp = Problem("storage")
+    ph = ocp.phase()
+    t = ph.time(end=24)
+    x = ph.state("x", start=2.86482, end=2.86482, lower=0, upper=5.72964)
+    u = ph.control("u", lower=-1.50209, upper=1.50209)
+    ph.dynamics({x: u - 0.3 * (1 + casadi.sin(2 * np.pi * t / 8))})
+    price = 2 + casadi.cos(2 * np.pi * (t - 4.83364) / 12) + 0.5 * casadi.sin(2 * np.pi * t / 24)
+    ocp.minimize(ph.integral(price * u + 0.10194 * casadi.fabs(u)))
+    lines = list[str]()
+    solution = solve(ocp, progress=lines.append).check()
+    assert solution.objective == pytest.approx(0.02305, abs=1e-5)
+    assert not any("as it stands" in line for line in lines)
