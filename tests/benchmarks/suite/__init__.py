@@ -21,6 +21,7 @@ from . import (  # noqa: F401  # each registers its problems
     state_constraints,
     symmetric,
     tables,
+    textbooks,
     undetermined,
     vehicles,
 )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad, solve_ivp
 from scipy.linalg import expm
-from scipy.optimize import brentq, fsolve, minimize, minimize_scalar
+from scipy.optimize import brentq, fsolve, least_squares, minimize, minimize_scalar
 
 FORMS: dict[str, Callable[[], float]] = {}
 
@@ -540,6 +540,58 @@ def newton_nose() -> float:
         epsabs=1e-13,
     )[0]
     return float((4 * c) ** 2 + part)
+
+
+@form("heisenberg")
+def heisenberg() -> float:
+    """z = twice the area in a closed path; the shortest is a circle of length l, l^2 = 4 pi z/2."""
+    return 4 * math.pi * 0.5
+
+
+@form("moon-ascent")
+def moon_ascent() -> float:
+    """tan(theta) is linear in time: p - q t; two velocities and the height give p, q and T."""
+    g, speed, height = 1.61544, 1627.0, 185200.0
+
+    def misses(unknown: Any) -> list[float]:
+        p, q, T = unknown
+
+        def along(t: float) -> float:
+            return 3 * g / math.hypot(1.0, p - q * t)
+
+        def up(t: float) -> float:
+            return (p - q * t) * along(t) - g
+
+        vx, vy, y = (
+            quad(rate, 0, T, epsrel=1e-12, epsabs=1e-9)[0]
+            for rate in (along, up, lambda t: (T - t) * up(t))
+        )
+        return [vx / speed - 1, vy / speed, y / height - 1]
+
+    return float(fsolve(misses, [1.0, 1e-3, 400.0], xtol=1e-12)[2])
+
+
+@form("pinene")
+def pinene() -> float:
+    """The rates are linear in the concentrations: exponentials of their matrix, by least squares
+    over the logarithms of the constants.
+    """
+    from suite.textbooks import PINENE, TIMES
+
+    def residuals(logarithms: Any) -> Any:
+        k = np.exp(logarithms)
+        rates = np.zeros((5, 5))
+        for source, target, constant in ((0, 1, 0), (0, 2, 1), (2, 3, 2), (2, 4, 3), (4, 2, 4)):
+            rates[target, source] += k[constant]
+            rates[source, source] -= k[constant]
+        first = 100 * np.eye(5)[0]
+        return np.ravel(
+            [expm(rates * time) @ first - row for time, row in zip(TIMES, PINENE, strict=True)]
+        )
+
+    start = np.log([5e-5, 3e-5, 2e-5, 2e-4, 4e-5])
+    found = least_squares(residuals, start, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    return 2 * float(found.cost)
 
 
 def main() -> None:

@@ -219,4 +219,32 @@ REFERENCES: dict[str, Reference] = {
     "immunotherapy": Reference(
         29514.4478, 1e-6, GAUSS + ": 29514.447873", SIMPSON + ": 29514.447474"
     ),
+    "tuberculosis": Reference(
+        5152.073124, 1e-6, "Betts 2010: 5152.07310", GAUSS + ": 5152.073124 from above"
+    ),
+    "free-flying-robot": Reference(
+        7.910144, 1e-6, "Betts 2010: 7.91015", GAUSS + ": 7.9101446 from above"
+    ),
+    "asymmetric-body": Reference(
+        28.6304077,
+        1e-6,
+        "Betts 2010: 28.6304077",
+        GAUSS + ": 28.63150 from above, best of three starts",
+        others=(34.3112,),
+    ),
+    "catalyst-mixing": Reference(
+        -0.0480556847, 1e-6, "COPS 3.0: -0.0480556", GAUSS + ": -0.04805567 from above"
+    ),
+    "pinene": Reference(19.872166934247, 1e-6, CLOSED, "COPS 3.0: 19.8721"),
+    "missile": Reference(
+        40.911939, 1e-6, SIMPSON + ": 40.9119387", GAUSS + ": 40.911961 from above"
+    ),
+    "van-der-pol-limit": Reference(
+        2.953701, 1e-6, "Betts 2010: 2.953699", SIMPSON + ": 2.9537015 from above"
+    ),
+    "moon-ascent": Reference(482.11779760563, 1e-6, CLOSED, GAUSS + ": 482.117799 from above"),
+    "heisenberg": Reference(6.2831853071796, 1e-6, CLOSED, SIMPSON + ": 6.283186 from above"),
+    "three-tanks": Reference(
+        8.7759746, 1e-6, "MINTOC, relaxed: 8.776", GAUSS + ": 8.7759764 from above"
+    ),
 }
