@@ -31,7 +31,8 @@ def build(
     ph = ocp.phase()
     ph.time(start=0, end=duration)
     x = ph.state("x", start=0, end=distance, lower=-track, upper=track, unit="m")
-    q = ph.state("q", start=0, end=pi, unit="rad")
+    # The guess of the source, which leads to its branch: there are better ones with more swings.
+    q = ph.state("q", start=0, end=pi, unit="rad", guess=lambda tau: pi * tau)
     dx = ph.state("dx", start=0, end=0, unit="m/s")
     dq = ph.state("dq", start=0, end=0, unit="rad/s")
     F = ph.control("F", lower=-limit, upper=limit, unit="N")

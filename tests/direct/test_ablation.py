@@ -125,11 +125,14 @@ def coast():
 
 
 def pillars_in_the_way():
-    """Without a gap between them; a coarse mesh finds a way through, between its points."""
+    """Without a gap between them; a coarse mesh finds a way through, between its points. With a
+    guess no other start is tried.
+    """
     ocp = Problem("pillars")
     ph = ocp.phase()
     ph.time(end=4)
-    p, v = ph.state("p", 2, start=[0, 0], end=[6, 0]), ph.state("v", 2, start=0, end=0)
+    p = ph.state("p", 2, start=[0, 0], end=[6, 0], guess=lambda tau: [6 * tau, 0 * tau])
+    v = ph.state("v", 2, start=0, end=0)
     u = ph.control("u", 2, lower=-20, upper=20)
     ph.dynamics({p: v, v: u})
     for i, place in enumerate([(1.5, 0.4), (3.0, -0.4), (4.5, 0.4)]):

@@ -46,7 +46,7 @@ def test_attempts_are_made_in_order_and_logged():
     solution = solve(sideways(), progress=told.append).check()
     assert len(solution.log) >= 2
     assert solution.log[0].startswith("first attempt: ")
-    assert solution.log[-1].endswith("solved")
+    assert "other starts: solved" in solution.log
     assert all("\n" not in entry for entry in solution.log)
     assert all(entry in told for entry in solution.log[:-1])
 

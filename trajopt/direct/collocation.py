@@ -95,9 +95,9 @@ class Search:
     """Of a first attempt: most programs need fewer; for the others another attempt is more
     promising.
     """
-    long_iterations: int = 100
-    """Iterations of a first solution above which other starts are tried: most problems need fewer
-    in all.
+    start_work: float = 3e5
+    """Unknowns times iterations that other starts may take in any case, a few tenths of a second;
+    more where the first solution took more.
     """
     other_slope: float = 3.0
     """The steepest slope of the cost where a first program does not converge in its own unit."""

@@ -148,31 +148,49 @@ def elastic_first(state: State, guess: Trajectories, keep_time: bool = False) ->
 # Where there is a solution
 
 
-def hard_won(state: State) -> bool:
-    """True if more iterations were spent than most problems need in all, without a user's guess."""
-    spent, method = sum(one.record.iterations for one in state.passes), state.method
+def may_be_local(state: State) -> bool:
+    """True if nobody chose the start of a first solution: it may be a poor local optimum."""
+    method = state.method
     guessed = state.given or has_user_guess(state.context.stated)
-    return spent > method.search.long_iterations and method.mesh is None and not guessed
+    chosen = guessed or method.mesh is not None or method.max_passes == 1
+    return state.solution.solved and not chosen
 
 
 def cheapest(state: State) -> State:
     """The cheapest of the solutions from other starts that costs less than the present one, beyond
     the errors of both.
 
-    A rough one does not count: on a coarse mesh wrong motions are cheap. At most as many iterations
-    are spent as before; where no solution is accurate yet, ``ALLOWED`` times those of one start.
+    A rough one does not count: on a coarse mesh wrong motions are cheap. The search ends where no
+    other optimum is expected, or where as much work is spent as on the first solution, and at
+    least ``start_work``.
     """
-    context, first = state.context, state.solution
-    best, rough = first, state.method.refinement.rough
-    spent = sum(one.record.iterations for one in state.passes)
-    accurate = any(one.record.error <= state.method.tolerance for one in state.passes)
-    left = spent if accurate else max(spent, ALLOWED * state.method.search.quick_iterations)
+    context, first, budget = state.context, state.solution, state.context.budget
+    end = budget.spent + max(budget.spent, state.method.search.start_work)
+    optima, searches = [first], 1  # distinct ones
     for guess in starts(state):
-        if state.stopped is not None or context.budget.over or left <= 0:
+        all_found = _expected(len(optima), searches) < len(optima) + 0.5
+        if state.stopped is not None or budget.over or budget.spent >= end or all_found:
             break
         other = solve_mesh(context.quick, first_meshes(context), guess, kind=PassKind.VARIED)
         state = replace(state, stopped=other.outcome if other.stopped else None)
-        left -= other.result.iterations
-        if other.solved and other.error <= rough and costs_more(best, other):
-            best = other
+        if other.solved and not _rough(other):
+            searches += 1
+            if all(costs_more(other, one) or costs_more(one, other) for one in optima):
+                optima.append(other)
+    best = first
+    for one in optima[1:]:
+        if _rough(best) or costs_more(best, one):
+            best = one
     return state if best is first else state.recorded(best).with_best(best)
+
+
+def _expected(optima: int, searches: int) -> float:
+    """How many optima there are, as a Bayesian expects where so many searches from random starts
+    found so many (Boender and Rinnooy Kan, Math. Program. 37 (1987)).
+    """
+    left = searches - optima - 2
+    return optima * (searches - 1) / left if left > 0 else np.inf
+
+
+def _rough(solution: MeshSolution) -> bool:
+    return solution.error > solution.phases[0].method.refinement.rough

@@ -29,13 +29,39 @@ from trajopt.direct.mesh_agreement import (
 from trajopt.direct.mesh_refinement import Bend, refine_mesh
 from trajopt.direct.mesh_retries import next_solution
 from trajopt.direct.mesh_solution import Estimate, MeshSolution, PassKind
-from trajopt.direct.other_starts import OTHER_STARTS, cheapest, hard_won
+from trajopt.direct.other_starts import OTHER_STARTS, cheapest, may_be_local
 from trajopt.direct.phase_view import PhaseView
 from trajopt.direct.search import Pass, Remedy, State, costs_more, run_remedies
 from trajopt.direct.solve_mesh import solve_mesh
 from trajopt.nlp.backends import Effort
 
 Array = NDArray[np.float64]
+
+
+def refine_cheapest(state: State) -> State:
+    """From the cheapest of the first solutions to one within the tolerance, or to the best within
+    the budget.
+
+    What is cheap on the first mesh may cost more on a finer one: if it then costs more than the
+    first solution did, that one is refined too.
+    """
+    first, before = state.solution, state.passes
+    state = run_remedies(state, [CHEAPEST], _cheaper_start)
+    if state.solution is first:
+        return refine(state)
+    found = _refined_alone(state, before)
+    better = found.solution.solved and not costs_more(found.solution, first)
+    if better or found.stopped is not None:
+        return found
+    other = _refined_alone(found.with_best(first).recorded(first), found.passes)
+    worse = not other.solution.solved or costs_more(other.solution, found.solution)
+    return other.with_best(found.solution) if worse else other
+
+
+def _refined_alone(state: State, before: tuple[Pass, ...]) -> State:
+    """Refined with a budget of meshes of its own; with the record of the meshes before."""
+    later = refine(replace(state, passes=state.passes[-1:]))
+    return replace(later, passes=before + later.passes)
 
 
 def refine(state: State) -> State:
@@ -53,15 +79,6 @@ def refine(state: State) -> State:
     refusals, polishes, seen = 0, 0, list[CostateErrors]()
     fixed = state.context.form.sampled  # moving knots would move the times of the samples
     while state.may_continue and current.usable and not _on_arcs(current):
-        state = _with_other_starts(state, solutions[0])
-        if state.solution is not current:
-            # The refinement of another start has a budget of its own; the records are joined.
-            later = refine(replace(state, passes=state.passes[-1:]))
-            later = replace(later, passes=state.passes[:-1] + later.passes)
-            # What is cheap on the first mesh may cost more on a finer one.
-            known = current.solved and current.error <= method.tolerance
-            worse = not later.solution.solved or costs_more(later.solution, current)
-            return later.with_best(current) if known and worse else later
         seen.append(costate_errors(current))
         proposal, suspects = proposed_arcs(current), tuple[Array, ...]()
         done = refusals > 0 and current.solved and current.error <= method.tolerance  # without arcs
@@ -109,20 +126,8 @@ def _best(
     return min(reversed(solutions), key=lambda one: (not one.solved, one.error))
 
 
-def _with_other_starts(state: State, first: MeshSolution) -> State:
-    """Where refinement takes long, with a cheaper solution from another start, compared with the
-    first on its mesh.
-    """
-    if not state.solution.solved or state.compared:
-        return state
-    other = run_remedies(replace(state, best=first), [CHEAPEST], _cheaper_start)
-    if other.events != state.events:
-        other = replace(other, compared=True)
-    return other if other.best is not first else other.with_best(state.solution)
-
-
 CHEAPEST = Remedy(
-    OTHER_STARTS, hard_won, cheapest, lambda trial, state: trial.best is not state.best
+    OTHER_STARTS, may_be_local, cheapest, lambda trial, state: trial.best is not state.best
 )
 
 

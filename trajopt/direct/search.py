@@ -55,7 +55,6 @@ class State:
     passes: tuple[Pass, ...] = ()
     events: tuple[Trial, ...] = ()
     stopped: Outcome | None = None  # INTERRUPTED or TIME_LIMIT
-    compared: bool = False  # with the solutions from other starts
     # where and between which controls, if the solution is one of the relaxed problem
     chattering: tuple[str, ...] = ()
 

@@ -23,7 +23,7 @@ from trajopt.direct.hamiltonian_minimum import with_excess
 from trajopt.direct.lifted_form import LiftedForm, without_kinks
 from trajopt.direct.mesh_solution import MeshSolution
 from trajopt.direct.other_starts import OTHER_STARTS, unsolved
-from trajopt.direct.refinement_loop import refine
+from trajopt.direct.refinement_loop import refine_cheapest
 from trajopt.direct.relaxation import MIXTURE
 from trajopt.direct.remedies import AFTER_REFINEMENT, BEFORE_REFINEMENT
 from trajopt.direct.search import State, run_remedies
@@ -166,7 +166,7 @@ def search(state: State, lifted: LiftedForm | None = None) -> State:
     if lifted is not None and not state.solution.solved:
         return state
     state = run_remedies(state, BEFORE_REFINEMENT, compared_objectives)
-    state = refine(state)
+    state = refine_cheapest(state)
     return run_remedies(state, AFTER_REFINEMENT, compared_objectives)
 
 

@@ -115,11 +115,13 @@ def simulated(
     states = [start.x.evaluate(times[:1])[0]]
     for a, b in itertools.pairwise(times.tolist()):
         x, middle = states[-1], 0.5 * (a + b)
-        k1 = rate(a, x)
-        k2 = rate(middle, x + 0.5 * step * k1)
-        k3 = rate(middle, x + 0.5 * step * k2)
-        k4 = rate(b, x + step * k3)
-        states.append(np.clip(x + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4), bound.lower, bound.upper))
+        with np.errstate(all="ignore"):  # a motion may have no bounded values
+            k1 = rate(a, x)
+            k2 = rate(middle, x + 0.5 * step * k1)
+            k3 = rate(middle, x + 0.5 * step * k2)
+            k4 = rate(b, x + step * k3)
+            after = x + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        states.append(np.clip(after, bound.lower, bound.upper))
         if not np.all(np.isfinite(states[-1])):
             return None
     return Curve.linear(times, np.array(states))
