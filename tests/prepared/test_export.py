@@ -96,7 +96,8 @@ def ascent():
         begins = {"start": 0} if k == 0 else {}
         h, v = ph.state("h", **begins), ph.state("v", **begins)
         m = ph.state("m", lower=0.1, **({"start": 1.5} if k == 0 else {}))
-        u = ph.control("u", lower=-1, upper=1)
+        # Without a guess a better optimum is found, in which the second stage takes no time.
+        u = ph.control("u", lower=-1, upper=1, guess=0)
         ph.dynamics({h: v, v: thrust[k] * u / m - 0.3, m: -0.1 * u**2})
         phases.append((ph, h, v, m, u))
     ocp.connect(phases[0][0], phases[1][0], jump={phases[0][3]: -drop})
