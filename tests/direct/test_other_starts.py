@@ -9,6 +9,7 @@ from casadi import cos, sin
 from trajopt import Problem, solve
 from trajopt.direct import refinement_loop
 from trajopt.direct.collocation import Collocation
+from trajopt.direct.convexity import known_convex
 from trajopt.direct.mesh_solution import PassKind
 from trajopt.direct.other_starts import _expected
 
@@ -68,3 +69,23 @@ def test_as_many_starts_are_tried_as_optima_are_expected():
     assert _expected(1, 1) == np.inf
     assert _expected(1, 7) >= 1.5 > _expected(1, 8)
     assert _expected(2, 16) >= 2.5 > _expected(2, 17)
+
+
+@pytest.mark.parametrize(
+    ("rate", "cost", "expected"),
+    [
+        (lambda x, u: u - x, lambda x, u: u**2 + x**2, True),
+        (lambda x, u: u - x, lambda x, u: u**2 - x**2, False),
+        (lambda x, u: u - x**2, lambda x, u: u**2, False),
+        (lambda x, u: u - x, lambda x, u: (x**2 - 1) ** 2, False),
+        (lambda x, u: u - x, lambda x, u: x, True),
+    ],
+)
+def test_problems_that_are_known_to_be_convex(rate, cost, expected):
+    ocp = Problem("one state")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    x, u = ph.state("x", start=1), ph.control("u", lower=-1, upper=1)
+    ph.dynamics({x: rate(x, u)})
+    ocp.minimize(ph.integral(cost(x, u)))
+    assert known_convex(ocp.finish(), np.zeros(0)) is expected

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from trajopt.direct.convexity import known_convex
 from trajopt.direct.elastic import least_violation
 from trajopt.direct.explain import total_violation
 from trajopt.direct.first_meshes import first_meshes
@@ -149,11 +150,15 @@ def elastic_first(state: State, guess: Trajectories, keep_time: bool = False) ->
 
 
 def may_be_local(state: State) -> bool:
-    """True if nobody chose the start of a first solution: it may be a poor local optimum."""
-    method = state.method
-    guessed = state.given or has_user_guess(state.context.stated)
+    """True if nobody chose the start of a first solution of a problem that is not known to be
+    convex: it may be a poor local optimum.
+    """
+    method, context = state.method, state.context
+    guessed = state.given or has_user_guess(context.stated)
     chosen = guessed or method.mesh is not None or method.max_passes == 1
-    return state.solution.solved and not chosen
+    if chosen or not state.solution.solved:
+        return False
+    return not known_convex(context.stated, context.parameters)
 
 
 def cheapest(state: State) -> State:
