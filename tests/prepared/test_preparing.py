@@ -213,3 +213,9 @@ def test_cart_pole_without_parameters():
     prepared = prepare(cart_pole())
     first = prepared.solve().check()
     assert prepared.solve().check().objective == pytest.approx(first.objective, rel=1e-9)
+
+
+def test_answers_in_real_time_are_printed_in_one_line(prepared):
+    """Not with the statement, the mesh and the unknowns that they hold."""
+    prepared.solve()
+    assert len(repr(prepared.solve(fixed=True))) < 300

@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-from casadi import SX, cos, sin, vertcat
+from casadi import SX, cos, sin, sumsqr, vertcat
 
-from trajopt import builder, solve
+from trajopt import Problem, builder, solve
 from trajopt.errors import FileError, UsageError
 from trajopt.integrate.fixed_step import Rk4
 from trajopt.integrate.simulation import simulate
@@ -254,3 +254,20 @@ def test_phases_with_long_names_are_numbered(handmade):
     assert [text.get_text() for text in figure.texts if "phases" in text.get_text()] == [
         f"phases: 1 {names[0]}, 2 {names[1]}"
     ]
+
+
+def test_names_of_components_stay_within_their_panel():
+    ocp = Problem("joints")
+    ph = ocp.phase()
+    ph.time(start=0, end=1)
+    names = ("stance shin", "stance thigh", "torso", "swing thigh", "swing shin")
+    q, v = ph.state("q", start=0, end=1, components=names), ph.state("v", start=0, components=names)
+    u = ph.control("u", components=names)
+    ph.dynamics({q: v, v: u})
+    ocp.minimize(ph.integral(sumsqr(u)))
+    figure = plot_solution(solve(ocp))
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        legend, panel = axes.get_legend().get_window_extent(), axes.get_window_extent()
+        assert legend.x0 >= panel.x0 - 1, axes.get_title(loc="left")
+        assert legend.x1 <= figure.bbox.x1

@@ -95,6 +95,9 @@ class Robot:
         complete = {c.name: self.limits.get(c.name, JointLimits()) for c in self.coordinates}
         object.__setattr__(self, "limits", complete)
 
+    def __repr__(self) -> str:
+        return f"<Robot '{self.name}': {', '.join(self.joints)}>"
+
     @property
     def coordinates(self) -> tuple[Coordinate | Quaternion, ...]:
         return self.tree.coordinates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,10 @@ class Prediction:
     status: Status
     seconds: float  # of the solve
     objective: float
-    _answer: Iterate
-    _shift: float  # of the times, where the horizon moves with a motion without given times
+    _answer: Iterate = field(repr=False)
+    _shift: float = field(
+        repr=False
+    )  # of the times, where the horizon moves with a motion without given times
 
     def control(self, t: float) -> Array:
         """The controls at a time."""

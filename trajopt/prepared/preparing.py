@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -104,13 +104,13 @@ class Iterate:
     status: Status
     objective: float
     kkt_error: float  # the residual of the optimality conditions, scaled
-    y: Array  # the unknowns of the program
+    y: Array = field(repr=False)  # the unknowns of the program
     seconds: float
     log: str
-    _kept: MeshSession
-    _layout: Layout
-    _attempt: Attempt
-    _form: NormalForm
+    _kept: MeshSession = field(repr=False)
+    _layout: Layout = field(repr=False)
+    _attempt: Attempt = field(repr=False)
+    _form: NormalForm = field(repr=False)
 
     @cached_property
     def _mesh_solution(self) -> MeshSolution:

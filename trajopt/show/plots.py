@@ -12,6 +12,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.textpath import TextPath
 
 from trajopt.errors import UsageError, suggest
 from trajopt.show.figure_style import (
@@ -261,22 +262,43 @@ def mark_mesh(axes: Any, phase: PhaseSolution, curve: Curve) -> None:
     axes.vlines(breaks, 0.0, 0.03, color=MESH, linewidth=0.8, transform=axes.get_xaxis_transform())
 
 
+NAMES = 6.5  # points: the size of names of components
+HANDLE = 2.4  # of that: the line beside a name; a dash and a dot are seen
+TICKS = 36.0  # points of a panel's width, for the numbers of its axis
+
+
 def _name_components(axes: Any, labels: Sequence[str], pen: Pen) -> None:
     """Add a legend of the components beside the title, off the data."""
     handles = [Line2D([], [], label=label, **pen.style(k)) for k, label in enumerate(labels)]
+    columns = _columns_that_fit(axes, labels)
     axes.legend(
         handles=handles,
-        fontsize=6.5,
+        fontsize=NAMES,
         frameon=False,
-        ncols=min(len(labels), 5),
+        ncols=columns,
         loc="lower right",
         bbox_to_anchor=(1.02, 0.98),
         borderaxespad=0.0,
-        handlelength=1.5,
+        handlelength=HANDLE,
         columnspacing=0.8,
         handletextpad=0.4,
+        labelspacing=0.2,
     )
-    raise_title(axes)
+    for _ in range(-(-len(labels) // columns)):
+        raise_title(axes)
+
+
+def _columns_that_fit(axes: Any, labels: Sequence[str]) -> int:
+    """Return the number of columns of a legend that is not wider than its panel."""
+    figure, across = axes.get_figure(), axes.get_gridspec().ncols
+    room = 72 * figure.get_figwidth() / across - TICKS
+    beside = (HANDLE + 0.4 + 0.8) * NAMES
+    wide = [TextPath((0, 0), label, size=NAMES).get_extents().width + beside for label in labels]
+    for columns in range(len(labels), 1, -1):
+        rows = -(-len(labels) // columns)
+        if sum(max(wide[k : k + rows]) for k in range(0, len(labels), rows)) <= room:
+            return columns
+    return 1
 
 
 def raise_title(axes: Any) -> None:
