@@ -175,7 +175,7 @@ def rendezvous(rng: Rng, by_hand: bool, unit: float) -> Problem:
     ocp = Problem("rendezvous")
     ph = ocp.phase()
     ph.time(start=0, end=rng.uniform(3, 7))
-    r = ph.state("r", 3, start=rng.uniform(-1, 1, 3), end=np.zeros(3))
+    r = ph.state("r", 3, start=rng.uniform(-0.5, 0.5, 3), end=np.zeros(3))
     v = ph.state("v", 3, start=rng.uniform(-0.3, 0.3, 3), end=np.zeros(3))
     u = ph.control("u", 3)
     size = Kinks(ph, by_hand).length(u, 0, rng.uniform(1.2, 2))
