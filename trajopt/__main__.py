@@ -478,6 +478,18 @@ def certify(
     tolerance: Tolerance = None,
     starts: Starts = 1,
     seed: Seed = 0,
+    stabilize: Stabilize = None,
+    gain: Gain = None,
+    integrator: Annotated[
+        str | None,
+        typer.Option(
+            "--integrator", metavar="NAME", help="Explicit scheme of the forward validation: rk4."
+        ),
+    ] = None,
+    step: Annotated[
+        float | None,
+        typer.Option("--step", metavar="SECONDS", help="Its step; by default drift is visible."),
+    ] = None,
     json: Json = None,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -486,6 +498,7 @@ def certify(
     from trajopt.commands.building import given_settings
     from trajopt.commands.certify import CertifyOptions, run_certify
     from trajopt.commands.outputs import Outputs
+    from trajopt.commands.simulate import parse_gain
     from trajopt.commands.solve import SolveOptions
 
     options = SolveOptions(
@@ -497,7 +510,7 @@ def certify(
         given_settings(settings, parameters),
         options,
         Outputs(json=json),
-        CertifyOptions(claim),
+        CertifyOptions(claim, stabilize, parse_gain(gain), integrator, step),
     )
 
 

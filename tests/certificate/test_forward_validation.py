@@ -10,9 +10,14 @@ from casadi import SX, cos, sin
 
 from trajopt import Problem, certify, solve
 from trajopt.certificate.forward_validation import redundant_motions, redundant_phase
+from trajopt.certificate.long_steps import NAME as LONG
+from trajopt.certificate.long_steps import LongSteps
 from trajopt.certificate.motion import Reintegration, Steps
 from trajopt.certificate.sampled_solution import along
-from trajopt.errors import ProblemError
+from trajopt.errors import ProblemError, UsageError
+from trajopt.integrate.corrections import MinimumNorm, Projection
+from trajopt.integrate.fixed_step import Heun
+from trajopt.integrate.library_integrators import RadauIIA
 from trajopt.integrate.reactions import Baumgarte
 from trajopt.integrate.tableaus import DOP853, RK4
 from trajopt.mechanics import Coordinate, Holonomic, Mechanism, Quantity
@@ -151,3 +156,31 @@ def test_a_system_without_reactions_is_projected(swing):
     found = certify(swing, pendulum(lambda: replace(rod(), through_reactions=None)))
     assert "projection" in found["redundant coordinates, stabilized"].remark
     assert found["drift of constraints, stabilized"].value < 1e-13
+
+
+def test_long_steps_show_what_stabilization_decides(swing):
+    """By default the plain drift is visible, and the stabilized one is smaller."""
+    rows = {row.name: row for row in certify(swing).checks}
+    plain, kept = rows[LONG], rows[f"{LONG}, stabilized"]
+    assert 1e-9 < plain.value <= 1e-5
+    assert kept.value < 0.5 * plain.value
+    assert kept.ok
+    assert "baumgarte" in kept.remark
+
+
+def test_law_scheme_and_step_are_those_that_are_told(swing):
+    told = LongSteps(Projection(), Heun(), 0.02)
+    rows = {row.name: row for row in certify(swing, long_steps=told).checks}
+    plain, kept = rows[LONG], rows[f"{LONG}, stabilized"]
+    assert plain.remark.startswith("heun, steps up to 0.0")
+    assert kept.remark.startswith("projection")
+    assert plain.value > 1e-5 > kept.value
+    told = LongSteps(MinimumNorm(10.0), step=0.05)
+    kept = certify(swing, long_steps=told)[f"{LONG}, stabilized"]
+    assert "gain 10" in kept.remark
+    assert kept.value > 0
+
+
+def test_only_explicit_schemes_have_long_steps():
+    with pytest.raises(UsageError, match="integrator of the forward validation"):
+        LongSteps(integrator=RadauIIA())

@@ -9,6 +9,7 @@ import numpy as np
 
 from trajopt.arguments import Fraction, Positive, checked_arguments
 from trajopt.certificate.evidence import Evidence, Tolerances
+from trajopt.certificate.long_steps import LongSteps
 from trajopt.certificate.resolution import resolved
 from trajopt.certificate.rows import BY_KEY, ROWS
 from trajopt.certificate.sampled_solution import along
@@ -33,6 +34,7 @@ def certify(
     tolerance: Fraction | None = None,
     time_limit: Positive | None = None,
     progress: Callable[[str], None] | None = None,
+    long_steps: LongSteps | None = None,
 ) -> Certificate:
     """Check an answer independently of how it was found.
 
@@ -53,6 +55,8 @@ def certify(
         proved so far hold.
     progress : callable or None
         Called with the name of each group of checks.
+    long_steps : LongSteps or None
+        Law, scheme and step of the rows that show what stabilization decides.
 
     Examples
     --------
@@ -75,7 +79,8 @@ def certify(
     form = form.of_solution(solution.parameters)
     settings = _settings(form, solution, asked.asked)
     deadline = Deadline(np.inf if time_limit is None else time_limit)
-    of = Evidence(resolved(along(form, solution, deadline)), asked, reference, other, rows)
+    whole, long_steps = resolved(along(form, solution, deadline)), long_steps or LongSteps()
+    of = Evidence(whole, asked, reference, other, long_steps, rows)
     _decide(of, deadline, progress)
     return Certificate(
         solution.problem,

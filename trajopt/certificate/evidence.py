@@ -9,6 +9,7 @@ import numpy as np
 
 from trajopt.certificate.feasibility_rows import with_integrals
 from trajopt.certificate.hamiltonian_system import UndefinedHamiltonianError
+from trajopt.certificate.long_steps import LongSteps
 from trajopt.certificate.motion import Reintegration, scheme_for
 from trajopt.certificate.multipliers import with_multipliers
 from trajopt.certificate.phase_conditions import PhaseConditions, extremals
@@ -63,6 +64,7 @@ class Evidence:
     asked: Tolerances
     reference: Reference | None = None
     other: Solution | None = None
+    long_steps: LongSteps = field(default_factory=LongSteps)
     rows: dict[str, Check] = field(default_factory=dict)
 
     @property

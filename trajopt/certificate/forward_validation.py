@@ -106,13 +106,13 @@ def _stabilized(m: Reintegration, plain: Reintegration, system: System) -> _Run:
         return _Run(plain, True)
     longest = float((plain.steps.width * plain.phase.widths[plain.steps.interval]).max())
     gain = fastest_gain(plain.scheme, longest)
-    prepared = Baumgarte(gain).sampled(_with_constants(m.phase, system))
+    prepared = Baumgarte(gain).sampled(with_constants(m.phase, system))
     assert prepared is not None
     kept = redundant_phase(m.phase, prepared.system, len(system.states))
     return _Run(Reintegration(kept, m.scheme, plain.steps, m.segments, prepared.project), gain=gain)
 
 
-def _with_constants(ph: SampledPhase, system: System) -> System:
+def with_constants(ph: SampledPhase, system: System) -> System:
     """The system with the values of those parameters that do not change along the motion."""
     values = _inputs(ph, system)
     constant = [
@@ -177,15 +177,20 @@ def _method(runs: Sequence[_Run]) -> str:
     return "projection after each step" if any(run.projected for run in runs) else ""
 
 
-def redundant_phase(ph: SampledPhase, system: System, own: int | None = None) -> SampledPhase:
+def redundant_phase(
+    ph: SampledPhase, system: System, own: int | None = None, plain: System | None = None
+) -> SampledPhase:
     """A phase with the states of a system; its inputs are all variables of the phase, as the
     solution has them.
 
+    ``plain`` is the system without a stabilization that changes its rates.
     States after the first ``own`` belong to a stabilization: they are zero along the solution, and
     have no size.
     """
     form, values = ph.form, _inputs(ph, system)
-    states = _states(ph, system, [v.name for v in system.states[own:]] if own is not None else [])
+    zero = [v.name for v in system.states[own:]] if own is not None else []
+    rates = system.rate if plain is None else casadi.vertcat(plain.rate, system.rate[own:])
+    states = _states(ph, system, rates, zero)
     old = [system.time, *casadi.vertsplit(system.p)] if values else [system.time]
     expressions = [casadi.SX(e) for e in (system.rate, *[i.expression for i in system.invariants])]
     rate, *invariants = casadi.substitute(
@@ -262,7 +267,7 @@ def _named(ph: SampledPhase) -> dict[str, Any]:
     }
 
 
-def _states(ph: SampledPhase, system: System, zero: Sequence[str]) -> Any:
+def _states(ph: SampledPhase, system: System, rate: Any, zero: Sequence[str]) -> Any:
     """The states of a system as expressions of the phase: given ones, their rates, those of the
     same name, their rates.
     """
@@ -281,12 +286,10 @@ def _states(ph: SampledPhase, system: System, zero: Sequence[str]) -> Any:
 
     def add_rates() -> None:
         for k, name in enumerate(names):
-            if name not in known or not system.rate[k].is_symbolic():
+            if name not in known or not rate[k].is_symbolic():
                 continue
             rates = [
-                other
-                for j, other in enumerate(names)
-                if casadi.is_equal(system.rate[k], system.x[j])
+                other for j, other in enumerate(names) if casadi.is_equal(rate[k], system.x[j])
             ]
             if rates and rates[0] not in known:
                 value = casadi.SX(known[name])

@@ -164,6 +164,7 @@ class _Model:
         table = np.vstack([x, z, u, values]).reshape(-1, count, POINTS.size)
         boxes = Boxes(np.arange(count), np.zeros(count), np.ones(count))
         missed: list[Boxes] = []
+        singular = np.zeros(0, dtype=np.intp)
         for _ in range(passes):
             low, high = ranges(table, boxes)
             cuts = np.cumsum([x.shape[0], z.shape[0], u.shape[0]])
@@ -181,9 +182,14 @@ class _Model:
             open_ = np.flatnonzero((excess > 0) & ~apart.any(axis=0))
             if open_.size > MOST_BOXES // 2:
                 open_ = np.sort(open_[np.argsort(-excess[open_], kind="stable")[: MOST_BOXES // 2]])
+            unbounded = ~(np.isfinite(bounds[0]) & np.isfinite(bounds[1])).all(axis=0)
+            singular = np.unique(boxes.interval[unbounded])
             if not open_.size:
                 break
             boxes = boxes.some(open_).halved()
+        if self.least:
+            # A derivative without bounds is that of a root at its end, say, and no brief event.
+            missed = [one.some(np.flatnonzero(~np.isin(one.interval, singular))) for one in missed]
         return _breaks(ph, missed)
 
 

@@ -22,6 +22,7 @@ from trajopt.certificate.feasibility_rows import (
 )
 from trajopt.certificate.forward_validation import redundant_motions, whole_motions
 from trajopt.certificate.kink_rows import kink_rows
+from trajopt.certificate.long_steps import drifts
 from trajopt.certificate.multipliers import path_multipliers
 from trajopt.certificate.second_order_rows import second_order
 from trajopt.certificate.table import CLAIM_OF, COST_MULTIPLIER, NORMALITY, Check, skipped
@@ -77,7 +78,11 @@ def _motions(of: Evidence) -> Sequence[Check]:
 def _redundant(of: Evidence) -> Sequence[Check]:
     if not any(ph.form.redundant for ph in of.whole.phases):
         return []
-    return redundant_motions(of.motions, of.asked.motion)
+    tolerance = of.asked.motion
+    return [
+        *redundant_motions(of.motions, tolerance),
+        *drifts(of.motions, of.long_steps, tolerance),
+    ]
 
 
 def _limits(of: Evidence) -> Sequence[Check]:
@@ -226,6 +231,8 @@ ROWS = (
     Row("drift of constraints", "validation", _redundant),
     Row("redundant coordinates, stabilized", "validation", _redundant),
     Row("drift of constraints, stabilized", "validation", _redundant),
+    Row("drift of constraints at long steps", "validation", _redundant),
+    Row("drift of constraints at long steps, stabilized", "validation", _redundant),
     Row(
         "bounds and path constraints",
         "limits",

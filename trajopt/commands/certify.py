@@ -18,15 +18,33 @@ from trajopt.errors import UsageError
 
 if TYPE_CHECKING:
     from trajopt.certificate import Certificate
+    from trajopt.certificate.long_steps import LongSteps
     from trajopt.statement.reference import Reference
     from trajopt.trajectory.solution import Solution
 
 
 @dataclass(frozen=True)
 class CertifyOptions:
-    """The claim to certify."""
+    """The claim to certify, and how the forward validation is stabilized."""
 
     claim: str = "extremal"
+    stabilize: str | None = None
+    gain: float | tuple[float, ...] | None = None
+    integrator: str | None = None
+    step: float | None = None
+
+    def long_steps(self) -> LongSteps:
+        from trajopt.certificate.long_steps import LongSteps
+        from trajopt.commands.simulate import chosen_stabilization
+        from trajopt.integrate.fixed_step import positive
+        from trajopt.integrate.integrator_names import integrator
+
+        if self.gain is not None and self.stabilize is None:
+            raise UsageError("--gain needs a stabilization", hint="--stabilize baumgarte")
+        step = None if self.step is None else positive(self.step, "--step")
+        law = chosen_stabilization(self.stabilize, self.gain)
+        scheme = None if self.integrator is None else integrator(self.integrator)
+        return LongSteps(law, scheme, step)
 
 
 def run_certify(
@@ -61,13 +79,14 @@ def run_certify(
         )
     if what.claim not in CLAIMS[1:]:
         raise UsageError("--claim", got=what.claim, expected=", ".join(CLAIMS[1:]))
+    long_steps = what.long_steps()
     with outputs.clean_standard_output():
         certificate = (
-            _of_table(name, problem, settings, options)
+            _of_table(name, problem, settings, options, long_steps)
             if table
-            else _of_file(name, problem, settings, options)
+            else _of_file(name, problem, settings, options, long_steps)
             if saved
-            else _of_name(name, settings, options)
+            else _of_name(name, settings, options, long_steps)
         )
         certificate = replace(certificate, asked=what.claim)
         if not options.quiet:
@@ -78,7 +97,11 @@ def run_certify(
 
 
 def _of_file(
-    name: str, problem: str | None, settings: Mapping[str, Any], options: SolveOptions
+    name: str,
+    problem: str | None,
+    settings: Mapping[str, Any],
+    options: SolveOptions,
+    long_steps: LongSteps,
 ) -> Certificate:
     """Certify a file.
 
@@ -101,11 +124,15 @@ def _of_file(
             else error.hint,
         ) from error
     solution = replace(with_parameters(solution, built, settings), form=built.problem.finish())
-    return _certified(solution, built.reference, None, options, time.perf_counter())
+    return _certified(solution, built.reference, None, options, time.perf_counter(), long_steps)
 
 
 def _of_table(
-    name: str, problem: str | None, settings: Mapping[str, Any], options: SolveOptions
+    name: str,
+    problem: str | None,
+    settings: Mapping[str, Any],
+    options: SolveOptions,
+    long_steps: LongSteps,
 ) -> Certificate:
     """Certify times, states and controls that another tool wrote."""
     from trajopt.files.answers import read_answer
@@ -117,7 +144,9 @@ def _of_table(
         )
     begun = time.perf_counter()
     built = build_problem(problem, settings)
-    return _certified(read_answer(name, built.problem), built.reference, None, options, begun)
+    return _certified(
+        read_answer(name, built.problem), built.reference, None, options, begun, long_steps
+    )
 
 
 def _certified(
@@ -126,6 +155,7 @@ def _certified(
     other: Solution | None,
     options: SolveOptions,
     begun: float,
+    long_steps: LongSteps,
 ) -> Certificate:
     """Certify within what remains of a time limit and print the name of each check."""
     from trajopt.certificate import certify
@@ -146,10 +176,13 @@ def _certified(
             options.tolerance,
             left,
             lambda name: show(f"checking {name}"),
+            long_steps,
         )
 
 
-def _of_name(name: str, settings: Mapping[str, Any], options: SolveOptions) -> Certificate:
+def _of_name(
+    name: str, settings: Mapping[str, Any], options: SolveOptions, long_steps: LongSteps
+) -> Certificate:
     """Certify the direct solution against that of shooting; ``--method indirect`` reverses them,
     ``direct`` omits shooting.
     """
@@ -166,10 +199,12 @@ def _of_name(name: str, settings: Mapping[str, Any], options: SolveOptions) -> C
     )
     found = answer.solution.comparison
     if found is None or found.indirect is None:
-        return _certified(answer.solution, answer.reference, None, options, begun)
+        return _certified(answer.solution, answer.reference, None, options, begun, long_steps)
     if options.method == "indirect" and found.indirect.phases:
-        return _certified(found.indirect, answer.reference, found.direct, options, begun)
-    return _certified(found.direct, answer.reference, found.indirect, options, begun)
+        return _certified(
+            found.indirect, answer.reference, found.direct, options, begun, long_steps
+        )
+    return _certified(found.direct, answer.reference, found.indirect, options, begun, long_steps)
 
 
 def print_certificate(certificate: Certificate, error: bool = False) -> None:

@@ -115,15 +115,16 @@ def _check_invariants(simulation: Simulation, name: str) -> None:
         )
 
 
-def _stabilization(run: SimulateOptions) -> Stabilization | None:
+def chosen_stabilization(
+    name: str | None, gain: float | tuple[float, ...] | None
+) -> Stabilization | None:
     """Return a stabilization by name, by a file of matrices, or by a law in a Python file."""
     from trajopt.integrate.integrator_names import stabilization
 
-    name = run.stabilize
     if name in (None, "none"):
         return None
     from_file = name.endswith(".toml") or ".py" in name
-    if from_file and run.gain is not None:
+    if from_file and gain is not None:
         raise UsageError(f"--stabilize {name} has its own gains", hint="omit --gain")
     if name.endswith(".toml"):
         from trajopt.integrate.law_files import load_law
@@ -134,7 +135,7 @@ def _stabilization(run: SimulateOptions) -> Stabilization | None:
         from trajopt.integrate.reactions import NonlinearLaw
 
         return NonlinearLaw(builder(name))
-    return stabilization(name, run.gain)
+    return stabilization(name, gain)
 
 
 def _simulate(
@@ -144,7 +145,7 @@ def _simulate(
     from trajopt.integrate.simulation import simulate
 
     method = integrator(run.integrator, run.step, run.tolerance)
-    stabilizer = _stabilization(run)
+    stabilizer = chosen_stabilization(run.stabilize, run.gain)
     system = build_system(name, settings)
     if animated and system.drawing is None:
         raise UsageError(
