@@ -57,7 +57,7 @@ SAMPLE = (
     "slit-of-a-linear-table-0",
     "distant-root-0",
     "masked-end-0",
-    "masked-free-time-0",
+    "masked-static-0",
 )
 
 
