@@ -266,6 +266,6 @@ def test_a_mixture_after_settled_controls():
     u, w = ph.control("u", lower=-2, upper=2), ph.control("w", lower=-3, upper=3)
     ph.dynamics({x: u, y: sin(w)})
     ocp.minimize(ph.integral(x**2 + (u**2 - 1) ** 2))
-    solution = solve(ocp, Collocation(max_passes=4))
+    solution = solve(ocp, Collocation(max_passes=8))
     assert any(line.startswith("settled controls") for line in solution.log)
     assert any(line.startswith("a mixture of two controls") for line in solution.log)

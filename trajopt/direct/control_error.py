@@ -33,9 +33,10 @@ ROUND_OFF = float(np.sqrt(np.finfo(float).eps))
 
 def control_losses(solution: MeshSolution) -> tuple[Estimate, ...]:
     """By phase: what the controls at the collocation points lose, relative to the cost."""
+    reduced = _summed([_reduced_curvature(view) for view in solution.phases])
     held = [
-        _reduced_curvature(view) + _switching_and_decided(view) + _kept_at_jumps(view)
-        for view in solution.phases
+        loss + _switching_and_decided(view) + _kept_at_jumps(view)
+        for loss, view in zip(reduced, solution.phases, strict=True)
     ]
     singular = [_singular_losses(view) for view in solution.phases]
     size = solution.relative_to_cost(max(float(loss.max()) for loss in (*held, *singular)))
@@ -47,6 +48,13 @@ def control_losses(solution: MeshSolution) -> tuple[Estimate, ...]:
         # narrower intervals help.
         estimates.append(Estimate(np.maximum(loss / size, square), np.where(more > 0, 1.0, 0.0)))
     return tuple(estimates)
+
+
+def _summed(losses: list[Array]) -> list[Array]:
+    """The losses of all phases by interval, so that the worst interval answers for their sum."""
+    worst = max(float(loss.max()) for loss in losses)
+    share = sum(float(loss.sum()) for loss in losses) / worst if worst > 0 else 1.0
+    return [share * loss for loss in losses]
 
 
 def _first_order(view: PhaseView) -> Array:

@@ -22,6 +22,7 @@ from trajopt.direct.collocation import DISTINCT
 from trajopt.direct.control_error import hamiltonian_rows
 from trajopt.direct.mesh_solution import MeshSolution
 from trajopt.direct.phase_view import PhaseView
+from trajopt.direct.whole_turns import TURN
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -121,13 +122,19 @@ class _Search:
         """
         spacing = (limits[1] - limits[0]) / (SAMPLES - 1)
         choices, here = self._candidates(u, limits), np.arange(u.shape[0])
-        values = np.where(_distant(choices, u, spacing), self._values(choices), np.inf)
+        distant = self._distant(choices, u, spacing)
+        values = np.where(distant, self._values(choices), np.inf)
         which = values.argmin(axis=0)
         found, value = self._improved(choices[which, here], values[which, here], spacing, limits)
         gains = np.maximum(self._values(u[None])[0] - value, 0.0)
-        return found, np.where(
-            np.isfinite(value) & _distant(found[None], u, spacing)[0], gains, 0.0
-        )
+        away = np.isfinite(value) & self._distant(found[None], u, spacing)[0]
+        return found, np.where(away, gains, 0.0)
+
+    def _distant(self, choices: Array, u: Array, spacing: Array) -> Bools:
+        """(choices, points); angles a whole turn apart are the same."""
+        difference = choices - u
+        turns = np.round(difference / TURN) * self.view.kernels.angles
+        return np.asarray((np.abs(difference - TURN * turns) > spacing).any(axis=2))
 
     def _candidates(self, u: Array, limits: tuple[Array, Array]) -> Array:
         """(choices, points, controls)"""
@@ -196,7 +203,7 @@ def _ranges(view: PhaseView) -> tuple[Array, Array]:
     twice their size to both sides.
     """
     bound, angle = view.layout.form.u_bound, view.kernels.angles
-    reach = np.where(angle, 2 * np.pi, 2 * view.u_size)
+    reach = np.where(angle, TURN, 2 * view.u_size)
     low = np.where(np.isfinite(bound.lower), bound.lower, np.minimum(-reach, bound.upper - reach))
     high = np.where(np.isfinite(bound.upper), bound.upper, np.maximum(reach, bound.lower + reach))
     return np.where(np.isfinite(low), low, -reach), np.where(np.isfinite(high), high, reach)
@@ -213,8 +220,3 @@ def _used_ranges(view: PhaseView) -> tuple[Array, Array] | None:
     if not narrow.any():
         return None
     return np.where(narrow, least, low), np.where(narrow, most, high)
-
-
-def _distant(choices: Array, U: Array, spacing: Array) -> Bools:
-    """(choices, points)"""
-    return np.asarray((np.abs(choices - U) > spacing).any(axis=2))

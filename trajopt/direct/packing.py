@@ -218,9 +218,12 @@ class PhaseValues:
 
 def unpack(ph: PhaseLayout, y: Array) -> PhaseValues:
     """The values of a phase from the unknowns."""
-    # A program ends within a tolerance of its bounds: a phase that collapses may end before it
-    # begins, by round-off, and a trajectory does not. Sorted, it keeps a positive duration.
-    spans = np.sort(ph.span_times(y))
+    # A program ends within a tolerance of its bounds: a phase or an arc that collapses may end
+    # before it begins, by round-off. The phase keeps a positive duration, the arc has none.
+    times = ph.span_times(y)
+    start, end = sorted([times[0], times[-1]])
+    spans = np.concatenate([[start], np.clip(times[1:-1], start, end), [end]])
+    spans = np.maximum.accumulate(spans)
     breaks = np.interp(ph.mesh.breaks, ph.mesh.spans[0], spans)
     return PhaseValues(
         spans, breaks, ph.states(y), ph.algebraics(y), ph.controls(y), ph.integral_values(y)

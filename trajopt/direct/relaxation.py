@@ -170,8 +170,7 @@ def chattering(solution: MeshSolution, mixture: Mixture) -> tuple[str, ...]:
     for view in solution.phases:
         ph, (u, v, share) = view.layout, mixture.chosen(view)
         least = 1 / DECADE
-        spread = np.maximum(u, v).max(axis=0) - np.minimum(u, v).min(axis=0)
-        apart = (np.abs(u - v) > DISTINCT * spread).any(axis=1)
+        apart = _apart(u.T, v.T) & _apart(*_effects(view))
         mixed = np.logical_and.reduceat(
             apart & (share > least) & (share < 1 - least), ph.grid.first_point
         )
@@ -188,6 +187,30 @@ def chattering(solution: MeshSolution, mixture: Mixture) -> tuple[str, ...]:
             0, "no control attains this cost: it is the infimum, that of a mixture of two controls"
         )
     return tuple(lines)
+
+
+def _apart(first: Array, second: Array) -> NDArray[np.bool_]:
+    """(points,): where rows differ by more than a small part of what they vary by."""
+    spread = np.maximum(first, second).max(axis=1) - np.minimum(first, second).min(axis=1)
+    return np.any(np.abs(first - second) > DISTINCT * spread[:, None], axis=0)
+
+
+def _effects(view: PhaseView) -> tuple[Array, Array]:
+    """(rows, points), twice: rates, constraints and cost with one control alone and with the other.
+
+    Controls with the same effect are one choice with two names, as two angles a turn apart.
+    """
+    inputs, data, parameters = view.arguments
+    share = view.layout.control_inputs.stop - 1
+    found = []
+    for whole in (1.0, 0.0):
+        alone = np.array(inputs)
+        alone[share] = whole
+        rows = [np.asarray(view.kernel.constraints(alone, data, parameters))]
+        if view.kernel.objective_rows:
+            rows.append(np.atleast_2d(view.kernel.objective(alone, data, parameters)))
+        found.append(np.vstack(rows))
+    return found[0], found[1]
 
 
 def _between(phase: PhaseForm, u: Array, v: Array) -> str:
