@@ -60,6 +60,7 @@ class Range:
 
 Positive = Annotated[float, Range("a number above 0", 0.0, above=True)]
 Finite = Annotated[float, Range("a finite number above 0", 0.0, above=True, below=math.inf)]
+NotNegative = Annotated[float, Range("a number of at least 0", 0.0)]
 Fraction = Annotated[float, Range("a number between 0 and 1", 0.0, above=True, below=1.0)]
 Count = Annotated[int, Range("an integer of at least 1", 1)]
 Natural = Annotated[int, Range("an integer of at least 0", 0)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trajopt.arguments import Fraction, Positive, checked_arguments
+from trajopt.arguments import Fraction, NotNegative, checked_arguments
 from trajopt.certificate.evidence import Evidence, Tolerances
 from trajopt.certificate.long_steps import LongSteps
 from trajopt.certificate.resolution import resolved
@@ -32,7 +32,7 @@ def certify(
     reference: Reference | None = None,
     other: Solution | None = None,
     tolerance: Fraction | None = None,
-    time_limit: Positive | None = None,
+    time_limit: NotNegative | None = None,
     progress: Callable[[str], None] | None = None,
     long_steps: LongSteps | None = None,
 ) -> Certificate:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trajopt.arguments import Count, Natural, Positive, named_settings
+from trajopt.arguments import Count, Natural, NotNegative, Positive, named_settings
 from trajopt.deadline import UNLIMITED, Budget, Deadline, OutOfTime, OutOfWork
 from trajopt.errors import GuessError, TrajoptError
 from trajopt.indirect.answer import failed_solution, read_solution
@@ -82,7 +82,7 @@ class Shooting:
     tolerance: Positive = 1e-10
     iterations: Natural = 60
     structures: Count = 5
-    operations: Positive = 1e11
+    operations: NotNegative = 1e11
     law: UserLaw | Mapping[str, UserLaw] | None = None
     use_integrals: bool = True
     verbose: bool = False
