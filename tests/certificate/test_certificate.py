@@ -788,7 +788,7 @@ def test_a_feasible_motion_needs_no_costates_and_an_infeasible_one_is_not_global
 
 def test_every_row_is_one_entry_of_the_registry():
     """Which says its family and what a failure means; the keys are the names in the table."""
-    from trajopt.certificate.rows import BY_KEY, ROWS
+    from trajopt.certificate.row_registry import BY_KEY, ROWS
     from trajopt.certificate.table import CLAIM_OF
 
     assert len(BY_KEY) == len(ROWS)

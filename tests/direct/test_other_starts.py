@@ -9,7 +9,7 @@ from casadi import cos, sin
 from trajopt import Problem, solve
 from trajopt.direct import refinement_loop
 from trajopt.direct.collocation import Collocation
-from trajopt.direct.convexity import known_convex
+from trajopt.direct.known_convex import known_convex
 from trajopt.direct.mesh_solution import PassKind
 from trajopt.direct.other_starts import _expected
 

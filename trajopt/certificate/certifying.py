@@ -11,7 +11,7 @@ from trajopt.arguments import Fraction, NotNegative, checked_arguments
 from trajopt.certificate.evidence import Evidence, Tolerances
 from trajopt.certificate.long_steps import LongSteps
 from trajopt.certificate.resolution import resolved
-from trajopt.certificate.rows import BY_KEY, ROWS
+from trajopt.certificate.row_registry import BY_KEY, ROWS
 from trajopt.certificate.sampled_solution import along
 from trajopt.certificate.table import DUAL_BOUND, Certificate, Check, failed, judged, skipped
 from trajopt.certificate.well_formed import misfit, not_finite

@@ -202,14 +202,14 @@ class Certificate:
                 f"  {check.name.ljust(width)}  "
                 f"{'  '.join(cell.rjust(9) for cell in figures(check))}  {verdict(check)}"
             )
-        from trajopt.certificate.rows import advice  # which computes rows
+        from trajopt.certificate.row_registry import advice  # which computes rows
 
         lines += [f"  {name}: {text}" for name, text in advice(self.checks)]
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """What ``trajopt certify --json -`` prints."""
-        from trajopt.certificate.rows import BY_KEY, advice
+        from trajopt.certificate.row_registry import BY_KEY, advice
 
         rows = [
             {

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from trajopt.direct.convexity import known_convex
 from trajopt.direct.elastic import least_violation
 from trajopt.direct.explain import total_violation
 from trajopt.direct.first_meshes import first_meshes
+from trajopt.direct.known_convex import known_convex
 from trajopt.direct.mesh_solution import MeshSolution, PassKind
 from trajopt.direct.search import State, costs_more
 from trajopt.direct.solve_mesh import solve_mesh

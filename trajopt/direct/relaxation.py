@@ -192,7 +192,7 @@ def chattering(solution: MeshSolution, mixture: Mixture) -> tuple[str, ...]:
 def _apart(first: Array, second: Array) -> NDArray[np.bool_]:
     """(points,): where rows differ by more than a small part of what they vary by."""
     spread = np.maximum(first, second).max(axis=1) - np.minimum(first, second).min(axis=1)
-    return np.any(np.abs(first - second) > DISTINCT * spread[:, None], axis=0)
+    return np.asarray(np.any(np.abs(first - second) > DISTINCT * spread[:, None], axis=0))
 
 
 def _effects(view: PhaseView) -> tuple[Array, Array]:

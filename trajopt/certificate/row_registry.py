@@ -47,7 +47,7 @@ DEGENERATE = (
 
 
 @dataclass(frozen=True)
-class Row:
+class CertificateRow:
     """A row by its key, which is its name in the table.
 
     ``family`` is the part of a claim that it belongs to; ``compute`` gives its verdict, with those
@@ -158,7 +158,7 @@ def _published(of: Evidence) -> Sequence[Check]:
 
 
 ROWS = (
-    Row(
+    CertificateRow(
         "solver status",
         "solver",
         _statement,
@@ -167,7 +167,7 @@ ROWS = (
             "its log."
         ),
     ),
-    Row(
+    CertificateRow(
         "phases",
         "motion",
         _statement,
@@ -176,7 +176,7 @@ ROWS = (
             "FILE.nc` writes."
         ),
     ),
-    Row(
+    CertificateRow(
         "answer to this problem",
         "motion",
         _statement,
@@ -185,7 +185,7 @@ ROWS = (
             "its own problem."
         ),
     ),
-    Row(
+    CertificateRow(
         "finite values",
         "motion",
         _statement,
@@ -194,218 +194,218 @@ ROWS = (
             "incomplete."
         ),
     ),
-    Row(
+    CertificateRow(
         "compiled tapes",
         "motion",
         _tapes,
         MOTION,
     ),
-    Row(
+    CertificateRow(
         "re-integration of intervals",
         "motion",
         _motions,
         MOTION,
     ),
-    Row(
+    CertificateRow(
         "sum of the defects of all intervals",
         "motion",
         _motions,
         MOTION,
     ),
-    Row(
+    CertificateRow(
         "states inside intervals",
         "motion",
         _motions,
         f"Between the nodes the curve of a state is not the integral of its rate. {FINER}",
     ),
-    Row(
+    CertificateRow(
         "re-integration of whole phases",
         "motion",
         _motions,
         MOTION,
     ),
-    Row("drift of invariants", "validation", _motions),
-    Row("re-integration, invariants stabilized", "validation", _motions),
-    Row("drift of invariants, stabilized", "validation", _motions),
-    Row("redundant coordinates", "validation", _redundant),
-    Row("drift of constraints", "validation", _redundant),
-    Row("redundant coordinates, stabilized", "validation", _redundant),
-    Row("drift of constraints, stabilized", "validation", _redundant),
-    Row("drift of constraints at long steps", "validation", _redundant),
-    Row("drift of constraints at long steps, stabilized", "validation", _redundant),
-    Row(
+    CertificateRow("drift of invariants", "validation", _motions),
+    CertificateRow("re-integration, invariants stabilized", "validation", _motions),
+    CertificateRow("drift of invariants, stabilized", "validation", _motions),
+    CertificateRow("redundant coordinates", "validation", _redundant),
+    CertificateRow("drift of constraints", "validation", _redundant),
+    CertificateRow("redundant coordinates, stabilized", "validation", _redundant),
+    CertificateRow("drift of constraints, stabilized", "validation", _redundant),
+    CertificateRow("drift of constraints at long steps", "validation", _redundant),
+    CertificateRow("drift of constraints at long steps, stabilized", "validation", _redundant),
+    CertificateRow(
         "bounds and path constraints",
         "limits",
         _limits,
         f"A limit is exceeded at the time that the remark names. {FINER}",
         theorem="Moore, Prentice-Hall 1966",
     ),
-    Row(
+    CertificateRow(
         "boundary conditions",
         "ends",
         _ends,
         ("It does not begin, end or continue as the statement says. Is it an answer to this one?"),
     ),
-    Row(
+    CertificateRow(
         "objective of the re-integrated motion",
         "cost",
         _cost,
         "The motion costs something else than the file says: another statement?",
     ),
-    Row(
+    CertificateRow(
         "integrals of the file",
         "cost",
         _cost,
         ("The integrals of the file are not those of its motion; they belong to another answer."),
     ),
-    Row(
+    CertificateRow(
         "Pontryagin's conditions",
         "costates",
         _unprepared,
         "Without costates only *feasible* can be proved. Add costates to the phases.",
     ),
-    Row("gains", "optimality", _unprepared),
-    Row("H along time", "time", _unprepared),
-    Row("second order", "second order", _unprepared),
-    Row(
+    CertificateRow("gains", "optimality", _unprepared),
+    CertificateRow("H along time", "time", _unprepared),
+    CertificateRow("second order", "second order", _unprepared),
+    CertificateRow(
         "costates on constrained arcs",
         "costates",
         _costates,
         f"No non-negative multipliers of the state constraint make H stationary. {FINER}",
         theorem="Hartl, Sethi, Vickson, SIAM Review 37, 1995",
     ),
-    Row(
+    CertificateRow(
         "costate equation",
         "costates",
         _costates,
         EQUATION,
         theorem="Pontryagin et al., Wiley 1962",
     ),
-    Row(
+    CertificateRow(
         "sum of the defects of the costates",
         "costates",
         _costates,
         EQUATION,
     ),
-    Row(
+    CertificateRow(
         "costates inside intervals",
         "costates",
         _costates,
         EQUATION,
     ),
-    Row(
+    CertificateRow(
         "path multipliers of the file",
         "costates",
         _costates,
         "The multipliers of the file are not those of this motion.",
     ),
-    Row(
+    CertificateRow(
         "minimum of H",
         "optimality",
         _optimality,
         f"Other admissible controls make H smaller at the time that the remark names. {BETTER}",
         theorem="Pontryagin et al., Wiley 1962",
     ),
-    Row(
+    CertificateRow(
         "minimum of H on constrained arcs",
         "optimality",
         _optimality,
         f"Beside the active state constraint other controls make H smaller. {BETTER}",
     ),
-    Row(
+    CertificateRow(
         "complementarity",
         "optimality",
         _optimality,
         ("A limit has a multiplier where the motion is off it: the motion should go to the limit."),
     ),
-    Row(
+    CertificateRow(
         "transversality",
         "optimality",
         _optimality,
         f"Moving the end, time or static variable that the remark names lowers the cost. {BETTER}",
         theorem="Pontryagin et al., Wiley 1962",
     ),
-    Row(
+    CertificateRow(
         "switching times",
         "optimality",
         _optimality,
         f"Moving the switch that the remark names lowers the cost. {FINER}",
     ),
-    Row(
+    CertificateRow(
         "estimated suboptimality",
         "optimality",
         _optimality,
         "The sum of all promised gains: read the rows above that fail.",
     ),
-    Row(
+    CertificateRow(
         "constancy of H",
         "time",
         _time,
         f"H changes although the model does not: costates, controls and time do not fit. {FINER}",
     ),
-    Row(
+    CertificateRow(
         "first integrals",
         "time",
         _time,
         f"A quantity that every extremal keeps changes along this one. {FINER}",
     ),
-    Row("re-integration of costates", "validation of costates", _canonical),
-    Row("drift of first integrals", "validation of costates", _canonical),
-    Row("re-integration of costates, stabilized", "validation of costates", _canonical),
-    Row("drift of first integrals, stabilized", "validation of costates", _canonical),
-    Row("kinks of the model", "optimality", _second, theorem="Clarke, Springer 2013"),
-    Row(
+    CertificateRow("re-integration of costates", "validation of costates", _canonical),
+    CertificateRow("drift of first integrals", "validation of costates", _canonical),
+    CertificateRow("re-integration of costates, stabilized", "validation of costates", _canonical),
+    CertificateRow("drift of first integrals, stabilized", "validation of costates", _canonical),
+    CertificateRow("kinks of the model", "optimality", _second, theorem="Clarke, Springer 2013"),
+    CertificateRow(
         "Legendre-Clebsch",
         "second order",
         _second,
         f"H has a maximum in a free control: the extremal is no minimum. {BETTER}",
     ),
-    Row(
+    CertificateRow(
         "Kelley's condition",
         "second order",
         _second,
         f"The singular arc maximizes the cost. {BETTER}",
     ),
-    Row("normality", "second order", _second),
-    Row(
+    CertificateRow("normality", "second order", _second),
+    CertificateRow(
         "second variation",
         "second order",
         _second,
         f"There is a conjugate point: a nearby motion costs less. {BETTER}",
         theorem="Zeidan, Zezza, J. Math. Anal. Appl. 132, 1988",
     ),
-    Row(
+    CertificateRow(
         "cost multiplier",
         "normality",
         _abnormal,
         theorem="Agrachev, Sarychev, Ann. Inst. H. Poincare C 13, 1996",
     ),
-    Row(
+    CertificateRow(
         "gap to the dual bound",
         "scope",
         _scope,
         theorem="Rockafellar, J. Math. Anal. Appl. 32, 1970",
     ),
-    Row(
+    CertificateRow(
         "direct and indirect objectives",
         "agreement",
         _methods,
         METHODS,
     ),
-    Row(
+    CertificateRow(
         "direct and indirect initial costates",
         "agreement",
         _methods,
         METHODS,
     ),
-    Row(
+    CertificateRow(
         "direct and indirect switching times",
         "agreement",
         _methods,
         METHODS,
     ),
     *(
-        Row(
+        CertificateRow(
             f"{word} {what}",
             "reference",
             _published,
