@@ -5,7 +5,6 @@ states, forward simulations.
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -106,20 +105,24 @@ def simulated(
     times = start.times(np.linspace(0.0, 1.0, STEPS + 1))
     bound, step = phase.x_bound, (start.tf - start.t0) / STEPS
 
-    def rate(t: float, x: Array) -> Array:
-        where = np.array([t])
-        z, u = start.z.evaluate(where).T, start.u.evaluate(where).T
-        values = model(where[None, :], x[:, None], z, u, s[:, None], parameters[:, None])
-        return np.asarray(values)[: x.size, 0]
+    places = np.stack([times[:-1], 0.5 * (times[:-1] + times[1:]), times[1:]], axis=1)
+    inputs = start.z.evaluate(places.ravel()), start.u.evaluate(places.ravel())
+    z, u = (values.reshape(*places.shape, -1) for values in inputs)
+
+    def rate(k: int, place: int, x: Array) -> Array:
+        """At the start, the middle or the end of a step."""
+        t, known = places[k, place], (s[:, None], parameters[:, None])
+        columns = (part[k, place][:, None] for part in (z, u))
+        return np.asarray(model(np.array([[t]]), x[:, None], *columns, *known))[: x.size, 0]
 
     states = [start.x.evaluate(times[:1])[0]]
-    for a, b in itertools.pairwise(times.tolist()):
-        x, middle = states[-1], 0.5 * (a + b)
+    for k in range(STEPS):
+        x = states[-1]
         with np.errstate(all="ignore"):  # a motion may have no bounded values
-            k1 = rate(a, x)
-            k2 = rate(middle, x + 0.5 * step * k1)
-            k3 = rate(middle, x + 0.5 * step * k2)
-            k4 = rate(b, x + step * k3)
+            k1 = rate(k, 0, x)
+            k2 = rate(k, 1, x + 0.5 * step * k1)
+            k3 = rate(k, 1, x + 0.5 * step * k2)
+            k4 = rate(k, 2, x + step * k3)
             after = x + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         states.append(np.clip(after, bound.lower, bound.upper))
         if not np.all(np.isfinite(states[-1])):
