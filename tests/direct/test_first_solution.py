@@ -233,9 +233,7 @@ def test_a_mesh_too_coarse_for_any_motion_is_not_the_last_word():
         }
     )
     ocp.minimize(ph.integral(10 * v**3 * sqrt(air)))
-    solution = solve(ocp).check()
-    assert "other starts: solved" in solution.log
-    assert solution.objective == pytest.approx(0.027782408834, rel=1e-7)  # by shooting
+    assert solve(ocp).check().objective == pytest.approx(0.027782408834, rel=1e-7)  # by shooting
 
 
 def test_an_answer_that_is_none_is_not_recommended():
