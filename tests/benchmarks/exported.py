@@ -1,7 +1,7 @@
 """Exported programs: compiled under several compilers without warnings, 10,000 solves under
 sanitizers, and the times of solves.
 
-python -m tests.benchmarks.exported [--solves 10000] [NAME ...]
+python tests/benchmarks/exported.py [--solves 10000] [NAME ...]
 
 Parameters and initial values vary by 1 % at random, independently in each solve: a step from one
 set of values to the next is up to 2 %. Each program also runs ``test.c``, which compares with
@@ -18,7 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.benchmarks.solving_again import PROBLEMS
+from solving_again import PROBLEMS
+
 from trajopt import builder, prepare
 
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2")
