@@ -100,8 +100,10 @@ def test_an_inequality_that_other_conditions_imply_is_left_out(dense, monkeypatc
     )
 
 
-def test_with_that_inequality_rounding_errors_stop_the_iteration(monkeypatch):
+def test_that_inequality_is_kept_where_nothing_looks_for_it(monkeypatch):
+    """Whether Newton's method ends then is decided by rounding."""
     monkeypatch.setattr(trajopt.indirect.newton, "NEWTON", replace(NEWTON, dense=0))
     monkeypatch.setattr(trajopt.indirect.active_rows._Span, "add", lambda span, gradient: True)
     ocp = landing()
-    assert not Shooting().solve(ocp.finish(), solve(ocp)).success
+    solution = Shooting().solve(ocp.finish(), solve(ocp))
+    assert not any("'end of cone'" in line and "not unique" in line for line in solution.log)
